@@ -17,7 +17,7 @@ PARTS = (
 
 
 def setup(app) -> dict:
-    """Set up the extension: outputs, view renderer, local libraries, notebooks."""
+    """Set up the parts of the extension in ``app``, a Sphinx application."""
     for part in PARTS:
         import_module(f"lmbook.{part}").setup(app)
     return {"env_version": 1, "parallel_read_safe": False, "parallel_write_safe": True}

@@ -38,10 +38,20 @@ def test_mask_and_bias_agree_with_torchs_additive_mask(generator, dtype, shape):
     query, key, value = qkv(generator, dtype)
     mask = some_mask(generator, *shape)
     bias = torch.randn(HEADS, QUERIES, KEYS, generator=generator).to(dtype)
-    output, weights = attention(query, key, value, mask, bias=bias)
-    added = torch.where(mask, bias, -torch.inf)
-    want = F.scaled_dot_product_attention(query, key, value, attn_mask=added)
-    near(output, want)
+    output, _ = attention(query, key, value, mask, bias=bias)
+    additive = torch.where(mask, bias, -torch.inf)
+    near(output, F.scaled_dot_product_attention(query, key, value, attn_mask=additive))
+
+
+@dtypes
+@pytest.mark.parametrize(
+    "shape", [(QUERIES, KEYS), (BATCH, 1, 1, KEYS), (BATCH, HEADS, QUERIES, KEYS)], ids=str
+)
+def test_masked_weights_are_zero_and_the_others_sum_to_one(generator, dtype, shape):
+    query, key, value = qkv(generator, dtype)
+    mask = some_mask(generator, *shape)
+    bias = torch.randn(HEADS, QUERIES, KEYS, generator=generator).to(dtype)
+    _, weights = attention(query, key, value, mask, bias=bias)
     assert weights.shape == (BATCH, HEADS, QUERIES, KEYS)
     near(weights.sum(-1), torch.ones(BATCH, HEADS, QUERIES, dtype=dtype))
     assert (weights.masked_select(~mask) == 0).all()

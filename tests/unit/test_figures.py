@@ -27,13 +27,10 @@ def described(draw):
     return found
 
 
-def test_places_are_shares_of_the_axes():
+def test_lines_are_described_in_shares_of_the_axes():
     def draw(axes):
         axes.plot([0, 5, 10], [0, 1, 5])
         axes.axvline(2)
-        axes.bar([1, 4], [2, 3], width=2)
-        axes.scatter([2.5, np.nan], [2.5, 1])
-        axes.fill_between([0, 10], [1, 1], [4, 4])
 
     found = described(draw)
     assert found["limits"] == [0, 10, 0, 5]
@@ -41,13 +38,24 @@ def test_places_are_shares_of_the_axes():
         {"count": 3, "at": [[0, 0], [0.5, 0.2], [1, 1]]},
         {"count": 2, "at": [[0.2, 0], [0.2, 1]]},
     ]
+
+
+def test_bars_are_described_by_their_corners_in_shares_of_the_axes():
+    found = described(lambda axes: axes.bar([1, 4], [2, 3], width=2))
     corners = [[0, 0], [0.2, 0.4], [0.3, 0], [0.5, 0.6]]
     assert found["patches"] == [{"count": 4, "at": corners}]
-    (cloud,) = found["points"]
-    assert cloud == {"count": 2, "at": [[0.25, 0.5], [None, None]]}
-    (shape,) = found["shapes"]
+
+
+def test_points_are_described_in_shares_of_the_axes_and_missing_ones_as_none():
+    found = described(lambda axes: axes.scatter([2.5, np.nan], [2.5, 1]))
+    assert found["points"] == [{"count": 2, "at": [[0.25, 0.5], [None, None]]}]
+
+
+def test_areas_are_described_by_their_corners_in_shares_of_the_axes():
+    found = described(lambda axes: axes.fill_between([0, 10], [1, 1], [4, 4]))
+    (area,) = found["shapes"]
     corners = {(0, 0.2), (0, 0.8), (1, 0.2), (1, 0.8)}
-    assert {tuple(place) for place in shape["at"]} <= corners
+    assert {tuple(place) for place in area["at"]} <= corners
 
 
 def test_a_logarithmic_axis_is_read_as_it_is_drawn():

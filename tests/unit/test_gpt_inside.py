@@ -169,16 +169,23 @@ def test_each_contribution_is_what_the_logit_loses_directly():
     assert others == pytest.approx(want, abs=1e-9)
 
 
-def test_contributions_of_what_no_part_wrote():
+def test_a_head_whose_output_is_removed_contributes_nothing():
     model, ids = exact(), some_ids(batch=1)
-    with replaced(model.blocks[1], 0):  # a head that says nothing contributes nothing
-        found = contributions(model, ids, 2).set_index(["layer", "part"]).contribution
-        assert found[1, 0] == 0
-        assert found.sum() == pytest.approx(model(ids)[0, -1, 2].item(), rel=1e-9)
+    with replaced(model.blocks[1], 0):
+        table = contributions(model, ids, 2).set_index(["layer", "part"]).contribution
+        assert table[1, 0] == 0
+        assert table.sum() == pytest.approx(model(ids)[0, -1, 2].item(), rel=1e-9)
+
+
+def test_contributions_that_do_not_add_up_are_an_error():
+    model, ids = exact(), some_ids(batch=1)
     with without(model.blocks[0], "attention"), pytest.raises(ValueError, match="add up"):
         contributions(model, ids, 2)
+
+
+def test_contributions_are_of_one_text():
     with pytest.raises(ValueError, match="one text, please, not 2"):
-        contributions(model, some_ids(batch=2), 2)
+        contributions(exact(), some_ids(batch=2), 2)
 
 
 def test_means_are_those_of_what_the_parts_return():

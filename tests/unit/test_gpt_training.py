@@ -164,20 +164,31 @@ def test_dropout_repeats_with_the_step_and_acts():
     assert losses[0] != pytest.approx(still, rel=1e-3)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_diverged_names_the_step_and_leaves_the_weights(monkeypatch, value):
+@pytest.fixture(params=[math.nan, math.inf])
+def diverged(request, monkeypatch):
+    """A trainer after one step, whose loss is no number from then on; and that loss."""
     one = trainer()
     one.run(quiet=True, target=math.inf)  # an estimate, no step
     one.step()
-    before = snapshot(one.gpt)
+    value = request.param
     monkeypatch.setattr(
         training, "cross_entropy", lambda logits, targets: logits.sum() * 0 + value
     )
+    return one, value
+
+
+def test_a_training_loss_that_is_no_number_stops_before_the_weights_change(diverged):
+    one, value = diverged
+    before = snapshot(one.gpt)
     with pytest.raises(Diverged, match=rf"the loss is {value} at step 1$"):
         one.run(quiet=True)
     for name, weight in one.gpt.state_dict().items():
         assert torch.equal(weight, before[name]), name
     assert one.progress.step == len(one.losses) == 1
+
+
+def test_a_validation_loss_that_is_no_number_is_not_kept_as_an_estimate(diverged):
+    one, value = diverged
     with pytest.raises(Diverged, match=rf"validation loss is {value} at step 1$"):
         one.evaluate()
     assert [entry["step"] for entry in one.history] == [0]

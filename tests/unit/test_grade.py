@@ -517,25 +517,55 @@ def test_the_page_for_instructors_names_what_is_judged_together():
     assert all(t in marks.exercises.names(t.partition(".")[0]) for t in TOGETHER)
 
 
-def test_values_arrive_as_they_were():
-    values = [None, True, 2, 0.5, "é", b"\x00", ..., [1, (2, {"a": {3}})], {(1, 2): [4]}]
-    assert as_json.loads(as_json.dumps(values)) == values
-    numbers = [torch.randn(2, 3).to(kind) for kind in (torch.bfloat16, torch.float64)]
-    numbers += [torch.tensor(True), torch.empty(0, 4), np.arange(6).reshape(2, 3).T]
-    numbers += [np.float32(0.1), np.array(3), np.array(["a", "b"])]
-    numbers += [np.array([{"a": 1}, None, 2], dtype=object)]
-    for number in numbers:
-        found = as_json.loads(as_json.dumps(number))
-        assert type(found) is type(number)
-        assert (found.dtype, found.shape) == (number.dtype, number.shape)
-        assert (found == number).all()
-    assert as_json.loads(as_json.dumps(deque([1, 2]))) == deque([1, 2])
+@pytest.mark.parametrize(
+    "value",
+    [
+        [None, True, 2, 0.5, "é", b"\x00", ..., [1, (2, {"a": {3}})], {(1, 2): [4]}],
+        deque([1, 2]),
+    ],
+)
+def test_values_arrive_as_they_were(value):
+    assert as_json.loads(as_json.dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        torch.randn(2, 3).to(torch.bfloat16),
+        torch.randn(2, 3).to(torch.float64),
+        torch.tensor(True),
+        torch.empty(0, 4),
+        np.arange(6).reshape(2, 3).T,
+        np.float32(0.1),
+        np.array(3),
+        np.array(["a", "b"]),
+        np.array([{"a": 1}, None, 2], dtype=object),
+    ],
+    ids=repr,
+)
+def test_tensors_and_arrays_arrive_as_they_were(array):
+    arrived = as_json.loads(as_json.dumps(array))
+    assert type(arrived) is type(array)
+    assert (arrived.dtype, arrived.shape) == (array.dtype, array.shape)
+    assert (arrived == array).all()
+
+
+def test_what_json_has_no_form_for_arrives_as_the_nearest_thing():
     assert as_json.loads(as_json.dumps({1: 2}.values())) == [2]
     assert as_json.loads(as_json.dumps(np.longdouble(0.5))) == 0.5
     assert type(as_json.loads(as_json.dumps(pytest))).__name__ == "module"
+
+
+def test_a_failure_arrives_as_an_error():
     with pytest.raises(as_json.Failed, match="told"):
         as_json.loads('{"kind": "failed", "of": "told"}')
+
+
+def test_too_many_values_are_refused():
     with pytest.raises(as_json.Failed, match="more than 1,000,000 values"):
         as_json.loads("[" + "[]," * 5 * 10**6 + "0]")
-    with pytest.raises(SafetensorError):  # what is no tensor allocates nothing
+
+
+def test_bytes_that_are_no_tensor_are_refused_before_anything_is_allocated():
+    with pytest.raises(SafetensorError):
         as_json.loads('{"kind": "tensor", "of": "AAAA"}')

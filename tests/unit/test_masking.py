@@ -140,20 +140,27 @@ def test_passages_are_whole_lines_that_fit(stored):
     assert len(list(mini_bert.passages(poem, tokenizer, room, overlap=True))) == len(lines)
 
 
-def test_training_lowers_the_loss_and_repeats_itself(tokenizer):
+def train_on_nine_texts(tokenizer):
+    """Train a small model for sixty steps; return it and its losses."""
     settings = study.SETTINGS | {"steps": 60, "batch": 8, "seed": 1}
     ids = [torch.tensor([2, 5, 6, 7, 8, 5, 6, 7, 8, 3][: 8 + n % 3]) for n in range(9)]
+    torch.manual_seed(0)
+    model = masking.MaskedBert(BertConfig(**SMALL))
+    losses = []
+    masking.train(model, ids, tokenizer, settings, lambda _, loss: losses.append(loss))
+    return model, losses
 
-    def losses():
-        torch.manual_seed(0)
-        model, found = masking.MaskedBert(BertConfig(**SMALL)), []
-        masking.train(model, ids, tokenizer, settings, lambda _, loss: found.append(loss))
-        assert not model.training
-        return found
 
-    first = losses()
-    assert np.mean(first[-10:]) < np.mean(first[:10]) - 0.5
-    np.testing.assert_allclose(losses(), first)
+def test_training_lowers_the_loss_and_ends_in_evaluation_mode(tokenizer):
+    model, losses = train_on_nine_texts(tokenizer)
+    assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.5
+    assert not model.training
+
+
+def test_training_again_gives_the_same_losses(tokenizer):
+    _, first = train_on_nine_texts(tokenizer)
+    _, again = train_on_nine_texts(tokenizer)
+    np.testing.assert_allclose(again, first)
 
 
 def test_the_stored_model_is_what_its_record_says_and_as_good(stored):
@@ -198,15 +205,21 @@ def test_spans_go_back_to_where_they_were_cut_out(tokens, share):
         assert not ((source[1:] >= 100) & (source[:-1] >= 100)).any()  # they do not touch
 
 
-def test_spans_have_the_share_and_the_length_that_were_asked_for():
-    ids = [2, *range(10, 70), 3]  # 60 pieces
-    first, last = set(), set()
+def test_spans_have_the_share_and_the_mean_length_that_were_asked_for():
+    """Of 60 pieces 30 % are 18; in spans of three these are six, each with a mark."""
+    ids = [2, *range(10, 70), 3]
     for seed in range(200):
         source, target = spans(ids, 0.3, 3, seed)
-        assert ((source >= 100).sum(), (target < 100).sum()) == (6, 18)
-        first.add(source[1].item() >= 100)
-        last.add(source[-2].item() >= 100)
-    assert first == last == {True, False}  # a text may begin with a span, and end with one
+        marks = (source >= 100).sum()
+        pieces = (target < 100).sum()
+        assert (marks, pieces) == (6, 18)
+
+
+def test_a_text_may_begin_and_end_with_a_span_or_not():
+    ids = [2, *range(10, 70), 3]
+    sources = [spans(ids, 0.3, 3, seed)[0] for seed in range(200)]
+    assert {source[1].item() >= 100 for source in sources} == {True, False}
+    assert {source[-2].item() >= 100 for source in sources} == {True, False}
 
 
 def test_what_cannot_be_cut_is_refused():

@@ -117,7 +117,7 @@ def test_samples_follow_what_was_counted():
 
 
 @pytest.mark.parametrize(
-    ("ids", "order", "vocab_size", "told"),
+    ("ids", "order", "vocab_size", "message"),
     [
         ([0, 1], 0, 3, "at least 1"),
         ([0, 1], 3, 3, "no 3-gram"),
@@ -129,8 +129,11 @@ def test_samples_follow_what_was_counted():
         ([0, 1] * 20, 12, 50, "64 bits"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(ids, order, vocab_size, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_cannot_be_counted_is_refused(ids, order, vocab_size, message):
+    with pytest.raises(ValueError, match=message):
         NgramModel(ids, order, vocab_size)
+
+
+def test_a_text_with_an_unknown_id_has_no_loss():
     with pytest.raises(ValueError, match="ID 9"):
         NgramModel([0, 1, 2], 2, 3).loss([0, 9])

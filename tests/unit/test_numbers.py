@@ -127,11 +127,24 @@ def test_rows_of_a_table_are_not_taken_as_independent_cells():
     assert high - low == pytest.approx(2 * 1.96 * by_row.std() / np.sqrt(20), rel=0.15)
 
 
-def test_a_table_may_lack_values_and_have_a_divisor():
+def table_with_a_gap():
+    """Return a table of fives, (2, 4, 3), of which one value is missing."""
     table = np.full((2, 4, 3), 5.0)
     table[0, 1, 2] = np.nan
-    assert crossed_interval(table) == pytest.approx((5, 5))
+    return table
+
+
+def test_a_crossed_interval_leaves_missing_values_out():
+    assert crossed_interval(table_with_a_gap()) == pytest.approx((5, 5))
+
+
+def test_a_crossed_interval_may_be_of_a_ratio():
+    table = table_with_a_gap()
     assert crossed_interval(3 * table, table) == pytest.approx((3, 3))
+
+
+def test_a_crossed_interval_of_tables_of_two_shapes_is_refused():
+    table = table_with_a_gap()
     with pytest.raises(ValueError, match="shapes"):
         crossed_interval(table, table[0])
 

@@ -272,7 +272,7 @@ class Counts:
 
 
 @pytest.mark.parametrize(
-    ("start", "most", "options", "want", "seen"),
+    ("start", "new_words", "options", "written", "last_context"),
     [
         ([2, 2], 3, {}, [2, 2, 0, 1, 2], [2, 2, 0, 1]),
         ([2, 2], 3, {"end": 1}, [2, 2, 0, 1], [2, 2, 0]),
@@ -281,11 +281,12 @@ class Counts:
     ],
 )
 def test_sampling_sees_the_context_and_stops_after_the_end(
-    start, most, options, want, seen
+    start, new_words, options, written, last_context
 ):
     model = Counts()
-    assert sample_words(model, start, most, np.random.default_rng(0), **options) == want
-    assert model.seen == seen
+    rng = np.random.default_rng(0)
+    assert sample_words(model, start, new_words, rng, **options) == written
+    assert model.seen == last_context
 
 
 def test_sentences_and_lines_are_marked_and_put_back():

@@ -144,23 +144,27 @@ def test_a_page_depends_on_its_proofs_and_on_what_these_import(book, changed):
     assert wrong() is None
 
 
-def test_a_finding_that_another_model_denies_still_has_its_values(tmp_path, monkeypatch):
+@pytest.fixture
+def swapped_page(tmp_path, monkeypatch):
+    """A page with a finding and a proof, executed with a model of the reader's."""
     book_with(tmp_path, placed_swap=["no_other_model", "twice_is_two"])
     (tmp_path / "my-bert").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMCOURSE_BERT", "./my-bert")
     assert execute_chapters(tmp_path, timeout=PATIENCE) == {}
-    found = load_executed_chapter("placed_swap", tmp_path)
-    denied, proven = [cell for cell in found.cells if is_placed_proof(cell)]
-    assert error_outputs(denied)[0].ename == "NotSo"
-    assert (
-        proof_record(denied)["failed"]
-        == 'assert not page.model, "another model": another model'
-    )
-    assert int(glued_values(found)["no_other_model.letters"]) > 0
-    assert not error_outputs(proven)
-    note_verdicts(found, whole=True)
-    assert (denied.metadata["lmbook"], proven.metadata["lmbook"]) == ("not so", "checked")
+    return load_executed_chapter("placed_swap", tmp_path)
+
+
+def test_a_finding_that_another_model_denies_still_has_its_values(swapped_page):
+    finding_cell, proof_cell = filter(is_placed_proof, swapped_page.cells)
+    assert error_outputs(finding_cell)[0].ename == "NotSo"
+    failed = 'assert not page.model, "another model": another model'
+    assert proof_record(finding_cell)["failed"] == failed
+    assert int(glued_values(swapped_page)["no_other_model.letters"]) > 0
+    assert not error_outputs(proof_cell)
+    note_verdicts(swapped_page, whole=True)
+    assert finding_cell.metadata["lmbook"] == "not so"
+    assert proof_cell.metadata["lmbook"] == "checked"
 
 
 # --- where it stands ----------------------------------------------------------------------

@@ -121,17 +121,20 @@ def test_no_hooks_are_left(tokenizer, model):
 # --- long texts
 
 
-def test_truncation_warns_once_and_reads_the_first_window(tokenizer, model):
+def test_texts_that_are_too_long_are_cut_with_one_warning(tokenizer, model):
     texts = [LINES[0], LONG, LINES[1], LONG + "again"]
     with pytest.warns(UserWarning, match=r"2 of 4 texts.*first 32 tokens") as caught:
         result = pool_layers(texts, tokenizer, model)
     assert len(caught) == 1
-    assert caught[0].filename == __file__
+    assert caught[0].filename == __file__  # the warning names the caller's line
     near(result.levels, one_by_one(texts, tokenizer, model))
     assert result.tokens.tolist()[1::2] == [WINDOW, WINDOW]
+
+
+def test_a_text_that_just_fits_is_read_without_a_warning(tokenizer, model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pool_layers(["bee " * (WINDOW - 2)], tokenizer, model)  # just fits
+        pool_layers(["bee " * (WINDOW - 2)], tokenizer, model)
 
 
 # --- bad input

@@ -381,24 +381,37 @@ def test_several_processes_find_what_one_does(tmp_path):
     assert one == two
 
 
-def test_the_best_of_a_tuning_is_found_again(tmp_path):
-    done = [("tuning", 1, 2.0), ("tuning", 2, 1.5), ("tuning", 3, 1.9), ("runs", 2, 1.0)]
-    for i, (group, rate, loss) in enumerate(done):
-        outcome = {"rung": "a" if rate < 3 else "b", "rate": rate, "validation": loss}
-        told = {"setting": {"group": group}, "outcome": outcome}
-        (tmp_path / f"{i}.json").write_text(json.dumps(told))
-    assert harness.best_tuned(tmp_path, rung="a")["rate"] == 2
-    assert harness.best_tuned(tmp_path, rung="b")["rate"] == 3
+def test_the_best_of_a_tuning_is_found_by_its_values(tmp_path):
+    """Of runs of the group "tuning" alone: the last has the lowest loss, and is another."""
+    finished = [
+        ("tuning", "a", 1, 2.0),
+        ("tuning", "a", 2, 1.5),
+        ("tuning", "b", 3, 1.9),
+        ("runs", "a", 2, 1.0),
+    ]
+    for number, (group, rung, rate, loss) in enumerate(finished):
+        outcome = {"rung": rung, "rate": rate, "validation": loss}
+        run = {"setting": {"group": group}, "outcome": outcome}
+        (tmp_path / f"{number}.json").write_text(json.dumps(run))
+    assert harness.best_tuned(tmp_path, rung="a")["validation"] == 1.5
+    assert harness.best_tuned(tmp_path, rung="b")["validation"] == 1.9
 
 
 def test_a_rate_is_chosen_by_the_mean_of_its_seeds(tmp_path):
-    for seed, losses in enumerate([(1.0, 1.2, 5.0), (2.0, 1.3, 0.0)]):
-        for rate, loss in zip((1e-3, 2e-3, 3e-3), losses, strict=True):
-            kind = "other" if rate == 3e-3 else "new"
-            outcome = {"kind": kind, "seed": seed, "rate": rate, "validation": loss}
-            told = {"setting": {"group": "tuning"}, "outcome": outcome}
-            (tmp_path / f"{seed}-{rate}.json").write_text(json.dumps(told))
-    assert harness.best_rate(tmp_path, kind="new") == 2e-3  # not that of the lowest loss
+    """The lowest loss of all, 1.0, is at the other rate."""
+    finished = [
+        ("new", 1e-3, 0, 1.0),
+        ("new", 1e-3, 1, 2.0),
+        ("new", 2e-3, 0, 1.2),
+        ("new", 2e-3, 1, 1.3),
+        ("other", 3e-3, 0, 5.0),
+        ("other", 3e-3, 1, 0.0),
+    ]
+    for kind, rate, seed, loss in finished:
+        outcome = {"kind": kind, "seed": seed, "rate": rate, "validation": loss}
+        run = {"setting": {"group": "tuning"}, "outcome": outcome}
+        (tmp_path / f"{seed}-{rate}.json").write_text(json.dumps(run))
+    assert harness.best_rate(tmp_path, kind="new") == 2e-3
     assert harness.best_rate(tmp_path, kind="other") == 3e-3
 
 

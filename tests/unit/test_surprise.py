@@ -36,16 +36,29 @@ def test_shares_are_those_of_the_same_model_in_transformers(found):
     assert [letter for letter, _ in found[0][1]] == [tokenizer.decode([i]) for i in top]
 
 
-def test_the_page_carries_poem_and_guesses_escaped():
-    guesses = [("<", 0.5), ("'", 0.25), ("\n", 0.125), ("&", 0.1)]
-    shares = (0.5, 2**-5, 1e-12, 0.5)
-    view = surprise_view('<"\n&', [(share, guesses) for share in shares])
-    assert view.data["text"] == '<"\n&'
-    percent = [["<", 50], ["'", 25], ["\n", 12.5], ["&", 10]]
-    strengths = [0.1, 0.5, 1, 0.1]
-    wanted = zip([50, 3.1, 0, 50], strengths, [percent] * 4, strict=True)
-    assert view.data["letters"] == [list(letter) for letter in wanted]
-    coloured = re.findall(r"--s: ([\d.]+)\">(.*?)</span>", view.stored)
-    stored, shown = zip(*coloured, strict=True)
-    assert [float(strength) for strength in stored] == strengths
-    assert shown == ("&lt;", "&quot;", "↵", "&amp;")
+POEM_OF_MARKUP = '<"\n&'
+GUESSES = [("<", 0.5), ("'", 0.25), ("\n", 0.125), ("&", 0.1)]
+PROBABILITIES = (0.5, 2**-5, 1e-12, 0.5)  # of the poem's four characters
+STRENGTHS = [0.1, 0.5, 1, 0.1]  # bits of surprise, by the ten that are the strongest colour
+
+
+def view_of_markup():
+    return surprise_view(POEM_OF_MARKUP, [(share, GUESSES) for share in PROBABILITIES])
+
+
+def test_the_page_carries_the_poem_and_the_guesses_in_per_cent():
+    data = view_of_markup().data
+    guesses = [["<", 50], ["'", 25], ["\n", 12.5], ["&", 10]]
+    assert data["text"] == POEM_OF_MARKUP
+    assert data["letters"] == [
+        [50, STRENGTHS[0], guesses],
+        [3.1, STRENGTHS[1], guesses],
+        [0, STRENGTHS[2], guesses],
+        [50, STRENGTHS[3], guesses],
+    ]
+
+
+def test_the_stored_page_colours_each_character_and_escapes_it():
+    coloured = re.findall(r"--s: ([\d.]+)\">(.*?)</span>", view_of_markup().stored)
+    assert [float(strength) for strength, _ in coloured] == STRENGTHS
+    assert [shown for _, shown in coloured] == ["&lt;", "&quot;", "↵", "&amp;"]

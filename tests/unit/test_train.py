@@ -109,17 +109,20 @@ def test_last_line_says_how_it_went(whole):
     assert "Traceback" not in ended.stderr
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_interrupted_it_says_how_to_go_on(corpus, out, capfd, monkeypatch, late):
+@pytest.mark.parametrize(
+    ("interrupted", "message"),
+    [("check", "nothing was saved"), ("Trainer.step", "{out} is whole: add --resume")],
+)
+def test_interrupted_it_says_how_to_go_on(
+    corpus, out, capfd, monkeypatch, interrupted, message
+):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train.Trainer, "step", interrupt)
-    if not late:
-        monkeypatch.setattr(train, "check", interrupt)
+    monkeypatch.setattr(f"lmcourse.train.{interrupted}", interrupt)
     assert train.main(["--corpus", corpus, *SHORT, "--out", str(out)]) == 130
-    kept = f"{out} is whole: add --resume" if late else "nothing was saved"
-    assert capfd.readouterr().err.splitlines()[-1] == f"stopped; {kept}"
+    last_line = capfd.readouterr().err.splitlines()[-1]
+    assert last_line == f"stopped; {message.format(out=out)}"
 
 
 def test_killed_and_resumed_it_ends_as_if_it_had_not_been(whole, corpus, out):
@@ -324,18 +327,20 @@ def test_a_loss_that_is_no_number_ends_the_run(corpus, out, capfd):
 
 
 def test_two_processes_do_what_one_does(whole, corpus, out):
-    """They go on where one was, are stopped by a target, and one goes on."""
-    options = ["--corpus", corpus, *OPTIONS, "--out", out, "--resume"]
-    assert train.main([*map(str, options), "--target-loss", "3.5"]) == 0
-    began = progress(out)["step"]
-    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
-    ended = run(*command, "-m", "lmcourse.train", *options, "--target-loss", "3.2")
+    """One process begins, two go on to a lower loss, and one finishes the run."""
+    options = [*map(str, ["--corpus", corpus, *OPTIONS, "--out", out, "--resume"])]
+    assert train.main([*options, "--target-loss", "3.5"]) == 0
+    steps_of_one = progress(out)["step"]
+
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
+    ended = run(*launch, "-m", "lmcourse.train", *options, "--target-loss", "3.2")
     assert ended.returncode == 0, ended.stderr
-    last = json.loads(ended.stdout)  # one of them speaks
-    assert last["processes"] == 2
-    assert 0 < began < last["steps"] < STEPS
     assert not any(w in ended.stderr for w in ("Traceback", "arning", "destroy_process"))
-    assert train.main([*map(str, options)]) == 0
+    result = json.loads(ended.stdout)  # printed by one of the two
+    assert result["processes"] == 2
+    assert 0 < steps_of_one < result["steps"] < STEPS
+
+    assert train.main(options) == 0
     agree(out, whole[0], 1e-3)
 
 

@@ -21,20 +21,23 @@ def bert():
 
 
 def test_a_vector_is_that_of_its_own_occurrence(bert):
+    """The fifth pair, filled with "fight", in the order in which the noun comes first."""
     tokenizer, model = bert
-    found = read_pairs(tokenizer, model, ["dance", "fight"])["after layer 1"]
-    assert found.shape[:4] == (2, len(pairs()), 2, 2)
-    text = joined(pairs()[4], "fight")[1]  # the noun comes first
-    assert (
-        text
-        == "Nobody liked her fight that evening, and Nobody made her fight that evening."
+    pair, order, word = 4, 1, 1
+    vectors = read_pairs(tokenizer, model, ["dance", "fight"])["after layer 1"]
+    assert vectors.shape[:4] == (2, len(pairs()), 2, 2)  # (uses, pairs, orders, words)
+    text = joined(pairs()[pair], "fight")[order]
+    noun_first = (
+        "Nobody liked her fight that evening, and Nobody made her fight that evening."
     )
+    assert text == noun_first
     batch = tokenizer(text, return_tensors="pt")
-    state = model(**batch, output_hidden_states=True).hidden_states[2][0].detach().numpy()
+    states = model(**batch, output_hidden_states=True).hidden_states[2][0].detach().numpy()
     noun, verb = (i for i, token in enumerate(batch.tokens()) if token == "fight")
-    for use, at in ((0, verb), (1, noun)):
-        own = state[at] / np.linalg.norm(state[at])
-        np.testing.assert_allclose(found[use, 4, 1, 1], own, atol=1e-5)
+    for use, position in ((0, verb), (1, noun)):
+        direction = states[position] / np.linalg.norm(states[position])
+        found = vectors[use, pair, order, word]
+        np.testing.assert_allclose(found, direction, atol=1e-5)
 
 
 def test_words_before_are_added_up_with_less_weight_further_back(bert):

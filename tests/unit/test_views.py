@@ -74,13 +74,19 @@ def test_a_view_has_three_forms_the_same_on_every_run(made, kind):
     assert json.dumps(again[views.MIME], allow_nan=False) == json.dumps(described)
 
 
-def test_what_nothing_draws_stays_as_it_is_stored():
+def test_a_view_without_data_is_shown_as_it_is_stored():
     view = views.View("still", None, "<p>stored</p>", alt=ALT, plain="as text")
     stored = '<div class="lmc-stored"><p>stored</p></div>'
     assert view._repr_mimebundle_() == {"text/html": stored, "text/plain": "as text"}
-    drawn = views.View("toy-view", {}, "<p>stored</p>", alt=ALT)._repr_mimebundle_()
-    assert "<p>stored</p><p><small>On the book's site" in drawn["text/html"]
-    assert drawn[views.MIME]["stored"] == "<p>stored</p>"
+
+
+def test_a_view_with_data_says_in_a_notebook_that_the_site_draws_it():
+    bundle = views.View("toy-view", {}, "<p>stored</p>", alt=ALT)._repr_mimebundle_()
+    assert "<p>stored</p><p><small>On the book's site" in bundle["text/html"]
+    assert bundle[views.MIME]["stored"] == "<p>stored</p>"
+
+
+def test_a_view_needs_an_alternative_text():
     with pytest.raises(ValueError, match="alt is empty"):
         views.View("still", None, "<p>stored</p>", alt=" \n")
 

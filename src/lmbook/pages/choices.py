@@ -8,6 +8,7 @@ agree on the right one, or the build fails; with another model the page tells if
 import re
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import exercise_enumerable_node
@@ -84,7 +85,7 @@ class Choices(SphinxDirective):
 # --- what a click tells ---------------------------------------------------------------
 
 
-def add_feedback(app, doctree: nodes.document) -> None:
+def add_feedback(app: Sphinx, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together.
 
     That is what the chapter's text says of the option, or else the diagnosis of the task's
@@ -153,7 +154,7 @@ def _split_off_feedback(option: nodes.list_item) -> list[nodes.Node]:
     return []
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Register the directive and its node with Sphinx."""
     app.add_node(choice_list, html=html_tag("div"))
     app.add_directive("choices", Choices)

@@ -12,6 +12,7 @@ from statistics import fmean
 
 from docutils import nodes
 from docutils.parsers.rst.directives import unchanged_required
+from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.pages.course import PATHS, WAYS, Chapter, direct_prerequisites
@@ -209,7 +210,7 @@ class FrontPage(SphinxDirective):
         return self.env.app.builder.get_relative_uri(self.env.docname, name)
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Add the directives."""
     for name in PARTS:
         app.add_directive(name, FrontPage)

@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.pages.glue import format_glue
@@ -252,7 +253,7 @@ class Drawing(SphinxDirective):
         return [figure]
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Register the directive and its style sheets with Sphinx."""
     app.add_directive("drawing", Drawing)
     app.add_css_file("lib/drawings.css")

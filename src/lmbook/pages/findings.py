@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from lmbook.execute.keys import DEFAULTS
 from lmbook.execute.run import load_stored_notebook
@@ -75,7 +76,7 @@ def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
 # --- the page that lists them -----------------------------------------------------------
 
 
-def _note_claims(app, doctree: nodes.document) -> None:
+def _note_claims(app: Sphinx, doctree: nodes.document) -> None:
     """Keep what a page claims, and where it does. Sphinx calls this for each page."""
     proofs = doctree.findall(lambda node: "claim" in getattr(node, "attributes", ()))
     app.env.metadata[app.env.docname]["lmbook_claims"] = [
@@ -83,7 +84,7 @@ def _note_claims(app, doctree: nodes.document) -> None:
     ]
 
 
-def _all_claims(app) -> list[dict]:
+def _all_claims(app: Sphinx) -> list[dict]:
     """Return all claims in the order of the book, each study where it is first shown.
 
     Returns
@@ -120,7 +121,7 @@ def _studies_read(page: str, root: Path) -> set[str]:
     return {path.stem for path in paths if path.parts[-3:-1] == ("data", "studies")}
 
 
-def findings_html(app, link: Callable[[str], str], _) -> str:
+def findings_html(app: Sphinx, link: Callable[[str], str], _) -> str:
     """Return all empirical claims of the book as HTML: sentences that open on the rest.
 
     Parameters
@@ -158,7 +159,7 @@ def _summary(rows: list[dict]) -> str:
     return f"<p>{text}</p>\n"
 
 
-def _claim_html(app, link: Callable[[str], str], row: dict) -> str:
+def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
     """Return a claim as HTML: its sentence and verdict, which open on all the rest.
 
     Parameters
@@ -210,7 +211,7 @@ def _inline_html(text: str) -> str:
     return re.sub(r"`(.+?)`", r"<code>\1</code>", escape(text))
 
 
-def _page_name(app, page: str) -> str:
+def _page_name(app: Sphinx, page: str) -> str:
     """Return what a page is called: "4. Attention", or its title if it is no chapter."""
     chapter = app.config.lmbook_chapters.get(page)
     if chapter is None:
@@ -218,6 +219,6 @@ def _page_name(app, page: str) -> str:
     return f"{chapter.numeral}. {chapter.short}"
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Collect claims while pages are read."""
     app.connect("doctree-read", _note_claims)

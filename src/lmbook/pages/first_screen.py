@@ -6,6 +6,7 @@ published ones too, keep the order of the source.
 """
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 
@@ -55,6 +56,6 @@ def _split_off_code(cell: nodes.Element) -> nodes.Element:
     return code
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Add the transform."""
     app.add_transform(FirstScreen)

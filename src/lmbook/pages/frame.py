@@ -3,13 +3,25 @@
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
 
 from lmbook.pages.course import Chapter, next_chapters, read_course
 from lmbook.pages.markup import page_link
 
 
-def _chapter_line(chapter: Chapter, builds_on: list[Chapter], app) -> nodes.paragraph:
-    """Return the line under a title: how long it takes, and the chapters it builds on."""
+def _chapter_line(
+    chapter: Chapter, builds_on: list[Chapter], app: Sphinx
+) -> nodes.paragraph:
+    """Return the line under a title: how long it takes, and the chapters it builds on.
+
+    Parameters
+    ----------
+    chapter : Chapter
+    builds_on : list of Chapter
+    app : Sphinx
+        Its environment says where their pages are.
+    """
     times = "{read} minutes to read · {work} to work through".format(**chapter.minutes)
     line = nodes.paragraph("", times, classes=["course-line"])
     for index, other in enumerate(builds_on):
@@ -18,7 +30,7 @@ def _chapter_line(chapter: Chapter, builds_on: list[Chapter], app) -> nodes.para
     return line
 
 
-def _chapter_list(label: str, chapters: list[Chapter], app) -> nodes.container:
+def _chapter_list(label: str, chapters: list[Chapter], app: Sphinx) -> nodes.container:
     """Return a line of the page's end: a label and chapters, each with its question.
 
     ``label`` is such as "Read next"; ``app`` is Sphinx's.
@@ -33,7 +45,7 @@ def _chapter_list(label: str, chapters: list[Chapter], app) -> nodes.container:
     return nodes.container("", head, items, classes=["course-row"])
 
 
-def add_frame(app, doctree) -> None:
+def add_frame(app: Sphinx, doctree: nodes.document) -> None:
     """Give a chapter its line and its end, and cross references its short name.
 
     Sphinx calls this when a page has been read.
@@ -62,7 +74,7 @@ def add_frame(app, doctree) -> None:
             labels[label] = (page, anchor, chapter.short)
 
 
-def _read_front_matter(app, config) -> None:
+def _read_front_matter(app: Sphinx, config: Config) -> None:
     """Read the chapters' front matter into the configuration, as ``lmbook_chapters``.
 
     Their short names go where Sphinx looks for the names of the sidebar.
@@ -72,7 +84,7 @@ def _read_front_matter(app, config) -> None:
         config.external_site_map[name].title = chapter.short
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Read the front matter once the table of contents is there; frame each chapter."""
     app.add_config_value("lmbook_chapters", {}, "env", [dict])  # another: all anew
     app.connect("config-inited", _read_front_matter, priority=950)

@@ -10,6 +10,7 @@ import ast
 import nbformat
 from docutils import nodes
 from myst_nb.ext.glue.roles import PasteTextRole
+from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from lmcourse.numbers import format_number
@@ -99,6 +100,6 @@ class GlueText(PasteTextRole):
         return [node], []
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Take the place of myst-nb's role, which says a missing name without a word for it."""
     app.add_role_to_domain("glue", "text", GlueText(), override=True)

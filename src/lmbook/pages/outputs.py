@@ -13,6 +13,7 @@ from pathlib import Path
 import myst_nb.sphinx_
 from myst_nb.core.read import create_nb_reader
 from nbformat import NotebookNode
+from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from lmbook.execute.placed import place_proofs
@@ -23,7 +24,7 @@ from lmbook.pages.glue import glued_values
 logger = logging.getLogger(__name__)
 
 
-def _fill_page(app, path: Path, notebook: NotebookNode) -> NotebookNode:
+def _fill_page(app: Sphinx, path: Path, notebook: NotebookNode) -> NotebookNode:
     """Fill a page's outputs in; if they are not whole, say so at its top.
 
     Parameters
@@ -63,7 +64,7 @@ def _fill_page(app, path: Path, notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def _page_reader(app, path: str, *arguments):
+def _page_reader(app: Sphinx, path: str, *arguments):
     """Return myst-nb's reader of a page, made to fill the outputs in.
 
     It stands in for ``create_nb_reader``, which takes ``path`` and the other arguments, and
@@ -76,7 +77,7 @@ def _page_reader(app, path: str, *arguments):
     return reader
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Put `_page_reader` in the place of myst-nb's own reader."""
     # The chapter that alone was executed: others may lack outputs, and need not say so.
     app.add_config_value("lmbook_only", "", "", [str])

@@ -13,6 +13,7 @@ Folds are plain ``<details>``: they work by key, without scripts.
 import itertools
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -297,7 +298,7 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
 # --- HTML -----------------------------------------------------------------------------
 
 
-def name_folds(app, doctree: nodes.document) -> None:
+def name_folds(app: Sphinx, doctree: nodes.document) -> None:
     """Let ``{ref}`` use a fold's line where it is given no text of its own."""
     labels = app.env.get_domain("std").labels
     for node in doctree.findall(fold):
@@ -306,7 +307,7 @@ def name_folds(app, doctree: nodes.document) -> None:
             labels[name] = (app.env.docname, node["ids"][0], title)
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Add directives, nodes and the transform."""
     for name in ("deeper", "workshop"):
         app.add_directive(f"{name}-start", Edge)

@@ -4,6 +4,7 @@ import re
 from html import escape
 
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from lmbook.execute.keys import hash_json
 from lmbook.pages.tables import data_table
@@ -200,7 +201,13 @@ class ViewRenderer:
         return [view_node(data.content)]
 
 
-def fix_bibliography_roles(app, pagename, templatename, context, doctree) -> None:
+def fix_bibliography_roles(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
     """Make the entries of a list of citations what the list says they are.
 
     docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows.
@@ -210,6 +217,6 @@ def fix_bibliography_roles(app, pagename, templatename, context, doctree) -> Non
         context["body"] = context["body"].replace(old, new)
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Connect `fix_bibliography_roles` to Sphinx."""
     app.connect("html-page-context", fix_bibliography_roles)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
 
 from lmbook.pages.proofs import fold_line
 from lmbook.pages.ways import for_work
@@ -105,7 +107,7 @@ def _text_of(node: nodes.Element) -> str:
     return "".join("…" if isinstance(t.parent, nodes.math) else str(t) for t in texts)
 
 
-def _write_search_data(app, error) -> None:
+def _write_search_data(app: Sphinx, error: Exception | None) -> None:
     """Write the sections of all pages as a script: files cannot be fetched."""
     if error is not None or app.builder.name != "html":
         return
@@ -124,19 +126,19 @@ def _write_search_data(app, error) -> None:
     path.write_text(f"window.lmbookSections = {body};\n", encoding="utf-8")
 
 
-def _switch_off_sphinx_search(app) -> None:
+def _switch_off_sphinx_search(app: Sphinx) -> None:
     """Keep Sphinx from making its own index; its page of results is another template."""
     if app.builder.name == "html":
         app.builder.search = False
 
 
-def _configure(app, config) -> None:
+def _configure(app: Sphinx, config: Config) -> None:
     """Tell Sphinx of our page of results."""
     config.templates_path.append(str(Path(__file__).parents[1] / "templates"))
     config.html_additional_pages["search"] = "search.html"
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Put our search in the place of Sphinx's."""
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _switch_off_sphinx_search)

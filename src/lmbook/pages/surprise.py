@@ -9,6 +9,7 @@ from html import escape
 
 import torch
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.pages.renderer import view_node
@@ -97,6 +98,6 @@ class Surprise(SphinxDirective):
         return [figure]
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Add the directive."""
     app.add_directive("surprise", Surprise)

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
@@ -106,7 +108,7 @@ def task_fault(page: str, label: str, classes: list[str]) -> str:
     return ""
 
 
-def note_tasks(app, doctree: nodes.document) -> None:
+def note_tasks(app: Sphinx, doctree: nodes.document) -> None:
     """Keep the labels of a page's tasks for the table of all, and report what is wrong.
 
     Sphinx calls this when a page has been read.
@@ -119,7 +121,7 @@ def note_tasks(app, doctree: nodes.document) -> None:
             logger.warning("the task %s: %s", task["label"], wrong, location=page)
 
 
-def fold_verdicts(app, doctree: nodes.document) -> None:
+def fold_verdicts(app: Sphinx, doctree: nodes.document) -> None:
     """Fold the verdicts in tasks: what a check says of the starter tells what is wrong.
 
     Sphinx calls this when a page has been read.
@@ -158,7 +160,7 @@ class Headings(SphinxPostTransform):
 # --- how far a reader is --------------------------------------------------------------
 
 
-def _write_table(app, env) -> None:
+def _write_table(app: Sphinx, env: BuildEnvironment) -> None:
     """Write ``tasks-table.js``, which tells every page the tasks of all pages."""
     if app.builder.format == "html":
         noted = {page: env.metadata[page].get("lmbook_tasks") for page in env.found_docs}
@@ -169,7 +171,7 @@ def _write_table(app, env) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Check and count tasks; give every page the scripts that keep what was done."""
     app.connect("doctree-read", note_tasks)
     app.connect("doctree-read", fold_verdicts)

@@ -7,6 +7,7 @@ all of it; ``static/ways.css`` hides it, and the code of cells, while the reader
 """
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 
 from lmbook.pages.proofs import WORK_CLASS, fold
@@ -24,7 +25,7 @@ def for_work(node: nodes.Node) -> bool:
     return WORK_CLASS in getattr(node, "attributes", {}).get("classes", ())
 
 
-def mark_for_work(app, doctree: nodes.document) -> None:
+def mark_for_work(app: Sphinx, doctree: nodes.document) -> None:
     """Mark what belongs to *Work*; say at the page's end how much that is.
 
     Sphinx calls this when a page has been read.
@@ -104,7 +105,7 @@ def _add_summary(doctree: nodes.document, left: str) -> None:
         page.append(line)
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Divide each page once its tasks, proofs and end are made."""
     app.connect("doctree-read", mark_for_work, priority=700)
     app.add_js_file("lib/ways.js", priority=100)  # before anything is drawn

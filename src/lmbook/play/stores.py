@@ -43,7 +43,10 @@ FILE_PART = 20 * 2**20  # bytes a file
 
 
 def gpt_config(config) -> dict:
-    """Return what ``engine.js`` is to know of a GPT, given its `GPTConfig`, by name."""
+    """Return what ``engine.js`` is to know of a GPT, by name.
+
+    ``config`` : lmcourse.gpt.model.GPTConfig.
+    """
     kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
     found = {name: value for name, value in asdict(config).items() if name in kept}
     style = {"causal": True, "norm_first": True, "eps": 1e-5, "output": "tied"}
@@ -51,7 +54,7 @@ def gpt_config(config) -> dict:
 
 
 def gpt_tensors(model) -> dict[str, torch.Tensor]:
-    """Return a GPT's weights by name; query, key and value each have their own matrix."""
+    """Return a `GPT`'s weights by name; query, key and value each have a matrix."""
     found = dict(model.state_dict())
     for name in [name for name in found if "qkv" in name]:
         thirds = zip(("query", "key", "value"), found.pop(name).chunk(3), strict=True)
@@ -86,7 +89,10 @@ RENAMES = {
 
 
 def bert_config(config) -> dict:
-    """Return what ``engine.js`` is to know of a BERT, given its `BertConfig`."""
+    """Return what ``engine.js`` is to know of a BERT, by name.
+
+    ``config`` : transformers.BertConfig.
+    """
     return {
         "vocab_size": config.vocab_size,
         "context": config.max_position_embeddings,

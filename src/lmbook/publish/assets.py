@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from lmbook.execute.keys import build_folder
 from lmbook.pages.renderer import DRAWERS, module_name
@@ -170,7 +171,13 @@ def view_styles(kinds: Iterable[str]) -> list[str]:
     return ["views.css", *own]
 
 
-def page_assets(app, pagename, templatename, context, doctree) -> None:
+def page_assets(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
     """Add scripts, styles and data to a page that has views. Sphinx calls it for each page.
 
     Libraries and stores that the page needs are put into the site first.
@@ -195,26 +202,44 @@ def page_assets(app, pagename, templatename, context, doctree) -> None:
     app.add_js_file(f"{FOLDER}/views.js", loading_method="defer", **settings)
 
 
-def add_findings_script(app, pagename, templatename, context, doctree) -> None:
+def add_findings_script(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
     """Add the script that groups claims to a page with claims."""
     if 'class="lm-findings"' in context.get("body", ""):
         app.add_js_file(f"{FOLDER}/findings.js", loading_method="defer")
 
 
-def drop_second_viewport(app, pagename, templatename, context, doctree) -> None:
+def drop_second_viewport(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
     """Take docutils' viewport off a page: Sphinx's template gives each page one."""
     metatags = context.get("metatags", "")
     context["metatags"] = re.sub(r'<meta name="viewport"[^>]*>', "", metatags)
 
 
-def drop_unused_mathjax(app, pagename, templatename, context, doctree) -> None:
+def drop_unused_mathjax(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
     """Take MathJax off a page without math; Sphinx adds it to pages that link to math."""
     if 'class="math' not in context.get("body", ""):
         files, mathjax = context["script_files"], app.config.mathjax_path
         files[:] = [f for f in files if not str(f.filename).endswith(mathjax)]
 
 
-def _stage_site(app) -> None:
+def _stage_site(app: Sphinx) -> None:
     """Put scripts, styles and fonts into the site, when Sphinx has written HTML."""
     if app.builder.format == "html":
         stage_site(
@@ -222,7 +247,7 @@ def _stage_site(app) -> None:
         )
 
 
-def drop_unused(app, exception) -> None:
+def drop_unused(app: Sphinx, exception: Exception | None) -> None:
     """Empty the theme's largest script, and remove what no page loads.
 
     The script redraws as SVG the icons of its icon font; the font and its style sheet are
@@ -240,7 +265,7 @@ def drop_unused(app, exception) -> None:
             path.unlink()
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Stage the libraries before anything is written, and add them page by page."""
     for name in SCRIPTS_OF_EVERY_PAGE:  # before what uses them
         app.add_js_file(f"{FOLDER}/{name}", priority=400, loading_method="defer")

@@ -21,7 +21,9 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+from docutils import nodes
 from nbformat import NotebookNode
+from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from lmbook.execute.keys import ROOT, hash_files, hash_json
@@ -299,7 +301,7 @@ def build_wheel(folder: Path) -> Path:
     return target
 
 
-def write_notebooks(app, exception) -> None:
+def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     """Write the notebooks of the pages that ran, and the wheel; remove older ones."""
     if exception or app.builder.name != "html":
         return
@@ -349,7 +351,13 @@ def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
     return {FOLDER: notebook, EXECUTED: shown, STUDENT: tasks}
 
 
-def add_buttons(app, pagename, templatename, context, doctree) -> None:
+def add_buttons(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
     """Offer the notebook (in Colab, if the repository is known; to keep) and the source."""
     if doctree is None:
         return
@@ -380,7 +388,7 @@ def add_buttons(app, pagename, templatename, context, doctree) -> None:
     context["header_buttons"].append(group | {"buttons": links})
 
 
-def setup(app) -> None:
+def setup(app: Sphinx) -> None:
     """Connect to Sphinx; the theme's own buttons come first."""
     # A value of the configuration: Sphinx then rewrites every page when it changes.
     app.add_config_value("lmcourse_published", addresses.published_at(), "html", [tuple])

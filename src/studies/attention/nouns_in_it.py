@@ -361,7 +361,19 @@ def falls(results, world, after):
 
 
 def summary(results):
-    """Tell the largest fall after the last layer, over heads, in every kind of sentence."""
+    """Find the head whose removal lowers the score most, after the last layer.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``, ``interval`` (of that fall, over kinds of sentences) and
+        ``verdict``.
+    """
     by_head = falls(results, "trained", READ[-1])
     most = max(by_head.values(), key=np.mean)
     low, high = bootstrap_interval(most)

@@ -187,7 +187,10 @@ def adapted(model, method, size=8, seed=0):
 
 
 def step_flops(model):
-    """Return the floating-point operations (int) of a GPT's training step on one batch."""
+    """Return the floating-point operations of a training step of a `GPT`, an int.
+
+    The step is on one batch of `BATCH` windows.
+    """
     inputs = torch.zeros(BATCH, CONTEXT, dtype=torch.long, device=DEVICE)
     with FlopCounterMode(display=False) as counter:
         model(inputs).sum().backward()

@@ -32,7 +32,21 @@ BACK = 64  # characters over which the gradient is followed
 
 
 def plan(small):
-    """Choose each kind's rate with one seed, then train three more; or two steps of it."""
+    """Return the settings of all runs.
+
+    Each kind's learning rate is chosen with one seed (group "tuning"), then networks are
+    trained with three others ("trained"); "fresh" ones are not trained.
+
+    Parameters
+    ----------
+    small : bool
+        Whether all are trained for two steps, and one of each kind with one seed.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     steps = 2 if small else SETTINGS["steps"]
     tuning = grid(
         group="tuning", kind=list(WIDTHS), rate=RATES, seed=SETTINGS["tuning_seed"]
@@ -46,7 +60,24 @@ def plan(small):
 
 
 def run(folder, group, kind, seed, steps, rate=None):
-    """Train one network; return its losses, its clock and its gradient."""
+    """Train one network, and measure it.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    group : {"tuning", "trained", "fresh"}
+    kind : {"RNN", "LSTM"}
+    seed, steps : int
+    rate : float, optional
+        The highest learning rate. Default: the tuned one.
+
+    Returns
+    -------
+    dict
+        The arguments; ``parameters`` of the recurrent layer; ``validation``, the loss in
+        nats. Of the groups but "tuning" also what `on_test_sonnets` returns.
+    """
     if group == "trained":
         rate = best_rate(folder, kind=kind)
     tokenizer, training, validation = load_ids()
@@ -65,7 +96,7 @@ def run(folder, group, kind, seed, steps, rate=None):
 
 
 def make(kind, vocab_size):
-    """Return a network of a kind, before it is trained."""
+    """Return a `Network` of a kind, "RNN" or "LSTM", before it is trained."""
     model = Network(vocab_size)
     width = WIDTHS[kind]
     model.core = getattr(nn, kind)(D_IN, width, batch_first=True)
@@ -74,28 +105,48 @@ def make(kind, vocab_size):
 
 
 def loss_of(model, ids):
-    """Return the loss of each character but the first, (texts, tokens - 1)."""
+    """Return the loss of each character but the first, in nats, (texts, tokens - 1).
+
+    ``model`` : Network; ``ids`` : int64 Tensor (texts, tokens).
+    """
     logits = model(ids[:, :-1])
     return F.cross_entropy(logits.mT, ids[:, 1:], reduction="none")
 
 
 def cut_alike(tokenizer, texts):
-    """Return the ids of some texts, cut to the shortest, after a line end."""
+    """Return texts, cut to the shortest, as ids (texts, tokens) that begin with a line end.
+
+    ``tokenizer`` : CharTokenizer; ``texts`` : list of str.
+    """
     shortest = min(map(len, texts))
     return torch.tensor([tokenizer.encode("\n" + text[:shortest]) for text in texts])
 
 
 def positions(ids, newline):
-    """Return how many characters ago the line began, of the shape of ``ids``."""
+    """Return how many characters ago the line began, of the shape of ``ids``.
+
+    ``ids`` : int64 Tensor (texts, tokens); ``newline`` : int, the id of a line end.
+    """
     steps = torch.arange(ids.shape[1]).expand_as(ids)
     return steps - torch.where(ids == newline, steps, 0).cummax(dim=1).values
 
 
 @torch.no_grad()
 def clocks(model, ids, newline):
-    """Return each unit's correlation with the position in the line, (d_model,).
+    """Return each unit's correlation with the position in the line.
 
-    Of an RNN's state; of an LSTM's memory.
+    Parameters
+    ----------
+    model : Network
+        An RNN's units are its state, an LSTM's its memory.
+    ids : int64 Tensor of shape (texts, tokens)
+    newline : int
+        The id of a line end.
+
+    Returns
+    -------
+    float array of shape (d_model,)
+        0 for a unit that does not change.
     """
     x, core = model.tokens(ids), model.core
     carried, held = None, []
@@ -108,7 +159,20 @@ def clocks(model, ids, newline):
 
 
 def on_test_sonnets(model, tokenizer):
-    """Return losses, the clock and the gradient on sonnets that were kept apart."""
+    """Measure a network on the test sonnets.
+
+    Parameters
+    ----------
+    model : Network
+    tokenizer : CharTokenizer
+
+    Returns
+    -------
+    dict
+        ``loss`` and ``line_ends``, the mean loss of all characters and of line ends, in
+        nats; ``clock``, the correlation with the position of the unit that goes with it
+        best on training sonnets; ``gradient``, as of the function of this name.
+    """
     (newline,) = tokenizer.encode("\n")
     sonnets = load_texts("sonnets")
     ids = cut_alike(tokenizer, sonnets[9::10])
@@ -128,8 +192,16 @@ def on_test_sonnets(model, tokenizer):
 def gradient(model, ids):
     """Return how much a prediction's loss changes with each character before it.
 
-    The length of the gradient by a character's vector, relative to that by the last
-    character read, the median over windows: (BACK + 1,), the last one first.
+    Parameters
+    ----------
+    model : Network
+    ids : int64 Tensor of shape (texts, tokens)
+
+    Returns
+    -------
+    list of float
+        ``BACK + 1``, the last character first: the length of the gradient by a character's
+        vector, relative to that by the last one, the median over windows.
     """
     starts = range(0, ids.shape[1] - BACK - 2, 16)
     windows = torch.cat([ids[:, start : start + BACK + 2] for start in starts])
@@ -141,7 +213,10 @@ def gradient(model, ids):
 
 
 def rounded(found):
-    """Round what is stored."""
+    """Return an outcome with its numbers rounded, as it is stored.
+
+    ``found`` : dict, as `run` makes it.
+    """
     digits = {"validation": 4, "loss": 4, "line_ends": 4, "clock": 3}
     found = {
         key: round(value, digits[key]) if key in digits else value
@@ -151,7 +226,18 @@ def rounded(found):
 
 
 def summary(results):
-    """Compare the clocks of the two kinds, seed by seed."""
+    """Compare the clocks of the two kinds, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``, ``interval`` (of the LSTM's clock less the RNN's) and ``verdict``.
+    """
     clocks_of = {
         kind: [run["clock"] for run in results["trained"] if run["kind"] == kind]
         for kind in WIDTHS

@@ -205,7 +205,19 @@ def summary(results):
 
 
 def interval(differences, groups, draws=2000):
-    """95 % interval of a mean difference, if other texts had been drawn."""
+    """Return the 95 % interval of a mean difference, whole texts drawn again.
+
+    Parameters
+    ----------
+    differences : array of shape (passages,)
+    groups : array of shape (passages,)
+        The text that each passage is from.
+    draws : int
+
+    Returns
+    -------
+    float array of shape (2,)
+    """
     rng = np.random.default_rng(0)
     by_text = pd.Series(np.asarray(differences, float)).groupby(np.asarray(groups))
     sums, sizes = by_text.sum().to_numpy(), by_text.size().to_numpy()
@@ -241,6 +253,7 @@ class Poet(nn.Module):
         self.output = nn.Linear(d_model, 1)
 
     def forward(self, ids):  # (batch, tokens)
+        """Return a score of the second poet: ids (batch, tokens) → (batch,)."""
         x = self.table(ids)  # (batch, tokens, d_model)
         if self.kind == "window":
             x = self.layer(x.mT).mT.relu()
@@ -261,7 +274,24 @@ UNITS = {"word": (str.split, 8), "character": (list, 40)}  # cut, length
 
 
 def passages(unit):
-    """Ids (passages, tokens), whose they are, of which poem, and what is a test."""
+    """Cut both poets' texts into passages of one length, as many of each poet.
+
+    Parameters
+    ----------
+    unit : {"word", "character"}
+        What a token is.
+
+    Returns
+    -------
+    ids : int64 Tensor of shape (passages, tokens)
+        0 for tokens that occur once or never in the training passages.
+    labels : Tensor of shape (passages,)
+        0 or 1: the poet.
+    poems : int array of shape (passages,)
+        The number of the poem that each is from.
+    tested : bool array of shape (passages,)
+        Whether that is a test poem.
+    """
     cut, length = UNITS[unit]
     rows = []
     for label, name in enumerate(POEMS):
@@ -287,13 +317,35 @@ def passages(unit):
 
 
 def shuffle_tokens(ids, seed):
-    """Each passage's tokens in an order of its own."""
+    """Return passages with the tokens of each in a random order, of the shape of ``ids``.
+
+    ``ids`` : int64 Tensor (passages, tokens); ``seed`` : int.
+    """
     keys = torch.rand(ids.shape, generator=torch.Generator().manual_seed(seed))
     return ids.gather(1, keys.argsort(1))
 
 
 def train_poet(kind, ids, labels, learned, steps, rate, seed):
-    """Train on some passages; return whether each of the others is told right."""
+    """Train a network on some passages; return which of the others it assigns rightly.
+
+    Parameters
+    ----------
+    kind : str
+        One of `NETWORKS`.
+    ids : int64 Tensor of shape (passages, tokens)
+    labels : Tensor of shape (passages,)
+        0 or 1: the poet.
+    learned : bool array of shape (passages,)
+        Which passages are trained on.
+    steps : int
+    rate : float
+        The learning rate at first; it falls to 0.
+    seed : int
+
+    Returns
+    -------
+    bool array of shape (other passages,)
+    """
     device = pick_device()
     torch.manual_seed(seed)
     model = Poet(kind, int(ids.max()) + 1, ids.shape[1]).to(device)
@@ -313,7 +365,22 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
 
 
 def count_poets(order, ids, labels, learned):
-    """The same by counting runs in each poet's passages, no training."""
+    """Count n-grams in each poet's passages; return which others are assigned rightly.
+
+    Parameters
+    ----------
+    order : int
+        The longest n-gram.
+    ids : int64 Tensor of shape (passages, tokens)
+    labels : Tensor of shape (passages,)
+        0 or 1: the poet.
+    learned : bool array of shape (passages,)
+        Which passages are counted.
+
+    Returns
+    -------
+    bool array of shape (other passages,)
+    """
     size, costs = int(ids.max()) + 1, []
     for label in (0, 1):
         own = ids.numpy()[learned & (labels.numpy() == label)]
