@@ -79,6 +79,16 @@ def untransposed(self, d_s, d_v):
     return *self.product.backward(self.scale.backward(d_s)), d_v
 
 
+def untransposed_value(self, delta):
+    return *Attention.gradient(self, delta)[:2], self.weights @ delta
+
+
+def square_only(self, delta):
+    back = Attention.gradient(self, delta)
+    square = self.weights.shape[-1] == self.weights.shape[-2]
+    return back if square else tuple(0 * each for each in back)
+
+
 def unsoftened(self, delta):
     d_scores, d_v = self.mix.backward(delta)
     d_q, d_k = self.product.backward(self.scale.backward(d_scores))
@@ -133,7 +143,9 @@ def head(turn="qk", value=lambda self, q, k, v: self.value.forward(v), pick=(0, 
 def head_back(turned=True, linear=True, summed=False):
     def gradient(self, delta):
         d_q, d_k, d_v = self.attention.backward(delta)
-        if turned:
+        if turned == "on":
+            d_q = self.turn_query.forward(d_q)
+        elif turned:
             d_q = self.turn_query.backward(d_q)
         if turned is True:
             d_k = self.turn_key.backward(d_k)
@@ -229,6 +241,22 @@ def norm_back(mean=1, along=1, scaled=True, calls=1, sign=1):
         d = self.scale * d if scaled else d
         through = [self.module.backward(d) for _ in range(calls)]
         return d + sign * (through[0] if calls else d @ self.module.matrix.T)
+
+    return type("Answer", (normed(),), {"gradient": gradient})
+
+
+def delta_inside():
+    """Return the norm of a sum whose module inside is handed delta itself."""
+
+    def gradient(self, delta):
+        through = normed().gradient(self, delta)
+        passed = self.scale * (
+            delta
+            - delta.mean(-1, keepdims=True)
+            - self.y * (delta * self.y).mean(-1, keepdims=True)
+        )
+        inside = through - passed
+        return through - inside + self.module.backward(delta)
 
     return type("Answer", (normed(),), {"gradient": gradient})
 
@@ -378,6 +406,13 @@ WRONG = {
         "the softmax's own backward pass is missing": module(Attention, None, unsoftened),
         "the row's average is still in": softened(lambda w, d: w * d),
         "only the diagonal": softened(lambda w, d: w * (1 - w) * d),
+        "along the columns": softened(
+            lambda w, d: w * (d - (w * d).sum(-2, keepdims=True))
+        ),
+        "the gradient of the value lacks a transpose": module(
+            Attention, None, untransposed_value
+        ),
+        "with 3 queries and 5 keys": module(Attention, None, square_only),
         "the past is hidden": hidden_past(),
         "nothing is hidden": attend(hide="never"),
         "hidden after the softmax": attend(hide="after"),
@@ -393,6 +428,7 @@ WRONG = {
         "all three come from the query's input": built(head(pick=(0, 0, 0))),
         "of the query is not turned back": built(head_back(turned=False)),
         "of the key is not turned back": built(head_back(turned="query")),
+        "is turned on, not back": built(head_back(turned="on")),
         "weight of query are still 0": built(head_back(linear=False)),
         "one head: return 3 arrays from gradient": built(head_back(summed=True)),
         "the last linear layer is missing": many(last=False),
@@ -416,6 +452,8 @@ WRONG = {
         "keep the layer": normed(name="inside"),
         "the mean of the gradient is still in": norm_back(mean=0),
         "the second term is missing": norm_back(along=0),
+        "both are means": norm_back(mean=4, along=4),
+        "the module inside gets delta itself": delta_inside(),
         "comes from the norm, too": past_the_norm(),
         "does not go through the norm": norm_back(mean=0, along=0, scaled=False),
         "collected everything twice": norm_back(calls=2),

@@ -15,6 +15,7 @@ from lmcourse.exercises.backpropagation.oracle import (
     compare_named,
     descend,
     layer_parameters,
+    rotated_again_backward,
     rotated_forward_only,
     unchanged,
 )
@@ -64,6 +65,10 @@ def attention(answer):
         of_query = {
             "backward, softmax: the row's average is still in; take it off the gradient of "
             "the weights before you multiply by them.": by_query(shares * by_weights),
+            "backward, softmax: the average that is taken off runs along the columns; each "
+            "row has its own, over the keys.": by_query(
+                shares * (by_weights - (shares * by_weights).sum(-2, keepdim=True))
+            ),
             "backward, softmax: a(1 - a) is only the diagonal; every weight of a row "
             "depends on all its scores.": by_query(shares * (1 - shares) * by_weights),
             "backward, the softmax's own backward pass is missing between the weights and "
@@ -77,8 +82,22 @@ def attention(answer):
             "backward, the gradient of the key lacks the transpose's backward pass; its "
             "shape tells.": d_k.mT,
         }
-        passes.backward(of_query, of_key)
+        of_value = {
+            "backward, the gradient of the value lacks a transpose: each key collects from "
+            "the queries that attended to it.": shares @ torch.tensor(passes.delta),
+        }
+        passes.backward(of_query, of_key, of_value)
+    _of_other_numbers(answer, [rng.normal(size=size) for size in ((3, 6), (5, 6), (5, 2))])
     _is_causal(answer, [rng.normal(size=(2, 5, width)) for width in (6, 6, 3)])
+
+
+def _of_other_numbers(answer, inputs):
+    """Check with fewer queries than keys: ``inputs`` (3, 6), (5, 6) and (5, d_value)."""
+    told = "right with as many queries as keys; with 3 queries and 5 keys:"
+    with adding(told):
+        passes = Passes(answer, (6,), inputs)
+        passes.forward(F.scaled_dot_product_attention)
+        passes.backward()
 
 
 def _is_causal(answer, inputs):
@@ -144,9 +163,17 @@ def _one_head(answer):
         passes.forward(
             lambda *x, turn=turn, layers=layers: attend_head(layers, x, turn), mistakes
         )
+        onward = attend_head(layers, tensors, [rotated_again_backward] * 2 + [unchanged])
         unturned = "backward, the gradient of the {} is not turned back."
-        names = zip(("query", "key"), passes.gradients(straight), strict=False)
-        tables = [{unturned.format(name): d} for name, d in names]
+        again = (
+            "backward, the gradient of the {} is turned on, not back: call `backward` of "
+            "the module that turned it."
+        )
+        both = passes.gradients(straight), passes.gradients(onward)
+        tables = [
+            {unturned.format(name): one, again.format(name): other}
+            for name, one, other in zip(("query", "key"), *both, strict=False)
+        ]
         passes.backward(*tables if rotary else ())
         for name, tensors in zip(("query", "key", "value"), layers, strict=True):
             passes.collected(name, getattr(passes.module, name), tensors)
@@ -383,7 +410,15 @@ def norm(answer):
         "the second term is missing: entries move the deviation, too.": (0 * row,),
         "the gradient does not go through the norm.": (0 * row, False, 1.0),
     }
+    d, y = torch.tensor(passes.delta), row / deviation
+    summed = (d - d.sum(-1, keepdim=True) - y * (d * y).sum(-1, True)) / deviation
+    sums = (summed + summed @ weight.T).detach().numpy()
+    undiminished = through + passes.delta @ weight.detach().numpy().T
     mistakes = {told: with_row(*used) for told, used in mistaken.items()} | {
+        "the two terms are sums over the row; both are means.": sums,
+        "the module inside gets delta itself; what reaches it went through the norm.": (
+            undiminished
+        ),
         "what goes past the module comes from the norm, too; it is not delta.": past,
         "what goes past the module is missing: add the norm's own gradient.": alone,
         "what goes through the module is missing: call its backward.": through,

@@ -145,6 +145,12 @@ def rotated_forward_only(x):
     return x + (rotated(x) - x).detach()
 
 
+def rotated_again_backward(x):
+    """Rotate on the way forward, and once more, not back, on the way back."""
+    back = rotated(x, [-position for position in range(x.shape[-2])])
+    return back + (rotated(x) - back).detach()
+
+
 def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged), mask=None):
     """Compute one head in PyTorch, what its three layers give turned or not.
 

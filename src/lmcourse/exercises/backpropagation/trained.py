@@ -1,6 +1,16 @@
-"""The task about the trained word vectors."""
+"""The tasks about the trained decoder."""
 
-from lmcourse.exercises import judge
+from lmcourse.exercises import judge, predict
+
+# Which layer turns first when the lengths of what attention is given are swapped.
+predict(
+    "backpropagation.turns_first",
+    a="being close to the loss does not help a layer whose vectors are short.",
+    b="the two get different lengths; look at step 8 of the drawing: what is the gradient "
+    "of a query made of?",
+    c=None,
+    d="attention learns without a norm, if what it is given is long enough.",
+)
 
 # Which of two lists of neighbours comes from the trained table.
 judge(

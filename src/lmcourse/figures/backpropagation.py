@@ -1,0 +1,317 @@
+"""What the chapter *backpropagation* draws: data in, figure or view out."""
+
+from html import escape
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from lmcourse import views
+from lmcourse.views.choice import choice
+
+LAYERS = 2
+LINES = {"sonnets": ("o-", 0), "shuffled": ("s--", 1), "dealt": ("^:", 2)}
+NAMES = {"sonnets": "sonnets", "shuffled": "shuffled once", "dealt": "shuffled every step"}
+
+
+def mean_distances(rows):
+    """Return how many words back the last word attends, on average.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Trainings of the study *backpropagation*.
+
+    Returns
+    -------
+    array of shape (seeds, marks, layers)
+    """
+    shares = np.array([[state["looks"] for state in row["states"]] for row in rows])
+    back = np.arange(shares.shape[-1])[::-1]  # of each token, from the last word
+    return (shares @ back).mean(-1)
+
+
+def training_run(study):
+    """Show where the last word attends, and a sample, after so many steps of training.
+
+    Parameters
+    ----------
+    study : dict
+        The stored study *backpropagation*.
+
+    Returns
+    -------
+    View
+    """
+    marks = study["settings"]["marks"]
+    runs = {name: study["results"][name][0]["states"] for name in ("sonnets", "shuffled")}
+    back = {
+        name: mean_distances(study["results"][name])[0] for name in ("sonnets", "shuffled")
+    }
+    shown, pictures = {}, []
+    for i, step in enumerate(marks):
+        state = runs["sonnets"][i]
+        name = str(step) if step else "0 (random weights)"
+        note = (
+            f"Loss on the sonnets that it learns from: {state['trained']:.1f} nats; on "
+            f"sonnets that it never reads: {state['unseen']:.1f}."
+        )
+        shown[name] = note, max(state["samples"], key=len)
+        shares = [np.array(states[i]["looks"]).mean(1) for states in runs.values()]
+        alt = (
+            f"Bar charts after {step} steps. The decoder of the sonnets attends "
+            f"{back['sonnets'][i, 0]:.1f} words back in layer 0 and "
+            f"{back['sonnets'][i, 1]:.1f} in layer 1; that of the shuffled words "
+            f"{back['shuffled'][i, 0]:.1f} and {back['shuffled'][i, 1]:.1f}."
+        )
+        pictures.append(views.looks(shares, ["sonnets", "shuffled"], alt=alt, top=0.8))
+    return views.samples("Steps of training", shown, pictures, first=str(marks[-1]))
+
+
+def graph():
+    """Show the smallest attention, whose numbers can be dragged, with its gradients.
+
+    Returns
+    -------
+    View
+    """
+    return views.View(
+        "graph-view",
+        {"start": {"q": 2.0, "k": 0.5, "v": 3.0, "t": 1.0}, "rate": 0.1},
+        alt="Four numbers to drag, q, k, v and t, with the values and gradients that "
+        "follow from them, and a button for one step of gradient descent.",
+    )
+
+
+def guesses(rows, lengths):
+    """Draw how much the best of so many random steps helps, beside one along the gradient.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study *guesses*.
+    lengths : list of float
+        Of the steps.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    drawn = np.array([row["random"] for row in rows])  # (sequences, guesses, lengths)
+    best = np.maximum.accumulate(drawn, axis=1).mean(axis=0)  # (guesses, lengths)
+    steps = np.mean([row["gradient"] for row in rows], axis=0)  # (lengths,)
+    _, ax = plt.subplots(figsize=(7, 3.2))
+    many = np.arange(1, len(best) + 1)
+    for i, length in enumerate(lengths):
+        color, form = views.PALETTE[i], ("-", "--")[i]
+        told = f"length {length:g}"
+        ax.axhline(steps[i], color=color, ls=form, lw=3, label=f"gradient, {told}")
+        ax.plot(many, best[:, i], form, color=color, lw=1.5, label=f"guesses, {told}")
+    ax.set(xscale="log", yscale="log", xlabel="random guesses", ylim=(1e-4, 20))
+    ax.set_ylabel("fall of the loss (nats)")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    plt.show()
+
+
+def head_step(words, weights, d_weights, d_scores, after):
+    """Draw a head's weights, their gradients, and the weights after a step.
+
+    Parameters
+    ----------
+    words : list of str
+    weights, d_weights, d_scores, after : array of shape (tokens, tokens)
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    future = np.triu(np.ones(weights.shape, dtype=bool), 1)
+    parts = {"A": weights, "dA": d_weights, "dS": d_scores, "A after": after}
+    _, axes = plt.subplots(1, 4, figsize=(9, 3.1), sharey=True, layout="constrained")
+    for ax, (title, part) in zip(axes, parts.items(), strict=True):
+        signed = title.startswith("d")
+        top = np.abs(part).max() if signed else 1
+        ax.imshow(
+            np.where(future, np.nan, -part if signed else part),
+            vmin=-top if signed else 0,
+            vmax=top,
+            cmap=views.DIVERGING if signed else views.SEQUENTIAL,
+        )
+        ax.set_xticks(range(len(words)), words, rotation=90)
+        ax.set_yticks(range(len(words)), words)
+        ax.set_title(title)
+        ax.grid(False)
+    plt.show()
+
+
+def turning(study):
+    """Draw how far back nine decoders attend, step by step.
+
+    Parameters
+    ----------
+    study : dict
+        The stored study *backpropagation*.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    marks = study["settings"]["marks"]
+    _, axes = plt.subplots(1, LAYERS, figsize=(8, 3.4), sharey=True, layout="constrained")
+    for name, (form, color) in LINES.items():
+        curves = mean_distances(study["results"][name])  # (seeds, marks, layers)
+        for seed, curve in enumerate(curves):
+            label = None if seed else NAMES[name]
+            for layer, ax in enumerate(axes):
+                ax.plot(
+                    marks[: len(curve)],
+                    curve[:, layer],
+                    form,
+                    color=views.PALETTE[color],
+                    label=label,
+                )
+    for layer, ax in enumerate(axes):
+        ax.set_xscale("symlog", linthresh=25)
+        ax.set_xticks([0, 25, 100, 500, 2000], ["0", "25", "100", "500", "2000"])
+        ax.set(title=f"layer {layer}", xlabel="steps", ylim=(0, 4.4), xlim=(-1, 2400))
+    axes[0].set_ylabel("words back")
+    named = axes[0].get_legend_handles_labels()
+    axes[0].figure.legend(*named, loc="outside upper center", ncols=3)
+    plt.show()
+
+
+def lengths(rows, marks):
+    """Draw which layer turns first, as it is and with the lengths swapped.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the study *vector-lengths*.
+    marks : list of int
+        The steps after which was measured.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    titles = {"as it is": "layer 1 is given long vectors", "swapped": "layer 0 is"}
+    _, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
+    for ax, (way, title) in zip(axes, titles.items(), strict=True):
+        for seed, row in enumerate(row for row in rows if row["way"] == way):
+            back = np.array(row["back"])  # (marks, layers)
+            for layer, form in enumerate(("o-", "s--")):
+                label = None if seed else f"layer {layer}"
+                color = views.PALETTE[layer]
+                ax.plot(marks, back[:, layer], form, color=color, label=label)
+        ax.set(title=title, xlabel="steps", ylim=(1.8, 3.2))
+    axes[0].set_ylabel("words back")
+    axes[0].legend(loc="lower left")
+    plt.show()
+
+
+# --- heads on a line ----------------------------------------------------------------------
+
+CELL, LEFT, TOP = 14, 76, 20  # of a small heat map, in pixels
+
+
+def _heat_map(words, weights, title):
+    """Return a head's weights as a small SVG; rows are the words that attend."""
+    size = CELL * len(words)
+    marks = [f'<text x="{LEFT}" y="13">{escape(title)}</text>']
+    for row, word in enumerate(words):
+        y = TOP + CELL * row
+        marks.append(
+            f'<text class="lm-end" x="{LEFT - 5}" y="{y + 12}">{escape(word)}</text>'
+        )
+        marks += [
+            f'<rect x="{LEFT + CELL * column}" y="{y}" width="{CELL - 1}" '
+            f'height="{CELL - 1}" fill-opacity="{weight:.2f}"/>'
+            for column, weight in enumerate(weights[row][: row + 1])
+        ]
+    width, height = LEFT + size + 2, TOP + size + 2
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'aria-hidden="true">{"".join(marks)}</svg>'
+    )
+
+
+def _all_heads(words, weights):
+    """Return a heat map for each head of each layer; weights (layers, heads, tokens, …)."""
+    maps = [
+        _heat_map(words, each, f"layer {layer}, head {head}")
+        for layer, heads in enumerate(weights)
+        for head, each in enumerate(heads)
+    ]
+    return f'<div class="lm-heads">{"".join(maps)}</div>'
+
+
+def heads(lines, models):
+    """Show every head of a trained and of an untrained decoder on lines, one to choose.
+
+    Parameters
+    ----------
+    lines : dict of str to str
+        What a line is → the line; its last word is to be predicted.
+    models : dict of str to Decoder
+        "trained" and "random weights".
+
+    Returns
+    -------
+    View
+    """
+    plain, labels, panels = [], [], []
+    for what, line in lines.items():
+        for kind, model in models.items():
+            words = line.split()
+            numbers = model.dictionary.encode(words)
+            logits = model.forward(numbers[:-1])[-1]
+            shares = np.exp(logits - logits.max())
+            share = shares[numbers[-1]] / shares.sum()
+            weights = [model.weights(i) for i in range(model.sizes["layers"])]
+            note = (
+                f"“{' '.join(words[:-1])} …” The probability of “{words[-1]}”: "
+                f"{100 * share:.0f}\u202f%."
+            )
+            plain.append(f"[{what}, {kind}] {note}")
+            labels.append(escape(f"{what}, {kind}"))
+            panels.append(f"<p>{escape(note)}</p>{_all_heads(words[:-1], weights)}")
+    return choice("samples", "Line and weights", "\n\n".join(plain), labels, panels)
+
+
+# --- what it writes -----------------------------------------------------------------------
+
+
+def progress(study, copied):
+    """Return losses and the share of copied five-word sequences, by steps of training.
+
+    Parameters
+    ----------
+    study : dict
+        The stored study *backpropagation*.
+    copied : callable
+        From a sample to a list of bool, one a sequence of five words.
+
+    Returns
+    -------
+    DataFrame
+        Means over three decoders.
+    """
+    rows = []
+    for i, step in enumerate(study["settings"]["marks"]):
+        states = [run["states"][i] for run in study["results"]["sonnets"]]
+        hits = [
+            hit for state in states for text in state["samples"] for hit in copied(text)
+        ]
+        rows.append(
+            {
+                "steps": step,
+                "loss, sonnets it learns": np.mean([state["trained"] for state in states]),
+                "loss, new sonnets": np.mean([state["unseen"] for state in states]),
+                "copied": f"{100 * np.mean(hits or 0):.0f}\u202f%",
+            }
+        )
+    return pd.DataFrame(rows).set_index("steps").round(1)

@@ -1,0 +1,190 @@
+"""Does one backward pass find a better step for a decoder than random guesses do?
+
+A step moves all trainable numbers of a decoder along a direction, by a given length. Tried
+are the direction against the gradient of the loss on one sequence of words, and random
+directions; what counts is by how much the step lowers the loss on this sequence.
+
+Varied: the direction; the length of the step; the decoder, untrained or trained for 100
+steps, three seeds each; the sequence, drawn at random from the training sonnets.
+
+Rivals: the best of a thousand random directions, in all numbers, in all but the word
+vectors, or in the biases of the output alone.
+
+Null: the gradient with its entries shuffled within each parameter.
+
+Statistic: on how many sequences the gradient's step lowers the loss more than the best
+guess does, each at the better of its two lengths: on one sequence the longer step along the
+gradient goes too far. The interval is that of the fall, gradient less best guess, over the
+sequences.
+"""
+
+import numpy as np
+
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.numpy_nn import decoder
+from lmcourse.numpy_nn.layers import SoftmaxCrossEntropy
+from studies.backpropagation.backpropagation import CONTEXT, load_words
+from studies.harness import count, grid, verdict
+
+CHAPTER = "backpropagation"
+CLAIM = (
+    "One backward pass finds a better step for a small decoder than the best of a thousand "
+    "random guesses"
+)
+RIVAL = "the best of a thousand random directions, in all of the numbers or in a part"
+NULL = "the gradient with its entries shuffled within each parameter"
+SETTINGS = {
+    "lengths": [0.1, 1.0],
+    "guesses": {"all": 400, "no vectors": 300, "output biases": 300},
+    "sequences": 5,
+    "trained": [0, 100],
+    "seeds": [0, 1, 2],
+    "batch": 64,
+}
+
+
+def plan(small):
+    """Return one setting for each decoder."""
+    settings = grid(
+        group="decoders", trained=SETTINGS["trained"], seed=SETTINGS["seeds"], guesses=1.0
+    )
+    return [settings[0] | {"guesses": 0.01}] if small else settings
+
+
+def run(folder, group, trained, seed, guesses):
+    """Compare steps on a few sequences, for one decoder.
+
+    Parameters
+    ----------
+    folder, group
+        As of every study.
+    trained : int
+        For how many steps the decoder was trained.
+    seed : int
+    guesses : float
+        Which share of the random directions to try.
+
+    Returns
+    -------
+    list of dict
+        What `compare_steps` returns for each sequence, with ``trained`` and ``seed``.
+    """
+    vocabulary, vectors, words, _, _ = load_words()
+    model = decoder.Decoder(vocabulary, vectors, seed=seed)
+    if trained:
+        decoder.train_decoder(model, words, trained, batch=SETTINGS["batch"], seed=seed)
+    rng = np.random.default_rng(seed)
+    windows = decoder.windows(words, CONTEXT)
+    rows = rng.choice(len(windows), SETTINGS["sequences"], replace=False)
+    return [
+        {"trained": trained, "seed": seed}
+        | compare_steps(model, windows[row], guesses, rng)
+        for row in rows
+    ]
+
+
+def compare_steps(model, numbers, guesses, rng):
+    """Return by how much steps of several kinds lower the loss on one sequence.
+
+    Parameters
+    ----------
+    model : lmcourse.numpy_nn.decoder.Decoder
+    numbers : int array of shape (tokens + 1,)
+        The sequence and its last word's successor.
+    guesses : float
+        Which share of the random directions to try.
+    rng : numpy Generator
+
+    Returns
+    -------
+    dict
+        ``loss``, before the step; ``gradient`` and ``shuffled``, by how much the loss falls
+        along the gradient and along the shuffled one, by length; ``random``, the same of
+        each guess, (guesses, lengths), in a random order.
+    """
+    loss = SoftmaxCrossEntropy()
+    named = {n: p for n, p in model.parameters().items() if p.trainable}
+
+    def forward():
+        return float(loss.forward(model.forward(numbers[:-1]), numbers[1:]))
+
+    def falls(direction):
+        """Return by how much the loss falls along a direction, for each length."""
+        norm = np.sqrt(sum((d**2).sum() for d in direction.values()))
+        found = []
+        for length in SETTINGS["lengths"]:
+            for name, d in direction.items():
+                named[name].value -= length / norm * d
+            found.append(round(start - forward(), 5))
+            for name, d in direction.items():
+                named[name].value += length / norm * d
+        return found
+
+    start = forward()
+    for parameter in model.parameters().values():
+        parameter.grad[...] = 0
+    model.backward(loss.backward(1.0))
+    gradient = {name: p.grad.copy() for name, p in named.items()}
+    mixed = {n: rng.permutation(g.ravel()).reshape(g.shape) for n, g in gradient.items()}
+    kinds = [
+        kind
+        for kind, most in SETTINGS["guesses"].items()
+        for _ in range(max(1, int(guesses * most)))
+    ]
+    drawn = []
+    for kind in rng.permutation(kinds):
+        chosen = [name for name in named if is_guessed(name, kind)]
+        drawn.append(falls({n: rng.standard_normal(named[n].value.shape) for n in chosen}))
+    return {
+        "loss": round(start, 4),
+        "gradient": falls(gradient),
+        "shuffled": falls(mixed),
+        "random": drawn,
+    }
+
+
+def is_guessed(name, kind):
+    """Return whether a guess of this kind moves the parameter of this name."""
+    if kind == "output biases":
+        return name == "output.bias"
+    return kind == "all" or name != "dictionary.table"
+
+
+def best_guesses(rows, most=None):
+    """Return by how much the best random guess lowers the loss.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of `run`.
+    most : int, optional
+        How many guesses to take; all by default.
+
+    Returns
+    -------
+    array of shape (sequences, lengths)
+    """
+    return np.array([np.max(row["random"][:most], axis=0) for row in rows])
+
+
+def summary(results):
+    """Compare the gradient with the best guess, sequence by sequence.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the fall, gradient less best guess, each at the
+        better length; ``verdict``: whether the gradient is ahead for every sequence.
+    """
+    rows = results["decoders"]
+    steps = np.array([row["gradient"] for row in rows]).max(axis=1)  # (sequences,)
+    gap = steps - best_guesses(rows).max(axis=1)
+    low, high = bootstrap_interval(gap)
+    return count(rows) | {
+        "interval": [round(low, 4), round(high, 4)],
+        "verdict": verdict(bool((gap > 0).all())),
+    }

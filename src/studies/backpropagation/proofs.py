@@ -1,0 +1,835 @@
+"""What the chapter *backpropagation* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from lmcourse import positions
+from lmcourse.embeddings import cooccurrence, neighbours, unit
+from lmcourse.ngrams import NgramModel
+from lmcourse.numpy_nn import attention, core, decoder, layers
+from lmcourse.numpy_nn.core import Chain, Fork, Identity, as_tuple, gradient_error
+from studies.backpropagation.guesses import best_guesses
+from studies.backpropagation.vector_lengths import EVEN, TURNED, distances
+from studies.findings import Page, finding, proof
+
+CONTEXT = 7  # words that the decoder reads
+NEAREST = 3  # the last word and the two before it
+SMALL = 1e-3  # of the first loss: a fit that is done
+
+
+def assert_near(ours, theirs):
+    """Compare two arrays in float64, to 1e-9 of the largest magnitude."""
+    largest = max(1.0, np.abs(theirs).max(initial=0))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * largest)
+
+
+def assert_agree(module, function, *inputs):
+    """Compare a module with PyTorch and with small steps, for a batch and for one text.
+
+    Parameters
+    ----------
+    module : Module
+    function : callable
+        From a dict of parameters, and the inputs, to the same output in PyTorch.
+    *inputs : array of shape (batch, ...)
+
+    Raises
+    ------
+    AssertionError
+        If an output or a gradient, of an input or of a parameter, is another.
+    """
+    rng = np.random.default_rng(1)
+    named = module.parameters()
+    for x in (inputs, [each[0] for each in inputs]):
+        y = module.forward(*x)
+        delta = rng.normal(size=np.shape(y))
+        for parameter in named.values():
+            parameter.grad[...] = 0
+        grads = as_tuple(module.backward(delta))
+        p = {n: torch.tensor(q.value).requires_grad_() for n, q in named.items()}
+        t = [torch.tensor(each) for each in x]
+        t = [v.requires_grad_() if v.is_floating_point() else v for v in t]
+        result = function(p, *t)
+        result.backward(torch.tensor(delta))
+        pairs = [(y, result.detach())]
+        inner = zip(grads, t, strict=False)  # numbers of words have no gradient
+        pairs += [(g, v.grad) for g, v in inner if v.grad is not None]
+        pairs += [(named[n].grad, v.grad) for n, v in p.items()]
+        for ours, theirs in pairs:
+            assert_near(ours, np.zeros(1) if theirs is None else theirs.numpy())
+        assert max(gradient_error(module, *x).values()) < 1e-6
+
+
+# --- one number at a time -----------------------------------------------------------------
+
+
+@proof("Each gradient of the graph is PyTorch's, and that of a small step up and down.")
+def graph_by_hand(page: Page):
+    """A step lowers the loss; the sigmoid is a softmax of two scores, one of them 0.
+
+    Parameters
+    ----------
+    page : Page
+        ``q`` to ``L`` are the numbers of the graph, ``dq`` to ``dd`` the gradients;
+        ``small`` computes the loss.
+    """
+    point = np.array([page.q, page.k, page.v, page.t])
+    found = np.array([page.dq, page.dk, page.dv, page.dt])
+    steps = 1e-5 * np.eye(4)
+    measured = [(page.small(*(point + e)) - page.small(*(point - e))) / 2e-5 for e in steps]
+    np.testing.assert_allclose(found, measured, rtol=1e-7)
+    q, k, v, t = (torch.tensor(x, requires_grad=True) for x in point)
+    ((torch.sigmoid(q * k) * v - t) ** 2).backward()
+    np.testing.assert_allclose(found, [x.grad.item() for x in (q, k, v, t)], rtol=1e-12)
+    assert page.small(*(point - 0.1 * found * [1, 1, 1, 0])) < page.L
+    pair = torch.tensor([page.q * page.k, 0.0], dtype=torch.float64).softmax(0)
+    np.testing.assert_allclose(page.a, pair[0].item(), rtol=1e-12)
+    values = {name: float(getattr(page, name)) for name in "qkvtsaodL"}
+    return values | {f"d_{name}": float(getattr(page, f"d{name}")) for name in "qkvtsaod"}
+
+
+@proof("The gradient of a number that is used twice is the sum over both uses.")
+def used_twice(page: Page):
+    """PyTorch's gradient, at x = 0.8, is among the four answers that of the sum alone.
+
+    Parameters
+    ----------
+    page : Page
+        Nothing of it is used.
+    """
+    x = torch.tensor(0.8, dtype=torch.float64, requires_grad=True)
+    ((3 * (x * x).sigmoid() - 1) ** 2).backward()
+    y = 1 / (1 + np.exp(-0.64))
+    way = 2 * (3 * y - 1) * 3 * y * (1 - y) * 0.8  # dq, and dk too
+    ways = {"a": way + way, "b": way, "d": way * way}  # c, the mean, is b's number
+    right = [letter for letter, value in ways.items() if np.isclose(value, x.grad.item())]
+    assert right == ["a"]
+    return {"answer": right[0]}
+
+
+# --- guesses ------------------------------------------------------------------------------
+
+
+def mixed_gradient(page: Page):
+    """The entries of the gradient are shuffled within each parameter.
+
+    Parameters
+    ----------
+    page : Page
+        ``guessed`` holds the outcomes of the study *guesses*.
+    """
+    rows = [row | {"gradient": row["shuffled"]} for row in page.guessed]
+    return page.replaced(guessed=rows)
+
+
+@finding(
+    "One backward pass finds a better step for a small decoder than the best of a thousand "
+    "random guesses.",
+    rival="the best of a thousand random directions: in all numbers, in all but the word "
+    "vectors, or in the output's biases alone",
+    null=mixed_gradient,
+    n="{sequences} sequences of words, six decoders; each step at the better of two "
+    "lengths",
+    interval="the step along the gradient lowers the loss by {fall:.2f} nats, the best "
+    "guess by {best:.2f} (lowest and highest)",
+)
+def one_pass_beats_guesses(page: Page):
+    """For each sequence, in untrained decoders and after 100 steps of training.
+
+    The gradient's step helps more than five times as much as the best guess, each at the
+    better of its two lengths.
+
+    Parameters
+    ----------
+    page : Page
+        ``guessed`` holds the outcomes of the study *guesses*; ``untrained`` is the decoder.
+    """
+    rows = page.guessed
+    steps = np.array([row["gradient"] for row in rows]).max(axis=1)  # (sequences,)
+    best = best_guesses(rows).max(axis=1)
+    assert len(rows) >= 30
+    assert min(len(row["random"]) for row in rows) >= 1000
+    assert (steps > 5 * best).all()
+    return {
+        "sequences": len(rows),
+        "fall": (steps.min(), steps.max()),
+        "best": (best.min(), best.max()),
+        "times": steps.mean() / best.mean(),
+        "numbers": sum(
+            p.value.size for p in page.untrained.parameters().values() if p.trainable
+        ),
+    }
+
+
+# --- attention, heads, layers -------------------------------------------------------------
+
+
+@proof("The formulas of the drawing are PyTorch's gradients of attention.")
+def attention_by_hand(page: Page):
+    """Five tokens of width 4, in float64; each gradient has the shape of its matrix.
+
+    Parameters
+    ----------
+    page : Page
+        Nothing of it is used.
+    """
+    rng = np.random.default_rng(0)
+    Q, K, V, dO = rng.normal(size=(4, 5, 4))
+    A = layers.softmax(Q @ K.T / 2)  # the root of 4
+    dA, dV = dO @ V.T, A.T @ dO
+    dS = A * (dA - (A * dA).sum(-1, keepdims=True))
+    dQ, dK = dS @ K / 2, dS.T @ Q / 2
+    parts = [torch.tensor(part, requires_grad=True) for part in (Q, K, V)]
+    F.scaled_dot_product_attention(*parts).backward(torch.tensor(dO))
+    for ours, theirs in zip((dQ, dK, dV), parts, strict=True):
+        assert_near(ours, theirs.grad.numpy())
+    assert_near(dS.sum(-1), np.zeros(5))
+    return {"tokens": 5, "d_head": 4}
+
+
+@proof("On this line, moving one head's scores against their gradient lowers the loss.")
+def scores_move(page: Page):
+    """Along the gradient it raises it. No gradient reaches a word that comes later.
+
+    Parameters
+    ----------
+    page : Page
+        ``d_scores`` are the gradients of the scores of layer 1 on ``line``, ``head`` is
+        the head that is drawn, ``loss_after_step`` the loss after its step;
+        ``with_moved_scores`` moves scores of the decoder ``untrained``.
+    """
+    change = 50 * page.d_scores[page.head]
+    before, _ = page.with_moved_scores(page.untrained, page.line, 1, page.head, 0 * change)
+    raised, _ = page.with_moved_scores(page.untrained, page.line, 1, page.head, change)
+    assert page.loss_after_step < before < raised
+    future = np.triu(np.ones(change.shape, dtype=bool), 1)
+    assert_near(change[future], 0)
+    assert_near(change.sum(-1), np.zeros(len(change)))
+    return {"before": before, "after": page.loss_after_step}
+
+
+def torch_heads(p, x, start="modules.1.", count=2):
+    """Compute causal heads with rotary positions in PyTorch.
+
+    ``p`` has the parameters by name, those of the heads behind ``start``; ``x`` is
+    (..., tokens, d_model). Returns a Tensor of the same shape.
+    """
+    outputs = []
+    for h in range(count):
+        own = f"{start}heads.branches.{h}."
+        q, k, v = (
+            x @ p[f"{own}{name}.weight"] + p[f"{own}{name}.bias"]
+            for name in ("query", "key", "value")
+        )
+        q, k = positions.rotate(q), positions.rotate(k)
+        q = q * p[f"{own}attention.scale.scale"]
+        outputs.append(F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0))
+    joined = torch.cat(outputs, -1)
+    return joined @ p[f"{start}output.weight"] + p[f"{start}output.bias"]
+
+
+@proof("The page's small modules pass both checks.")
+def small_modules_agree(page: Page):
+    """Sigmoid, ReLU, linear layers, linked ones, softmax, both losses.
+
+    The gradients of a softmax sum to zero in each row. The cross-entropy is exact where the
+    logarithm of a softmax would be infinite.
+
+    Parameters
+    ----------
+    page : Page
+        Has the lesson's ``Sigmoid``, ``Linear``, ``Chain``, ``Softmax`` and ``L2Loss``.
+    """
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 5, 4))
+    assert_agree(page.Sigmoid(), lambda p, x: x.sigmoid(), x)
+    assert_agree(layers.ReLU(), lambda p, x: x.relu(), x)
+    linear = page.Linear(4, 3, rng)
+    assert_agree(linear, lambda p, x: x @ p["weight"] + p["bias"], x)
+    there = page.Linear(4, 6, rng)
+    back = page.Linear(6, 4, weight=there.weight, transposed=True)
+
+    def there_and_back(p, x):
+        """Return x through the linear layer and, linked, back."""
+        w = p["modules.0.weight"]
+        return (x @ w + p["modules.0.bias"]) @ w.T + p["modules.1.bias"]
+
+    assert_agree(page.Chain(there, back), there_and_back, x)
+    softmax, target = page.Softmax(), rng.normal(size=x.shape)
+    assert_agree(softmax, lambda p, x: x.softmax(-1), x)
+    softmax.forward(x)
+    assert_near(softmax.backward(target).sum(axis=-1), np.zeros((2, 5)))
+    assert_agree(page.L2Loss(), lambda p, x, t: F.mse_loss(x, t.detach()), x, target)
+
+    def cross_entropy(p, x, k):
+        """Return PyTorch's loss."""
+        return F.cross_entropy(x.reshape(-1, 4), k.reshape(-1))
+
+    answers = rng.integers(4, size=(2, 5))
+    assert_agree(layers.SoftmaxCrossEntropy(), cross_entropy, x, answers)
+    sure, answer = np.array([[0.0, 800.0]]), np.array([0])
+    assert layers.SoftmaxCrossEntropy().forward(sure, answer) == 800
+
+
+@proof("Attention and its parts pass both checks; the output is PyTorch's own function's.")
+def attention_agrees(page: Page):
+    """Five queries, seven keys, values of width 3; and the causal mask.
+
+    Parameters
+    ----------
+    page : Page
+        Has the lesson's ``CausalMask`` and ``Softmax``, and the reader's
+        ``ScaledDotProductAttention`` or the package's.
+    """
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 5, 4))
+    assert_agree(attention.Transpose(), lambda p, x: x.mT, x)
+    assert_agree(attention.ScalarProduct(0.3), lambda p, x: p["scale"] * x, x)
+    factors = x, rng.normal(size=(2, 4, 3))
+    assert_agree(attention.DotProduct(), lambda p, a, b: a @ b, *factors)
+
+    def hidden(p, s):
+        """Return the softmax of scores behind a causal mask."""
+        future = torch.ones(s.shape[-2:], dtype=torch.bool).triu(1)
+        return s.masked_fill(future, -torch.inf).softmax(-1)
+
+    masked = Chain(page.CausalMask(), page.Softmax())
+    assert_agree(masked, hidden, rng.normal(size=(2, 5, 5)))
+
+    def torch_attention(p, q, k, v):
+        """Return attention as the formula has it."""
+        return (q @ k.mT * p["scale.scale"]).softmax(-1) @ v
+
+    inputs = [rng.normal(size=size) for size in ((2, 5, 4), (2, 7, 4), (2, 7, 3))]
+    ours = page.ScaledDotProductAttention(4)
+    fused = F.scaled_dot_product_attention(*map(torch.tensor, inputs))
+    assert_near(ours.forward(*inputs), fused.numpy())
+    assert_agree(ours, torch_attention, *inputs)
+
+
+@proof(
+    "With as many keys as numbers in a query a fit ends at zero; with fewer it need not."
+)
+def a_fit_needs_keys(page: Page):
+    """Four queries of width 3: the loss of 3,000 steps with four keys, and with three.
+
+    `page.learn_solution` on random matrices and targets, ten of each.
+
+    Parameters
+    ----------
+    page : Page
+        ``learn_solution`` is the task's solution.
+    """
+    ends = {}
+    for keys in (3, 4):
+        rng, found = np.random.default_rng(0), []
+        for _ in range(10):
+            given = [rng.normal(size=size) for size in ((4, 3), (keys, 3), (keys, 3))]
+            target = rng.normal(size=(4, 3))
+            found.append(page.learn_solution(*given, target, 2.0, 3000)[-1][-1])
+        ends[keys] = np.array(found)
+    assert np.median(ends[4]) < 1e-4
+    assert np.median(ends[3]) > 1e-3
+    return {"three": float(np.median(ends[3]))}
+
+
+@proof("Heads, norms, blocks and a whole decoder pass both checks, forks with them.")
+def a_decoder_agrees(page: Page):
+    """Every parameter's gradient of two layers of two causal heads, rotary positions.
+
+    Parameters
+    ----------
+    page : Page
+        Has the lesson's ``Fork``, ``Linear``, ``SkipAddNorm`` and ``Decoder``, and the
+        reader's ``MultiHeadAttention`` or the package's.
+    """
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 5, 4))
+    same = page.Fork(Identity(), Identity(), Identity())  # query, key and value
+    layer = page.MultiHeadAttention(4, 2, rng, causal=True, rotary=True)
+    assert_agree(Chain(same, layer), torch_heads, x)
+
+    def torch_norm(p, x):
+        """Return the norm of x and a linear layer of x."""
+        x = x + x @ p["module.weight"] + p["module.bias"]
+        return F.layer_norm(x, (4,), p["norm.weight"], p["norm.bias"])
+
+    assert_agree(page.SkipAddNorm(page.Linear(4, 4, rng), 4), torch_norm, x)
+
+    def torch_decoder(p, k):
+        """Return the logits of two layers, (..., tokens, vocab_size)."""
+        x = F.embedding(k, p["dictionary.table"])
+        for i in range(2):
+            at = f"blocks.modules.{i}."
+            own = {n.removeprefix(at): v for n, v in p.items() if n.startswith(at)}
+            x = x + torch_heads(own, x, "attention.")
+            x = F.layer_norm(x, (8,), own["norm_1.weight"], own["norm_1.bias"])
+            up = x @ own["feed_forward.up.weight"] + own["feed_forward.up.bias"]
+            x = x + up.relu() @ own["feed_forward.down.weight"]
+            x = x + own["feed_forward.down.bias"]
+            x = F.layer_norm(x, (8,), own["norm_2.weight"], own["norm_2.bias"])
+        return x @ p["dictionary.table"].T + p["output.bias"]
+
+    tiny = page.Decoder("abcde", rng.normal(size=(5, 8)), heads=2, d_ff=6)
+    assert_agree(tiny, torch_decoder, rng.integers(5, size=(2, 4)))
+
+
+# --- a small fit --------------------------------------------------------------------------
+
+
+class Shuffled(core.Module):
+    """Hand an input on, and shuffle the gradient that comes back."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def compute(self, x):
+        """Return x."""
+        return x
+
+    def gradient(self, delta):
+        """Return the gradient with its entries in a random order."""
+        return self.rng.permutation(delta.ravel()).reshape(delta.shape)
+
+
+def random_directions(page: Page):
+    """The loss's gradient is shuffled before it goes back.
+
+    Parameters
+    ----------
+    page : Page
+        ``fits`` is a table of losses, (kinds of gradient, starts); ``L2Loss`` the lesson's.
+    """
+    starts = []
+    for seed in range(len(page.fits.columns)):
+        rng = np.random.default_rng(seed)
+        heads = attention.MultiHeadAttention(20, 5, rng)
+        same = Fork(Identity(), Identity(), Identity())
+        network = Chain(same, heads, Shuffled(np.random.default_rng(seed)))
+        fixed, goal = rng.normal(size=(2, 6, 20))
+        adam = core.Adam(network.parameters().values(), 0.01)
+        loss, losses = page.L2Loss(), []
+        for _ in range(300):
+            losses.append(loss.forward(network.forward(fixed), goal))
+            network.backward(loss.backward(1.0))
+            adam.step()
+        starts.append(losses[-1] / losses[0])
+    fits = page.fits.copy()
+    fits.loc[:] = starts
+    return page.replaced(fits=fits)
+
+
+@finding(
+    "Fitting a small random target does not reveal three of four wrong gradients in "
+    "attention.",
+    rival="small steps up and down, which reveal all four",
+    null=random_directions,
+    n="{starts} random starts with each kind of gradient",
+    interval="loss after 300 steps, as a share of the first: at most {worst:.0e} with the "
+    "three wrong ones",
+)
+def small_fit_misses_wrong_gradients(page: Page):
+    """From every start the fit ends below a thousandth of its first loss.
+
+    So it does with right gradients, with none for queries and keys, with those of the
+    queries negated, and with those of the queries doubled. With those of the values
+    negated some starts fail.
+
+    Parameters
+    ----------
+    page : Page
+        ``fits`` is a table of the last losses as shares of the first, (kinds of gradient,
+        starts); ``wrongs`` has the kinds by name, and ``broken`` gives one to a head.
+    """
+    missed = list(page.wrongs)[1:4]
+    done = (page.fits < SMALL).all(axis=1)
+    assert done["right"]
+    assert done[missed].all()
+    assert not done["values: wrong sign"]
+    x = np.random.default_rng(0).normal(size=(2, 5, 4))
+    for name, wrong in page.wrongs.items():
+        heads = attention.MultiHeadAttention(4, 2, np.random.default_rng(1))
+        for each in heads.heads.branches:
+            page.broken(each, wrong)
+        error = max(gradient_error(heads, x, x, x).values())
+        assert error < 1e-6 if name == "right" else error > 1e-2
+    return {
+        "starts": len(page.fits.columns),
+        "worst": float(page.fits.loc[missed].to_numpy().max()),
+    }
+
+
+# --- training -----------------------------------------------------------------------------
+
+
+@proof("The decoder has more numbers to train than there are words to learn from.")
+def sizes_of_the_decoder(page: Page):
+    """Ten times as many; the table of word vectors is that of the output.
+
+    Before training every one of seven words has about the same share of a layer's
+    attention, averaged over heads and sequences.
+
+    Parameters
+    ----------
+    page : Page
+        ``untrained`` is the decoder, ``text`` its training words, ``many`` sequences of
+        them, (sequences, tokens).
+    """
+    named = page.untrained.parameters()
+    size = sum(p.value.size for p in named.values() if p.trainable)
+    assert size > 10 * len(page.text)
+    assert page.untrained.output.weight is page.untrained.dictionary.table
+    shares = decoder.last_attention(page.untrained, page.many).mean(1)  # (layers, tokens)
+    assert abs(shares - 1 / CONTEXT).max() < 0.02
+    return {"words": len(page.text), "size": size, "even": 1 / CONTEXT}
+
+
+@proof("After a hundred steps layer 1 attends to nearer words than layer 0.")
+def a_short_training_turns_layer_1(page: Page):
+    """By half a word, in the decoder that the page trains.
+
+    Parameters
+    ----------
+    page : Page
+        ``back`` has how many words back the last word attends, (layers, heads), for the
+        decoders "untrained" and "this page's".
+    """
+    back = page.back["this page's"]
+    assert abs(page.back["untrained"].mean(-1) - 3).max() < 0.15
+    assert back[1].mean() < back[0].mean() - 0.5
+    return {"layer_0": back[0].mean(), "layer_1": back[1].mean()}
+
+
+def nearest_shares(rows, at=-1):
+    """Return which share of its attention the last word gives to the nearest three words.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Trainings of the study *backpropagation*.
+    at : int
+        Which of the steps that were stored.
+
+    Returns
+    -------
+    array of shape (seeds, layers)
+    """
+    shares = np.array([row["states"][at]["looks"] for row in rows])
+    return shares[..., -NEAREST:].sum(-1).mean(-1)
+
+
+def words_shuffled_anew(page: Page):
+    """Decoders whose words are shuffled anew at every step.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` is the stored study *backpropagation*.
+    """
+    results = page.study["results"]
+    changed = dict.fromkeys(("sonnets", "shuffled"), results["dealt"])
+    return page.replaced(study=page.study | {"results": results | changed})
+
+
+@finding(
+    "A decoder that learns the sonnets by heart turns its attention to the nearest words; "
+    "one that learns shuffled words does so, too.",
+    rival="the order of the words: who learns shuffled words would not turn",
+    null=words_shuffled_anew,
+    n="three decoders for each text",
+    interval="share of the nearest three of seven words, all layers and decoders: sonnets "
+    "{sonnets:.0%}, shuffled {shuffled:.0%}; before training {before:.0%}",
+)
+def heads_turn_to_the_nearest(page: Page):
+    """In both layers of each decoder the nearest three of seven words end above 70 %.
+
+    They begin at 43 % (to 3 points). The mean distance ends below two words. After 500
+    steps of words shuffled anew every layer attends farther back than after 500 steps of
+    the sonnets, or of words shuffled once.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` is the stored study *backpropagation*, ``figures`` the chapter's figures.
+    """
+    results, marks = page.study["results"], page.study["settings"]["marks"]
+    ends = {name: nearest_shares(results[name]) for name in ("sonnets", "shuffled")}
+    begin = np.stack([nearest_shares(results[name], 0) for name in ends])
+    assert abs(begin - NEAREST / CONTEXT).max() < 0.03
+    assert min(each.min() for each in ends.values()) > 0.7
+    texts = page.study["settings"]["texts"]
+    back = {name: page.figures.mean_distances(results[name]) for name in texts}
+    at = marks.index(page.study["settings"]["dealt"])
+    for name in ends:
+        assert back[name][:, -1].max() < 2
+        assert (back["dealt"][:, -1].min(0) > back[name][:, at].max(0)).all()
+    return {
+        "sonnets": (ends["sonnets"].min(), ends["sonnets"].max()),
+        "shuffled": (ends["shuffled"].min(), ends["shuffled"].max()),
+        "before": (begin.min(), begin.max()),
+        "mean": ends["sonnets"].mean(),
+        "mean_shuffled": ends["shuffled"].mean(),
+    }
+
+
+def before_training(page: Page):
+    """The same decoders before training.
+
+    Parameters
+    ----------
+    page : Page
+        ``swapped`` holds the outcomes of the study *vector-lengths*.
+    """
+    rows = [row | {"back": [row["back"][0]] * len(row["back"])} for row in page.swapped]
+    return page.replaced(swapped=rows)
+
+
+@finding(
+    "In a small decoder the layer that is given longer vectors learns to attend first; "
+    "swap the lengths, and the order swaps.",
+    rival="the place of the layer: with short vectors in both, or long ones in both, layer "
+    "1 would turn as before",
+    null=before_training,
+    n="{seeds} decoders for each of four ways",
+    interval="words back after 100 steps, lowest and highest: layer 1 {one:.1f} and layer "
+    "0 {zero:.1f}; swapped {one_swapped:.1f} and {zero_swapped:.1f}",
+)
+def length_decides_which_layer_turns(page: Page):
+    """After 100 steps heads that are given long vectors have turned, others have not.
+
+    Turned: less than 2.75 words back on average; not turned: more than 2.9; even shares
+    are 3. So it is as the layers are, with both lengths alike, and with the lengths
+    swapped. Only the input of attention is lengthened or shortened.
+
+    Parameters
+    ----------
+    page : Page
+        ``swapped`` holds the outcomes of the study *vector-lengths*.
+    """
+    found = {
+        way: distances(page.swapped, way, 100)  # (seeds, layers)
+        for way in ("as it is", "both long", "both short", "swapped")
+    }
+    long_ones = [found["as it is"][:, 1], *found["both long"].T, found["swapped"][:, 0]]
+    short_ones = [found["as it is"][:, 0], *found["both short"].T, found["swapped"][:, 1]]
+    assert np.max(long_ones) < TURNED
+    assert np.min(short_ones) > EVEN
+    given = np.array([row["lengths"] for row in page.swapped if row["way"] == "as it is"])
+    assert abs(given[:, 0] - 1).max() < 0.01
+    assert abs(given[:, 1] - np.sqrt(60)).max() < 0.1
+    first = found["swapped"].mean(0).argmin()
+
+    def ends(values):
+        """Return the lowest and the highest."""
+        return values.min(), values.max()
+
+    return {
+        "seeds": len(found["swapped"]),
+        "zero": ends(found["as it is"][:, 0]),
+        "one": ends(found["as it is"][:, 1]),
+        "zero_swapped": ends(found["swapped"][:, 0]),
+        "one_swapped": ends(found["swapped"][:, 1]),
+        "length": float(given[:, 1].mean()),
+        "answer": "c" if first == 0 else "a",
+    }
+
+
+# --- what the trained decoder does --------------------------------------------------------
+
+
+@proof("A trained head gives most of its attention to one word, an untrained one does not.")
+def heads_choose_one_word(page: Page):
+    """The greatest weight of the last of seven words, on average over sequences.
+
+    For every head, on sonnets that it learned and on others: above one half when trained,
+    below 0.4 with random weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``models`` are the trained decoder and one with random weights; ``text`` and
+        ``other`` the words of training and others; words below ``known`` occur in training.
+    """
+    other = page.other[page.other < page.known]
+    largest = {}
+    for name, model in page.models.items():
+        found = []
+        for text in (page.text, other):
+            model.forward(decoder.windows(text, CONTEXT)[::21, :-1])
+            found += [model.weights(i)[:, :, -1].max(-1).mean(0) for i in (0, 1)]
+        largest[name] = np.stack(found)  # (texts x layers, heads)
+    assert largest["trained"].min() > 0.5
+    assert largest["random weights"].max() < 0.4
+    return {
+        "trained": largest["trained"].mean(),
+        "random": largest["random weights"].mean(),
+    }
+
+
+@proof("For this line, heads of layer 1 pick out “to”, “a” and “summer's”.")
+def heads_on_a_line(page: Page):
+    """The last word read is *summer's*; the next is *day*.
+
+    One example: the weights are those that the picture shows.
+
+    Parameters
+    ----------
+    page : Page
+        ``lines`` and ``models`` are those of the picture.
+    """
+    words = page.lines["a line it learned"].split()
+    model = page.models["trained"]
+    logits = model.forward(model.dictionary.encode(words[:-1]))[-1]
+    weights = model.weights(1)[:, -1]  # (heads, tokens)
+    assert words[-4:] == ["to", "a", "summer's", "day"]
+    assert weights[1, -1] > 0.5
+    assert weights[3, -3] > 0.5
+    assert weights[4, -2] > 0.5
+    share = layers.softmax(logits)[model.dictionary.number["day"]]
+    assert share > 0.5
+    return {"day": share}
+
+
+@proof("A context longer than in training makes the decoder worse, on its own sonnets.")
+def longer_contexts(page: Page):
+    """The loss after 7, 8, 14 and 21 words, on the sonnets that it learned.
+
+    Parameters
+    ----------
+    page : Page
+        ``longer`` is the trained decoder, ``text`` its training words; words below
+        ``known`` occur in training.
+    """
+    losses = [
+        decoder.loss_of_last(page.longer, page.text, page.known, context=words, every=15)
+        for words in (7, 8, 14, 21)
+    ]
+    assert losses == sorted(losses)
+    assert losses[1] > losses[0] + 0.1
+    return {"seven": losses[0], "fourteen": losses[2], "last": losses[3]}
+
+
+@proof("In the end most five-word sequences of the samples are copied.")
+def most_is_copied(page: Page):
+    """For each decoder more than half of its three samples' sequences stand in its text.
+
+    Of sequences in sonnets that were held out fewer than one in a hundred do. On these the
+    loss is lowest within 200 steps and ends more than three nats higher, in each decoder.
+    At its lowest it is not below that of counts of single words (by more than 0.02).
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` is the stored study *backpropagation*; ``copied`` and ``fives`` are the
+        lesson's functions; ``seen`` and ``unseen`` lists of words, ``text`` and ``other``
+        the same as numbers; words below ``known`` occur in training.
+    """
+    runs = page.study["results"]["sonnets"]
+    ends = [run["states"][-1] for run in runs]
+    each = [
+        np.mean([hit for text in state["samples"] for hit in page.copied(text)])
+        for state in ends
+    ]
+    learned = set(page.fives(page.seen))
+    foreign = np.mean([five in learned for five in page.fives(page.unseen)])
+    losses = np.array([[state["unseen"] for state in run["states"]] for run in runs])
+    marks = np.array(page.study["settings"]["marks"])
+    assert min(each) > 0.5
+    assert foreign < 0.01
+    assert marks[losses.argmin(axis=1)].max() <= 200
+    assert (losses[:, -1] > losses.min(axis=1) + 3).all()
+    assert max(state["trained"] for state in ends) < 0.5
+    counted = NgramModel(page.text, 1, len(page.vocabulary)).probabilities(page.other)
+    last = decoder.windows(np.arange(len(page.other)), CONTEXT)[:, -1]
+    single = -np.log(counted[last[page.other[last] < page.known]]).mean()
+    assert losses.min() > single - 0.02
+    return {
+        "copied": float(np.mean(each)),
+        "foreign": foreign,
+        "best": losses.min(axis=1).mean(),
+        "last": losses[:, -1].mean(),
+        "trained": float(np.mean([state["trained"] for state in ends])),
+    }
+
+
+# --- word vectors -------------------------------------------------------------------------
+
+
+def near_in_rank(often, words, rng):
+    """Return a random other word within nine ranks of frequency of each word.
+
+    Parameters
+    ----------
+    often : int array of shape (words,)
+        The words, the most frequent first.
+    words : int array
+    rng : numpy Generator
+    """
+    rank = np.argsort(often)
+    moves = rng.choice([*range(-9, 0), *range(1, 10)], len(words))
+    at = rank[words] + moves
+    outside = (at < 0) | (at >= len(often))  # then to the other side
+    return often[np.where(outside, rank[words] - moves, at)]
+
+
+def mean_and_end(values):
+    """Return a mean over words, and the low end of its 95 % interval."""
+    return values.mean(), values.mean() - 1.96 * values.std() / np.sqrt(len(values))
+
+
+@proof(
+    "Neighbours in the counted table stand near each other; in the trained table they "
+    "follow the same words."
+)
+def trained_neighbours_are_alike(page: Page):
+    """Of the 200 most frequent words, the five nearest in either table.
+
+    In the counted table, A, neighbours occur within four places of one another more often
+    than in the trained one, B. In B they follow the same words (the cosine of what stands
+    before them) more than in A. Both differences exceed what words of the same frequency as
+    the neighbours show: three draws within nine ranks.
+
+    Parameters
+    ----------
+    page : Page
+        ``tables`` are the word vectors before and after training, (words, d_model) each;
+        ``text`` and ``seen`` the training words, as numbers and as words; ``vocabulary``
+        and ``known`` as in the lesson.
+    """
+    text, known, count = page.text, page.known, 200
+    pairs_of = np.bincount(text[1:] + known * text[:-1], minlength=known**2)
+    before = unit(pairs_of.reshape(known, known).T.astype(float))  # (word, before)
+    together = cooccurrence([page.seen], page.vocabulary[:known], 4).toarray() > 0
+    often = np.argsort(-np.bincount(text, minlength=known), kind="stable")
+    words = np.repeat(np.arange(count), 5)
+
+    def measured(others):
+        """Return, by word, how many of its five others stand near it, and their cosine."""
+        beside = together[words, others].astype(float).reshape(count, 5).mean(1)
+        alike = (before[words] * before[others]).sum(-1).reshape(count, 5).mean(1)
+        return beside, alike
+
+    found, by_chance = {}, {}
+    for name, table in zip("ab", page.tables, strict=True):
+        near = np.concatenate([neighbours(table, i, 5)[0] for i in range(count)])
+        found[name] = measured(near)
+        draws = [
+            measured(near_in_rank(often, near, np.random.default_rng(seed)))
+            for seed in range(3)
+        ]
+        by_chance[name] = np.mean(draws, axis=0)
+    beyond = {name: np.array(found[name]) - by_chance[name] for name in found}
+    assert mean_and_end(found["a"][0] - found["b"][0])[1] > 0
+    assert mean_and_end(found["b"][1] - found["a"][1])[1] > 0
+    assert mean_and_end(beyond["a"][0] - beyond["b"][0])[1] > 0
+    assert mean_and_end(beyond["b"][1] - beyond["a"][1])[1] > 0
+    assert mean_and_end(beyond["b"][1])[1] > 0
+    right = [
+        n for n, table in zip("ab", page.tables, strict=True) if table is not page.tables[0]
+    ]
+    return {"answer": right[0]}

@@ -1,0 +1,131 @@
+"""Which layer of a decoder learns to attend first, and does the length of its input decide?
+
+The word vectors, the input of layer 0, have length 1; what layer 1 is given went through a
+norm and is √60 times as long. Varied: the length of what attention is given, in either
+layer: as it is, both long, both short, or swapped (long in layer 0, short in layer 1).
+Only what attention is given is multiplied; what goes past it is not. Three seeds each.
+
+Rival: the place of the layer, whatever the length of its input.
+
+Null: the same heads before training.
+
+Statistic: how many words back the last word of seven attends, averaged by its attention
+weights and over the heads of a layer, after 100 steps. The interval is that of layer
+0 less layer 1, as it is, over the seeds.
+"""
+
+import numpy as np
+
+from lmcourse.numpy_nn import decoder
+from lmcourse.numpy_nn.attention import ScalarProduct
+from lmcourse.numpy_nn.core import Chain
+from studies.backpropagation.backpropagation import CONTEXT, load_words
+from studies.harness import count, grid, paired
+
+CHAPTER = "backpropagation"
+CLAIM = (
+    "Which layer of a small decoder learns to attend first is decided by how long its "
+    "input vectors are"
+)
+RIVAL = "the place of the layer: layer 1 would turn first whatever it is given"
+NULL = "the same heads before training"
+LONG = 60**0.5  # the length of a vector that went through a norm
+TURNED, EVEN = 2.75, 2.9  # words back: less and it has turned, more and it has not
+SETTINGS = {
+    "steps": 100,
+    "marks": [0, 25, 50, 75, 100],
+    "batch": 32,
+    "seeds": [0, 1, 2],
+    "factors": {  # by which each layer's attention input is multiplied
+        "as it is": [1.0, 1.0],
+        "both long": [LONG, 1.0],
+        "both short": [1.0, 1 / LONG],
+        "swapped": [LONG, 1 / LONG],
+    },
+}
+
+
+def plan(small):
+    """Return one setting for each way and seed."""
+    settings = grid(
+        group="runs",
+        way=list(SETTINGS["factors"]),
+        seed=SETTINGS["seeds"],
+        steps=SETTINGS["steps"],
+    )
+    return [settings[0] | {"steps": 1}] if small else settings
+
+
+def run(folder, group, way, seed, steps):
+    """Train a decoder whose attention is given longer or shorter vectors.
+
+    Parameters
+    ----------
+    folder, group
+        As of every study.
+    way : str
+        A key of ``SETTINGS["factors"]``.
+    seed, steps : int
+
+    Returns
+    -------
+    dict
+        ``way``, ``seed``; ``back``, by mark and layer, how many words back the last word
+        attends, (marks, layers); ``lengths``, the mean length of what the attention of each
+        layer is given before training.
+    """
+    vocabulary, vectors, words, _, _ = load_words()
+    model = decoder.Decoder(vocabulary, vectors, seed=seed)
+    factors = SETTINGS["factors"][way]
+    for block, factor in zip(model.blocks.modules, factors, strict=True):
+        skip = block.modules[0]  # norm(x + attention(x))
+        skip.module = Chain(ScalarProduct(factor), *skip.module.modules)
+    windows = decoder.windows(words, CONTEXT)[::CONTEXT, :-1]
+    distances = np.arange(CONTEXT)[::-1]
+    back, lengths = [], []
+
+    def watch(step, *_):
+        if step in SETTINGS["marks"]:
+            weights = decoder.last_attention(model, windows)  # (layers, heads, tokens)
+            back.append((weights @ distances).mean(-1).round(4).tolist())
+        if step == 0:
+            for block in model.blocks.modules:
+                given = block.modules[0].module.modules[0]
+                norms = np.linalg.norm(given.scale.value * given.x, axis=-1)
+                lengths.append(round(float(norms.mean()), 3))
+
+    decoder.train_decoder(
+        model, words, steps, batch=SETTINGS["batch"], seed=seed, watch=watch
+    )
+    watch(steps)
+    return {"way": way, "seed": seed, "back": back, "lengths": lengths}
+
+
+def distances(rows, way, mark):
+    """Return how many words back the heads attend after so many steps, (seeds, layers)."""
+    at = SETTINGS["marks"].index(mark)
+    return np.array([row["back"][at] for row in rows if row["way"] == way])
+
+
+def summary(results):
+    """Compare the layers, as they are and with their lengths changed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, how much farther back layer 0 attends than layer 1,
+        as it is; ``verdict``: whether after 100 steps each layer has turned where its input
+        is long, and not where it is short.
+    """
+    rows = results["runs"]
+    if len(rows) < 12:  # a small plan
+        return count(rows) | paired([0.0], [0.0], False)
+    found = {way: distances(rows, way, 100) for way in SETTINGS["factors"]}
+    long_ones = [found["as it is"][:, 1], *found["both long"].T, found["swapped"][:, 0]]
+    short_ones = [found["as it is"][:, 0], *found["both short"].T, found["swapped"][:, 1]]
+    holds = np.max(long_ones) < TURNED and np.min(short_ones) > EVEN
+    return count(rows) | paired(*found["as it is"].T, bool(holds))
