@@ -2,11 +2,11 @@
 
 Floating-point results differ in their last digits between processors and releases, so a
 number with a decimal point may differ by a relative 1e-3, an absolute 1e-4, or one unit
-of the last place printed when at least two places are. Integers, words and shapes must
-be the same, save where a view keeps a measurement as whole percents or thousandths: one
-of those may differ by one, since the number may lie between two. What a figure shows may
-differ by a twentieth of an axis, of the range of colours or of a limit: as much as a
-training repeated elsewhere may move it.
+of the last place printed when at least two places are, or when it is a percentage.
+Other integers, words and shapes must be the same, save where a view keeps a measurement
+as whole percents or thousandths: one of those may differ by one, since the number may lie
+between two. What a figure shows may differ by a twentieth of an axis, of the range of
+colours or of a limit: as much as a training repeated elsewhere may move it.
 """
 
 import json
@@ -24,6 +24,7 @@ VIEW_ABSOLUTE = 1.01e-3  # one unit of the third decimal, to which views are rou
 _ROUNDED = re.compile(r"\.(?:weights|support|planes|looks|probs|lists)\[")
 KEPT = ("text/plain", "application/papermill.record/text/plain", VIEW, FIGURE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?!\w)")
+_PERCENT = re.compile(r"\s?%")
 
 
 def strip_outputs(outputs: list) -> list[dict]:
@@ -90,19 +91,23 @@ def _same_text(old: str, new: str) -> bool:
     words = [re.sub(r"[ \t]+", " ", _NUMBER.sub("\0", text)) for text in (old, new)]
     if re.sub(r" ?\0", "\0", words[0]) != re.sub(r" ?\0", "\0", words[1]):
         return False
-    pairs = zip(_NUMBER.findall(old), _NUMBER.findall(new), strict=True)
-    return all(_same_number(left, right) for left, right in pairs)
+    pairs = zip(_NUMBER.finditer(old), _NUMBER.finditer(new), strict=True)
+    return all(
+        _same_number(left[0], right[0], bool(_PERCENT.match(old, left.end())))
+        for left, right in pairs
+    )
 
 
-def _same_number(old: str, new: str) -> bool:
+def _same_number(old: str, new: str, is_percentage: bool) -> bool:
     if old == new:
         return True
     floating = re.compile(r"[.eE]")
-    if not (floating.search(old) and floating.search(new)):
+    if not is_percentage and not (floating.search(old) and floating.search(new)):
         return False
     mantissa, _, exponent = old.lower().partition("e")
     places = len(mantissa.partition(".")[2])
-    unit = 10.0 ** (int(exponent or 0) - places) if places >= 2 else 0.0
+    measured = places >= 2 or is_percentage
+    unit = 10.0 ** (int(exponent or 0) - places) if measured else 0.0
     tolerance = max(ABSOLUTE, 1.01 * unit)
     return math.isclose(float(old), float(new), rel_tol=RELATIVE, abs_tol=tolerance)
 

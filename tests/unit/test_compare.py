@@ -23,6 +23,8 @@ def printed(text):
         ("[ 0.301  -1.2 ]", "[0.301 -1.2 ]"),
         ("1.000e-05", "1.004e-05"),
         ("1234.56", "1234.57"),
+        ("·the 2.2 %", "·the 2.3 %"),
+        ("92 % of 30", "93 % of 30"),
     ],
 )
 def test_rounding_passes(old, new):
@@ -33,6 +35,8 @@ def test_rounding_passes(old, new):
     ("old", "new"),
     [
         ("12 heads", "13 heads"),
+        ("2.2 %", "2.4 %"),
+        ("92 % of 30", "92 % of 31"),
         ("a bee", "a bea"),
         ("torch.Size([2, 3])", "torch.Size([3, 2])"),
         ("loss 0.1234", "loss 0.1334"),
