@@ -100,7 +100,7 @@ def test_no_proof_stands_between_a_question_and_its_answer(name):
 
 
 # What told the answer of a task when it stood before it; it stands behind it now.
-TOLD = {"encoder-decoder.carries": "Small letters and centuries that training varied"}
+TOLD = {"encoder-decoder.carries": ":::{proof} small_letters_carry_over"}
 
 
 @pytest.mark.parametrize("name", TOLD)

@@ -33,7 +33,7 @@ SAME = [
     ("beyond-text", "lmcourse.vision", 2),
     ("beyond-text", "lmcourse.graphs", 1),
     ("embeddings", "studies.embeddings.shown", 4),
-    ("encoder-decoder", "studies.encoder_decoder.shown", 26),
+    ("encoder-decoder", "lmcourse.dates", 1),
     ("fine-tuning", "studies.fine_tuning.shown", 15),
     ("tokenization", "studies.tokenization.shown", 2),
     ("transformer-block", "studies.transformer_block.shown", 5),

@@ -1,4 +1,7 @@
-"""The view *dates* in a browser: it writes what PyTorch writes; characters are hidden."""
+"""The view *dates* in a browser: it writes what PyTorch writes; characters are hidden.
+
+With random weights it reads nothing.
+"""
 
 import base64
 
@@ -6,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from chapters import page_namespace
-from lmcourse import data, views
+from lmcourse import data, dates, views
 from lmcourse.int8 import from_int8
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -21,27 +23,27 @@ WEIGHTS = data.stored("encoder-decoder")["results"]["runs"][0]["weights"]
 
 def make():
     told = {"weights": WEIGHTS, "examples": DAYS, "seen": 2, "place": 6, "heads": 4}
-    told |= {"vocabulary": page_namespace("encoder-decoder")["CHARACTERS"]}
+    told |= {"vocabulary": dates.CHARACTERS}
     return views.View("dates-view", told, "<p>stored</p>", alt="Dates."), {}
 
 
 def use(page):
-    page.locator("select").select_option("2")
+    page.get_by_label("A date", exact=True).select_option("2")
     page.locator(".lmd-read button").nth(2).click()
 
 
 def reader():
-    """Return the chapter's model with the weights that the view has."""
-    page, weights = page_namespace("encoder-decoder"), {}
+    """Return PyTorch's model with the weights that the view has."""
+    weights = {}
     for name, found in WEIGHTS.items():
         if isinstance(found, dict):
             values = np.frombuffer(base64.b64decode(found["int8"]), np.int8).copy()
             scale = torch.tensor(found["scale"])
             found = from_int8(torch.from_numpy(values).view(len(scale), -1), scale)
         weights[name] = torch.as_tensor(found)
-    model = page["new_model"](0)
+    model = dates.new_model(0)
     model.load_state_dict(weights)
-    return page, model
+    return model
 
 
 def written(page):
@@ -49,13 +51,13 @@ def written(page):
 
 
 def test_it_writes_and_looks_as_the_chapters_model(opened):
-    page, (chapter, model) = opened.page, reader()
+    page, model = opened.page, reader()
     for i, (source, _) in enumerate(DAYS):
-        page.locator("select").select_option(str(i))
-        (answer,) = chapter["write"](model, [source])
+        page.get_by_label("A date", exact=True).select_option(str(i))
+        (answer,) = dates.write(model, [source])
         assert written(page) == answer + "end"
-    page.locator("select").select_option("0")
-    source, target = chapter["tensors"](DAYS[:1])
+    page.get_by_label("A date", exact=True).select_option("0")
+    source, target = dates.tensors(DAYS[:1])
     page.get_by_role("button", name="head 3").click()
     _, weights = model.decode(target[:, :-1], *model.encode(source))
     told = page.locator(".lmd-read small").all_text_contents()
@@ -64,14 +66,14 @@ def test_it_writes_and_looks_as_the_chapters_model(opened):
 
 
 def test_what_is_hidden_is_not_looked_at_and_the_answer_changes(opened):
-    page, (chapter, model) = opened.page, reader()
+    page, model = opened.page, reader()
     characters = page.locator(".lmd-read button")
     for i in (3, 4, 5):
         characters.nth(i).focus()
         page.keyboard.press("Enter")
         assert characters.nth(i).get_attribute("aria-pressed") == "true"
         assert page.evaluate("document.activeElement.textContent").endswith("hidden")
-    (blind,) = chapter["write"](chapter["hidden"](model, 1), ["15 May 1886"])
+    (blind,) = dates.write(dates.without_part(model, 1), ["15 May 1886"])
     assert written(page) == blind + "end" != "1886-05-15end"
     assert page.get_by_role("status").last.text_content() == "✗ The day is 1886-05-15."
     for i in (0, 1, 2, 6, 7, 8, 9, 10):
@@ -82,8 +84,26 @@ def test_what_is_hidden_is_not_looked_at_and_the_answer_changes(opened):
 
 
 def test_a_date_is_typed(opened):
-    page, (chapter, model) = opened.page, reader()
+    page, model = opened.page, reader()
     page.get_by_label("A date of your own").fill("10 Dec’ember 1830")
-    (answer,) = chapter["write"](model, ["10 December 1830"])
+    (answer,) = dates.write(model, ["10 December 1830"])
     assert written(page) == answer + "end"
     assert page.locator(".play-note").text_content().startswith("It knows letters")
+
+
+def test_with_random_weights_no_date_is_read_and_the_switch_goes_back(opened):
+    page = opened.page
+    worlds = page.get_by_label("Had it learned nothing?")
+    for i, (_, day) in enumerate(DAYS[:3]):
+        page.get_by_label("A date", exact=True).select_option(str(i))
+        worlds.select_option("random weights")
+        assert written(page) != day + "end"
+        told = page.locator(".lmd-read small").all_text_contents()
+        assert sum(float(text.removesuffix(" %") or 0) for text in told) > 90
+        once = written(page)
+        worlds.select_option("trained")
+        worlds.select_option("random weights")
+        assert written(page) == once
+        worlds.select_option("trained")
+    page.get_by_label("A date", exact=True).select_option("0")
+    assert written(page) == DAYS[0][1] + "end"

@@ -11,15 +11,14 @@ from torch.testing import assert_close
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
-from chapters import page
 from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
+from lmcourse.dates import Transformer
 from lmcourse.positions import rotate, sinusoidal
 from lmcourse.transformer import Block, Embed, FeedForward, LayerNorm, Stack
 from near import ROUNDING, near
 from test_attention import copy_attention
 from test_gpt_model import shuffled
 
-Transformer = page("encoder-decoder").Transformer
 BATCH, SOURCES, TARGETS, D_MODEL, HEADS, D_FF, LAYERS, VOCAB = 2, 7, 5, 12, 3, 20, 4, 11
 DTYPES = pytest.mark.parametrize("dtype", list(ROUNDING), ids=["float64", "float32"])
 NORM_FIRST = pytest.mark.parametrize("norm_first", [True, False], ids=["pre", "post"])

@@ -27,8 +27,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from lmcourse import dates
+from lmcourse.dates import drawing, share_right, split_days, tensors, train
 from lmcourse.int8 import rounded, to_int8
-from studies.encoder_decoder import shown
+from studies.encoder_decoder.one_vector import KINDS, join_pairs, new_kind
 from studies.harness import best_tuned, count, grid, paired
 
 CHAPTER = "encoder-decoder"
@@ -48,9 +50,7 @@ SETTINGS = {
     "long": 700,
     "vectors": [0, 1, 2],  # their seeds
 }
-KINDS = ["Transformer", "Transformer, one vector", "LSTM, looking back"]
-KINDS += ["LSTM, one vector at every step", "LSTM, one vector"]
-# What varies in training → the styles of `shown.styles` that the texts have.
+# What varies in training → the styles of `lmcourse.dates.styles` that the texts have.
 VARIED = {"case": (0, 1, 2, 6), "commas": (0, 1, 2, 3), "centuries": (0, 1, 2)}
 ODD = ["February 31, 1886", "15 May 1750", "15 May 2050", "15 Mai 1886", "Sept 1, 1886"]
 CENTURIES = [c for c in range(10, 30) if c not in (17, 20)]  # 17 and 20 are for the test
@@ -105,8 +105,10 @@ def plan_kind(kind, small):
         tasks.append((long, 1))
     if "LSTM" in kind:
         tasks.append((long, 2))
-    for steps, dates in tasks:
-        settings += grid(group="vectors", kind=kind, steps=steps, dates=dates, seed=seeds)
+    for steps, per_source in tasks:
+        settings += grid(
+            group="vectors", kind=kind, steps=steps, dates=per_source, seed=seeds
+        )
     return settings
 
 
@@ -133,13 +135,13 @@ def run(folder, group, seed, steps, **setting):
     """
     if group in ("tuning", "vectors"):
         return train_kind(folder, group, seed, steps, **setting)
-    held_out, training_days = shown.split_days()
+    held_out, training_days = dates.split_days()
     vary = setting.get("vary", "")
     if vary == "centuries":
-        training_days = sorted({*shown.days_of(*CENTURIES)} - {*held_out})
-    draw = shown.drawing(training_days, seed, VARIED.get(vary, (0, 1, 2)))
-    model = shown.new_model(seed)
-    shown.train(model, draw, steps)
+        training_days = sorted({*dates.days_of(*CENTURIES)} - {*held_out})
+    draw = dates.drawing(training_days, seed, VARIED.get(vary, (0, 1, 2)))
+    model = dates.new_model(seed)
+    dates.train(model, draw, steps)
     test_days = held_out[: 10 if steps < 10 else 500]
     steps_again = min(steps, SETTINGS["again"])
     row = {"seed": seed, "steps": steps}
@@ -160,19 +162,19 @@ def accuracies(model, days):
 
     Parameters
     ----------
-    model : shown.Transformer
+    model : dates.Transformer
     days : list of datetime.date
 
     Returns
     -------
     list of float
-        For each of the eight styles of `shown.styles`; then for as many days of other
-        centuries, in the first style.
+        For each of the eight styles of `lmcourse.dates.styles`; then for as many days of
+        other centuries, in the first style.
     """
-    other_days = random.Random(1).sample(shown.days_of(17, 20), len(days))
-    tests = [shown.pairs_of(days, style) for style in range(8)]
-    tests.append(shown.pairs_of(other_days))
-    return [round(float(shown.share_right(model, pairs)), 4) for pairs in tests]
+    other_days = random.Random(1).sample(dates.days_of(17, 20), len(days))
+    tests = [dates.pairs_of(days, style) for style in range(8)]
+    tests.append(dates.pairs_of(other_days))
+    return [round(float(dates.share_right(model, pairs)), 4) for pairs in tests]
 
 
 def effects_of_hiding(model, days):
@@ -180,7 +182,7 @@ def effects_of_hiding(model, days):
 
     Parameters
     ----------
-    model : shown.Transformer
+    model : dates.Transformer
     days : list of datetime.date
         They are written in the first style: day, month, year, with spaces between.
 
@@ -193,11 +195,11 @@ def effects_of_hiding(model, days):
         without each of these parts. ``spaces``: what `first_digit` returns for days of one
         digit, and of two.
     """
-    pairs = shown.pairs_of(days)
-    versions = [shown.hidden(model, part) for part in (-1, 0, 1, 2, 3)]
-    right = [shown.right_at(each, pairs).numpy().round(4).tolist() for each in versions]
+    pairs = dates.pairs_of(days)
+    versions = [dates.without_part(model, part) for part in (-1, 0, 1, 2, 3)]
+    right = [dates.right_at(each, pairs).numpy().round(4).tolist() for each in versions]
     return {
-        "looks": shown.look(model, pairs).numpy().round(4).tolist(),
+        "looks": dates.attention_to_parts(model, pairs).numpy().round(4).tolist(),
         "kept": right,
         "spaces": [first_digit(model, days, one_digit) for one_digit in (True, False)],
     }
@@ -208,7 +210,7 @@ def first_digit(model, days, one_digit):
 
     Parameters
     ----------
-    model : shown.Transformer
+    model : dates.Transformer
     days : list of datetime.date
     one_digit : bool
         Whether to use the days up to the 9th, instead of the others.
@@ -220,9 +222,9 @@ def first_digit(model, days, one_digit):
         are wrong if the spaces are hidden.
     """
     position = 8  # of that digit, in what is written
-    pairs = shown.pairs_of([day for day in days if (day.day < 10) == one_digit])
-    on_day, _, _, on_spaces = shown.look(model, pairs)[position].tolist()
-    right = shown.right_at(shown.hidden(model, 3), pairs)[position].item()
+    pairs = dates.pairs_of([day for day in days if (day.day < 10) == one_digit])
+    on_day, _, _, on_spaces = dates.attention_to_parts(model, pairs)[position].tolist()
+    right = dates.right_at(dates.without_part(model, 3), pairs)[position].item()
     return [round(x, 4) for x in (on_day, on_spaces, 1 - right)]
 
 
@@ -233,7 +235,7 @@ def hidden_months(model, training_days, days, seed, steps):
 
     Parameters
     ----------
-    model : shown.Transformer
+    model : dates.Transformer
     training_days, days : list of datetime.date
         To train on, and to test.
     seed, steps : int
@@ -246,19 +248,19 @@ def hidden_months(model, training_days, days, seed, steps):
         the month. ``dealt``: months of the same length are exchanged, too, in training and
         test. ``cut``: nor could the encoder's other characters attend to it.
     """
-    pairs = shown.pairs_of(days)
+    pairs = dates.pairs_of(days)
     shares = {}
     for name in ("again", "dealt", "cut"):
-        decoder = hide_in_encoder(model) if name == "cut" else shown.hidden(model, 1)
-        change = shown.dealt if name == "dealt" else list
-        draw = shown.drawing(training_days, seed + 100, (0,))
+        decoder = hide_in_encoder(model) if name == "cut" else dates.without_part(model, 1)
+        change = dates.exchange_months if name == "dealt" else list
+        draw = dates.drawing(training_days, seed + 100, (0,))
 
         def draw_changed(change=change, draw=draw):
             """Draw a batch of pairs, a list of (str, str), as ``change`` leaves it."""
             return change(draw())
 
-        shown.train(decoder, draw_changed, steps, 1e-2)
-        share = shown.share_right(decoder, change(pairs), shown.ANSWER["month"])
+        dates.train(decoder, draw_changed, steps, 1e-2)
+        share = dates.share_right(decoder, change(pairs), dates.ANSWER["month"])
         shares[name] = round(float(share), 4)
     return shares
 
@@ -268,14 +270,14 @@ def hide_in_encoder(model):
 
     Parameters
     ----------
-    model : shown.Transformer
+    model : dates.Transformer
 
     Returns
     -------
-    shown.Hidden
+    dates.WithoutPart
         Neither its decoder nor the encoder's other characters attend to the month.
     """
-    other = shown.hidden(model, 1)
+    other = dates.without_part(model, 1)
 
     def encode(source):
         """Return a source's states, and which of them a decoder may attend to.
@@ -284,7 +286,7 @@ def hide_in_encoder(model):
         sources).
         """
         real = source != other.pad  # (batch, sources)
-        month = shown.parts(source) == 1
+        month = dates.parts(source) == 1
         allowed = real[:, None] & ~(month[:, None] & ~month[..., None])
         memory, _ = other.encoder(other.embed(source), mask=allowed[:, None])
         return memory, (real & ~month)[:, None, None]
@@ -317,45 +319,21 @@ def train_kind(folder, group, seed, steps, kind, dates=1, rate=None):
         sources that are read right.
     """
     rate = rate or best_tuned(folder, kind=kind)["rate"]
-    torch.manual_seed(seed)
-    if kind.startswith("LSTM"):
-        make = shown.EveryStep if "every" in kind else shown.Recurrent
-        model = make(len(shown.CHARACTERS), 64, kind != "LSTM, one vector")
-    else:
-        make = shown.OneVector if "one" in kind else shown.Transformer
-        model = shown.new_model(seed, make)
-    held_out, training_days = shown.split_days()
-    draw = shown.drawing(training_days, seed, size=64 * dates)
-    shown.train(model, lambda: join_pairs(draw(), dates), steps, rate)
+    model = new_kind(kind, seed)
+    held_out, training_days = split_days()
+    draw = drawing(training_days, seed, size=64 * dates)
+    train(model, lambda: join_pairs(draw(), dates), steps, rate)
     row = {"kind": kind, "seed": seed, "steps": steps, "rate": rate}
     if group == "tuning":
-        validation_pairs = shown.drawing(held_out[1000:], 0, size=500 * dates)()
-        source, target = shown.tensors(validation_pairs)
+        validation_pairs = drawing(held_out[1000:], 0, size=500 * dates)()
+        source, target = tensors(validation_pairs)
         with torch.no_grad():
             logits = model(source, target[:, :-1])  # (batch, targets, vocab_size)
         loss = F.cross_entropy(logits.mT, target[:, 1:])
         return row | {"validation": loss.item()}
-    test_pairs = shown.drawing(held_out[:1000], 0, size=500 * dates)()
-    share = shown.share_right(model, join_pairs(test_pairs, dates))
+    test_pairs = drawing(held_out[:1000], 0, size=500 * dates)()
+    share = share_right(model, join_pairs(test_pairs, dates))
     return row | {"dates": dates, "right": round(float(share), 4)}
-
-
-def join_pairs(pairs, dates):
-    """Join so many pairs to one, with spaces between them.
-
-    Parameters
-    ----------
-    pairs : list of (str, str)
-        A date as it is written, and as it should be read.
-    dates : int
-        How many pairs become one.
-
-    Returns
-    -------
-    list of (str, str)
-    """
-    groups = [pairs[i : i + dates] for i in range(0, len(pairs), dates)]
-    return [tuple(" ".join(side) for side in zip(*group, strict=True)) for group in groups]
 
 
 def view_data(model):
@@ -363,7 +341,7 @@ def view_data(model):
 
     Parameters
     ----------
-    model : shown.Transformer
+    model : dates.Transformer
 
     Returns
     -------
@@ -375,9 +353,9 @@ def view_data(model):
         character. ``without``: what it writes of the day if the month is hidden.
     """
     model = rounded(model)
-    day = datetime.date.fromisoformat(shown.SHOWN[0])
-    sources = [*shown.styles(day), *ODD]
-    source, target = shown.tensors(shown.pairs_of([day]))
+    day = datetime.date.fromisoformat(dates.SHOWN[0])
+    sources = [*dates.styles(day), *ODD]
+    source, target = dates.tensors(dates.pairs_of([day]))
     hyphens = ""
     with torch.no_grad():
         memory, mask = model.encode(source)
@@ -386,13 +364,13 @@ def view_data(model):
         for position in (4, 7):
             most = F.one_hot(attention[position].argmax(), attention.shape[1]).bool()
             logits, _ = model.decode(target[:, :-1], memory, mask & ~most)
-            hyphens += shown.CHARACTERS[logits[0, position].argmax()]
+            hyphens += dates.CHARACTERS[logits[0, position].argmax()]
     return {
         "weights": pack_weights(model),
-        "written": dict(zip(sources, shown.write(model, sources), strict=True)),
+        "written": dict(zip(sources, dates.write(model, sources), strict=True)),
         "hyphens": hyphens,
         "look": attention[6].numpy().round(4).tolist(),
-        "without": shown.write(shown.hidden(model, 1), sources[:1])[0],
+        "without": dates.write(dates.without_part(model, 1), sources[:1])[0],
     }
 
 

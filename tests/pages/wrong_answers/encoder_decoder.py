@@ -77,6 +77,12 @@ def rows_hidden(Y, M, real, W_Q, W_K, W_V):
     ).softmax(-1)
 
 
+def little_hidden(Y, M, real, W_Q, W_K, W_V):
+    scores = Y @ W_Q @ (M @ W_K).mT / W_K.shape[1] ** 0.5
+    weights = torch.where(real[:, None], scores, scores - 10).softmax(-1)
+    return weights @ (M @ W_V), weights
+
+
 def typed_pad(model, source, target, pad):
     return as_long(model, source, target, 0)
 
@@ -175,13 +181,24 @@ def by_heart(next_logits, start, stop, limit):
     return [4, 6, 5][:limit]
 
 
+def capital():
+    """Show old styles alone."""
+    return [(f"{day:%d %B %Y}", day.isoformat()) for day in DAYS]
+
+
 small = shown("%d-%b-%Y")
+
+
+def mixed():
+    """Show an old style beside the small letters."""
+    return small() + capital()
+
 
 WRONG = {
     "cross_attention": {
         "the other way round": swapped,
-        "the sides are exchanged": asked_backwards,
-        "looks at itself": itself,
+        "the two texts are exchanged": asked_backwards,
+        "attends to itself": itself,
         "this is a tuple of 3": lambda *given: (*across(*given), None),
         "list of 1": [
             lambda *given: across(*given)[0],
@@ -189,16 +206,17 @@ WRONG = {
         ],
         "W_Q and W_K are exchanged": exchanged,
         "whole rows were hidden": rows_hidden,
+        "may still be the greatest": little_hidden,
     },
     "one_ahead": {
         "takes a softmax, too": ahead(lambda x, t: (x[:, :-1].softmax(-1), t[:, 1:])),
         "`roll` brings the start": ahead(lambda x, t: (x, t.roll(-1, 1))),
         "the mean of the rows' means": row_by_row,
-        "end mark of the longest": ahead(lambda x, t: (x[:, :-2], t[:, 1:-1])),
-        "the sides are exchanged": sides_exchanged,
+        "end mark of the longest target": ahead(lambda x, t: (x[:, :-2], t[:, 1:-1])),
+        "source and target are exchanged": sides_exchanged,
         "whatever its number": typed_pad,
         "counts as a loss of 0": among_all,
-        "moved the wrong way": ahead(lambda x, t: (x[:, 1:], t[:, :-1])),
+        "shifted the wrong way": ahead(lambda x, t: (x[:, 1:], t[:, :-1])),
     },
     "write_greedily": {
         "`start` out of": writer(keep_start=True),
@@ -212,6 +230,7 @@ WRONG = {
         "a limit of 2 you wrote 3": [writer(extra=1), writer(extra=9)],
         "a list of whole": lambda *given: torch.tensor([4]),
         "the list should hold whole numbers": lambda *given: [4.5],
+        "the list holds tensors": lambda *given: [torch.tensor(4), torch.tensor(6)],
         "written into your code": [writer(mark=2), by_heart],
         "not asked for every id": lambda ask, start, stop, limit: [4, 6, 5][:limit],
     },
@@ -223,9 +242,14 @@ WRONG = {
             (lambda: [("15-may-1886", "1886-05-16")], reads()),
         ],
         "gives 1 different dates": (shown("%d-%b-%Y", DAYS[:1]), reads()),
-        "old styles are forgotten": (small, reads(old=False)),
-        "small letters are not learned": (small, reads(small=False)),
-        "rate too high": (small, reads(small=False, old=False)),
+        "none of them was shown": (small, reads(old=False)),
+        "so it could not learn one": [
+            (capital, reads(small=False)),
+            (capital, reads(small=False, old=False)),
+        ],
+        "have suffered": (mixed, reads(old=False)),
+        "small letters are not learned": (mixed, reads(small=False)),
+        "rate too high": (mixed, reads(small=False, old=False)),
         "for 100 sources 1 texts": (small, lambda sources: ["1886-05-15"]),
         "a trained model writes": (small, reads(guess=None)),
         "is this one that was trained": (small, program),

@@ -1,8 +1,10 @@
 /* The view *dates*: an encoder-decoder that reads a date and writes it in another form, run in
-   the page. A click hides a character of the source from the decoder, which then writes anew. */
+   the page. A click hides a character of the source from the decoder, which then writes again;
+   a switch shuffles the weights of the model. */
 import { button, make, ownLine, percent } from "./dom.js";
 import { EncoderDecoder, LONGEST, STOP } from "./encoder-decoder.js";
 
+const SEED = 1; // of the shuffled weights
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { " ": "␣", ">": "end" };
 /** @type {(character: string) => string} */
@@ -33,7 +35,10 @@ function largest(list, count) {
  * @param {Data & ConstructorParameters<typeof EncoderDecoder>[0]} data
  */
 export function mount(element, data) {
-  const model = new EncoderDecoder(data);
+  const trained = new EncoderDecoder(data);
+  /** @type {EncoderDecoder | undefined} */
+  let untrained; // made when it is first asked for
+  let model = trained;
   /** @type {Set<number>} */
   const hidden = new Set();
   /** @type {string} */
@@ -42,7 +47,7 @@ export function mount(element, data) {
   let wanted; // as it is to be written; null if nobody knows
   /** @type {ReturnType<EncoderDecoder["write"]>} */
   let state; // what the model wrote, how likely, and where it attended
-  let place = data.place; // the chosen character of what is written
+  let place = data.place; // the position of the chosen character of what is written
   /** @type {number | null} */
   let head = null; // the chosen head, or null for the mean of all
   const { area, note, label } = ownLine("", type, {
@@ -54,8 +59,8 @@ export function mount(element, data) {
   const style = make("select", { onchange: choose });
   /** @type {[string, number, number][]} name, the first example, the first that is not in it */
   const groups = [
-    ["It learned from", 0, data.seen],
-    ["It never saw", data.seen, data.examples.length],
+    ["Styles it learned from", 0, data.seen],
+    ["Others", data.seen, data.examples.length],
   ];
   for (const [label, from, to] of groups)
     style.append(
@@ -67,6 +72,12 @@ export function mount(element, data) {
           .map(([name], i) => make("option", { value: from + i }, name)),
       ),
     );
+  const worlds = make(
+    "select",
+    { onchange: chooseWorld },
+    make("option", { value: "trained" }, "trained"),
+    make("option", { value: "random" }, "random weights"),
+  );
   const read = make("div", {
     class: "lmd-row lmd-read",
     role: "group",
@@ -87,15 +98,22 @@ export function mount(element, data) {
   });
   element.append(
     make("p", { class: "play-controls" }, make("label", {}, "A date ", style), again),
+    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
     label,
     note,
     make("p", { class: "play-muted" }, "It reads (click a character to hide it from the decoder)"),
     read,
-    make("p", { class: "play-muted" }, "and writes (click a character to see where it looked)"),
+    make("p", { class: "play-muted" }, "and writes (click a character to see what it attended to)"),
     written,
     verdict,
     make("div", { class: "play-both" }, bars, make("div", {}, heads, summary)),
   );
+
+  function chooseWorld() {
+    untrained ??= trained.untrained(SEED);
+    model = worlds.value === "random" ? untrained : trained;
+    answer();
+  }
 
   function choose() {
     begin(...data.examples[Number(style.value)]);
@@ -177,7 +195,7 @@ export function mount(element, data) {
   function drawSource(weights) {
     const labels = Array.from(source, visible);
     /** @type {(label: string, i: number) => string} */
-    const name = (label, i) => `${label}, place ${i + 1}${hidden.has(i) ? ", hidden" : ""}`;
+    const name = (label, i) => `${label}, position ${i + 1}${hidden.has(i) ? ", hidden" : ""}`;
     drawButtons(read, labels, (i) => hidden.has(i), hide, name);
     weights.forEach((weight, i) => {
       let share = weight < 0.005 ? "" : percent(weight);
@@ -200,7 +218,7 @@ export function mount(element, data) {
       draw();
     };
     /** @type {(label: string, i: number) => string} */
-    const name = (label, i) => `${label}, place ${i + 1}`;
+    const name = (label, i) => `${label}, position ${i + 1}`;
     drawButtons(written, characters.map(visible), (i) => i === place, choosePlace, name);
     characters.forEach((character, i) => {
       const isWrong = Boolean(wanted) && character !== `${wanted}>`[i];
@@ -243,9 +261,9 @@ export function mount(element, data) {
     drawHeads();
     drawBars();
     const most = largest(weights, 3).map(
-      ([share, i]) => `“${visible(source[i])}” (place ${i + 1}, ${percent(share)})`,
+      ([share, i]) => `“${visible(source[i])}” (position ${i + 1}, ${percent(share)})`,
     );
-    summary.textContent = `While it writes “${visible(characters[place])}” it looks most at ${most.join(", ")}.`;
+    summary.textContent = `While it writes “${visible(characters[place])}” it attends most to ${most.join(", ")}.`;
   }
 
   choose();

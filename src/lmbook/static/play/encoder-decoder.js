@@ -12,6 +12,7 @@ import {
   softmax,
   softmaxRows,
 } from "./engine.js";
+import { shuffled } from "./random.js";
 import { decode } from "./store.js";
 import { toFloats } from "./weights.js";
 
@@ -60,6 +61,21 @@ export class EncoderDecoder {
       Object.entries(weights).map(([name, stored]) => [name, unpack(stored)]),
     );
     this.d_model = this.weights["encoder.norm.weight"].length;
+  }
+
+  /**
+   * The same model with the numbers of each weight in a random order: it has learned nothing.
+   *
+   * @param {number} seed
+   * @returns {EncoderDecoder}
+   */
+  untrained(seed) {
+    const other = Object.assign(Object.create(EncoderDecoder.prototype), this);
+    const entries = Object.entries(this.weights);
+    other.weights = Object.fromEntries(
+      entries.map(([name, values], i) => [name, shuffled(values, seed + i)]),
+    );
+    return other;
   }
 
   /**

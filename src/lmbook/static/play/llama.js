@@ -3,6 +3,7 @@
 import { Model } from "./engine.js";
 import { BLOCKS } from "./gguf.js";
 import { QuantisedMatrix } from "./quantised.js";
+import { bitsAt } from "./random.js";
 import { demand } from "./weights.js";
 
 /* What the engine calls a tensor of a block → what a GGUF file calls it. */
@@ -127,19 +128,6 @@ function putInHalves({ shape, bytes }, heads) {
     const target = (head * d_head + place) * size;
     bytes.set(old.subarray(row * size, (row + 1) * size), target);
   }
-}
-
-/**
- * The number of 32 bits at a place of an endless sequence that looks drawn (mulberry32).
- *
- * @param {number} seed
- * @param {number} place
- */
-function bitsAt(seed, place) {
-  const state = (seed + Math.imul(place + 1, 0x6d2b79f5)) | 0;
-  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-  return mixed ^ (mixed >>> 14);
 }
 
 /**

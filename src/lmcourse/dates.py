@@ -1,8 +1,9 @@
-"""Models that read dates, which the page *encoder-decoder* shows and its study trains.
+"""Models that read dates: a small encoder-decoder, its data, and what is hidden from it.
 
-The page has the same code; a test compares the two. A source is a date as people write it
-("15 May 1886"), its target the same date as "1886-05-15"; a model reads and writes
-characters, whose ids are their places in `CHARACTERS`.
+A source is a date as people write it ("15 May 1886"), its target the same date as
+"1886-05-15". Models read and write characters, whose ids are their positions in
+`CHARACTERS`. The chapter *encoder-decoder* arrives at `Transformer`; a test compares the
+two as syntax trees.
 """
 
 import datetime
@@ -13,77 +14,33 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from tqdm.auto import tqdm
 
-from lmcourse.attention import MultiHeadAttention, causal_mask, padding_mask
-from lmcourse.positions import sinusoidal
-from lmcourse.transformer import Block, LayerNorm
+from lmcourse.attention import causal_mask, padding_mask
+from lmcourse.training_loop import train_model
+from lmcourse.transformer import Embed, Stack
 
 PAD, START, STOP = range(3)
-
-
 CHARACTERS = "_<>" + string.ascii_letters + string.digits + " ,-./"
-
-
-def ends(rows):
-    """Return the lowest and the highest of an array of numbers: an array of shape (2,)."""
-    return np.array([np.min(rows), np.max(rows)])
-
-
-class Embed(nn.Module):
-    """A table of token vectors, to which sinusoidal positions are added."""
-
-    def __init__(self, vocab_size, d_model):
-        """Draw the first vectors."""
-        super().__init__()
-        self.table = nn.Embedding(vocab_size, d_model)
-
-    def forward(self, ids):
-        """Return the vectors (batch, tokens, d_model) of ids (batch, tokens)."""
-        x = self.table(ids)  # (batch, tokens, d_model)
-        return x + sinusoidal(*x.shape[-2:]).to(x)
-
-
-class Stack(nn.Module):
-    """Blocks one after the other, and a norm at the end.
-
-    Parameters
-    ----------
-    layers, d_model, heads, d_ff : int
-    norm : callable
-        From ``d_model`` to a norm.
-    **options
-        Other arguments of `lmcourse.transformer.Block`.
-    """
-
-    def __init__(self, layers, d_model, heads, d_ff, norm=LayerNorm, **options):
-        """Draw the first weights."""
-        super().__init__()
-        sizes = {"d_model": d_model, "heads": heads, "d_ff": d_ff, "norm": norm}
-        blocks = (Block(**sizes, **options) for _ in range(layers))
-        self.blocks = nn.ModuleList(blocks)
-        self.norm = norm(d_model)
-
-    def forward(self, x, **options):
-        """Return the states and the attention weights of each block.
-
-        Parameters
-        ----------
-        x : Tensor of shape (batch, tokens, d_model)
-        **options
-            Other arguments of the blocks: masks, the encoder's states.
-
-        Returns
-        -------
-        x : Tensor of shape (batch, tokens, d_model)
-        weights : list of Tensor of shape (batch, heads, tokens, keys)
-        """
-        weights = []
-        for block in self.blocks:
-            x, seen = block(x, **options)
-            weights.append(seen)
-        return self.norm(x), weights
+NUMBER = {character: i for i, character in enumerate(CHARACTERS)}
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+SHOWN = ("1886-05-15", "1830-12-10", "1861-03-01", "1899-09-09")  # days of the page
+ANSWER = {"day": slice(8, 10), "month": slice(5, 7), "year": slice(0, 4)}
+PARTS = ("day", "month", "year", "spaces")  # of a source in the first style
+SIZES = {"layers": 1, "d_model": 64, "heads": 4, "d_ff": 128}
 
 
 class Transformer(nn.Module):
@@ -154,39 +111,14 @@ class Transformer(nn.Module):
         return logits
 
 
-NUMBER = {character: i for i, character in enumerate(CHARACTERS)}
-
-
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-
-
-SHOWN = ["1886-05-15", "1830-12-10", "1861-03-01", "1899-09-09"]
-
-
-ANSWER = {"day": slice(8, 10), "month": slice(5, 7), "year": slice(0, 4)}
-
-
-def ids(texts):
+def to_ids(texts):
     """Turn a list of strings into an int64 Tensor (batch, tokens), padded on the right."""
     width = max(map(len, texts))
     rows = [[NUMBER[c] for c in text.ljust(width, "_")] for text in texts]
     return torch.tensor(rows)
 
 
-def text(row):
+def to_text(row):
     """Turn a row of ids (tokens,) into a string, up to the token of the end."""
     return "".join(CHARACTERS[i] for i in row.tolist()).partition(">")[0]
 
@@ -205,8 +137,8 @@ def tensors(pairs):
     targets : int64 Tensor of shape (batch, targets)
         Between the tokens of the start and the end.
     """
-    sources, targets = zip(*pairs)
-    return ids(sources), ids([f"<{target}>" for target in targets])
+    sources, targets = zip(*pairs, strict=True)
+    return to_ids(sources), to_ids([f"<{target}>" for target in targets])
 
 
 def styles(day):
@@ -245,9 +177,8 @@ def new_model(seed, kind=Transformer):
         `Transformer` or one that is made of it.
     """
     torch.manual_seed(seed)
-    sizes = {"layers": 1, "d_model": 64, "heads": 4, "d_ff": 128}
-    sizes["norm"] = nn.LayerNorm  # the same numbers as ours, in less time
-    return kind(len(CHARACTERS), **sizes)
+    # PyTorch's norm has the same numbers as ours, in less time.
+    return kind(len(CHARACTERS), **SIZES, norm=nn.LayerNorm)
 
 
 def train(model, draw, steps, learning_rate=3e-3):
@@ -272,18 +203,23 @@ def train(model, draw, steps, learning_rate=3e-3):
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, learning_rate, steps, pct_start=0.15
     )  # warm up, then decay
-    losses = []
-    for _ in tqdm(range(steps)):
+
+    def loss_at(_step):
+        """Return the loss of a batch, each character predicted from those before it."""
         source, target = tensors(draw())
         logits = model(source, target[:, :-1])  # (batch, targets, vocab_size)
-        loss = F.cross_entropy(logits.mT, target[:, 1:], ignore_index=PAD)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        losses.append(loss.item())
-    return losses
+        return F.cross_entropy(logits.mT, target[:, 1:], ignore_index=PAD)
+
+    with tqdm(total=steps) as bar:
+        return train_model(
+            model,
+            loss_at,
+            steps,
+            [optimizer],
+            [schedule],
+            max_norm=1.0,
+            report=lambda *_: bar.update(),
+        )
 
 
 def days_of(*centuries):
@@ -303,8 +239,8 @@ def split_days():
     """
     days = days_of(18, 19)
     random.Random(0).shuffle(days)
-    shown = [datetime.date.fromisoformat(day) for day in SHOWN]
-    held_out = shown + [day for day in days if day not in shown][:2000]
+    of_page = [datetime.date.fromisoformat(day) for day in SHOWN]
+    held_out = of_page + [day for day in days if day not in of_page][:2000]
     return held_out, sorted(set(days) - set(held_out))
 
 
@@ -374,8 +310,8 @@ def write(model, sources, limit=24):
     limit : int
         How many characters it writes at most.
     """
-    rows = greedy(model.eval(), ids(sources), START, STOP, limit)
-    return [text(row) for row in rows]
+    rows = greedy(model.eval(), to_ids(sources), START, STOP, limit)
+    return [to_text(row) for row in rows]
 
 
 def share_right(model, pairs, cut=slice(None)):
@@ -388,105 +324,9 @@ def share_right(model, pairs, cut=slice(None)):
     cut : slice
         The characters of the target that count, for instance of `ANSWER`.
     """
-    sources, answers = zip(*pairs)
+    sources, answers = zip(*pairs, strict=True)
     both = zip(write(model, sources), answers, strict=True)
     return np.mean([written[cut] == answer[cut] for written, answer in both])
-
-
-class OneVector(Transformer):
-    """A Transformer whose decoder gets the mean of the encoder's states alone."""
-
-    def encode(self, source):
-        """Return the mean state of ids (batch, sources), and a mask that allows it.
-
-        (batch, 1, d_model) and bool (batch, 1, 1, 1).
-        """
-        memory, mask = super().encode(source)
-        real = mask[:, 0, 0, :, None]  # (batch, sources, 1)
-        mean = (memory * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
-        return mean, mask[..., :1]  # (batch, 1, d_model): no place to choose
-
-
-class Recurrent(nn.Module):
-    """An encoder and a decoder that are LSTMs, the encoder's in both directions.
-
-    Parameters
-    ----------
-    vocab_size, d_model : int
-    looks : bool
-        Whether the decoder attends to the encoder's states (Bahdanau et al. 2015), instead
-        of getting the last ones alone.
-    pad : int
-    """
-
-    def __init__(self, vocab_size, d_model, looks, pad=0):
-        """Draw the first weights."""
-        super().__init__()
-        self.table = nn.Embedding(vocab_size, d_model)
-        both = {"batch_first": True, "bidirectional": True}
-        self.read = nn.LSTM(d_model, d_model // 2, **both)
-        self.write = nn.LSTM(d_model, d_model, batch_first=True)
-        self.look = MultiHeadAttention(d_model, 1) if looks else None
-        self.output = nn.Linear(d_model, vocab_size)
-        self.pad = pad
-
-    def encode(self, source):
-        """Run the encoder on ids (batch, sources).
-
-        Returns
-        -------
-        memory : tuple
-            The states (batch, sources, d_model), and a pair of Tensors of shape
-            (1, batch, d_model): the last state and memory, both directions joined.
-        mask : bool Tensor of shape (batch, 1, 1, sources)
-        """
-        real = source != self.pad  # (batch, sources)
-        how = {"batch_first": True, "enforce_sorted": False}
-        x = pack_padded_sequence(self.table(source), real.sum(1), **how)
-        states, ends = self.read(x)  # ends: state and memory, (2, batch, half)
-        states, _ = pad_packed_sequence(states, batch_first=True)
-        ends = [end.transpose(0, 1).flatten(1)[None] for end in ends]
-        return (states, tuple(ends)), real[:, None, None]
-
-    def decode(self, target, memory, mask):
-        """Run the decoder.
-
-        Parameters
-        ----------
-        target : int64 Tensor of shape (batch, targets)
-            What is written so far.
-        memory, mask
-            Of `encode`.
-
-        Returns
-        -------
-        logits : Tensor of shape (batch, targets, vocab_size)
-        weights : list of one Tensor of shape (batch, 1, targets, sources) or None
-            The attention to the source; None if the decoder does not attend.
-        """
-        states, ends = memory
-        x, _ = self.write(self.table(target), ends)  # (batch, targets, d_model)
-        weights = None
-        if self.look is not None:
-            update, weights = self.look(x, states, mask)
-            x = torch.tanh(x + update)
-        return self.output(x), [weights]
-
-    def forward(self, source, target):
-        """Return the logits (batch, targets, vocab_size) of a target's next tokens."""
-        return self.decode(target, *self.encode(source))[0]
-
-
-class EveryStep(Recurrent):
-    """LSTMs whose decoder gets the encoder's last state at every step."""
-
-    def encode(self, source):
-        """Return what `Recurrent.encode` does, the last state in the place of all states.
-
-        From ids (batch, sources); the states are (batch, 1, d_model).
-        """
-        (_, ends), mask = super().encode(source)
-        return (ends[0].transpose(0, 1), ends), mask[..., :1]
 
 
 def parts(source):
@@ -507,7 +347,7 @@ def parts(source):
 
 
 @torch.no_grad()
-def look(model, pairs):
+def attention_to_parts(model, pairs):
     """Return how much a decoder attends to each part of the source.
 
     Parameters
@@ -529,10 +369,10 @@ def look(model, pairs):
     return (weights @ of).mean(0)
 
 
-class Hidden(Transformer):
+class WithoutPart(Transformer):
     """A Transformer whose decoder cannot attend to one part of the source (`parts`)."""
 
-    part = -1  # the part of the source that the decoder may not look at
+    part = -1  # the part of the source that the decoder may not attend to
 
     def encode(self, source):
         """Return the states of ids (batch, sources), and a mask without the hidden part.
@@ -543,7 +383,7 @@ class Hidden(Transformer):
         return memory, mask & (parts(source) != self.part)[:, None, None]
 
 
-def hidden(reader, part):
+def without_part(reader, part):
     """Return a copy of a model whose decoder cannot attend to a part of the source.
 
     Parameters
@@ -554,10 +394,10 @@ def hidden(reader, part):
 
     Returns
     -------
-    Hidden
+    WithoutPart
         Its encoder and token vectors are frozen.
     """
-    model = new_model(0, Hidden)
+    model = new_model(0, WithoutPart)
     model.load_state_dict(reader.state_dict())
     model.part = part
     model.embed.requires_grad_(False)
@@ -580,11 +420,11 @@ def right_at(model, pairs):
     float64 Tensor of shape (targets,)
     """
     source, target = tensors(pairs)
-    said = model(source, target[:, :-1]).argmax(-1)  # (batch, targets)
-    return (said == target[:, 1:]).double().mean(0)
+    predicted = model(source, target[:, :-1]).argmax(-1)  # (batch, targets)
+    return (predicted == target[:, 1:]).double().mean(0)
 
 
-def dealt(pairs):
+def exchange_months(pairs):
     """Exchange months of the same length among sources, so that only the length is true.
 
     Parameters
@@ -602,6 +442,6 @@ def dealt(pairs):
         by_length.setdefault(len(row[1]), []).append(row)
     for same in by_length.values():
         months = [row[1] for row in same]
-        for row, month in zip(same, months[1:] + months[:1]):
+        for row, month in zip(same, months[1:] + months[:1], strict=True):
             row[1] = month
-    return [(" ".join(row), answer) for row, (_, answer) in zip(rows, pairs)]
+    return [(" ".join(row), answer) for row, (_, answer) in zip(rows, pairs, strict=True)]

@@ -1,0 +1,30 @@
+/* Random numbers that are the same on every machine. */
+
+/**
+ * The number of 32 bits at a position of an endless sequence that looks random (mulberry32).
+ *
+ * @param {number} seed
+ * @param {number} place
+ */
+export function bitsAt(seed, place) {
+  const state = (seed + Math.imul(place + 1, 0x6d2b79f5)) | 0;
+  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return mixed ^ (mixed >>> 14);
+}
+
+/**
+ * The numbers of an array in a random order.
+ *
+ * @param {Float32Array} values
+ * @param {number} seed
+ * @returns {Float32Array}
+ */
+export function shuffled(values, seed) {
+  const mixed = values.slice();
+  for (let last = mixed.length - 1; last > 0; last--) {
+    const other = (bitsAt(seed, last) >>> 0) % (last + 1);
+    [mixed[last], mixed[other]] = [mixed[other], mixed[last]];
+  }
+  return mixed;
+}

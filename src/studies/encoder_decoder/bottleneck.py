@@ -1,0 +1,109 @@
+"""How far does longer training, or another rate, help where a decoder gets one vector?
+
+What varies, on two dates in one source: the learning rate of LSTMs whose decoder gets one
+vector of the source, once or at every step, trained as long as one that looks back (study
+*encoder-decoder*); and, in one run with the vector at every step, four times as many steps.
+
+Rival: the same LSTM that looks back at all states of its encoder.
+
+Null: a decoder that gets nothing of the source would write no date right but by chance.
+
+Statistic: the share of held-out pairs of dates that are read right.
+"""
+
+from lmcourse.dates import drawing, share_right, split_days, train
+from studies.encoder_decoder.one_vector import join_pairs, new_kind
+from studies.harness import count, grid, verdict
+
+CHAPTER = "encoder-decoder"
+CLAIM = (
+    "With its vector at every step an LSTM reads hardly any source with two dates, at each "
+    "of three rates; after four times as many steps it reads most"
+)
+RIVAL = "another learning rate, and four times as many steps"
+NULL = "a decoder that gets nothing of the source, which could only guess"
+SETTINGS = {
+    "short": 700,
+    "long": 2800,
+    "rates": [1e-2, 6e-2],  # below and above that one
+    "rate": 3e-2,  # the best on one date, study encoder-decoder
+    "seed": 0,
+}
+KINDS = EVERY, ONCE = "LSTM, one vector at every step", "LSTM, one vector"
+DATES = 2  # in one source
+FEW, MOST = 0.05, 0.5  # shares of pairs: hardly any, and more than half
+
+
+def plan(small):
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run of each kind, with three steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; its groups are "rates" and "longer".
+    """
+    seed = SETTINGS["seed"]
+    short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
+    rates = SETTINGS["rates"][: 1 if small else None]
+    settings = grid(group="rates", kind=KINDS, steps=short, rate=rates, seed=seed)
+    settings += grid(
+        group="longer", kind=EVERY, steps=long, rate=SETTINGS["rate"], seed=seed
+    )
+    return settings
+
+
+def run(folder, group, kind, steps, rate, seed):
+    """Train a model on two dates in one source, and test it.
+
+    Parameters
+    ----------
+    folder : Path
+        Not used: no run needs another one.
+    group : {"rates", "longer"}
+    kind : str
+        One of `studies.encoder_decoder.one_vector.KINDS`.
+    steps : int
+    rate : float
+        The highest learning rate.
+    seed : int
+
+    Returns
+    -------
+    dict
+        ``kind``, ``steps``, ``rate``, ``seed``, and ``right``, the share of
+        500 held-out sources that are read right.
+    """
+    model = new_kind(kind, seed)
+    held_out, training_days = split_days()
+    draw = drawing(training_days, seed, size=64 * DATES)
+    train(model, lambda: join_pairs(draw(), DATES), steps, rate)
+    test_pairs = drawing(held_out[:1000], 0, size=500 * DATES)()
+    share = share_right(model, join_pairs(test_pairs, DATES))
+    row = {"kind": kind, "steps": steps, "rate": rate, "seed": seed}
+    return row | {"right": round(float(share), 4)}
+
+
+def summary(results):
+    """Return ``n``, ``seeds``, ``interval`` and ``verdict`` of the claim.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        As `studies.harness` says.
+
+    Returns
+    -------
+    dict
+        There is no interval: each run has one seed.
+    """
+    longer = [row["right"] for row in results["longer"]]
+    shorter = [row["right"] for row in results["rates"]]
+    return count([*results["rates"], *results["longer"]]) | {
+        "interval": None,
+        "verdict": verdict(max(shorter) < FEW and min(longer) > MOST),
+    }

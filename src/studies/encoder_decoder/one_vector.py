@@ -1,0 +1,138 @@
+"""Models whose decoder gets one vector of the source, and LSTMs that attend to all of it.
+
+They read dates as `lmcourse.dates.Transformer` does, with its ``encode`` and ``decode``.
+"""
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from lmcourse import dates
+from lmcourse.attention import MultiHeadAttention
+from lmcourse.dates import Transformer
+
+KINDS = ["Transformer", "Transformer, one vector", "LSTM, looking back"]
+KINDS += ["LSTM, one vector at every step", "LSTM, one vector"]
+
+
+def new_kind(kind, seed):
+    """Return an untrained model of a kind, one of `KINDS`."""
+    torch.manual_seed(seed)
+    if kind.startswith("LSTM"):
+        make = EveryStep if "every" in kind else Recurrent
+        return make(len(dates.CHARACTERS), 64, kind != "LSTM, one vector")
+    return dates.new_model(seed, OneVector if "one" in kind else Transformer)
+
+
+def join_pairs(pairs, dates):
+    """Join so many pairs to one, with spaces between them.
+
+    Parameters
+    ----------
+    pairs : list of (str, str)
+        A date as it is written, and as it should be read.
+    dates : int
+        How many pairs become one.
+
+    Returns
+    -------
+    list of (str, str)
+    """
+    groups = [pairs[i : i + dates] for i in range(0, len(pairs), dates)]
+    return [tuple(" ".join(side) for side in zip(*group, strict=True)) for group in groups]
+
+
+class OneVector(Transformer):
+    """A Transformer whose decoder gets the mean of the encoder's states alone."""
+
+    def encode(self, source):
+        """Return the mean state of ids (batch, sources), and a mask that allows it.
+
+        (batch, 1, d_model) and bool (batch, 1, 1, 1).
+        """
+        memory, mask = super().encode(source)
+        real = mask[:, 0, 0, :, None]  # (batch, sources, 1)
+        mean = (memory * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
+        return mean, mask[..., :1]  # (batch, 1, d_model): no place to choose
+
+
+class Recurrent(nn.Module):
+    """An encoder and a decoder that are LSTMs, the encoder's in both directions.
+
+    Parameters
+    ----------
+    vocab_size, d_model : int
+    looks : bool
+        Whether the decoder attends to the encoder's states (Bahdanau et al. 2015), instead
+        of getting the last ones alone.
+    pad : int
+    """
+
+    def __init__(self, vocab_size, d_model, looks, pad=0):
+        """Draw the first weights."""
+        super().__init__()
+        self.table = nn.Embedding(vocab_size, d_model)
+        both = {"batch_first": True, "bidirectional": True}
+        self.read = nn.LSTM(d_model, d_model // 2, **both)
+        self.write = nn.LSTM(d_model, d_model, batch_first=True)
+        self.look = MultiHeadAttention(d_model, 1) if looks else None
+        self.output = nn.Linear(d_model, vocab_size)
+        self.pad = pad
+
+    def encode(self, source):
+        """Run the encoder on ids (batch, sources).
+
+        Returns
+        -------
+        memory : tuple
+            The states (batch, sources, d_model), and a pair of Tensors of shape
+            (1, batch, d_model): the last state and memory, both directions joined.
+        mask : bool Tensor of shape (batch, 1, 1, sources)
+        """
+        real = source != self.pad  # (batch, sources)
+        how = {"batch_first": True, "enforce_sorted": False}
+        x = pack_padded_sequence(self.table(source), real.sum(1), **how)
+        states, ends = self.read(x)  # ends: state and memory, (2, batch, half)
+        states, _ = pad_packed_sequence(states, batch_first=True)
+        ends = [end.transpose(0, 1).flatten(1)[None] for end in ends]
+        return (states, tuple(ends)), real[:, None, None]
+
+    def decode(self, target, memory, mask):
+        """Run the decoder.
+
+        Parameters
+        ----------
+        target : int64 Tensor of shape (batch, targets)
+            What is written so far.
+        memory, mask
+            Of `encode`.
+
+        Returns
+        -------
+        logits : Tensor of shape (batch, targets, vocab_size)
+        weights : list of one Tensor of shape (batch, 1, targets, sources) or None
+            The attention to the source; None if the decoder does not attend.
+        """
+        states, ends = memory
+        x, _ = self.write(self.table(target), ends)  # (batch, targets, d_model)
+        weights = None
+        if self.look is not None:
+            update, weights = self.look(x, states, mask)
+            x = torch.tanh(x + update)
+        return self.output(x), [weights]
+
+    def forward(self, source, target):
+        """Return the logits (batch, targets, vocab_size) of a target's next tokens."""
+        return self.decode(target, *self.encode(source))[0]
+
+
+class EveryStep(Recurrent):
+    """LSTMs whose decoder gets the encoder's last state at every step."""
+
+    def encode(self, source):
+        """Return what `Recurrent.encode` does, the last state in the place of all states.
+
+        From ids (batch, sources); the states are (batch, 1, d_model).
+        """
+        (_, ends), mask = super().encode(source)
+        return (ends[0].transpose(0, 1), ends), mask[..., :1]
