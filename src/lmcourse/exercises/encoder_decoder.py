@@ -5,50 +5,33 @@ import datetime
 import math
 import random
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import array, diagnose, normal, strings, type_name, unpack
+from lmcourse.exercises import Case, Faults, Wrong, exercise, judge, predict, run
+from lmcourse.exercises.answers import Unfit, array, normal, strings, type_name, unpack
 
 
 @exercise("encoder-decoder.cross_attention")
-def cross_attention(answer):
+def cross_attention():
     """Compare with PyTorch's attention, on two sources of which one is filled up."""
     Y, M = normal(2, 5, 6, seed=1).double(), normal(2, 7, 6, seed=2).double()
     W_Q, W_K, W_V = (normal(6, n, seed=n).double() for n in (4, 4, 3))
     W_K = W_K.flip(0)  # another matrix than W_Q
     real = torch.arange(7) < torch.tensor([[4], [7]])  # the first text is the shorter
-    M[~real] *= 30  # scores of padding that no small number outweighs
-    got = run(answer, Y, M, real, W_Q, W_K, W_V)
-    got = [got] if isinstance(got, (torch.Tensor, np.ndarray)) else got
-    output, weights = unpack(got, 2, "what is taken and the weights, in this order")
+    M[~real] *= 3  # large scores of padding, from which a small number does not take enough
+    inputs = (Y, M, real, W_Q, W_K, W_V)
     query, key, value = Y @ W_Q, M @ W_K, M @ W_V
     scores = torch.einsum("btd,bsd->bts", query, key) / 2  # (batch, targets, sources)
-    shapes = array(output).shape, array(weights).shape
-    faults = {
-        "what is taken and the weights, in this order; yours are the other way round.": (
-            shapes == ((2, 5, 7), (2, 5, 3))
-        ),
-        "the two texts are exchanged: queries come from what is written, keys and values "
-        "from what was read. The weights are (batch, targets, sources).": (
-            shapes[1] == (2, 7, 5)
-        ),
-        "whole rows were hidden; padding in the source is a column of the scores.": (
-            shapes[1] == (2, 5, 7)
-            and np.isnan(array(weights)).all(-1).any()
-            and not np.isnan(array(weights)[1]).any()
-        ),
-        "what is written attends to itself; keys and values come from the memory.": (
-            shapes[1] == (2, 5, 5)
-        ),
-    }
-    diagnose(faults)
+    output = F.scaled_dot_product_attention(query, key, value, real[:, None])
     swap = _masked(Y @ W_K @ (M @ W_Q).mT / 2, real[:, None])
     mistakes = {"W_Q and W_K are exchanged.": swap} | _wrong_weights(scores, real)
-    compare(weights, _masked(scores, real[:, None]), mistakes)
+    yield Faults(lambda answer: _shapes(_both(answer, inputs)), _WRONG_SHAPES)
+    weights = _masked(scores, real[:, None])
+    yield Case(inputs, weights, mistakes, ask=lambda answer: _both(answer, inputs)[1])
     mistakes = {
         "the weights are right; what is taken is the plain mean of the values.": (
             value.mean(1, keepdim=True).expand(2, 5, 3)
@@ -56,9 +39,38 @@ def cross_attention(answer):
         "the weights are right, but the padding's values are taken, too: use the weights "
         "after the mask.": scores.softmax(-1) @ value,
     }
-    compare(
-        output, F.scaled_dot_product_attention(query, key, value, real[:, None]), mistakes
-    )
+    yield Case(inputs, output, mistakes, ask=lambda answer: _both(answer, inputs)[0])
+
+
+def _both(answer, inputs):
+    """Return what an answer takes from the source, and its weights."""
+    got = run(answer, *inputs)
+    got = [got] if isinstance(got, (torch.Tensor, np.ndarray)) else got
+    return unpack(got, 2, "what is taken and the weights, in this order")
+
+
+def _shapes(both):
+    """Return both shapes, and whether rows of the weights are NaN, in either text."""
+    output, weights = map(array, both)
+    broken = [np.isnan(text).all(-1).any() for text in weights] if weights.ndim == 3 else []
+    return SimpleNamespace(output=output.shape, weights=weights.shape, broken=broken)
+
+
+_WRONG_SHAPES = {
+    "what is taken and the weights, in this order; yours are the other way round.": (
+        lambda seen: (seen.output, seen.weights) == ((2, 5, 7), (2, 5, 3))
+    ),
+    "the two texts are exchanged: queries come from what is written, keys and values from "
+    "what was read. The weights are (batch, targets, sources).": (
+        lambda seen: seen.weights == (2, 7, 5)
+    ),
+    "whole rows were hidden; padding in the source is a column of the scores.": (
+        lambda seen: seen.weights == (2, 5, 7) and seen.broken == [True, False]
+    ),
+    "what is written attends to itself; keys and values come from the memory.": (
+        lambda seen: seen.weights == (2, 5, 5)
+    ),
+}
 
 
 def _masked(scores, allowed, dim=-1):
@@ -105,16 +117,16 @@ def _wrong_weights(scores, real):
 
 
 @exercise("encoder-decoder.one_ahead", kind="spot the bug")
-def one_ahead(answer):
+def one_ahead():
     """Compare on a toy decoder, with one number for padding, then with another."""
     for pad in (0, 7):
-        _one_ahead(answer, pad)
+        yield _one_ahead(pad)
 
 
-def _one_ahead(answer, pad):
-    """Compare on a toy decoder that sees what is given, up to each place.
+def _one_ahead(pad):
+    """Return the case of a toy decoder that sees what is given, up to each position.
 
-    ``pad`` is the id of padding. A wrong answer raises `Wrong`.
+    ``pad`` is the id of padding.
     """
     table = 2 * normal(8, 8, seed=4).double()
     source = torch.tensor([[3, 4], [5, 6]])
@@ -157,7 +169,7 @@ def _one_ahead(answer, pad):
         ),
         "the losses are summed; take their mean.": each.sum(),
     }
-    expect(answer, [model, source, target, pad], loss(cut, rest), mistakes)
+    return Case([model, source, target, pad], loss(cut, rest), mistakes)
 
 
 class Toy:
@@ -181,46 +193,86 @@ class Toy:
 def _ids(got):
     """Return a list of IDs as whole numbers; `Wrong` if it is none."""
     if not isinstance(got, (list, tuple)):
-        raise Wrong(f"a list of whole numbers is expected, not of type {type_name(got)}.")
-    if any(isinstance(each, torch.Tensor) for each in got):
-        raise Wrong("the list holds tensors; `int` makes a whole number of each.")
+        raise Unfit(f"a list of whole numbers is expected, not of type {type_name(got)}.")
     found = array(got)
     if found.ndim != 1 or (found % 1 != 0).any():
-        raise Wrong("the list should hold whole numbers.")
+        raise Unfit("the list should hold whole numbers.")
     return found.astype(int).tolist()
 
 
+def _written(start, stop, limit, ids=(4, 6, 5)):
+    """Return a function that lets an answer write with a toy model and looks at it.
+
+    Its arguments are those of the answer, and the ids that the toy model writes.
+    """
+
+    def look(answer):
+        """Return the ids, how many, and what the toy model was asked."""
+        toy = Toy(start, stop, ids)
+        got = run(answer, toy, start, stop, limit)
+        if isinstance(got, (list, tuple)) and any(map(torch.is_tensor, got)):
+            return SimpleNamespace(ids=[], has_tensors=True, limit=limit)
+        found = _ids(got)
+        return SimpleNamespace(
+            ids=found,
+            shown=found[:50],
+            has_tensors=False,
+            count=len(found),
+            limit=limit,
+            calls=toy.calls,
+            whole=toy.whole,
+        )
+
+    return look
+
+
 @exercise("encoder-decoder.write_greedily")
-def write_greedily(answer):
+def write_greedily():
     """Compare with what two toy models are known to write, with and without a limit."""
-    toy = Toy()
-    got = _ids(run(answer, toy, 1, 2, 20))
-    faults = {
-        "next_logits did not get all ids so far, `start` first, one more each time: a "
-        "model needs the whole text at every step.": not toy.whole,
-        "leave `start` out of what you return.": got == [1, 4, 6, 5],
-        "leave `start` and `stop` out of what you return.": got == [1, 4, 6, 5, 2],
-        "leave `stop` out of what you return.": got == [4, 6, 5, 2],
-        "you go on after `stop`.": got[:5] == [4, 6, 5, 2, 7],
-        "the first id is 0, the least likely: use argmax, not argmin.": got[:1] == [0],
-        "`next_logits` was not asked for every id.": got == [4, 6, 5] and toy.calls < 4,
-        f"for a toy model that writes three ids and stops you wrote {got[:50]}.": (
-            got != [4, 6, 5]
+    yield Faults(_written(1, 2, 20), _WRONGLY_WRITTEN)
+    limits = {
+        "at the limit there are too few: `start` does not count towards it, and the last "
+        "id is no `stop` to be cut off.": lambda seen: seen.count < seen.limit,
+        "with a limit of {limit} you wrote {count} ids.": (
+            lambda seen: seen.count > seen.limit
+        ),
+        "with a limit of {limit} you wrote {shown}.": (
+            lambda seen: seen.ids != [4, 6, 5][: seen.limit]
         ),
     }
-    diagnose(faults)
-    for limit in [2, 3]:
-        got = _ids(run(answer, Toy(), 1, 2, limit))
-        faults = {
-            "at the limit there are too few: `start` does not count towards it, and the "
-            "last id is no `stop` to be cut off.": len(got) < limit,
-            f"with a limit of {limit} you wrote {len(got)} ids.": len(got) > limit,
-            f"with a limit of {limit} you wrote {got}.": got != [4, 6, 5][:limit],
-        }
-        diagnose(faults)
-    got = _ids(run(answer, Toy(5, 4, [2, 6, 1]), 5, 4, 20))
-    told = f"for a second toy model, with `start` 5 and `stop` 4, you wrote {got[:50]}: "
-    diagnose({told + "are ids written into your code?": got != [2, 6, 1]})
+    for limit in (2, 3):
+        yield Faults(_written(1, 2, limit), limits)
+    second = (
+        "for a second toy model, with `start` 5 and `stop` 4, you wrote {shown}: are ids "
+        "written into your code?"
+    )
+    yield Faults(
+        _written(5, 4, 20, (2, 6, 1)), {second: lambda seen: seen.ids != [2, 6, 1]}
+    )
+
+
+_WRONGLY_WRITTEN = {
+    "the list holds tensors; `int` makes a whole number of each.": (
+        lambda seen: seen.has_tensors
+    ),
+    "next_logits did not get all ids so far, `start` first, one more each time: a model "
+    "needs the whole text at every step.": lambda seen: not seen.whole,
+    "leave `start` out of what you return.": lambda seen: seen.ids == [1, 4, 6, 5],
+    "leave `start` and `stop` out of what you return.": (
+        lambda seen: seen.ids == [1, 4, 6, 5, 2]
+    ),
+    "leave `stop` out of what you return.": lambda seen: seen.ids == [4, 6, 5, 2],
+    "you go on after `stop`.": lambda seen: seen.ids[:5] == [4, 6, 5, 2, 7],
+    "the first id is 0, the least likely: use argmax, not argmin.": (
+        lambda seen: seen.ids[:1] == [0]
+    ),
+    "`next_logits` was not asked for every id.": (
+        lambda seen: seen.ids == [4, 6, 5] and seen.calls < 4
+    ),
+    "for a toy model that writes three ids and stops you wrote {shown}.": (
+        lambda seen: seen.ids != [4, 6, 5]
+    ),
+}
 
 
 predict(
@@ -253,50 +305,73 @@ predict(
 
 
 @exercise("encoder-decoder.new_style", kind="experiment")
-def new_style(answer):
+def new_style():
     """Look at what was shown, then at what is written for days drawn here."""
+    shown = {
+        "a trained model writes for *15 qzxv 1886*; yours stops.": lambda seen: seen.stops,
+        "style 5 was shown. The model should read it without having seen it.": (
+            lambda seen: any(_FIFTH.fullmatch(source) for source, _ in seen.pairs)
+        ),
+        "`draw` gives {right} different dates, rightly written: too few.": (
+            lambda seen: seen.right < 50
+        ),
+    }
+    yield Faults(_shown, shown)
+    told = "of our days it reads {new:.0%} in the new style, of the old ones at worst "
+    told += "{old:.0%}: "
+    learned = {
+        "it reads 1886 May 15, too, unlike any model that was not shown such dates: is "
+        "this one that was trained?": lambda seen: seen.turned > 0.5,
+        f"{told}no month with a small first letter was shown, so it could not learn one.": (
+            lambda seen: seen.new < _NEW and not seen.has_small
+        ),
+        f"{told}the old styles are forgotten: none of them was shown. Show them, too.": (
+            lambda seen: seen.old < _OLD and not seen.has_old
+        ),
+        f"{told}the old styles have suffered. Show them more often.": (
+            lambda seen: seen.new >= _NEW and seen.old < _OLD
+        ),
+        f"{told}nothing is forgotten, but small letters are not learned yet. Show them "
+        "more often, or train longer.": lambda seen: seen.new < _NEW and seen.old >= _OLD,
+        f"{told}is the rate too high, or the training too short?": (
+            lambda seen: seen.new < _NEW
+        ),
+    }
+    yield Faults(_read, learned)
+
+
+_NEW, _OLD = 0.8, 0.9  # what must be read of the new style, and of each old one
+_FIFTH = re.compile(r"\s*\d+\s+[a-z]+\s+\d+\s*")
+
+
+def _shown(answer):
+    """Return the pairs that were shown, how many are right, and if odd dates stop it."""
     draw, write = unpack(answer, 2, "what `teach` returns: (draw, write)")
     strings(run(write, ["15 May 1886"]))
     try:
         strings(run(write, ["15 qzxv 1886"]))
     except Wrong:
-        raise Wrong("a trained model writes for *15 qzxv 1886*; yours stops.") from None
+        return SimpleNamespace(stops=True)
     drawn = [pair for _ in range(20) for pair in run(draw)]
     pairs = {tuple(strings(unpack(pair, 2, "pairs from `draw`"))) for pair in drawn}
-    if any(re.fullmatch(r"\s*\d+\s+[a-z]+\s+\d+\s*", source) for source, _ in pairs):
-        raise Wrong("style 5 was shown. The model should read it without having seen it.")
     right = sum(_is_day(*pair) for pair in pairs)
-    if right < 50:
-        raise Wrong(f"`draw` gives {right} different dates, rightly written: too few.")
+    return SimpleNamespace(stops=False, pairs=pairs, right=right, write=write)
+
+
+def _read(answer):
+    """Return what is read of days drawn here, and which letters were shown."""
+    seen = _shown(answer)
     rng, first = random.Random(1830), datetime.date(1800, 1, 1)
     days = [first + datetime.timedelta(rng.randrange(73048)) for _ in range(100)]
-    if not any(re.match(r"\d{4} [A-Z]", source) for source, _ in pairs):
-        turned = _share_read(
-            write, days, lambda day, month: f"{day.year} {month} {day.day}"
-        )
-        told = "it reads 1886 May 15, too, unlike any model that was not shown such dates: "
-        diagnose({told + "is this one that was trained?": turned > 0.5})
-    new, *old = (_share_read(write, days, style) for style in _STYLES)
-    has_small = any(re.search(r"\b[a-z]", source) for source, _ in pairs)
-    has_old = any(re.search(r"\b[A-Z]", source) for source, _ in pairs)
-    is_learned, is_kept = new >= 0.8, min(old) >= 0.9
-    told = f"of our days it reads {new:.0%} in the new style, of the old ones at worst "
-    told += f"{min(old):.0%}: "
-    return {
-        told + "no month with a small first letter was shown, so it could not learn one.": (
-            not is_learned and not has_small
-        ),
-        told + "the old styles are forgotten: none of them was shown. Show them, too.": (
-            not is_kept and not has_old
-        ),
-        told + "the old styles have suffered. Show them more often.": (
-            is_learned and not is_kept
-        ),
-        told
-        + "nothing is forgotten, but small letters are not learned yet. Show them more "
-        "often, or train longer.": is_kept and not is_learned,
-        told + "is the rate too high, or the training too short?": not is_learned,
-    }
+    sources = [source for source, _ in seen.pairs]
+    seen.turned = 0.0
+    if not any(re.match(r"\d{4} [A-Z]", source) for source in sources):
+        seen.turned = _share_read(seen.write, days, _year_first)
+    seen.new, *old = (_share_read(seen.write, days, style) for style in _STYLES)
+    seen.old = min(old)
+    seen.has_small = any(re.search(r"\b[a-z]", source) for source in sources)
+    seen.has_old = any(re.search(r"\b[A-Z]", source) for source in sources)
+    return seen
 
 
 def _is_day(source, target):
@@ -314,9 +389,14 @@ _STYLES = (
 )
 
 
+def _year_first(day, month):
+    """Write a day with the year first."""
+    return f"{day.year} {month} {day.day}"
+
+
 def _share_read(write, days, style):
     """Return the share of days read right in a style."""
     got = strings(run(write, [style(day, f"{day:%B}") for day in days]))
     if len(got) != len(days):
-        raise Wrong(f"for {len(days)} sources {len(got)} texts were written.")
+        raise Unfit(f"for {len(days)} sources {len(got)} texts were written.")
     return np.mean([text == day.isoformat() for text, day in zip(got, days, strict=True)])
