@@ -84,7 +84,7 @@ def kinds_exchanged(page):
 @finding(
     "After equal training, an LSTM that attends to its source reads two dates in a row; "
     "the same LSTM given one vector hardly ever does.",
-    rival="the vector at every step, which is enough for one date; three more rates",
+    rival="the vector at every step, which is enough for one date; two more rates",
     null=kinds_exchanged,
     n="500 held-out sources of each kind, three seeds",
     interval="two dates read, over seeds: {back:.0%} with attention, {one:.1%} without",
@@ -92,8 +92,8 @@ def kinds_exchanged(page):
 def two_dates_need_a_look_back(page):
     """After 700 steps: two dates by attention, one date by a vector at every step.
 
-    One vector reads hardly any pair at four rates, whether it is given once or at every
-    step. At every step it reads most after four times the steps. After 400 steps a
+    One vector reads hardly any pair at three rates, whether it is given once or at every
+    step. At every step it reads most after four times the steps (one seed). After 400 steps a
     Transformer with attention reads one date, with the mean of its vectors half at most.
     """
     settings = page.settings
