@@ -36,11 +36,10 @@ from lmcourse.exercises.answers import (
     Wrong,
     compare,
     describe,
-    diagnose,
     expect,
     run,
 )
-from lmcourse.exercises.cases import Case, Faults
+from lmcourse.exercises.cases import Case, Faults, Procedure
 
 __all__ = ["Case", "Faults", "Verdict", "Wrong", "check", "compare", "diagnoses"]
 __all__ += ["exercise", "expect", "judge", "names", "predict", "run", "yours"]
@@ -49,7 +48,9 @@ KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
 
 class _Exercise(NamedTuple):
-    steps: Callable[[], Iterable[Case | Faults]]  # what is asked for, one after the other
+    steps: Callable[
+        [], Iterable[Case | Faults | Procedure]
+    ]  # what is asked for, one after the other
     kind: str
     feedback: Mapping[str, str | None] = MappingProxyType({})  # of a multiple choice
 
@@ -93,7 +94,7 @@ class Verdict:
         return f'<p class="lm-verdict lm-{kind}">{escape(repr(self))}</p>'
 
 
-def exercise(name: str, kind: str = "build"):
+def exercise(name: str, kind: str = "build", solution: object = None):
     """Register what the decorated function yields as the check of ``name``.
 
     The function takes nothing: it yields `Case` and `Faults`, which are asked of an answer
@@ -105,6 +106,10 @@ def exercise(name: str, kind: str = "build"):
         ``"chapter.exercise"``.
     kind : str
         One of `KINDS`.
+    solution : object, optional
+        A right answer, where an oracle needs the answer itself, such as the weights of a
+        reader's module. Then the function takes an answer, and compares it with `compare`,
+        `expect` and `diagnose`: what they are given for the solution are its diagnoses.
     """
     if kind not in KINDS:
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
@@ -112,29 +117,11 @@ def exercise(name: str, kind: str = "build"):
     def register(function):
         """Keep what the function yields as the check of ``name``."""
         takes_answer = bool(function.__code__.co_argcount)
-        steps = _Procedure(function) if takes_answer else function
+        steps = (lambda: [Procedure(function, solution)]) if takes_answer else function
         _EXERCISES[name] = _Exercise(steps, kind)
         return function
 
     return register
-
-
-class _Procedure(NamedTuple):
-    """A check that is a function of the answer, as the only step of it."""
-
-    function: Callable[[object], Mapping[str, object] | None]
-
-    def __call__(self) -> list:
-        """Return the steps."""
-        return [self]
-
-    def diagnoses(self) -> tuple:
-        """Return the sentences for wrong answers: only the function knows them."""
-        return ()
-
-    def judge(self, answer: object) -> None:
-        """Raise `Wrong` if the answer is wrong."""
-        diagnose(self.function(answer) or {})
 
 
 def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:

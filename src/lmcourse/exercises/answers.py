@@ -24,6 +24,7 @@ CELL_FILE = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython k
 CONTAINERS = (list, tuple, dict, set)
 # All that a function does whose body is still `...`, in any version of Python.
 NOTHING = {"RESUME", "NOP", "COPY_FREE_VARS", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
+_COLLECTING: list[list[str]] = []  # of `noted`
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxdict = 12
 _BRIEF.maxstring = _BRIEF.maxother = 80
@@ -220,13 +221,15 @@ def compare(
         With the diagnosis that fits; else the type, the shape, or the first place that
         differs, without the value that should stand there.
     """
+    mistakes = mistakes or {}
+    _note(mistakes)
     texts = isinstance(want, list) and all(isinstance(entry, str) for entry in want)
     got = strings(got) if texts else array(got)
     if not texts and array(want).dtype == bool != got.dtype:
         raise Unfit(f"a tensor of True and False is expected, not of {got.dtype}.")
     if _same(got, want, tolerance):
         return
-    for diagnosis, wrong in (mistakes or {}).items():
+    for diagnosis, wrong in mistakes.items():
         wrong = wrong() if callable(wrong) else wrong
         if _same(got, wrong, tolerance):
             raise Wrong(diagnosis)
@@ -319,9 +322,27 @@ def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor
 
 def diagnose(faults: Mapping[str, object]) -> None:
     """Raise the first diagnosis whose condition holds; for answers of many right forms."""
+    _note(faults)
     for diagnosis, found in faults.items():
         if found:
             raise Wrong(diagnosis)
+
+
+@contextmanager
+def noted():
+    """Collect the diagnoses that `compare` and `diagnose` are given: a list of them."""
+    said: list[str] = []
+    _COLLECTING.append(said)
+    try:
+        yield said
+    finally:
+        _COLLECTING.remove(said)
+
+
+def _note(table: Mapping[str, object]) -> None:
+    """Tell all who collect diagnoses (`noted`) of those of a table."""
+    for said in _COLLECTING:
+        said.extend(table)
 
 
 @contextmanager

@@ -23,7 +23,9 @@ from lmcourse.exercises.answers import (
     Wrong,
     adding,
     compare,
+    diagnose,
     expect,
+    noted,
 )
 
 _FIELD = re.compile(r"\{[^}]*\}")
@@ -126,6 +128,34 @@ class Faults:
         for diagnosis, holds in self.table.items():
             if holds(seen):
                 raise _filled(diagnosis, getattr(seen, "__dict__", {}))
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A check that compares by itself, since its oracle needs the answer.
+
+    Attributes
+    ----------
+    compare : callable
+        From the answer; it raises `Wrong`, by `compare`, `expect` and `diagnose`.
+    solution : object
+        A right answer.
+    """
+
+    compare: Callable[[object], Mapping[str, object] | None]
+    solution: object
+
+    def judge(self, answer: object) -> None:
+        """Raise `Wrong` if the answer is wrong."""
+        diagnose(self.compare(answer) or {})
+
+    def diagnoses(self) -> list[str]:
+        """Return the sentences for wrong answers: those that the solution is asked."""
+        if self.solution is None:
+            return []
+        with noted() as said:
+            self.judge(self.solution)
+        return said
 
 
 def blank(diagnosis: str) -> str:

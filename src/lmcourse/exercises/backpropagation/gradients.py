@@ -6,8 +6,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from lmcourse.exercises import Wrong, exercise, predict, run
-from lmcourse.exercises.answers import adding, array, rotated, unpack
+from lmcourse.exercises import exercise, predict, run
+from lmcourse.exercises.answers import Unfit, adding, array, diagnose, rotated, unpack
 from lmcourse.exercises.backpropagation.oracle import (
     Passes,
     attend,
@@ -19,8 +19,9 @@ from lmcourse.exercises.backpropagation.oracle import (
     rotated_forward_only,
     unchanged,
 )
+from lmcourse.numpy_nn.attention import MultiHeadAttention, ScaledDotProductAttention
 from lmcourse.numpy_nn.core import Module
-from lmcourse.numpy_nn.layers import Linear
+from lmcourse.numpy_nn.layers import Linear, SkipAddNorm
 
 # A change of a number that is used twice goes both ways.
 predict(
@@ -32,7 +33,7 @@ predict(
 )
 
 
-@exercise("backpropagation.attention")
+@exercise("backpropagation.attention", solution=ScaledDotProductAttention)
 def attention(answer):
     """Compare with PyTorch's own function and its gradients."""
     rng = np.random.default_rng(4)
@@ -52,8 +53,8 @@ def attention(answer):
         }
         passes.forward(F.scaled_dot_product_attention, forward)
         weights = getattr(passes.module, "weights", None)
-        if weights is None:
-            raise Wrong("the output is right; keep the weights in self.weights as well.")
+        kept = "the output is right; keep the weights in self.weights as well."
+        diagnose({kept: weights is None})
         compare_named("self.weights", weights, scores.softmax(-1))
         d_q, d_k, _ = passes.gradients()
         by_weights, shares = torch.tensor(passes.delta) @ v.mT, scores.softmax(-1)
@@ -184,7 +185,13 @@ def _row(arrays):
     return np.concatenate([array(each).ravel() for each in arrays])
 
 
-@exercise("backpropagation.learn", kind="experiment")
+def _descended(query, key, value, *given):
+    """Return Q, K and V after the steps, and the losses, as the task asks for them."""
+    parts, losses = descend([query, key, value], *given)
+    return (*parts, losses)
+
+
+@exercise("backpropagation.learn", kind="experiment", solution=_descended)
 def learn(answer):
     """Compare with PyTorch's optimiser, on matrices and targets of its own."""
     for seed, (sources, steps) in enumerate([(5, 2), (3, 25)]):
@@ -218,8 +225,8 @@ def learn(answer):
                 compare_named(name, part, want)
         in_row = [_row(parts), _row(wanted), {t: _row(m) for t, m in made.items()}]
         compare_named("Q, K and V after the steps, in one row", *in_row)
-        if not all(map(np.array_equal, copies, given)):
-            raise Wrong("right, but the arrays that were handed in have changed.")
+        changed = "right, but the arrays that were handed in have changed."
+        diagnose({changed: not all(map(np.array_equal, copies, given))})
         late = [*wanted_losses[1:], descend(given, target, rate, steps + 1)[1][-1]]
         after = "the losses are measured after the steps; each belongs before its step."
         sums = "the losses are sums; each is the mean over all entries."
@@ -227,16 +234,16 @@ def learn(answer):
         compare_named("the losses", losses, wanted_losses, table)
 
 
-@exercise("backpropagation.heads")
+@exercise("backpropagation.heads", solution=MultiHeadAttention)
 def heads(answer):
     """Check the head that several are made of, then the several."""
     if not isinstance(answer, type) or not issubclass(answer, Module):
-        raise Wrong("pass the class itself, MultiHeadAttention, a subclass of Module.")
+        raise Unfit("pass the class itself, MultiHeadAttention, a subclass of Module.")
     branches = getattr(
         getattr(run(answer, 6, 3, np.random.default_rng(2)), "heads", None), "branches", ()
     )
-    if len(branches) != 3:
-        raise Wrong("with heads=3 the Fork in self.heads should have three branches.")
+    three = "with heads=3 the Fork in self.heads should have three branches."
+    diagnose({three: len(branches) != 3})
     with adding("one head:"):
         _one_head(type(branches[0]))
     _several_heads(answer)
@@ -321,8 +328,8 @@ def _collected(passes, layers, last):
     `Wrong`.
     """
     output = passes.module.output
-    if not np.abs(output.weight.grad).any():
-        raise Wrong("the last linear layer got no gradient: go through its backward.")
+    passed_by = "the last linear layer got no gradient: go through its backward."
+    diagnose({passed_by: not np.abs(output.weight.grad).any()})
     passes.collected("the last linear layer", output, last)
     for i, (head, three) in enumerate(
         zip(passes.module.heads.branches, layers, strict=True)
@@ -372,14 +379,23 @@ def _a_single_one(answer):
         passes.backward()
 
 
-@exercise("backpropagation.norm", kind="spot the bug")
+class _NormedSum(SkipAddNorm):
+    """A module's output added to its input, then normalised, without weight and bias."""
+
+    def __init__(self, module, d_model):
+        super().__init__(module, d_model)
+        for parameter in self.norm.parameters().values():
+            parameter.trainable = False
+
+
+@exercise("backpropagation.norm", kind="spot the bug", solution=_NormedSum)
 def norm(answer):
     """Compare with PyTorch's norm of the sum; then the layer inside must learn too."""
     x = 1 + np.random.default_rng(10).normal(size=(2, 3, 4))
     passes = Passes(answer, (Linear(4, 4, np.random.default_rng(3)), 4), [x])
     inner = getattr(passes.module, "module", None)
-    if not isinstance(inner, Linear):
-        raise Wrong("keep the layer that is skipped in self.module.")
+    kept = "keep the layer that is skipped in self.module."
+    diagnose({kept: not isinstance(inner, Linear)})
     weight = torch.tensor(inner.weight.value, requires_grad=True)
     bias = torch.tensor(inner.bias.value, requires_grad=True)
     x = passes.tensors[0]

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, compare, run
-from lmcourse.exercises.answers import array, rotated, unpack
+from lmcourse.exercises.answers import Unfit, adding, array, rotated, unpack
 from lmcourse.numpy_nn.core import Module
 
 
@@ -19,7 +19,7 @@ def compare_named(name, got, want, mistakes=None):
     except Wrong as wrong:
         if str(wrong) in (mistakes or {}):
             raise
-        raise Wrong(f"{name}: {wrong}") from None
+        raise wrong.reworded(f"{name}: {wrong}") from None
 
 
 class Passes:
@@ -44,7 +44,7 @@ class Passes:
 
     def __init__(self, kind, arguments, inputs):
         if not isinstance(kind, type) or not issubclass(kind, Module):
-            raise Wrong("pass the class itself, a subclass of Module.")
+            raise Unfit("pass the class itself, a subclass of Module.")
         self.module = run(kind, *arguments)
         rng = np.random.default_rng(3)
         for parameter in run(self.module.parameters).values():
@@ -89,7 +89,7 @@ class Passes:
         except Wrong as wrong:
             if count == 1 or "broadcast" not in str(wrong):
                 raise
-            raise Wrong(
+            raise Unfit(
                 f"return one gradient for each input, not a sum ({wrong})"
             ) from wrong
         what = f"{count} arrays from gradient, one for each input"
@@ -105,10 +105,12 @@ class Passes:
         """
         got = np.vstack([layer.weight.grad, layer.bias.grad])
         want = np.vstack(self.gradients(of=tensors))
-        told = f"the gradients of the weight of {name} are still 0."
-        twice = f"{name} collected everything twice: call its backward once."
-        each = f"backward, what the weight and the bias of {name} collected"
-        compare_named(each, got, want, {told: 0 * want, twice: 2 * want})
+        mistakes = {
+            "the gradients of its weight are still 0.": 0 * want,
+            "it collected everything twice: call its backward once.": 2 * want,
+        }
+        with adding(f"backward, {name}:"):
+            compare(got, want, mistakes)
 
 
 def attend(query, key, value, scale=None, mask=None):
