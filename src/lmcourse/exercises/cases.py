@@ -127,7 +127,7 @@ class Faults:
             raise
         for diagnosis, holds in self.table.items():
             if holds(seen):
-                raise _filled(diagnosis, getattr(seen, "__dict__", {}))
+                raise filled(diagnosis, getattr(seen, "__dict__", {}))
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Procedure:
             return []
         with noted() as said:
             self.judge(self.solution)
-        return said
+        return [*map(blank, said)]
 
 
 def blank(diagnosis: str) -> str:
@@ -163,7 +163,7 @@ def blank(diagnosis: str) -> str:
     return _FIELD.sub("…", diagnosis)
 
 
-def _filled(diagnosis: str, values: Mapping[str, object]) -> Wrong:
+def filled(diagnosis: str, values: Mapping[str, object]) -> Wrong:
     """Return the `Wrong` of a diagnosis in which values are to be filled in."""
     return Wrong(diagnosis.format(**values), blank(diagnosis))
 
@@ -173,4 +173,4 @@ def _raise_instead(wrong: Wrong, instead: Mapping[str, str]) -> None:
     for words, diagnosis in instead.items():
         if words in str(wrong) and not wrong.diagnosis:
             said = {"error": str(wrong).rstrip("."), "text": str(wrong.__cause__)}
-            raise _filled(diagnosis, said) from wrong
+            raise filled(diagnosis, said) from wrong

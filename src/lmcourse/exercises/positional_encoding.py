@@ -2,12 +2,13 @@
 
 import math
 from functools import cache, partial
+from types import SimpleNamespace
 
 import torch
 from torch.nn import functional as F
 
-from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import array, diagnose, normal, rotated
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import Unfit, array, normal, rotated
 from lmcourse.lengths import losses_by_position, train_position_model
 from lmcourse.positions import frequencies, rotate
 
@@ -23,7 +24,7 @@ predict(
 
 
 @exercise("positional-encoding.turn")
-def turn(answer):
+def turn():
     """Compare with complex numbers, at the base's speeds and at others."""
     x = normal(5, 6, seed=2).double()  # (tokens, d_head)
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
@@ -78,12 +79,12 @@ def turn(answer):
         ),
         "sine and cosine have changed places.": turned(-speeds, more=math.pi / 2),
     }
-    expect(answer, [x, speeds], right, mistakes)
-    expect(answer, [normal(4, 2, seed=3), frequencies(2)], rotated(normal(4, 2, seed=3)))
+    yield Case([x, speeds], right, mistakes)
+    yield Case([normal(4, 2, seed=3), frequencies(2)], rotated(normal(4, 2, seed=3)))
 
 
 @exercise("positional-encoding.values_too", kind="spot the bug")
-def values_too(answer):
+def values_too():
     """Compare with PyTorch's attention on queries and keys turned by complex numbers."""
     fused = normal(2, 5, 12, seed=5).double()  # (heads, tokens, 3 * d_head)
     positions = torch.tensor([3, 4, 5, 6, 7])
@@ -126,10 +127,15 @@ def values_too(answer):
             attended(turn(query, half=True), turn(key, half=True), value)
         ),
     }
+    both = "these are output and weights; return the output alone: `[0]`."
+    yield Faults(partial(_is_pair, fused, positions), {both: lambda is_pair: is_pair})
+    yield Case([fused, positions], attended(q, k, value), mistakes)
+
+
+def _is_pair(fused, positions, answer):
+    """Return whether an answer gives two things."""
     got = run(answer, fused, positions)
-    if isinstance(got, tuple) and len(got) == 2:
-        raise Wrong("these are output and weights; return the output alone: `[0]`.")
-    compare(got, attended(q, k, value), mistakes)
+    return isinstance(got, tuple) and len(got) == 2
 
 
 # Which of six pairs shows new angles that matter.
@@ -158,64 +164,109 @@ judge(
 _hidden = cache(partial(train_position_model, "rotary", 120))
 
 
+def _read(base, length, seed, answer):
+    """Train a rotary model, and read texts four times as long with an answer's speeds.
+
+    Parameters
+    ----------
+    base : float
+        Of the speeds in training.
+    length : int
+        Of the training texts.
+    seed : int
+    answer : callable
+        From the speeds of training and this length to others.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``speeds`` and ``usual``, Tensors of shape (6,): the answer's and those of training;
+        ``new``, bool, which pairs have not come round; ``near`` and ``far``, the model's
+        losses at trained lengths and at the far end, in nats.
+    """
+    usual = frequencies(12, base)
+    speeds = array(run(answer, usual, length))
+    if speeds.shape != (6,):
+        raise Unfit(f"six speeds are expected, one each; these are {[*speeds.shape]}.")
+    speeds = torch.tensor(speeds.astype(float))
+    if not torch.isfinite(speeds).all():
+        raise Unfit("a speed is a finite number of radians a token.")
+    turned = partial(rotate, speeds=speeds)
+    model = _hidden(seed, length, base=base)
+    losses = losses_by_position(model, 4 * length, rotate=turned)[1]
+    near, far = losses[3:length].mean().item(), losses[-length:].mean().item()
+    new = 2 * math.pi / usual > length
+    measured = {"near": near, "far": far, "length": length}
+    return SimpleNamespace(speeds=speeds, usual=usual, new=new, **measured)
+
+
+def _counts_badly(seen):
+    """Return whether the model hardly counts to three, near or far."""
+    return max(2 * seen.near, seen.far) >= 1
+
+
+def _moved(seen):
+    """Return whether pairs that came round in training have another speed."""
+    return (seen.speeds - seen.usual)[~seen.new].abs().max() > 0.02 * seen.usual.max()
+
+
+def _by_length(seen):
+    """Return whether the speeds are divided by the root of the length, or its quarter."""
+    by, length = (seen.usual / seen.speeds)[seen.new].mean().item(), seen.length
+    return length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
+
+
+def _without_pi(seen):
+    """Return the speeds of whoever takes 1 over a speed for its wavelength."""
+    return torch.where(1 / seen.usual > seen.length, seen.usual / 4, seen.usual)
+
+
+def _first_alone(seen):
+    """Return the speeds of whoever slows the first pair that has not come round alone."""
+    first = torch.arange(6) == int(seen.new.int().argmax())
+    return torch.where(first, seen.usual / 4, seen.usual)
+
+
+def _too_slow(seen):
+    """Return whether all new pairs are slowed far more than needed."""
+    return (seen.speeds[seen.new].abs() < seen.usual[seen.new] / 6).all()
+
+
 @exercise("positional-encoding.mended", kind="experiment")
-def mended(answer):
+def mended():
     """Train three rotary models here, and read texts four times as long with the speeds.
 
     Pair 1 has not come round in the first one. In the second it has, though it is slower:
     no one speed parts new from old in both. In the third several new pairs matter.
     """
-    for base, length, seed in ((3000.0, 16, 3), (5000.0, 32, 4), (40.0, 16, 3)):
-        usual = frequencies(12, base)
-        new = 2 * math.pi / usual > length
-        speeds = array(run(answer, usual, length))
-        if speeds.shape != (6,):
-            raise Wrong(f"six speeds are expected, one each; these are {[*speeds.shape]}.")
-        speeds = torch.tensor(speeds.astype(float))
-        if not torch.isfinite(speeds).all():
-            raise Wrong("a speed is a finite number of radians a token.")
-        model = _hidden(seed, length, base=base)
-        losses = losses_by_position(
-            model, 4 * length, rotate=partial(rotate, speeds=speeds)
-        )[1]
-        near, far = losses[3:length].mean().item(), losses[-length:].mean().item()
-        diagnose(_faults(speeds, usual, new, length, near, far))
-
-
-def _faults(speeds, usual, new, length, near, far):
-    """Return diagnosis → whether it holds, of a model that reads with these speeds.
-
-    Parameters
-    ----------
-    speeds, usual : Tensor of shape (6,)
-        The answer, and the speeds of training.
-    new : bool Tensor of shape (6,)
-        Which pairs have not come round.
-    length : int
-        Of the training texts.
-    near, far : float
-        The model's loss at trained lengths and at the far end, in nats.
-    """
-    moved = (speeds - usual)[~new].abs().max() > 0.02 * usual.max()
-    slow = (speeds[new].abs() < usual[new] / 6).all() and max(2 * near, far) >= 1
-    by = (usual / speeds)[new].mean().item()
-    grown = length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
-    without = torch.where(1 / usual > length, usual / 4, usual)
-    one = torch.where(torch.arange(6) == int(new.int().argmax()), usual / 4, usual)
-    told = f"Trained on {length} characters, the model has a loss of {near:.2f} there and "
-    told += f"of {far:.2f} at the far end."
-    return {
-        f"these are the speeds of the training. {told}": torch.equal(speeds, usual),
-        "pairs that came round in training have another speed: they had shown all their "
-        f"angles, and told three from two. {told}": moved and max(2 * near, far) >= 1,
-        f"by four is meant for any length, not by its root or its quarter. {told}": grown,
-        f"a wavelength is 2π over the speed, not 1 over it. {told}": torch.equal(
-            speeds, without
+    told = (
+        "Trained on {length} characters, the model has a loss of {near:.2f} there and of "
+        "{far:.2f} at the far end."
+    )
+    faults = {
+        f"these are the speeds of the training. {told}": (
+            lambda seen: torch.equal(seen.speeds, seen.usual)
         ),
-        f"pairs are slowed too much: near positions look alike. {told}": slow,
+        "pairs that came round in training have another speed: they had shown all their "
+        f"angles, and told three from two. {told}": (
+            lambda seen: _moved(seen) and _counts_badly(seen)
+        ),
+        f"by four is meant for any length, not by its root or its quarter. {told}": (
+            _by_length
+        ),
+        f"a wavelength is 2π over the speed, not 1 over it. {told}": (
+            lambda seen: torch.equal(seen.speeds, _without_pi(seen))
+        ),
+        f"pairs are slowed too much: near positions look alike. {told}": (
+            lambda seen: _too_slow(seen) and _counts_badly(seen)
+        ),
         "only the first of the pairs that have not come round is slowed; others come to "
-        f"new angles, too. {told}": torch.allclose(speeds, one) and far >= 1,
+        f"new angles, too. {told}": (
+            lambda seen: torch.allclose(seen.speeds, _first_alone(seen)) and seen.far >= 1
+        ),
         f"at trained lengths it still counts. {told} Is every pair slowed enough that has "
-        "not come round?": near < 0.5 and far >= 1,
-        f"it does not count to three any more. {told}": near >= 0.5,
+        "not come round?": lambda seen: seen.near < 0.5 and seen.far >= 1,
+        f"it does not count to three any more. {told}": lambda seen: seen.near >= 0.5,
     }
+    for trained in ((3000.0, 16, 3), (5000.0, 32, 4), (40.0, 16, 3)):
+        yield Faults(partial(_read, *trained), faults)

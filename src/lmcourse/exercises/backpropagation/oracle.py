@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.exercises import Wrong, compare, run
-from lmcourse.exercises.answers import Unfit, adding, array, rotated, unpack
+from lmcourse.exercises.answers import Unfit, array, rotated, unpack
+from lmcourse.exercises.cases import filled
 from lmcourse.numpy_nn.core import Module
 
 
@@ -106,11 +107,16 @@ class Passes:
         got = np.vstack([layer.weight.grad, layer.bias.grad])
         want = np.vstack(self.gradients(of=tensors))
         mistakes = {
-            "the gradients of its weight are still 0.": 0 * want,
-            "it collected everything twice: call its backward once.": 2 * want,
+            "the gradients of the weight of {name} are still 0.": 0 * want,
+            "{name} collected everything twice: call its backward once.": 2 * want,
         }
-        with adding(f"backward, {name}:"):
+        try:
             compare(got, want, mistakes)
+        except Unfit as other:
+            each = f"backward, what the weight and the bias of {name} collected"
+            raise other.reworded(f"{each}: {other}") from None
+        except Wrong as wrong:
+            raise filled(wrong.diagnosis, {"name": name}) from None
 
 
 def attend(query, key, value, scale=None, mask=None):
