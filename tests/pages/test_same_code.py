@@ -36,7 +36,6 @@ SAME = [
     ("encoder-decoder", "lmcourse.dates", 1),
     ("fine-tuning", "studies.fine_tuning.shown", 15),
     ("tokenization", "studies.tokenization.shown", 2),
-    ("transformer-block", "studies.transformer_block.shown", 5),
 ]
 
 

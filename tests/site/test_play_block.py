@@ -14,7 +14,7 @@ def table(heads=2):
     rows = [
         (layer, part, 2.0 + change, change, change - 0.01, change + 0.02, f"<b>{part}")
         for layer in (0, 1)
-        for i, part in enumerate([*PARTS, *range(heads), "alone"])
+        for i, part in enumerate([*PARTS, *range(heads)])
         for change in [0.25 * i * (layer + 1) - 0.1]
     ]
     columns = ["layer", "part", "loss", "change", "low", "high", "line"]
@@ -22,7 +22,8 @@ def table(heads=2):
 
 
 def make():
-    return views.block(table(), first=1, whole_line="all of it"), {}
+    other = table().assign(change=0.01, loss=4.01, line="qqq")
+    return views.block(table(), 1, "all of it", untrained=(other, "zzz")), {}
 
 
 def use(page):
@@ -56,8 +57,6 @@ def test_a_click_and_a_key_tell_of_a_part_and_nothing_of_the_others(opened):
     assert "it is missed most" in status.text_content()
     head.press(" ")
     assert "With all its parts" in status.text_content()
-    page.get_by_role("button", name="all other layers").click()
-    assert "Without all other layers, only this one works." in status.text_content()
     page.get_by_label("Parts of").select_option("0")
     assert "+" not in body.text_content()
     page.get_by_role("button", name="Show all").click()
@@ -66,3 +65,17 @@ def test_a_click_and_a_key_tell_of_a_part_and_nothing_of_the_others(opened):
     changes = table()[table().layer == 0].change.abs()
     ratios = [w / c for w, c in zip(widths, changes, strict=True)]
     assert max(ratios) == pytest.approx(min(ratios), rel=1e-6)
+
+
+def test_random_weights_are_another_model_with_the_same_clicks(opened):
+    page = opened.page
+    status = page.get_by_role("status")
+    page.get_by_role("button", name="attention", exact=True).click()
+    assert "from 2.00 to 2.40" in status.text_content()
+    page.get_by_label("Had it learned nothing?").select_option("random")
+    assert "from 4.00 to 4.01" in status.text_content()
+    assert "It writes: qqq" in page.locator(".lmb-line").text_content()
+    page.get_by_role("button", name="attention", exact=True).click()
+    assert "It writes: zzz" in page.locator(".lmb-line").text_content()
+    page.get_by_label("Had it learned nothing?").select_option("trained")
+    assert "loss of the model is 2.00" in status.text_content()

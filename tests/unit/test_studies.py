@@ -13,10 +13,11 @@ from safetensors import safe_open
 
 import studies
 from lmcourse import data
+from lmcourse.lacking import LACKING
 from lmcourse.numpy_nn.decoder import load, loss_of_last
 from studies import __main__ as command
 from studies import depends, harness, running
-from studies.transformer_block import shown
+from studies.transformer_block.models import model_without
 
 STUDIES = command.load_studies()
 MODELS = ["lstm", "mini-bert", "sonnets"]  # made without a question
@@ -119,8 +120,8 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
 
 @pytest.mark.parametrize("kind", ["nothing", "norms", "attention", "feed-forward", "paths"])
 def test_a_part_that_is_off_is_off(kind):
-    lacking = shown.LACKING[kind]
-    model = shown.model_without(lacking, 2, "Xavier", seed=0, vocab_size=11)
+    lacking = LACKING[kind]
+    model = model_without(lacking, 2, "Xavier", seed=0, vocab_size=11)
     ids = torch.randint(11, (3, 5))
     torch.nn.functional.cross_entropy(model(ids).mT, ids).backward()
     names = {n for n, p in model.named_parameters() if p.grad is not None}

@@ -5,21 +5,16 @@ from lmcourse.views.view import View
 
 PARTS = {  # what is missing without it
     "norm_1": ("norm 1", "attention reads the vectors at whatever size they have"),
-    "attention": ("attention", "no token is told here what the others say"),
+    "attention": ("attention", "no information passes between the tokens"),
     "residual_1": ("path past attention", "only what attention returns goes on"),
     "norm_2": ("norm 2", "the feed-forward network reads vectors of whatever size"),
-    "feed_forward": ("feed-forward", "no vector is worked on here by itself"),
+    "feed_forward": ("feed-forward", "no vector is worked on by itself"),
     "residual_2": ("path past feed-forward", "only what feed-forward returns goes on"),
 }
-HEAD = "the other heads look on"
-CONTROLS = {  # what may be measured beside the parts
-    "constant_1": ("norm 1 → one constant", "one number for all tokens is in its place"),
-    "constant_2": ("norm 2 → one constant", "one number for all tokens is in its place"),
-    "alone": ("all other layers", "only this one works"),
-}
+HEAD = "the other heads go on"
 
 
-def block(measured, first: int = 0, whole_line: str = "") -> View:
+def block(measured, first: int = 0, whole_line: str = "", untrained=None) -> View:
     """A block of a GPT to click: each part switched off, and the loss without it.
 
     Nothing is told of a part before it was clicked.
@@ -27,12 +22,14 @@ def block(measured, first: int = 0, whole_line: str = "") -> View:
     Parameters
     ----------
     measured : DataFrame
-        Of `lmcourse.gpt.inside.losses_without`, whose controls have the names of
-        `CONTROLS`.
+        Of `lmcourse.gpt.inside.losses_without`.
     first : int
         The layer that is shown first.
     whole_line : str
         What the model writes with all its parts, if it wrote without them, too.
+    untrained : pair of DataFrame and str, optional
+        The same of a model that has learned nothing, and its line: the reader can switch
+        to it.
 
     Returns
     -------
@@ -41,21 +38,21 @@ def block(measured, first: int = 0, whole_line: str = "") -> View:
         the table of all.
     """
     heads = sorted(part for part in set(measured.part) if isinstance(part, int))
-    known = {name: told for name, told in CONTROLS.items() if name in set(measured.part)}
-    parts = PARTS | known | {str(head): (f"head {head}", HEAD) for head in heads}
-    shown = ["part", "change", "low", "high", "line"]
-    rounded = measured.assign(part=measured.part.astype(str)).round(3)
-    layers = [g[shown].to_numpy().tolist() for _, g in rounded.groupby("layer")]
+    parts = PARTS | {str(head): (f"head {head}", HEAD) for head in heads}
     drawing = _drawing(heads)
-    whole = float((measured.loss - measured.change).iloc[0])
-    data = {"parts": parts, "layers": layers, "whole": round(whole, 3), "drawing": drawing}
-    data |= {"first": first, "controls": [*known], "line": whole_line}
+    data = _measured(measured, whole_line)
+    layers, whole = data["layers"], data["whole"]
+    data |= {"parts": parts, "drawing": drawing, "first": first}
+    if untrained is not None:
+        data["untrained"] = _measured(*untrained)
     told = ", ".join(
         f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[first]
     )
     alt = (
         f"A block and its parts. The loss is {whole:.2f}; in layer {first} without {told}."
     )
+    if untrained is not None:
+        alt += " A switch puts random weights in the model's place."
     numbers = "{:+.3f} ({:+.3f} to {:+.3f})".format
     rows = [
         [parts[cells[0][0]][0], *(numbers(*change[:3]) for _, *change in cells)]
@@ -65,6 +62,15 @@ def block(measured, first: int = 0, whole_line: str = "") -> View:
     said = f"The loss of the whole model is {whole:.2f}. How it changes without a part:"
     stored = f"{drawing}<p>{said}</p>{losses}"
     return View("block-view", data, stored, alt=alt)
+
+
+def _measured(measured, line: str) -> dict:
+    """Return what was measured of one model: ``layers``, ``whole`` and ``line``."""
+    shown = ["part", "change", "low", "high", "line"]
+    rounded = measured.assign(part=measured.part.astype(str)).round(3)
+    layers = [rows[shown].to_numpy().tolist() for _, rows in rounded.groupby("layer")]
+    whole = float((measured.loss - measured.change).iloc[0])
+    return {"layers": layers, "whole": round(whole, 3), "line": line}
 
 
 def _drawing(heads) -> str:

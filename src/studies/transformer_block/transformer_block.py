@@ -16,16 +16,25 @@ tokens of a window are. The interval is that of the loss of four blocks without 
 that of four whose tokens attend only to themselves.
 """
 
+import math
+from collections import Counter
+
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.lacking import LACKING
 from studies.harness import alike, count, grid, paired
-from studies.transformer_block import shown
+from studies.transformer_block.models import train_without
 
 CHAPTER = "transformer-block"
 CLAIM = (
-    "Without residual paths, four blocks have a lower loss if each token attends only to "
-    "itself"
+    "Trained for 100 steps without residual paths, four blocks learn little more than how "
+    "frequent each letter is"
 )
-RIVAL = "depth alone: the same blocks without paths, each token attending only to itself"
+RIVAL = (
+    "depth alone: the same blocks without paths, each token attending only to itself, "
+    "learn more"
+)
 NULL = "models with and without the part end at the same loss"
+NEAR_FREQUENCIES = 0.1  # nats a character
 SETTINGS = {
     "seeds": [0, 1, 2],
     "layers": [1, 2, 4, 8, 12],
@@ -52,7 +61,7 @@ def plan(small):
         missing parts with Xavier's weights alone. "longer": four blocks, ten times the
         steps. "other": further learning rates for models without norms or without paths.
     """
-    kinds = [*shown.LACKING]
+    kinds = [*LACKING]
     single = [off for off in kinds if "," not in off]
     seeds = SETTINGS["seeds"]
     settings = grid(
@@ -98,7 +107,7 @@ def run(_folder, group, off, weights, layers, seed, steps, rate):
     ----------
     group : {"grid", "longer", "other"}
     off : str
-        A key of `shown.LACKING`: what is missing.
+        A key of `lmcourse.lacking.LACKING`: what is missing.
     weights : {"PyTorch's", "Xavier"}
         The first weights.
     layers, seed, steps : int
@@ -109,10 +118,10 @@ def run(_folder, group, off, weights, layers, seed, steps, rate):
     -------
     dict
         ``off``, ``weights``, ``layers``, ``seed``, ``rate``; ``loss`` and ``spread``, what
-        `shown.train_without` returns, None for a number that has grown beyond a billion.
+        `train_without` returns, None for a number that has grown beyond a billion.
     """
-    missing = shown.LACKING[off]
-    loss, spread = shown.train_without(missing, layers, weights, rate, seed, steps)
+    missing = LACKING[off]
+    loss, spread = train_without(missing, layers, weights, rate, seed, steps)
     row = {"off": off, "weights": weights, "layers": layers, "seed": seed, "rate": rate}
     return row | {"loss": round_finite(loss), "spread": round_finite(spread)}
 
@@ -130,8 +139,8 @@ def losses_of(results, off, layers):
     results : dict of str to list of dict
         Group → outcomes of its runs.
     off : str
-        The part that the blocks lack, a key of `shown.LACKING`: "nothing", "attention",
-        "paths", "paths, other tokens", …
+        What the blocks lack, a key of `lmcourse.lacking.LACKING`: "nothing", "paths",
+        "paths, other tokens", …
     layers : int
         How many blocks the models have.
 
@@ -143,6 +152,20 @@ def losses_of(results, off, layers):
     """
     rows = alike(results["grid"], off=off, layers=layers, weights="Xavier")
     return [row["loss"] for row in rows]
+
+
+def frequency_loss():
+    """Return the loss of guessing by how frequent each letter is, in nats a character.
+
+    It counts the training sonnets, with one more for each character, and is tested on the
+    validation sonnets.
+    """
+    texts = train_val_test_split(load_texts("sonnets"))
+    counts = Counter(texts.training) + Counter({*texts.training, *texts.validation})
+    total = sum(counts.values())
+    return -sum(math.log(counts[c] / total) for c in texts.validation) / len(
+        texts.validation
+    )
 
 
 def summary(results):
@@ -157,13 +180,16 @@ def summary(results):
     -------
     dict
         ``n``, ``seeds``; ``interval``, of the difference of their losses; ``verdict``:
-        whether every model without paths has a higher loss than every one whose tokens
-        attend only to themselves.
+        whether every model without paths ends within 0.1 nats of the loss of guessing by
+        the frequencies of letters, or above it, and above every one whose tokens attend
+        only to themselves, which in turn end above all whole models.
     """
     without_paths = losses_of(results, "paths", 4)
     attending_to_self = losses_of(results, "paths, other tokens", 4)
-    if not (without_paths and attending_to_self):  # a short run
-        without_paths = attending_to_self = [0.0]
+    whole = losses_of(results, "nothing", 4)
+    if not (without_paths and attending_to_self and whole):  # a short run
+        without_paths = attending_to_self = whole = [0.0]
     rows = [row for group in results.values() for row in group]
-    holds = min(without_paths) > max(attending_to_self)
+    little = min(without_paths) > frequency_loss() - NEAR_FREQUENCIES
+    holds = little and min(without_paths) > max(attending_to_self) > max(whole)
     return count(rows) | paired(without_paths, attending_to_self, holds)

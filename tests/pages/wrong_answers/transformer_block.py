@@ -41,30 +41,37 @@ def too_many(x, norm_1, attend, norm_2, feed_forward):
     return norm_2(summed(x, norm_1, attend, norm_2, feed_forward))
 
 
-def raw_squares(x, weight, bias, eps):
-    mean, squares = x.mean(-1, keepdim=True), (x**2).mean(-1, keepdim=True)
-    return (x - mean) / (squares + eps).sqrt() * weight + bias
-
-
 def deviation(x, weight, bias, eps):
     centred = x - x.mean(-1, keepdim=True)
     return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
 
 
-def by_length(x, weight, bias, eps):
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / (centred.norm(dim=-1, keepdim=True) + eps) * weight + bias
+def scaled(by):
+    """A norm that divides by something else."""
+
+    def answer(x, weight, bias, small):
+        centred = x - x.mean(-1, keepdim=True)
+        return centred / by(x, small) * weight + bias
+
+    return answer
+
+
+def in_place(x, norm_1, attend, norm_2, feed_forward):
+    x += attend(norm_1(x))
+    x += feed_forward(norm_2(x))
+    return x
 
 
 WRONG = {
     "layer_norm": {
         "write it without": library,
-        "not that of x": raw_squares,
-        "the bias is added to that": lambda x, w, b, eps: deviation(x, w + b, 0 * b, eps),
-        "the length of the vector": by_length,
+        "is a square root already, and": scaled(lambda x, e: x.std(-1, keepdim=True) + e),
+        "once more": scaled(lambda x, e: (x.std(-1, keepdim=True) + e).sqrt()),
+        "eps is not used, and": scaled(lambda x, e: x.std(-1, keepdim=True)),
     },
     "block": {
         "a norm too many": too_many,
+        "has changed, too": in_place,
         "x is added twice": lambda x, *parts: x + summed(x, *parts),
         "return x alone": lambda x, *parts: (x, None),
         "x comes back": lambda x, *parts: x,
@@ -86,12 +93,9 @@ WRONG = {
         "three numbers": (0.25, 1.9),
     },
     "gpt_size": {
-        "query, key and value": lambda v, c, n, d: size(v, c, n, d) - 3 * d * n,
-        "one is counted": lambda v, c, n, d: size(v, c, n, d) - 2 * d * n,
         "a weight and a bias": lambda v, c, n, d: size(v, c, n, d) - 2 * d * n - d,
-        "or attention's biases": lambda v, c, n, d: size(v, c, n, d) - 4 * d * n,
-        "of the feed-forward networks": lambda v, c, n, d: size(v, c, n, d) - 5 * d * n,
         "no norm is counted": lambda v, c, n, d: size(v, c, n, d) - 4 * d * n - 2 * d,
+        "biases of the linear layers": lambda v, c, n, d: size(v, c, n, d) - 9 * d * n,
     },
 }
 

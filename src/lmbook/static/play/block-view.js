@@ -1,6 +1,7 @@
 /* The view *block*: a block of a GPT as a drawing, whose parts are switched off by a click,
    and what the model loses and writes without them. What a part is worth shows once it was
-   clicked. `lmcourse.views.block` measured it. */
+   clicked. `lmcourse.views.block` measured it. With `untrained`, a switch shows the same of
+   a model with random weights. */
 import { button, fixed, heading, make, row, select, svg } from "./dom.js";
 import { name, pressable } from "./keys.js";
 
@@ -12,15 +13,19 @@ import { name, pressable } from "./keys.js";
  */
 
 /**
- * @typedef {object} Data
- * @property {Record<string, [string, string]>} parts the title of each, and what happens
- *   without it
+ * @typedef {object} Measured of one model
  * @property {Row[][]} layers
- * @property {string[]} controls parts that are not in the drawing
- * @property {string} drawing SVG
- * @property {number} first the layer to begin with
  * @property {number} whole the loss with all parts
  * @property {string} line what the model writes with all parts
+ */
+
+/**
+ * @typedef {object} More
+ * @property {Record<string, [string, string]>} parts the title of each, and what happens
+ *   without it
+ * @property {string} drawing SVG
+ * @property {number} first the layer to begin with
+ * @property {Measured} [untrained] the same of random weights
  */
 
 /** @type {(number: number) => string} */
@@ -28,9 +33,11 @@ const signed = (number) => (number < 0 ? "" : "+") + fixed(number);
 
 /**
  * @param {HTMLElement} element
- * @param {Data} data
+ * @param {Measured & More} data
  */
 export function mount(element, data) {
+  /** @type {Measured} */
+  let model = data; // or that with random weights
   /** @type {string | null} */
   let off = null; // the part that is switched off
   /** @type {Set<string>[]} */
@@ -43,6 +50,19 @@ export function mount(element, data) {
     },
   );
   layer.value = String(data.first);
+  const worlds = make(
+    "select",
+    {
+      onchange: () => {
+        model = worlds.value === "random" && data.untrained ? data.untrained : data;
+        draw();
+      },
+    },
+    new Option("trained", "trained"),
+    new Option("random weights", "random"),
+  );
+  const world = make("p", {}, make("label", {}, "Had it learned nothing? ", worlds));
+  world.hidden = !data.untrained;
   const figure = make("div", {
     class: "lmb-figure play-drawing",
     onclick: (event) => press(event.target),
@@ -52,9 +72,6 @@ export function mount(element, data) {
   const drawn = Array.from(figure.querySelectorAll("[data-part]"));
   for (const part of drawn) name(part, "button", data.parts[String(part.dataset.part)][0]);
   pressable(figure, (event) => press(/** @type {Element} */ (event.target)));
-  const controls = data.controls.map((part) =>
-    button(data.parts[part][0], (event) => press(event.target), { "data-part": part }),
-  );
   const status = make("p", { class: "lmb-status", role: "status" });
   const line = make("p", { class: "lmb-line" });
   const body = make("tbody");
@@ -66,20 +83,11 @@ export function mount(element, data) {
     make(
       "div",
       { class: "play-both" },
-      make(
-        "div",
-        {},
-        figure,
-        make(
-          "p",
-          { class: "play-controls" },
-          ...(controls.length ? ["Controls: "] : []),
-          ...controls,
-        ),
-      ),
+      figure,
       make(
         "div",
         { class: "lmb-losses" },
+        world,
         make("p", { class: "play-controls" }, make("label", {}, "Parts of ", layer), all),
         status,
         line,
@@ -88,7 +96,7 @@ export function mount(element, data) {
     ),
   );
 
-  const rows = () => data.layers[Number(layer.value)];
+  const rows = () => model.layers[Number(layer.value)];
   const knownHere = () => known[Number(layer.value)];
 
   /** @param {Element} target */
@@ -103,13 +111,10 @@ export function mount(element, data) {
   /** @param {Row} row */
   function told([part, mean]) {
     const [title, missing] = data.parts[part];
-    const place = /^all/.test(title) ? "" : ` in layer ${layer.value}`;
-    const changed = /→/.test(title)
-      ? `With ${title}`
-      : `Without ${/^path/.test(title) ? "the " : ""}${title}`;
+    const article = /^path/.test(title) ? "the " : "";
     return (
-      `${changed}${place}, ${missing}. The loss goes from ${fixed(data.whole)} to ` +
-      `${fixed(data.whole + mean)}: ${signed(mean)}. ` +
+      `Without ${article}${title} in layer ${layer.value}, ${missing}. The loss goes from ${fixed(model.whole)} to ` +
+      `${fixed(model.whole + mean)}: ${signed(mean)}. ` +
       rank(part)
     );
   }
@@ -131,14 +136,14 @@ export function mount(element, data) {
     const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     /** @param {number} number */
     const across = (number) => (150 * (number - least)) / (most - least || 1);
-    for (const part of [...drawn, ...controls])
+    for (const part of drawn)
       part.setAttribute("aria-pressed", String(part.dataset.part === off));
     const chosen = rows().find(([part]) => part === off);
     status.textContent = chosen
       ? told(chosen)
-      : `With all its parts the loss of the model is ${fixed(data.whole)}. ` +
+      : `With all its parts the loss of the model is ${fixed(model.whole)}. ` +
         "Which part will be missed most? Click it: that is your guess.";
-    const written = chosen ? chosen[4] : data.line;
+    const written = chosen ? chosen[4] : model.line;
     line.hidden = !written;
     line.textContent = `It writes: ${written}`;
     body.replaceChildren(

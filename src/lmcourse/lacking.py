@@ -1,0 +1,173 @@
+"""Blocks that lack a part: what happens in a stack that never had it.
+
+A `Lacking` is a causal block like `lmcourse.transformer.Block`, without the parts that are
+named; `flow` measures what an untrained stack of them does to the tokens of a text, and
+`random_flows` does so for several random seeds. How such models learn is the study
+*transformer-block*.
+"""
+
+from functools import partial
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from lmcourse.attention import MultiHeadAttention, causal_mask
+from lmcourse.transformer import FeedForward
+
+# What is missing, in words → the names that `Lacking` has for it.
+LACKING = {
+    "nothing": (),
+    "attention": ("attention",),
+    "feed-forward": ("feed-forward",),
+    "norms": ("norms",),
+    "norms, one constant": ("norms", "one constant"),
+    "paths": ("paths",),
+    "paths, other tokens": ("paths", "other tokens"),
+}
+
+
+class Lacking(nn.Module):
+    """A causal pre-norm block that lacks some parts.
+
+    Parameters
+    ----------
+    d_model : int
+    off : tuple of str
+        What is missing: "attention", "feed-forward", "norms", "paths" (the block returns
+        its last update alone), "other tokens" (each token attends only to itself), "bend"
+        (the activation of the feed-forward network).
+    scale : float
+        By which each update is multiplied.
+    path : float
+        How much of the residual stream passes each step: 1 is all of it.
+    """
+
+    def __init__(self, d_model, off=(), scale=1.0, path=1.0):
+        """Draw the first weights."""
+        super().__init__()
+        self.off, self.scale = off, scale
+        self.path = 0.0 if "paths" in off else path
+        norm = nn.Identity if "norms" in off else partial(nn.LayerNorm, d_model)
+        self.norm_1, self.norm_2 = norm(), norm()
+        self.attention = MultiHeadAttention(d_model, heads=4)
+        self.feed_forward = FeedForward(d_model, 4 * d_model)
+        if "bend" in off:
+            self.feed_forward.activation = nn.Identity()
+
+    def add(self, x, part, update):
+        """Return the states after a part: ``x`` plus its update, unless something is off.
+
+        Parameters
+        ----------
+        x, update : Tensor of shape (batch, tokens, d_model)
+        part : {"attention", "feed-forward"}
+        """
+        if part in self.off:
+            return x
+        if self.path == 0:
+            return self.scale * update  # not 0 * x, which is NaN where x has overflowed
+        return self.path * x + self.scale * update
+
+    def forward(self, x):
+        """Map states (batch, tokens, d_model) to states of the same shape."""
+        mask = causal_mask(x.shape[-2])
+        if "other tokens" in self.off:  # each attends to itself only
+            mask = torch.eye(x.shape[-2], dtype=torch.bool)
+        update, _ = self.attention(self.norm_1(x), mask=mask)
+        x = self.add(x, "attention", update)
+        return self.add(x, "feed-forward", self.feed_forward(self.norm_2(x)))
+
+
+def use_xavier(module):
+    """Draw the weights of all linear layers of a module anew, in place.
+
+    As Xavier does (Glorot and Bengio 2010), with biases of zero.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+
+def spread(x):
+    """Return how different the tokens of a text are: 0 if all states are the same.
+
+    It is the length of what is left of the states when their mean over the tokens is
+    subtracted, as a share of their own length.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_model)
+
+    Returns
+    -------
+    float
+        The mean over all texts.
+    """
+    apart = (x - x.mean(-2, keepdim=True)).norm(dim=(-2, -1))
+    return float((apart / x.norm(dim=(-2, -1))).mean())
+
+
+def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
+    """Measure what an untrained stack of blocks does to random tokens.
+
+    Parameters
+    ----------
+    off : tuple of str
+        What the blocks lack, as of `Lacking`.
+    seed : int
+        Of the weights and of the tokens.
+    scale, path : float
+        As of `Lacking`.
+    layers, d_model : int
+    xavier : bool
+        Whether the first weights are Xavier's; else they are PyTorch's own.
+
+    Returns
+    -------
+    dict of str to list of float
+        Before the first block and after each: ``spread``, of the tokens; ``size``, the
+        standard deviation of all numbers; ``gradient``, the length of the gradient of a
+        loss at the end.
+    """
+    torch.manual_seed(seed)
+    blocks = nn.ModuleList([Lacking(d_model, off, scale, path) for _ in range(layers)])
+    if xavier:
+        use_xavier(blocks)
+    end = nn.Sequential(nn.LayerNorm(d_model), nn.Linear(d_model, 50))
+    levels = [torch.randn(4, 16, d_model, requires_grad=True)]
+    answers = torch.randint(50, (4, 16))
+    for block in blocks:
+        levels.append(block(levels[-1]))
+        levels[-1].retain_grad()
+    F.cross_entropy(end(levels[-1]).mT, answers).backward()
+    return {
+        "spread": [spread(x.detach()) for x in levels],
+        "size": [float(x.detach().std()) for x in levels],
+        "gradient": [float(x.grad.norm()) for x in levels],
+    }
+
+
+def random_flows(seeds, **options):
+    """Return the `flow` of every kind of stack in `LACKING`, for several seeds.
+
+    Parameters
+    ----------
+    seeds : iterable of int
+    **options
+        Of `flow`. With "one constant" each update is divided by 7, about the root of the
+        number of updates of 24 blocks.
+
+    Returns
+    -------
+    dict of str to list of dict
+        By the names in `LACKING`, in the order of the seeds.
+    """
+    return {
+        name: [
+            flow(off, seed, scale=1 / 7 if "one constant" in off else 1.0, **options)
+            for seed in seeds
+        ]
+        for name, off in LACKING.items()
+    }

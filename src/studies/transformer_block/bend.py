@@ -1,0 +1,120 @@
+"""Is it the bend that makes the feed-forward networks worth having?
+
+What varies: four blocks with feed-forward networks; the same without the activation, so
+that each network is a straight line of as many parameters; and the same without networks.
+Each kind trains at two learning rates, and the better one counts.
+
+Rivals: the straight line, which has the same size and is tuned alike.
+
+Null: without the bend the networks are worth as much as with it.
+
+Statistic: the loss on held-out sonnets in nats a character, by seed, at the learning rate
+with the lowest mean. The interval is that of the loss without the bend less that with it.
+"""
+
+import numpy as np
+
+from studies.harness import alike, count, grid, paired
+from studies.transformer_block.models import train_without
+
+CHAPTER = "transformer-block"
+CLAIM = (
+    "Without its bend the feed-forward network loses more than half of what it is worth to "
+    "a small model"
+)
+RIVAL = "a network without an activation: as many parameters, its learning rate tuned alike"
+NULL = "the networks are worth as much without the bend"
+KINDS = {"all": (), "no bend": ("bend",), "no network": ("feed-forward",)}
+SETTINGS = {"seeds": [0, 1, 2], "rates": [3e-3, 1e-2], "layers": 4, "steps": 1000}
+
+
+def plan(small):
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return every sixth of them, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    settings = grid(
+        group="runs",
+        seed=SETTINGS["seeds"],
+        rate=SETTINGS["rates"],
+        kind=[*KINDS],
+        steps=2 if small else SETTINGS["steps"],
+    )
+    return settings[:: 6 if small else 1]
+
+
+def run(_folder, group, seed, rate, kind, steps):
+    """Train four blocks with feed-forward networks, without their bend, or without them.
+
+    Parameters
+    ----------
+    group : {"runs"}
+    seed : int
+    rate : float
+        The learning rate.
+    kind : str
+        A key of `KINDS`.
+    steps : int
+
+    Returns
+    -------
+    dict
+        ``kind``, ``rate``, ``seed``; ``loss`` on held-out sonnets, in nats a character.
+    """
+    layers = SETTINGS["layers"]
+    loss, _ = train_without(KINDS[kind], layers, "PyTorch's", rate, seed, steps)
+    return {"kind": kind, "rate": rate, "seed": seed, "loss": round(loss, 4)}
+
+
+def best_losses(results, kind):
+    """Return the losses of a kind at its best learning rate, in the order of the seeds.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+    kind : str
+        A key of `KINDS`.
+
+    Returns
+    -------
+    list of float
+        Empty if there are none.
+    """
+    by_rate = [
+        [row["loss"] for row in alike(results["runs"], kind=kind, rate=rate)]
+        for rate in SETTINGS["rates"]
+    ]
+    return min(filter(None, by_rate), key=np.mean, default=[])
+
+
+def summary(results):
+    """Compare networks with and without the bend, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the loss without the bend less that with it;
+        ``verdict``: whether that is, with every seed, more than half of what the loss is
+        higher by without any network.
+    """
+    whole, straight, none = (best_losses(results, kind) for kind in KINDS)
+    if not len(whole) == len(straight) == len(none) == len(SETTINGS["seeds"]):
+        # A short run lacks some.
+        whole = straight = none = [0.0]
+    losses = zip(whole, straight, none, strict=True)
+    holds = all(line - bent > (gone - bent) / 2 > 0 for bent, line, gone in losses)
+    return count(results["runs"]) | paired(straight, whole, holds)

@@ -1,0 +1,86 @@
+"""Small language models whose blocks lack a part, and how the studies train them."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.lacking import Lacking, spread, use_xavier
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.training_loop import train_model
+from lmcourse.transformer import Embed
+
+CONTEXT = 32  # characters that a model reads
+
+
+def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
+    """Return an untrained language model whose blocks lack some parts.
+
+    Parameters
+    ----------
+    off : tuple of str
+        As of `lmcourse.lacking.Lacking`; also "one constant", a factor for each update in
+        place of norms.
+    layers : int
+    weights : {"PyTorch's", "Xavier"}
+        The first weights.
+    seed, vocab_size, d_model : int
+
+    Returns
+    -------
+    nn.Sequential
+        Token vectors, blocks, norm, output layer: ids (batch, tokens) to logits (batch,
+        tokens, vocab_size).
+    """
+    torch.manual_seed(seed)
+    scale = 1 / math.sqrt(2 * layers) if "one constant" in off else 1.0
+    blocks = nn.Sequential(*(Lacking(d_model, off, scale) for _ in range(layers)))
+    if weights == "Xavier":
+        use_xavier(blocks)
+    norm = nn.Identity() if "norms" in off else nn.LayerNorm(d_model)
+    output = nn.Linear(d_model, vocab_size)
+    return nn.Sequential(Embed(vocab_size, d_model), blocks, norm, output)
+
+
+def train_without(off, layers, weights, rate, seed, steps):
+    """Train a `model_without` on the sonnets, by windows of 32 characters.
+
+    Parameters
+    ----------
+    off : tuple of str
+        What is missing, as of `lmcourse.lacking.Lacking`, or "one constant".
+    layers : int
+    weights : {"PyTorch's", "Xavier"}
+        The first weights.
+    rate : float
+        The learning rate.
+    seed, steps : int
+
+    Returns
+    -------
+    loss : float
+        On the validation sonnets, in nats a character.
+    spread : float
+        Of the states after the last block (`lmcourse.lacking.spread`).
+    """
+    parts = train_val_test_split(load_texts("sonnets"))
+    letters = CharTokenizer(parts.training + parts.validation)
+    ids = torch.tensor(letters.encode(parts.training))
+    validation = torch.tensor(letters.encode(parts.validation))
+    held_out = validation.unfold(0, CONTEXT + 1, 3 * CONTEXT)  # (windows, context + 1)
+    model = model_without(off, layers, weights, seed, letters.vocab_size)
+    optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
+
+    def loss_at(step):
+        """Return the loss of eight windows, drawn at random."""
+        starts = torch.randint(len(ids) - CONTEXT, (8, 1))
+        batch = ids[starts + torch.arange(CONTEXT + 1)]
+        return F.cross_entropy(model(batch[:, :-1]).mT, batch[:, 1:])
+
+    train_model(model, loss_at, steps, [optimizer])
+    with torch.no_grad():
+        states = model[:2](held_out[:, :-1])  # (windows, context, d_model)
+        loss = F.cross_entropy(model[2:](states).mT, held_out[:, 1:])
+    return float(loss), spread(states)

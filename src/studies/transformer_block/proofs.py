@@ -1,0 +1,672 @@
+"""What the chapter *transformer-block* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes. Losses are in nats a character. ``page.flows`` are those of
+`lmcourse.lacking.random_flows`, twelve random stacks of 24 blocks of each kind;
+``page.held_out`` has `EACH` windows of each validation sonnet, one sonnet after the other.
+"""
+
+import copy
+import math
+from contextlib import ExitStack
+
+import numpy as np
+import torch
+from scipy.spatial import ConvexHull
+from torch import nn
+from torch.nn import functional as F
+
+from lmcourse.attention import causal_mask
+from lmcourse.data import load_texts, stored, train_val_test_split
+from lmcourse.gpt.inside import window_losses
+from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.stand_ins import given_and_returned, instead, straight_line
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.transformer import Stack
+from studies import nulls
+from studies.findings import finding, proof
+from studies.transformer_block import bend
+from studies.transformer_block.transformer_block import frequency_loss
+
+EACH = 4  # windows of a sonnet
+SEEDS = range(5)
+close = torch.testing.assert_close
+
+
+def sonnet_interval(values) -> tuple[float, float]:
+    """Return the 95 % interval of a mean over sonnets.
+
+    Parameters
+    ----------
+    values : Tensor of shape (windows,)
+        The windows of a sonnet, which are not independent, count as one.
+    """
+    return bootstrap_interval(values.view(-1, EACH).mean(dim=1).numpy())
+
+
+def span(values) -> tuple[float, float]:
+    """Return the lowest and the highest of some numbers."""
+    return float(min(values)), float(max(values))
+
+
+# --- the block ----------------------------------------------------------------------------
+
+
+@proof("Before it is trained, the GPT guesses blindly.")
+def untrained_guesses_blindly(page):
+    """The loss of the GPT with its first weights is near that of equal probabilities.
+
+    ``ceiling`` is a bound, in tenths of a nat, on how much its loss changes when any one
+    part is removed; ``most`` is the largest change of the trained GPT.
+    """
+    blind = math.log(page.gpt.config.vocab_size)
+    parts = page.random_without
+    whole = float((parts.loss - parts.change).iloc[0])
+    assert abs(whole - blind) < 0.5
+    return {
+        "loss": whole,
+        "blind": blind,
+        "characters": page.gpt.config.vocab_size,
+        "ceiling": math.ceil(10 * float(parts.change.abs().max())) / 10,
+        "most": float(page.without.change.max()),
+    }
+
+
+@proof("The two lines, written out, are what a layer of the GPT computes.")
+def two_lines(page):
+    """``page.after`` is made by hand from ``page.before``, with the parts of layer 0.
+
+    ``times`` is how much longer what the feed-forward network of layer 0 adds is than what
+    the residual stream is by then, on the training sonnets: mean lengths of the vectors.
+    """
+    layer = page.gpt.blocks[0]
+    with torch.no_grad():
+        whole, _ = layer(page.before)
+    largest = whole.abs().max().item()
+    close(page.after, whole, rtol=0, atol=1e-5 * largest)
+    stream, _ = page.passed[layer.norm_2]
+    _, added = page.passed[layer.feed_forward]
+    tokens, d_model = page.before.shape[1:]
+    return {
+        "layers": len(page.gpt.blocks),
+        "tokens": tokens,
+        "d_model": d_model,
+        "d_ff": layer.feed_forward.up.weight.shape[0],
+        "times": (added.norm(dim=-1).mean() / stream.norm(dim=-1).mean()).item(),
+    }
+
+
+# --- averages -----------------------------------------------------------------------------
+
+
+@proof("Each round of attention lies within the convex hull of the one before.")
+def averages_stay_inside(page):
+    """Three rounds of nine points; the fourth is too small for its hull to be computed."""
+    for before, after in zip(page.rounds[:3], page.rounds[1:], strict=False):
+        half_planes = ConvexHull(before.numpy()).equations
+        normals, offsets = half_planes[:, :2], half_planes[:, 2]
+        assert (after.numpy() @ normals.T + offsets < 1e-9).all()
+    widest = [torch.cdist(x, x).max().item() for x in (page.rounds[0], page.rounds[-1])]
+    return {"first": widest[0], "last": widest[1]}
+
+
+def at_the_end(flows, name, kind) -> np.ndarray:
+    """Return what random stacks end with, one number for each seed.
+
+    Parameters
+    ----------
+    flows : dict of str to list of dict
+        Of `lmcourse.lacking.random_flows`.
+    name : str
+        What the stacks lack.
+    kind : {"spread", "size", "gradient"}
+    """
+    return np.array([run[kind][-1] for run in flows[name]])
+
+
+@proof(
+    "In random stacks the tokens become the same without residual paths, and averaging is "
+    "what does it."
+)
+def paths_keep_tokens_apart(page):
+    """24 blocks, twelve seeds, with the first weights of Xavier and with PyTorch's own.
+
+    Without paths less than a thousandth is left of the spread in every stack. Taken from
+    the same matrices, something is left where each token attends only to itself, so that
+    nothing is averaged; with all parts a fifth and more; without attention still more.
+    """
+    ends = {name: at_the_end(page.flows, name, "spread") for name in page.flows}
+    small = {name: at_the_end(page.small_flows, name, "spread") for name in page.flows}
+    for found in (ends, small):
+        assert found["paths"].max() < 1e-3
+        assert found["paths, other tokens"].min() > 0.02
+        assert found["nothing"].min() > 0.2
+        assert found["attention"].min() > found["nothing"].max()
+    return {
+        "all": float(np.median(ends["nothing"])),
+        "paths": float(np.median(ends["paths"])),
+        "alone": float(np.median(ends["paths, other tokens"])),
+        "stacks": len(ends["paths"]),
+    }
+
+
+# --- norms --------------------------------------------------------------------------------
+
+
+@proof("Our layer norm equals PyTorch's; the size and level of a token are gone.")
+def layer_norm_is_pytorchs(page):
+    """No other token matters: a token alone is normalised as it is among others."""
+    norm, x = page.norm, page.x
+    normed = norm(x)
+    close(normed, nn.LayerNorm(16).double()(x))
+    close(norm(100 * x + 40), normed, atol=1e-4, rtol=0)
+    close(norm(x[:, 2]), normed[:, 2])
+    return {"tokens": x.shape[1]}
+
+
+@proof("RMSNorm equals PyTorch's; with batch norm a token depends on other texts.")
+def other_norms(page):
+    """RMSNorm forgets the size of a vector and keeps its level.
+
+    With layer norm a token stays as it is when another text of the batch changes.
+    """
+    rms, norm, x = page.RMSNorm(16).double(), page.norm, page.x
+    close(rms(x), nn.RMSNorm(16, eps=1e-6).double()(x))
+    close(rms(100 * x), rms(x))
+    assert not torch.allclose(rms(x + 40), rms(x), atol=0.1)
+    other = x.clone()
+    other[1] = 50.0  # another text changes
+    close(norm(other)[0], norm(x)[0])
+    batch_norm = nn.BatchNorm1d(16).double()
+    normed = [batch_norm(each.flatten(0, 1))[0] for each in (x, other)]
+    assert not torch.allclose(*normed, atol=0.1)
+    return {"d_model": x.shape[2]}
+
+
+@proof("Large random stacks explode without norms; with one constant factor they do not.")
+def sizes_without_norms(page):
+    """24 blocks, twelve seeds: with Xavier's first weights the size grows a thousandfold.
+
+    With PyTorch's own first weights, which are smaller, it grows tenfold at most. ``steep``
+    is how much larger the gradient is at the input than at the end, with all parts.
+    """
+    norms = at_the_end(page.flows, "norms", "size")
+    small = at_the_end(page.small_flows, "norms", "size")
+    constant = at_the_end(page.flows, "norms, one constant", "size")
+    whole = at_the_end(page.flows, "nothing", "size")
+    assert norms.min() > 1000
+    assert max(small.max(), whole.max()) < 10
+    assert constant.max() < 2
+    steep = [run["gradient"][0] / run["gradient"][-1] for run in page.flows["nothing"]]
+    return {
+        "norms": float(np.median(norms).round(-4)),
+        "small": float(np.median(small)),
+        "constant": float(np.median(constant)),
+        "whole": float(np.median(whole)),
+        "steep": float(np.median(steep)),
+    }
+
+
+def changed_losses(page, model, name, function=None) -> torch.Tensor:
+    """Return the loss of each held-out window with a part of every layer changed.
+
+    Parameters
+    ----------
+    page : studies.findings.Page
+    model : lmcourse.gpt.model.GPT
+    name : str
+        Of a part of a block.
+    function : callable, optional
+        What stands in for it. By default the part returns what it is given.
+
+    Returns
+    -------
+    Tensor of shape (windows,)
+    """
+    with ExitStack() as changes, torch.no_grad():
+        for block in model.blocks:
+            part = getattr(block, name)
+            changes.enter_context(instead(part, function or (lambda x: x)))
+        return window_losses(model, *page.held_out)
+
+
+def nothing_found(x):
+    """Return what attention returns if it finds nothing: zeros, and no weights."""
+    return torch.zeros_like(x), None
+
+
+def norms_against_attention(page, model) -> torch.Tensor:
+    """Return how much worse a GPT is without norm 1 than without attention.
+
+    Of each held-out window; both are removed from all layers.
+    """
+    without_norms = changed_losses(page, model, "norm_1")
+    return without_norms - changed_losses(page, model, "attention", nothing_found)
+
+
+def other_lengths(page, layer) -> torch.Tensor:
+    """Return how much the loss rises if norm 1 gives each token another one's length.
+
+    The lengths are shuffled among all tokens of all windows.
+    """
+    norm = page.gpt.blocks[layer].norm_1
+
+    def shuffled(module, inputs, output):
+        """Give each vector the length of another one: a forward hook."""
+        lengths = output.norm(dim=-1, keepdim=True)  # (windows, tokens, 1)
+        order = torch.randperm(lengths.numel(), generator=torch.Generator().manual_seed(0))
+        return output / lengths * lengths.flatten()[order].view_as(lengths)
+
+    with norm.register_forward_hook(shuffled), torch.no_grad():
+        return window_losses(page.gpt, *page.held_out) - page.whole
+
+
+def random_weights(page):
+    """A GPT with random weights, as it was before its training."""
+    return page.replaced(gpt=page.random_gpt)
+
+
+def longer_losses(off) -> list[float]:
+    """Return the losses of the models that trained for 1,000 steps without a part."""
+    rows = stored("transformer-block")["results"]["longer"]
+    return [row["loss"] for row in rows if row["off"] == off]
+
+
+@finding(
+    "Our GPT misses its norms more than its attention; yet four blocks that never had "
+    "norms, with small first weights, learn as well.",
+    rival="all attention removed: {attention:.1f} nats; GPTs with shuffled weights miss "
+    "norms more by {shuffled:.1f} nats at most",
+    null=random_weights,
+    n="{windows} windows of {sonnets} held-out sonnets; three models of each kind",
+    interval="without norms worse than without attention by {gap:.1f} nats (over sonnets)",
+)
+def missed_is_not_needed(page):
+    """Norm 1 of all layers, removed, costs a nat more than attention of all layers.
+
+    Attention is all that norm 1 feeds: without it attention does more harm than it would by
+    being silent. So it is in each layer but layer 0 alone. In three GPTs with the same
+    weights shuffled the difference is smaller. What attention relies on is about the right
+    length: each token may have another's. Three models that trained for 1,000 steps
+    without norms end below three whole ones; three without attention end above both. From
+    larger first weights (Xavier's) deep stacks without norms do not train at all.
+    """
+    gap = sonnet_interval(norms_against_attention(page, page.gpt))
+    mixed = [nulls.shuffled_weights(page.gpt, seed).eval() for seed in range(3)]
+    shuffled = [norms_against_attention(page, model).mean().item() for model in mixed]
+    whole, norms, attention = map(longer_losses, ("nothing", "norms", "attention"))
+    by_layer = page.without.pivot(index="layer", columns="part", values="change")
+    later = by_layer.iloc[1:] if len(by_layer) > 1 else by_layer
+    lengths = [other_lengths(page, layer).mean().item() for layer in later.index]
+    norm_1 = [block.norm_1 for block in page.gpt.blocks]
+    passed = given_and_returned(page.gpt, norm_1, page.read[0])
+    sizes = [[x.norm(dim=-1).mean() for x in passed[norm]] for norm in norm_1]
+    assert gap[0] > 1
+    assert gap[0] > max(shuffled)
+    assert (later.norm_1 > later.attention).all()
+    assert max(lengths) < 0.05
+    assert max(norms) < min(whole)
+    assert max(whole) < min(attention) - 0.2
+    without_attention = changed_losses(page, page.gpt, "attention", nothing_found)
+    return {
+        "gap": gap,
+        "attention": (without_attention - page.whole).mean().item(),
+        "shuffled": max(shuffled),
+        "windows": len(page.whole),
+        "sonnets": len(page.whole) // EACH,
+        "later": float(later.norm_1.min()),
+        "later_attention": math.ceil(10 * float(later.attention.max())) / 10,
+        "lengths": max(lengths),
+        "longer": float(min(given / normed for given, normed in sizes[-len(later) :])),
+        "first_norm": float(later.norm_1.iloc[0]),
+        "first_attention": float(later.attention.iloc[0]),
+        "long_whole": float(np.mean(whole)),
+        "long_norms": float(np.mean(norms)),
+        "long_attention": float(np.mean(attention)),
+        "answer": "b" if max(norms) < min(attention) else "a",
+    }
+
+
+# --- the feed-forward network -------------------------------------------------------------
+
+
+def three_tables(page, network):
+    """Return a function that adds up three tables in place of a network.
+
+    A vector for the letter, one for the letter before and one for the position in the
+    window are fitted together (with a small ridge penalty) to what the network returns on
+    the training sonnets. The function ignores its input; it knows the held-out text.
+
+    Parameters
+    ----------
+    page : studies.findings.Page
+    network : nn.Module
+        The feed-forward network of a layer.
+    """
+    size = page.tokenizer.vocab_size
+
+    def features(ids):
+        """Return which letter, letter before and position it is: (tokens, features)."""
+        before = F.pad(ids[:, :-1], (1, 0), value=size)
+        places = torch.arange(ids.shape[1]).expand_as(ids)
+        kinds = [(ids, size), (before, size + 1), (places, ids.shape[1])]
+        return torch.cat([F.one_hot(x, n) for x, n in kinds], dim=-1).flatten(0, 1).float()
+
+    known, (_, returned) = features(page.read[0]), page.passed[network]
+    gram = known.T @ known + torch.eye(known.shape[1])
+    tables = torch.linalg.solve(gram, known.T @ returned)
+    shape = (*page.held_out[0].shape, -1)
+    return lambda x: (features(page.held_out[0]) @ tables).view(shape)
+
+
+@proof("No straight line comes nearer to what the feed-forward network of layer 0 returns.")
+def line_in_layer_0(page):
+    """It is the least-squares line: what it leaves is at right angles to what it is given.
+
+    The answer of the task is the letter of its right choice, by what is left of the rise.
+    """
+    network = page.networks[0]
+    given, returned = (x.double() for x in page.passed[network])
+    left = returned - straight_line(given, returned)(given)
+    scale = given.norm() * returned.norm()
+    assert (given.T @ left).abs().max() < 1e-6 * scale
+    assert left.mean(dim=0).abs().max() < 1e-6 * returned.norm()
+    line = page.rise([network], page.line)
+    removed = page.rise([network], page.nothing).mean().item()
+    with torch.no_grad(), instead(network, three_tables(page, network)):
+        tables = (window_losses(page.gpt, *page.held_out) - page.whole).mean().item()
+    together = page.rise(page.networks, page.line).mean().item()
+    part = line.mean().item() / removed
+    return {
+        "removed": removed,
+        "line": line.mean().item(),
+        "interval": sonnet_interval(line),
+        "tables": tables,
+        "together": together,
+        "answer": "c" if part < 0.1 else "b" if part < 0.8 else "a",
+    }
+
+
+@proof("Of models that train anew, those without a bend lose most of what networks add.")
+def bend_is_needed(page):
+    """The study *bend*: three models of each kind, each at its better learning rate."""
+    results = stored("bend")["results"]
+    whole, straight, none = (np.array(bend.best_losses(results, k)) for k in bend.KINDS)
+    assert (straight - whole > (none - whole) / 2).all()
+    assert (none > whole).all()
+    return {
+        "whole": float(whole.mean()),
+        "straight": float(straight.mean()),
+        "none": float(none.mean()),
+    }
+
+
+@proof("GELU and SiLU are what was said, and two thirds of the width make up for the gate.")
+def activations_are_named(page):
+    """GELU by the normal distribution; parameters of a plain and of a gated network."""
+    grid = torch.linspace(-5, 5, 201, dtype=torch.float64)
+    normal = torch.distributions.Normal(0.0, 1.0)
+    close(F.gelu(grid), grid * normal.cdf(grid))
+    close(F.silu(grid), grid * torch.sigmoid(grid))
+    plain = page.FeedForward(12, 48, "gelu", bias=False)
+    gated = page.FeedForward(12, 48 * 2 // 3, "swiglu", bias=False)
+    assert parameters(plain) == parameters(gated) == 2 * 12 * 48
+    return {"parameters": parameters(plain)}
+
+
+def parameters(module) -> int:
+    """Return how many parameters a module has."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def alike(letters, places) -> torch.Tensor:
+    """Return which share of each neuron's places has the letter that most of them have.
+
+    Parameters
+    ----------
+    letters : int64 Tensor of shape (positions,)
+    places : int64 Tensor of shape (neurons, number)
+
+    Returns
+    -------
+    float64 Tensor of shape (neurons,)
+    """
+    last = letters[places]
+    return (last == last.mode(dim=1).values[:, None]).double().mean(dim=1)
+
+
+def shuffled_letters(page):
+    """The letters shuffled among the positions."""
+    return page.replaced(letters=torch.tensor(nulls.shuffled(page.letters.tolist())))
+
+
+@finding(
+    "A neuron can have a favourite letter without training: in untrained GPTs most of its "
+    "eight strongest positions end in the same one.",
+    rival="eight positions drawn at random: {random:.0%}; a trained neuron: {own:.0%}, "
+    "with its weights shuffled {copy:.0%}",
+    null=shuffled_letters,
+    n="{neurons} neurons of layer 0, in five untrained GPTs",
+    interval="untrained GPTs: {fresh:.0%} (lowest and highest of five)",
+)
+def favourites_without_training(page):
+    """In five untrained GPTs and for five shuffled copies it is more than half, on average.
+
+    That is more than the share of positions drawn at random by 20 points. A trained
+    neuron's positions share a letter more often than its copies' (interval over neurons).
+    """
+    letters = page.letters
+    own = alike(letters, page.own)
+    copies = [alike(letters, page.strongest(page.gpt, seed)) for seed in SEEDS]
+    fresh = []
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        model = type(page.gpt)(page.gpt.config).eval()
+        fresh.append(alike(letters, page.strongest(model)).mean().item())
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randint(len(letters), page.own.shape, generator=generator)
+    random = alike(letters, drawn).mean().item()
+    mean_copy = torch.stack(copies).mean(dim=0)
+    more = bootstrap_interval((own - mean_copy).numpy())
+    assert min(fresh) > 0.5
+    assert min(each.mean() for each in copies) > 0.5
+    assert min(fresh) > random + 0.2
+    assert more[0] > 0.05
+    return {
+        "own": own.mean().item(),
+        "copy": mean_copy.mean().item(),
+        "fresh": span(fresh),
+        "random": random,
+        "neurons": len(own),
+        "more": more,
+    }
+
+
+# --- trained without a part ---------------------------------------------------------------
+
+
+def grid_losses(off, layers=4, weights="PyTorch's") -> np.ndarray:
+    """Return the losses of the models of the study *transformer-block* that are so made.
+
+    Parameters
+    ----------
+    off : str
+        What they lack.
+    layers : int or sequence of int
+    weights : {"PyTorch's", "Xavier"}
+        Their first weights.
+    """
+    depths = np.atleast_1d(layers)
+    rows = stored("transformer-block")["results"]["grid"]
+    chosen = [r for r in rows if (r["off"], r["weights"]) == (off, weights)]
+    return np.array([row["loss"] for row in chosen if row["layers"] in depths])
+
+
+@proof("Models without residual paths learn hardly more than the frequencies of letters.")
+def learned_without_paths(page):
+    """Four, eight and twelve blocks, from both kinds of first weights, 100 steps.
+
+    So do four blocks from PyTorch's weights at three other learning rates, and at ten times
+    the steps. Four blocks without paths whose tokens attend only to themselves learn more,
+    by 0.3 nats: it is not the depth alone.
+    """
+    study = stored("transformer-block")["results"]
+    kinds = ("PyTorch's", "Xavier")
+    cut = np.concatenate([grid_losses("paths", [4, 8, 12], weights) for weights in kinds])
+    other = [row["loss"] for row in study["other"] if row["off"] == "paths"]
+    alone = grid_losses("paths, other tokens", 4, "Xavier")
+    frequencies = frequency_loss()
+    assert min(*cut, *other, *longer_losses("paths")) > frequencies - 0.1
+    assert alone.max() < grid_losses("paths", 4, "Xavier").min() - 0.3
+    counted = {order: counted_loss(order) for order in (2, 3)}
+    assert longer_losses("attention")[0] > counted[3]
+    return {
+        "models": sum(len(rows) for rows in study.values()),
+        "frequencies": frequencies,
+        "paths": float(cut.mean()),
+        "long_paths": float(np.mean(longer_losses("paths"))),
+        "alone": float(alone.mean()),
+        "whole": float(grid_losses("nothing").mean()),
+        "pairs": counted[2],
+        "triples": counted[3],
+    }
+
+
+def counted_loss(order) -> float:
+    """Return the loss of an n-gram model of the training sonnets on the validation ones."""
+    texts = train_val_test_split(load_texts("sonnets"))
+    letters = CharTokenizer(texts.training + texts.validation)
+    model = NgramModel(letters.encode(texts.training), order, letters.vocab_size)
+    return model.loss(letters.encode(texts.validation))
+
+
+@proof("From small first weights models without norms learn as well; from large ones not.")
+def learned_without_norms(page):
+    """Up to twelve blocks, 100 steps, three starts.
+
+    From PyTorch's first weights those without norms end at most 0.1 nats above those with
+    norms. From Xavier's, eight blocks end above the frequencies of letters, at other
+    learning rates, too; with one constant factor in place of the norms they do not.
+    """
+    depths = (1, 2, 4, 8, 12)
+    gap = grid_losses("norms", depths) - grid_losses("nothing", depths)
+    study = stored("transformer-block")["results"]
+    other = [row["loss"] for row in study["other"] if row["off"] == "norms"]
+    deep = grid_losses("norms", 8, "Xavier")
+    constant = grid_losses("norms, one constant", 8, "Xavier")
+    assert gap.max() < 0.1
+    assert min(*deep, *other) > frequency_loss()
+    assert (constant - grid_losses("nothing", 8, "Xavier")).max() < 0.1
+    return {
+        "four": float(grid_losses("norms").mean()),
+        "deep": float(np.median(deep)),
+        "constant": float(constant.mean()),
+        "answer": "a" if gap.max() < 0.1 else "c",
+    }
+
+
+# --- before or after ----------------------------------------------------------------------
+
+
+@proof("At a high learning rate post-norm learns less than pre-norm; a warm-up helps it.")
+def warm_up_helps(page):
+    """Twelve blocks say eight digits backwards, three starts: the study *norm-place*.
+
+    A third of the learning rate helps post-norm as a warm-up does, with every start.
+    """
+
+    def reached(first, warmup, rate):
+        """Return the losses of one kind of training, one for each start."""
+        kind = {"norm_first": first, "warmup": warmup, "rate": rate}
+        return [row["loss"] for row in page.orders if kind.items() <= row.items()]
+
+    high, lower = 3e-3, 1e-3
+    cold, warm = reached(False, 0, high), reached(False, 50, high)
+    slow, pre = reached(False, 0, lower), reached(True, 0, high)
+    assert max(pre) < min(cold)
+    assert max(*warm, *slow) < min(cold)
+    return {
+        "guessing": math.log(10),
+        "pre": float(np.mean(pre)),
+        "cold": float(np.mean(cold)),
+        "warm": float(np.mean(warm)),
+        "slow": float(np.mean(slow)),
+    }
+
+
+@proof(
+    "The last block's gradient falls with the depth in pre-norm order, in post-norm not."
+)
+def last_gradients(page):
+    """``page.gradients`` has random stacks of 2 to 32 blocks, five seeds each.
+
+    In pre-norm order it falls by between the root of the depths' ratio, 4, over two and
+    twice that; in post-norm order it stays within a factor of two.
+    """
+    fall = {}
+    for name, by_depth in page.gradients.items():
+        middle = [np.median(lengths) for lengths in by_depth.values()]
+        fall[name] = float(middle[0] / middle[-1])
+    assert 2 < fall["pre-norm"] < 8
+    assert 0.5 < fall["post-norm"] < 2
+    return fall
+
+
+# --- training or not ----------------------------------------------------------------------
+
+
+@proof("In evaluation mode two calls agree; in training mode dropout makes them differ.")
+def one_switch(page):
+    """The loss of all held-out windows, five times in training mode, on a copy of the GPT.
+
+    Whether it differs there is checked if the model has any dropout.
+    """
+    model = copy.deepcopy(page.gpt)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        model.train()
+        calls = torch.stack([window_losses(model, *page.held_out) for _ in range(5)])
+        model.eval()
+        again = window_losses(model, *page.held_out)
+    assert torch.equal(again, page.whole)
+    p = page.gpt.config.dropout
+    assert (calls.mean(dim=1).unique().numel() == 5) == (p > 0)
+    return {"p": p, "more": (calls.mean(dim=0) - page.whole).mean().item()}
+
+
+# --- going deeper -------------------------------------------------------------------------
+
+
+@proof("Our block equals PyTorch's encoder layer in both orders, with and without a mask.")
+def block_is_pytorchs(page):
+    """In float64 to 1e-9; the weights are PyTorch's."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 7, 12, dtype=torch.float64)  # (batch, tokens, d_model)
+    for norm_first in (True, False):
+        options = {"norm_first": norm_first, "activation": "gelu"}
+        theirs = nn.TransformerEncoderLayer(12, 3, 20, batch_first=True, **options)
+        theirs = theirs.double().eval()
+        ours = page.Block(12, heads=3, d_ff=20, **options).double().eval()
+        page.fill_attention(ours.attention, theirs.self_attn)
+        page.fill(ours.feed_forward.up, theirs.linear1)
+        page.fill(ours.feed_forward.down, theirs.linear2)
+        page.fill(ours.norm_1, theirs.norm1)
+        page.fill(ours.norm_2, theirs.norm2)
+        close(ours(x)[0], theirs(x), rtol=0, atol=1e-9)
+        masked = theirs(x, src_mask=~causal_mask(7))  # True forbids
+        close(ours(x, mask=causal_mask(7))[0], masked, rtol=0, atol=1e-9)
+    return {"orders": 2}
+
+
+@proof("Formula and count agree, for a small block of either kind and for BERT-base.")
+def sizes_are_counted(page):
+    """``page.base`` is a `lmcourse.transformer.Stack` on the device meta."""
+    assert parameters(page.Block(64, 4, 128)) == page.encoder_size(64, 128)
+    assert parameters(page.Block(64, 4, 128, cross=True)) == page.decoder_size(64, 128)
+    size = 12 * page.encoder_size(768, 3072)
+    assert isinstance(page.base, Stack)
+    assert parameters(page.base.blocks) == size
+    share = 12 * page.feed_forward_size(768, 3072) / size
+    assert 0.6 < share < 0.7
+    return {"millions": size / 1e6, "share": share}

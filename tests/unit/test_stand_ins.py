@@ -1,0 +1,52 @@
+"""What a part is given and returns, and something else in its place."""
+
+import torch
+from torch import nn
+
+from lmcourse.stand_ins import given_and_returned, instead, shuffled_rows, straight_line
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Embedding(11, 4), nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+
+
+def test_what_a_part_is_given_and_returns():
+    net, ids = model(), torch.randint(11, (2, 5))
+    found = given_and_returned(net, [net[1], net[3]], ids)
+    given, returned = found[net[1]]
+    assert torch.equal(given, net[0](ids).view(10, 4))
+    assert torch.equal(returned, net[1](given))
+    assert torch.equal(found[net[3]][1], net(ids).view(10, 3))
+    assert not net[1]._forward_hooks
+
+
+def test_something_else_stands_in_and_leaves():
+    net, ids = model(), torch.randint(11, (2, 5))
+    before = net(ids)
+    with instead(net[3], lambda x: x[..., :3] + 1):
+        changed = net(ids)
+    assert torch.equal(changed, net[:3](ids)[..., :3] + 1)
+    assert torch.equal(net(ids), before)
+
+
+def test_a_straight_line_finds_a_linear_layer_and_no_nearer_one_exists():
+    torch.manual_seed(0)
+    given, layer = torch.randn(50, 4, dtype=torch.float64), nn.Linear(4, 3).double()
+    line = straight_line(given, layer(given).detach())
+    torch.testing.assert_close(line(given), layer(given).detach(), rtol=0, atol=1e-9)
+    bent = given[:, :3].relu()
+    left = bent - straight_line(given, bent)(given)
+    torch.testing.assert_close(
+        given.T @ left, torch.zeros(4, 3).double(), rtol=0, atol=1e-9
+    )
+    assert left.mean(0).abs().max() < 1e-9
+
+
+def test_a_shuffled_neuron_has_its_own_numbers():
+    weight = torch.arange(24.0).view(4, 6)
+    mixed = shuffled_rows(weight, seed=0)
+    assert torch.equal(mixed.sort(1).values, weight)
+    assert not torch.equal(mixed, weight)
+    assert torch.equal(mixed, shuffled_rows(weight, seed=0))
+    assert not torch.equal(mixed, shuffled_rows(weight, seed=1))
