@@ -132,15 +132,16 @@ def at_the_end(flows, name, kind) -> np.ndarray:
 def paths_keep_tokens_apart(page):
     """24 blocks, twelve seeds, with the first weights of Xavier and with PyTorch's own.
 
-    Without paths less than a thousandth is left of the spread in every stack. Taken from
-    the same matrices, something is left where each token attends only to itself, so that
-    nothing is averaged; with all parts a fifth and more; without attention still more.
+    Without paths less than a hundred-thousandth is left of the spread in every stack. With
+    the same matrices a thousand times as much is left where each token attends only to
+    itself, so that nothing is averaged; with all parts a fifth and more; without attention
+    still more.
     """
     ends = {name: at_the_end(page.flows, name, "spread") for name in page.flows}
     small = {name: at_the_end(page.small_flows, name, "spread") for name in page.flows}
     for found in (ends, small):
-        assert found["paths"].max() < 1e-3
-        assert found["paths, other tokens"].min() > 0.02
+        assert found["paths"].max() < 1e-5
+        assert found["paths, other tokens"].min() > 1000 * found["paths"].max()
         assert found["nothing"].min() > 0.2
         assert found["attention"].min() > found["nothing"].max()
     return {
@@ -388,12 +389,12 @@ def line_in_layer_0(page):
     }
 
 
-@proof("Of models that train anew, those without a bend lose most of what networks add.")
+@proof("Of models that train anew, those without a bend learn less than without networks.")
 def bend_is_needed(page):
-    """The study *bend*: three models of each kind, each at its better learning rate."""
+    """The study *bend*: three models of each kind, each at its best learning rate."""
     results = stored("bend")["results"]
     whole, straight, none = (np.array(bend.best_losses(results, k)) for k in bend.KINDS)
-    assert (straight - whole > (none - whole) / 2).all()
+    assert (straight > none).all()
     assert (none > whole).all()
     return {
         "whole": float(whole.mean()),
@@ -520,7 +521,7 @@ def learned_without_paths(page):
     assert min(*cut, *other, *longer_losses("paths")) > frequencies - 0.1
     assert alone.max() < grid_losses("paths", 4, "Xavier").min() - 0.3
     counted = {order: counted_loss(order) for order in (2, 3)}
-    assert longer_losses("attention")[0] > counted[3]
+    assert min(row["loss"] for row in study["longer"]) > counted[3]
     return {
         "models": sum(len(rows) for rows in study.values()),
         "frequencies": frequencies,
