@@ -324,3 +324,23 @@ def test_the_tokenizer_is_the_library_s(served, talker, lines):
     found = json.loads(served.page.evaluate(ASK, [True, body, lines]))
     for line, ids in zip(lines, found, strict=True):
         assert ids == tokenizer(line, add_special_tokens=False).input_ids, line
+
+
+# --- another model --------------------------------------------------------------------
+
+
+def test_dialogues_of_another_form_are_refused_and_texts_go_on(browser, tmp_path):
+    """The same file, but for the mark with which its template lets an answer begin."""
+    file = stores.STORES["talker"]()
+    begin = b"add_generation_prompt %}{{ '<|im_start|>"
+    assert file.count(begin) == 1
+    other = file.replace(begin, begin.replace(b"start", b"begin"))
+    make_page(tmp_path, [], {"talker": lambda: other}, views_at_once=True)
+    body = """const turns = [{ role: "user", content: "Hi" }];
+    const refused = await talker.tokens({ turns }).then(() => "", (error) => error.message);
+    return [refused, (await talker.tokens({ text: "Hi" })).ids.length];"""
+    with serve(tmp_path) as origin, visits.visit(browser, f"{origin}/index.html") as visit:
+        refused, length = visit.page.evaluate(ASK, [True, body, []])
+        visit.clean()
+    assert "another chat template" in refused
+    assert length > 0

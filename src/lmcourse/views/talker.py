@@ -16,6 +16,9 @@ from lmcourse.views.view import View
 ROOM = 1024  # tokens of a dialogue in the page
 TOP, FIRST = 10, 3  # next tokens; choices of the lens
 KINDS = {"Q4_1", "Q8_0"}  # of matrices that the page can multiply from
+# Fields of its file that the page has a program for: they must be those of the default.
+TOKENIZER = ("tokenizer.ggml.model", "tokenizer.ggml.pre")
+TEMPLATE = "tokenizer.chat_template"
 
 
 def talker(
@@ -103,6 +106,11 @@ def too_much() -> str:
         return why + f"its weights are stored as {', '.join(sorted(kinds))}."
     if "output.weight" in file.tensors:
         return why + "it reads out with a matrix of its own."
+    known = GgufFile(talker_file()).fields
+    if any(file.fields.get(name) != known[name] for name in TOKENIZER):
+        return why + "it cuts texts with another tokenizer."
+    if file.fields.get(TEMPLATE) != known[TEMPLATE]:
+        return why + "it writes dialogues in another form (another chat template)."
     return ""
 
 

@@ -453,7 +453,10 @@ function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
  * @returns {Generator<unknown, Tokens, any>}
  */
 function* tokens(talker, { text = "", turns }) {
-  demand(!turns || talker.tokenizer.talks, "the page does not know this model's dialogues");
+  demand(
+    !turns || talker.tokenizer.talks,
+    "this model writes dialogues in another form (another chat template) than the page knows",
+  );
   const ids = talker.tokenizer.encode(turns ? dialogueText(turns) : text);
   return { ids, pieces: ids.map((id) => talker.shown(id)) };
 }
