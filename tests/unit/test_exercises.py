@@ -319,3 +319,12 @@ def test_a_verdict_is_escaped():
     shown = Verdict("toy.x", False, "<script>alert(1)</script>")._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
+
+
+def test_code_in_a_verdict_is_shown_as_code():
+    said = (
+        "`states[0]` is *not* `2 * x < 1 *`; one ` alone, 2 * 3 * 4 and f(*args) are left."
+    )
+    shown = Verdict("toy.x", False, said)._repr_html_()
+    assert "<code>states[0]</code> is <em>not</em> <code>2 * x &lt; 1 *</code>;" in shown
+    assert "one ` alone, 2 * 3 * 4 and f(*args) are left." in shown

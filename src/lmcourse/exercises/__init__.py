@@ -17,6 +17,7 @@ it into a `Verdict`.
 
 import importlib
 import random
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
@@ -43,6 +44,8 @@ from lmcourse.exercises.cases import Case, Faults, Procedure
 
 __all__ = ["Case", "Faults", "Verdict", "Wrong", "check", "compare", "diagnoses"]
 __all__ += ["exercise", "expect", "judge", "names", "predict", "run", "yours"]
+
+_STRESSED = re.compile(r"(?<![\w*])\*(?![\s*])([^*]+)(?<!\s)\*(?![\w*])")
 
 KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
@@ -89,9 +92,16 @@ class Verdict:
         return f"{mark} {self.name}: {self.message}"
 
     def _repr_html_(self):
-        """Return the verdict as HTML, for a notebook."""
+        """Return the verdict as HTML, for a notebook.
+
+        Code between backticks is shown as code, words between asterisks are stressed.
+        """
         kind = ("right" if self.ok else "wrong") if self.tried else "untried"
-        return f'<p class="lm-verdict lm-{kind}">{escape(repr(self))}</p>'
+        parts = re.split(r"`([^`]+)`", escape(repr(self)))  # every other one is code
+        parts[::2] = [_STRESSED.sub(r"<em>\1</em>", part) for part in parts[::2]]
+        parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
+        told = "".join(parts)
+        return f'<p class="lm-verdict lm-{kind}">{told}</p>'
 
 
 def exercise(name: str, kind: str = "build", solution: object = None):
