@@ -43,7 +43,7 @@ I have seen him and her _ before.|I have heard much of her _ before.
 Some people like to sit and _ alone.|Some people like the quiet and _ alone.
 Let no one _ in the church.|There was one _ in the church.
 Did you or any _ this morning?|Was there not any _ this morning?
-He makes her _ too often.|He mocks her _ too often.
+He makes her _ too often.|He hates her _ too often.
 """
 LESSONS = """
 They _ every day.|It was the _ of the year.
