@@ -235,9 +235,11 @@ def a_bare_question_ends(page: Page):
     }
 
 
-@proof("With their answers exchanged, eight examples no longer tell the model the task.")
+@proof("With their answers exchanged, eight examples no longer tell what an opposite is.")
 def examples_must_be_right(page: Page):
     """Opposites, in the stored runs; of the past tense some is lost, of French nothing.
+
+    Of past tenses most that were right stay right.
 
     Parameters
     ----------
@@ -253,8 +255,12 @@ def examples_must_be_right(page: Page):
     lost = {task: hits[task, True] - hits[task, False] for task, _ in hits}
     assert bootstrap_interval(lost["opposites"])[0] > 0.5
     assert bootstrap_interval(lost["past tense"])[0] > 0
+    past, past_wrong = (hits["past tense", kind].sum() for kind in (True, False))
+    assert past_wrong > past / 2
+    assert abs(lost["French"].mean()) < 0.05
     right, wrong = hits["opposites", True], hits["opposites", False]
-    return {"right": int(right.sum()), "wrong": int(wrong.sum()), "words": len(right)}
+    told = {"right": right.sum(), "wrong": wrong.sum(), "words": len(right)}
+    return told | {"past": past, "past_wrong": past_wrong}
 
 
 # --- Paris --------------------------------------------------------------------------------
@@ -688,6 +694,10 @@ def it_cannot_know(page: Page):
 def sure_when_right(page: Page):
     """The template as it is shipped; the area under the curve, ties counted by half.
 
+    Nearly all right answers begin with "The capital of", fewer than half of the wrong ones:
+    among those that do, the area is above 0.7, too, and most wrong ones lie below the
+    median of the right ones.
+
     Parameters
     ----------
     page : Page
@@ -703,9 +713,24 @@ def sure_when_right(page: Page):
         np.array([row["sure"] for row in rows if row["right"] == kind])
         for kind in (True, False)
     )
-    area = auc(right, wrong)
-    assert area > 0.7
-    return {"right": right.mean(), "wrong": wrong.mean(), "auc": area}
+    alike = [row for row in rows if row["text"].startswith("The capital of")]
+    right_alike, wrong_alike = (
+        np.array([row["sure"] for row in alike if row["right"] == kind])
+        for kind in (True, False)
+    )
+    below = int((wrong_alike < np.median(right_alike)).sum())
+    assert auc(right, wrong) > 0.7
+    assert auc(right_alike, wrong_alike) > 0.7
+    assert len(right_alike) > 0.9 * len(right)
+    assert len(wrong_alike) < len(wrong) / 2 < len(wrong) - 1
+    assert below > len(wrong_alike) / 2
+    return {
+        "right": right.mean(),
+        "wrong": wrong.mean(),
+        "alike": len(alike),
+        "wrong_alike": len(wrong_alike),
+        "below": below,
+    }
 
 
 # --- how far ------------------------------------------------------------------------------
