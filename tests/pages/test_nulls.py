@@ -35,9 +35,13 @@ def marked(page, name):
 
 
 @cache
-def asked(page, root=ROOT):
-    """Return what `lmbook.execute.nulls` says of each finding of a page, by name."""
-    command = [sys.executable, "-m", "lmbook.execute.nulls", page, "--json"]
+def asked(page, root=ROOT, asserts=True):
+    """Return what `lmbook.execute.nulls` says of each finding of a page, by name.
+
+    With ``asserts=False`` Python leaves out every assert statement (-O).
+    """
+    how = [] if asserts else ["-O"]
+    command = [sys.executable, *how, "-m", "lmbook.execute.nulls", page, "--json"]
     done = subprocess.run(
         [*command, "--root", str(root)], capture_output=True, text=True, cwd=ROOT
     )
@@ -52,6 +56,14 @@ def test_a_finding_holds_on_its_page_and_fails_on_its_null(page, name):
     assert not told["problem"], told["problem"]
     if told["no_null"]:
         pytest.skip(f"{page}: {name} has no null, since {told['no_null']}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "name"), [marked(*each) for each in findings()])
+def test_a_finding_that_asserted_nothing_would_be_seen(page, name):
+    """Trivially true, it would hold in its null as well, and the test above would fail."""
+    told = asked(page, asserts=False)[name]
+    assert told["no_null"] or "it holds in its null as well" in told["wrong"]
 
 
 # --- the test itself ----------------------------------------------------------------------
@@ -150,7 +162,8 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def book(tmp_path_factory):
+    """A book of one page, whose findings are those of `PROOFS`."""
     root = tmp_path_factory.mktemp("nulls")
     (root / "chapters").mkdir()
     placed = "".join(f"\n:::{{proof}} {name}\n:::\n" for name in WRONG)
@@ -159,7 +172,12 @@ def told(tmp_path_factory):
     folder.mkdir(parents=True)
     (folder / "__init__.py").touch()
     (folder / "proofs.py").write_text(PROOFS)
-    return asked("of_nulls", root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def told(book):
+    return asked("of_nulls", book)
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -167,3 +185,10 @@ def test_what_is_wrong_with_a_finding_is_seen(told, name):
     assert WRONG[name] in told[name]["problem"]
     assert bool(told[name]["problem"]) == bool(WRONG[name])
     assert bool(told[name]["no_null"]) == (name == "exact")
+
+
+def test_without_its_assertions_a_finding_is_seen_to_be_trivially_true(book):
+    told = asked("of_nulls", book, asserts=False)
+    for name in ("sums", "trivial", "untrue", "mistaken"):
+        wanted = "has not defined" if name == "mistaken" else "it holds in its null as well"
+        assert wanted in told[name]["wrong"]

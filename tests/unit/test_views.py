@@ -227,7 +227,14 @@ def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
     ]
     assert "first" in page
     assert "second" in page
+    assert "On the book's site" in page
     assert "script" not in elements(made["sentences"]._repr_html_())
+
+
+def test_in_a_notebook_a_note_that_all_sentences_share_is_written_once():
+    looks = [(["one", "two"], torch.full((1, 2, 2), 0.5), 0, [])] * 3
+    view = views.sentences(looks, alt=ALT, head=0, notes=["What is it?"] * 3)
+    assert view._repr_html_().count("What is it?") == 1
 
 
 # --- tokens ---------------------------------------------------------------------------

@@ -64,9 +64,14 @@ def tokens(view) -> str:
 
 
 def sentences(view) -> str:
-    """Return every sentence in the head shown first: the darker, the more weight."""
+    """Return every sentence in the head shown first: the darker, the more weight.
+
+    A note that is the same for all of them is written once, below.
+    """
     data, lines = view.data, []
-    for sentence, note in zip(data["sentences"], data["notes"], strict=True):
+    same = len(set(data["notes"])) == 1
+    notes = [""] * len(data["notes"]) if same else data["notes"]
+    for sentence, note in zip(data["sentences"], notes, strict=True):
         query = sentence["query"]
         shares = sentence["weights"][data["head"]][query]
         spans = (
@@ -77,7 +82,10 @@ def sentences(view) -> str:
                 zip(sentence["tokens"], shares, strict=True)
             )
         )
-        lines.append(f"<p>{' '.join(spans)}<br><small>{escape(note)}</small></p>")
+        below = f"<br><small>{escape(note)}</small>" if note else ""
+        lines.append(f"<p>{' '.join(spans)}{below}</p>")
+    lines += [f"<p>{escape(data['notes'][0])}</p>"] if same else []
+    lines.append(f"<p><small>{NOTE}</small></p>")
     return f'<div style="background: white; color: black">{"".join(lines)}</div>'
 
 

@@ -118,7 +118,7 @@ def path_is_gpt2s(page: Page):
     ids = page.gpt2.encode("Hope is recordless")
     assert [page.gpt2.decode([i]) for i in ids] == ["Hope", " is", " record", "less"]
     return {f"id_{place}": i for place, i in enumerate(ids)} | {
-        "size": page.gpt2.vocab_size
+        "size": page.gpt2.vocab_size + 1,  # the token that ends a text has a row, too
     }
 
 
