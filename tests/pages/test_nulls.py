@@ -63,7 +63,7 @@ def test_a_finding_holds_on_its_page_and_fails_on_its_null(page, name):
 def test_a_finding_that_asserted_nothing_would_be_seen(page, name):
     """Trivially true, it would hold in its null as well, and the test above would fail."""
     told = asked(page, asserts=False)[name]
-    assert told["no_null"] or "it holds in its null as well" in told["wrong"]
+    assert told["no_null"] or "it holds in its null as well" in told["problem"]
 
 
 # --- the test itself ----------------------------------------------------------------------
@@ -191,4 +191,4 @@ def test_without_its_assertions_a_finding_is_seen_to_be_trivially_true(book):
     told = asked("of_nulls", book, asserts=False)
     for name in ("sums", "trivial", "untrue", "mistaken"):
         wanted = "has not defined" if name == "mistaken" else "it holds in its null as well"
-        assert wanted in told[name]["wrong"]
+        assert wanted in told[name]["problem"]

@@ -7,7 +7,6 @@ from html import escape
 from pathlib import Path
 from urllib.parse import unquote
 
-from pybtex.richtext import Text
 from sphinx.util import logging
 
 from lmbook.pages import drawings
@@ -95,7 +94,7 @@ class BookLinks:
                 cited.append(key)
                 continue
             work = works[key]
-            names, year = _names(work.entry), work.entry.fields.get("year", "n. d.")
+            names, year = author_names(work.entry), work.entry.fields.get("year", "n. d.")
             title = f"{names} ({year})" if in_sentence else f"{names}, {year}"
             page = work.bibliography_key.docname
             cited.append(self._link(title, page, work.citation_id))
@@ -203,8 +202,9 @@ class BookLinks:
         return text
 
 
-def _names(entry) -> str:
+def author_names(entry) -> str:
     """Return the authors of a work, a pybtex Entry: "A", "A and B" or "A et al."."""
     people = entry.persons.get("author") or entry.persons.get("editor") or []
-    names = [str(Text(*each.rich_prelast_names, *each.rich_last_names)) for each in people]
+    parts = [[*each.rich_prelast_names, *each.rich_last_names] for each in people]
+    names = [" ".join(map(str, each)) for each in parts]
     return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
