@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import zipfile
+from itertools import pairwise
 from types import SimpleNamespace
 
 import jupytext
@@ -192,6 +193,10 @@ def test_the_student_edition_has_tasks_and_no_solutions(book):
     assert asked == [s for s in asked if s.startswith("exercises.check(")]
     for task in exercises.names(book.name) if "exercises" in handed else ():
         assert f'exercises.check("{task}"' in handed
+    for before, cell in pairwise(student.cells):  # a letter is asked for where it is given
+        if cell.source.endswith('# for a letter, such as "a"'):
+            offer = cell.source.partition("  #")[0].replace("...", '"a"')
+            assert f"`{offer}`" in before.source.splitlines()[-1]
 
 
 def test_the_first_cell_installs_only_in_colab_and_never_the_heavy_ones(book):

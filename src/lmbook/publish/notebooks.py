@@ -102,15 +102,28 @@ def chapter_notebook(
         text = "\n\n".join(
             filter(None, (_prose_markdown(*piece, links) for piece in pieces))
         )
-        if text:
+        if student:
+            cells += _prose_with_answers(text)
+        elif text:
             cells.append(nbformat.v4.new_markdown_cell(text))
-        for task in LETTER_CHECK.findall(text) if student else ():
-            answer = f'exercises.check("{task}", ...)  # for a letter, such as "a"'
-            cells.append(nbformat.v4.new_code_cell(answer))
     for number, cell in enumerate(cells):
         cell.id = re.sub(r"[^A-Za-z0-9_-]", "-", f"{links.name}-{number}")[-64:]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def _prose_with_answers(text: str) -> Iterator[NotebookNode]:
+    """Yield the cells of prose: after each line that offers a check, one for the letter."""
+    start = 0
+    for offer in LETTER_CHECK.finditer(text):
+        end = text.find("\n", offer.end())
+        end = len(text) if end < 0 else end
+        yield nbformat.v4.new_markdown_cell(text[start:end].strip())
+        answer = f'exercises.check("{offer[1]}", ...)  # for a letter, such as "a"'
+        yield nbformat.v4.new_code_cell(answer)
+        start = end
+    if left := text[start:].strip():
+        yield nbformat.v4.new_markdown_cell(left)
 
 
 @dataclass
