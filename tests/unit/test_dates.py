@@ -7,14 +7,23 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lmcourse import dates
+from lmcourse import data, dates
 from studies.encoder_decoder.one_vector import KINDS, join_pairs, new_kind
+from studies.encoder_decoder.proofs import unpacked
 
 SHORT, LONG = "1 May 1886", "21 September 1886"
 
 
 def reader(seed=0):
     return dates.new_model(seed).eval()
+
+
+def trained():
+    """Return the model of the page's first picture."""
+    model = dates.new_model(0)
+    stored = data.stored("encoder-decoder")["results"]["runs"][0]["weights"]
+    model.load_state_dict(unpacked(stored))
+    return model
 
 
 def days(count=60):
@@ -76,15 +85,16 @@ def test_a_hidden_part_gets_no_attention(part):
 
 
 def test_many_sources_at_once_are_written_as_one_by_one():
-    model = reader()
-    alone = []
+    model, alone = trained(), []
     for source in (SHORT, LONG):
         written = [dates.START]
         while written[-1] != dates.STOP and len(written) <= 12:
             logits = model(dates.to_ids([source]), torch.tensor([written]))
             written.append(int(logits[0, -1].argmax()))
         alone.append(dates.to_text(torch.tensor(written[1:])))
-    assert dates.write(model, [SHORT, LONG], limit=12) == alone
+    assert alone == ["1886-05-01", "1886-09-21"]
+    assert dates.write(model, [SHORT, LONG]) == alone
+    assert dates.write(model, [LONG, SHORT], limit=4) == ["1886", "1886"]
 
 
 def test_the_share_right_at_each_position_is_that_of_the_likeliest_characters():

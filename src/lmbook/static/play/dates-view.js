@@ -47,7 +47,8 @@ export function mount(element, data) {
   let wanted; // as it is to be written; null if nobody knows
   /** @type {ReturnType<EncoderDecoder["write"]>} */
   let state; // what the model wrote, how likely, and where it attended
-  let place = data.place; // the position of the chosen character of what is written
+  let chosen = data.place; // the position of the chosen character of what is written
+  let place = chosen; // the same, or the last one if that is not so long
   /** @type {number | null} */
   let head = null; // the chosen head, or null for the mean of all
   const { area, note, label } = ownLine("", type, {
@@ -98,9 +99,9 @@ export function mount(element, data) {
   });
   element.append(
     make("p", { class: "play-controls" }, make("label", {}, "A date ", style), again),
-    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
     label,
     note,
+    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
     make("p", { class: "play-muted" }, "It reads (click a character to hide it from the decoder)"),
     read,
     make("p", { class: "play-muted" }, "and writes (click a character to see what it attended to)"),
@@ -139,7 +140,7 @@ export function mount(element, data) {
 
   function answer() {
     state = model.write(source, hidden);
-    place = Math.min(place, state.written.length);
+    place = Math.min(chosen, state.written.length);
     const isRight = state.written === wanted;
     verdict.classList.toggle("lmd-wrong", Boolean(wanted) && !isRight);
     if (!wanted) verdict.textContent = "";
@@ -214,7 +215,7 @@ export function mount(element, data) {
   function drawWritten(characters) {
     /** @param {number} i */
     const choosePlace = (i) => {
-      place = i;
+      chosen = place = i;
       draw();
     };
     /** @type {(label: string, i: number) => string} */
