@@ -238,8 +238,10 @@ def word_vectors(texts, d_model, *, window=2, smoothing=0.75, min_count=1):
         be counted.
     d_model : int
         Width of the vectors, at least 1 and less than the number of words.
-    window, smoothing
-        As in `cooccurrence` and `ppmi`.
+    window : int
+        The largest distance at which two words are counted together.
+    smoothing : float
+        The power to which counts of contexts are raised.
     min_count : int
         Words that occur less often get no vector.
 

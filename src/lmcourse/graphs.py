@@ -50,8 +50,10 @@ def distances(joined, marked):
 
     Parameters
     ----------
-    joined, marked
-        As of `sample_graphs`.
+    joined : bool Tensor of shape (count, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (count,)
+        The marked node of each graph.
 
     Returns
     -------
@@ -111,8 +113,10 @@ class GraphTransformer(nn.Module):
 
         Parameters
         ----------
-        joined, marked
-            As of `sample_graphs`.
+        joined : bool Tensor of shape (count, nodes, nodes)
+            Which nodes an edge joins.
+        marked : int64 Tensor of shape (count,)
+            The marked node of each graph.
 
         Returns
         -------
@@ -135,8 +139,10 @@ def distance_classes(joined, marked):
 
     Parameters
     ----------
-    joined, marked
-        As of `sample_graphs`.
+    joined : bool Tensor of shape (count, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (count,)
+        The marked node of each graph.
 
     Returns
     -------
@@ -151,8 +157,10 @@ def unmarked_nodes(joined, marked):
 
     Parameters
     ----------
-    joined, marked
-        As of `sample_graphs`.
+    joined : bool Tensor of shape (count, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (count,)
+        The marked node of each graph.
     """
     return F.one_hot(marked, joined.shape[-1]) == 0
 
@@ -164,8 +172,10 @@ def accuracy(model, joined, marked, shown=None):
     Parameters
     ----------
     model : GraphTransformer
-    joined, marked
-        As of `sample_graphs`.
+    joined : bool Tensor of shape (count, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (count,)
+        The marked node of each graph.
     shown : bool Tensor of shape (count, nodes, nodes), optional
         Other edges that the model is given instead of the true ones.
 
@@ -190,8 +200,10 @@ def table_accuracies(joined, marked, learned=20_000):
 
     Parameters
     ----------
-    joined, marked
-        As of `sample_graphs`: the graphs to predict.
+    joined : bool Tensor of shape (count, nodes, nodes)
+        Which nodes an edge joins, in the graphs to predict.
+    marked : int64 Tensor of shape (count,)
+        The marked node of each graph.
     learned : int
         How many other graphs the tables are counted on.
 
@@ -219,8 +231,10 @@ def _table_keys(joined, marked):
 
     Parameters
     ----------
-    joined, marked
-        As of `sample_graphs`.
+    joined : bool Tensor of shape (count, nodes, nodes)
+        Which nodes an edge joins.
+    marked : int64 Tensor of shape (count,)
+        The marked node of each graph.
 
     Returns
     -------

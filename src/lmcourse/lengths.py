@@ -170,7 +170,7 @@ def train_position_model(
     Parameters
     ----------
     scheme : str
-        As of `PositionModel`.
+        "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     steps, seed : int
     length : int
         Characters of a text.

@@ -173,8 +173,13 @@ def masked_loss(model, ids, tokenizer, generator, share=0.15):
     ----------
     model : MaskedBert
         Or another that scores ``places``.
-    ids, tokenizer, generator, share
-        As in `mask_tokens`.
+    ids : int Tensor of shape (batch, tokens)
+    tokenizer : PreTrainedTokenizerFast
+        Of a BERT.
+    generator : torch.Generator
+        On the CPU; it chooses the positions to hide.
+    share : float
+        The probability that a position is chosen.
 
     Returns
     -------

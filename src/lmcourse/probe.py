@@ -187,7 +187,7 @@ def score(hits, labels):
     Parameters
     ----------
     hits : array of shape (texts,)
-        As in `Predictions`.
+        1.0 where the predicted label is right, else 0.0.
     labels : array of shape (texts,)
     """
     return float(np.mean([hits[labels == label].mean() for label in np.unique(labels)]))

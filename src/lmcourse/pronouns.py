@@ -252,7 +252,7 @@ def noun_shares(tokenizer, model, sentences, word: str = "it"):
     Parameters
     ----------
     tokenizer, model
-        As for `read_heads`.
+        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
     sentences : list of Sentence
         All with as many nouns.
     word : str
@@ -280,7 +280,7 @@ def word_shares(tokenizer, model, sentences, layer: int, head: int) -> pd.DataFr
     Parameters
     ----------
     tokenizer, model
-        As for `read_heads`.
+        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
     sentences : list of Sentence
     layer, head : int
 
@@ -312,7 +312,7 @@ def head_parts(tokenizer, model, text: str, layer: int, head: int):
     Parameters
     ----------
     tokenizer, model
-        As for `read_heads`.
+        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
     text : str
     layer, head : int
 

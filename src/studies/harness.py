@@ -77,7 +77,7 @@ def best_tuned(folder: Path, **values) -> dict:
     Parameters
     ----------
     folder : Path
-        As of `finished`.
+        Holds the study's finished runs.
     **values
         Only outcomes that have these values of these keys are compared.
 

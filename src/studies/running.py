@@ -165,7 +165,7 @@ def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
     study : str
         The dotted name of its module.
     folder : Path
-        As of `outcomes`.
+        Where the study's finished runs are.
     run : (dict, Path)
         The setting, and the file to write.
     """

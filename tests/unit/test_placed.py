@@ -339,3 +339,25 @@ def test_the_cache_of_a_page_keeps_its_size():
     names = {"functools": functools}
     exec("@functools.lru_cache(maxsize=3)\ndef f(x):\n    return x", names)
     assert Page(names).replaced(functools=functools).f.cache_parameters()["maxsize"] == 3
+
+
+def test_a_record_says_what_is_asserted_without_the_docstrings_sections(monkeypatch):
+    @proof("Twice one is two.")
+    def documented(page):
+        """In whole numbers.
+
+        And in no others.
+
+        Parameters
+        ----------
+        page : Page
+            Unused.
+        """
+        return {}
+
+    outputs = []
+    monkeypatch.setattr(findings, "find", lambda chapter, name: documented)
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: outputs.append(data))
+    findings.run("any", "documented", {})
+    (output,) = outputs
+    assert output[findings.RECORD]["about"] == "In whole numbers.\n\nAnd in no others."

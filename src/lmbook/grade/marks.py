@@ -207,7 +207,8 @@ def _judge_answers(run: Outcome, ran: Sandbox, limits: Namespace) -> list[dict]:
     ran : Sandbox
         In which it was run, and where copies of its kernel may wait.
     limits : Namespace
-        As for `grade_submission`.
+        ``cell`` and ``seconds``, for a cell and for all; ``memory``, in GiB; ``unsafe``,
+        whether it is not shut in.
 
     Notes
     -----
@@ -253,7 +254,8 @@ def _judge_answer(
     ran : Sandbox
         In which the submission was run.
     limits : Namespace
-        As for `grade_submission`.
+        ``cell`` and ``seconds``, for a cell and for all; ``memory``, in GiB; ``unsafe``,
+        whether it is not shut in.
 
     Returns
     -------

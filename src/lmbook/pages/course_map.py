@@ -147,8 +147,10 @@ def doors(
 
     Parameters
     ----------
-    chapters, address
-        As for `course_map`.
+    chapters : dict of str to Chapter
+        By name.
+    address : callable
+        A chapter's name → where its page is.
     **sentences
         What is said of each way: ``read`` and ``work``.
     """
@@ -166,8 +168,10 @@ def paths(
 
     Parameters
     ----------
-    chapters, address
-        As for `course_map`.
+    chapters : dict of str to Chapter
+        By name.
+    address : callable
+        A chapter's name → where its page is.
     **sentences
         What is said of each of `PATH_TITLES`.
     """

@@ -198,7 +198,7 @@ def read_drawing(folder: Path, name: str, value: Callable[[str, str], str]) -> s
     name : str
         The drawing's.
     value : callable
-        As for `fill_values`.
+        Gives the text of a value from its key and its format.
 
     Raises
     ------

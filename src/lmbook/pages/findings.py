@@ -48,7 +48,7 @@ def default_models_note(models: dict[str, str]) -> list[nodes.paragraph]:
     Parameters
     ----------
     models : dict of str to str
-        As for `not_so_words`.
+        Name of each model that the page asked for, by the variable that chooses it.
 
     Returns
     -------

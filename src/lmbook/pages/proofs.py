@@ -201,7 +201,7 @@ def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str
     name : str
         Its anchor is made of it.
     models : dict of str to str
-        As for `_fold_proof_cell`.
+        Name of each model that the page asked for, by the variable that chooses it.
     **about
         ``claim``, the sentence, and what else `lmbook.pages.findings` shows of it.
     """

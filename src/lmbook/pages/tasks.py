@@ -90,7 +90,7 @@ def task_fault(page: str, label: str, classes: list[str]) -> str:
     label : str
         The task's, such as "ex-attention-heads".
     classes : list of str
-        As for `read_classes`.
+        Such as ``["exercise", "build", "minutes-10", "level-2"]``.
     """
     if not (about := read_classes(classes)):
         kinds = ", ".join(KIND_TITLES)

@@ -123,7 +123,7 @@ def _directive(name: str, argument: str, content: str, links: "BookLinks") -> st
     content : str
         The lines inside, its options first.
     links : BookLinks
-        As for `to_markdown`.
+        Resolves what the text refers to.
     """
     argument, options = argument.strip(), {}
     while option := _OPTION.match(content):
@@ -306,7 +306,7 @@ def _role(name: str, content: str, links: "BookLinks") -> str:
     content : str
         What stands between the backticks: "TARGET" or "TEXT <TARGET>".
     links : BookLinks
-        As for `to_markdown`.
+        Resolves what the text refers to.
     """
     titled = re.fullmatch(r"(.+?)\s*<(.+)>", content, re.DOTALL)
     text, target = titled.groups() if titled else (None, content)

@@ -352,8 +352,10 @@ def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
 
     Parameters
     ----------
-    links, wheel
-        As for `chapter_notebook`.
+    links : BookLinks
+        The chapter, and how to resolve what it refers to.
+    wheel : str
+        Where Colab gets the package: a URL, or a path beside the notebook.
     outputs : NotebookNode
         The chapter as it was executed.
     """

@@ -91,8 +91,12 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
 
     Parameters
     ----------
-    tokenizer, model, untrained, layer, head
-        As for `attended`.
+    tokenizer, model
+        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+    untrained : BertModel
+        The same with random weights.
+    layer, head : int
+        The head.
     sentences : list of lmcourse.pronouns.Sentence
         Each with the noun that stands in the place of *Death*.
     notes : list of str
@@ -146,8 +150,10 @@ def apart(tokenizer, model, texts, word, layer, head):
 
     Parameters
     ----------
-    tokenizer, model, layer, head
-        As for `attended`.
+    tokenizer, model
+        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+    layer, head : int
+        The head.
     texts : dict of str to str
         What the sentence is called → the sentence.
     word : str

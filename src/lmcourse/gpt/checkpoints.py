@@ -28,8 +28,11 @@ def describe(trainer, alphabet, corpus):
 
     Parameters
     ----------
-    trainer, alphabet, corpus
-        As of `save`.
+    trainer : Trainer
+    alphabet : str
+        Of the tokenizer.
+    corpus : str
+        Its `lmcourse.data.fingerprint`.
 
     Returns
     -------

@@ -109,8 +109,9 @@ def states_of(world, seed, each):
     world : {"trained", "shuffled"}
         The model.
     seed : int
+        Of the nouns that are drawn for the sentences.
     each : int
-        As of `read`, which draws the sentences.
+        How many sentences of each kind.
 
     Returns
     -------
@@ -133,8 +134,9 @@ def it_with_all_heads(world, seed, each):
     world : {"trained", "shuffled"}
         The model.
     seed : int
+        Of the nouns that are drawn for the sentences.
     each : int
-        As of `read`, which draws the sentences.
+        How many sentences of each kind.
 
     Returns
     -------
@@ -156,8 +158,9 @@ def it_with_other_heads(world, seed, each, layer, change):
     world : {"trained", "shuffled"}
         The model.
     seed : int
+        Of the nouns that are drawn for the sentences.
     each : int
-        As of `read`, which draws the sentences.
+        How many sentences of each kind.
     layer : int
         Whose heads they are.
     change : callable
@@ -199,8 +202,9 @@ def head_means(world, seed, each, layer):
     world : {"trained", "shuffled"}
         The model.
     seed : int
+        Of the nouns that are drawn for the sentences.
     each : int
-        As of `read`, which draws the sentences.
+        How many sentences of each kind.
     layer : int
 
     Returns

@@ -231,8 +231,10 @@ def bits(block, bits, count=None):
 
     Parameters
     ----------
-    block, bits : int
-        As for `requantised`.
+    block : int
+        How many numbers of a row share a scale and a minimum; 0: the whole row.
+    bits : int
+        For each number.
     count : int, optional
         Of poems. Default: as `SETTINGS` says.
 

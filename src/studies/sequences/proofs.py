@@ -729,9 +729,10 @@ def lead(contest, unit, one, other) -> tuple[float, tuple[float, float]]:
 
     Parameters
     ----------
-    contest : dict
+    contest : dict of str to list of dict
+        Unit → rows with ``kind``, ``shuffled`` and ``right``, the numbers by poem; and
+        ``sizes``, the numbers of passages by poem.
     unit : {"character", "word"}
-        As of `right_by_poem`.
     one, other : (str, bool)
         A kind of model, and whether its tokens are shuffled.
 
