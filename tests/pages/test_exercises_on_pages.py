@@ -146,7 +146,7 @@ def starter_is_told_kindly(name):
     assert verdict.name == name
     assert verdict.tried == (TASKS[name].kind == "spot")
     if verdict.tried:
-        assert any(said in verdict.message for said in diagnoses(name)), verdict
+        assert verdict.diagnosis in exercises.diagnoses(name), verdict
     else:
         assert repr(verdict) == f"○ {name}: not tried yet."
 
@@ -161,10 +161,13 @@ def others_pass(name):
 
 
 def mistakes_are_told(name):
-    """Each result that the check knows as a mistake gets its diagnosis."""
+    """Each result that the check knows as a mistake gets its diagnosis, and is declared."""
     answer = solution(name)[1]
     tables, right = compared(name, answer)
     assert right, right
+    assert {blank(said) for table in tables for said in table} <= {
+        *exercises.diagnoses(name)
+    }
     told = {said: False for mistakes in tables for said in mistakes}
     for at, mistakes in enumerate(tables):
         for said, result in mistakes.items():  # an example may be too small to tell two
@@ -182,17 +185,11 @@ def wrong_answers_are_told(name):
             verdict = check(name, answer)
             assert not verdict
             assert said in verdict.message, verdict
-            assert verdict.diagnosis in declared or not is_declared(name), verdict
+            assert verdict.diagnosis in declared, verdict
             assert [s for s in wrong if s in verdict.message and s not in said] == []
         messages.append(verdict.message)
     assert len(set(messages)) == len(messages)
-    assert len(diagnoses(name)) >= 3
-
-
-def is_declared(name):
-    """Return whether a check is data; some are still functions of the answer."""
-    (*_, step) = exercises._EXERCISES[name].steps()
-    return getattr(step, "solution", step) is not None
+    assert len(exercises.diagnoses(name)) >= 3
 
 
 def nonsense_fails(name):
@@ -300,12 +297,6 @@ def compared(name, answer, at=None, result=None):
             if getattr(sys.modules[module], "compare", None) is compare:
                 patch.setattr(sys.modules[module], "compare", hand_in)
         return tables, check(name, answer)
-
-
-def diagnoses(name):
-    """Return the words for wrong answers, and for the known mistakes in the check."""
-    tables, _ = compared(name, solution(name)[1])
-    return {said for known in (*tables, rows_of(name, "WRONG")) for said in known}
 
 
 # --- answers that nobody asked for ------------------------------------------------------

@@ -22,7 +22,7 @@ from lmcourse.exercises import (
     predict,
     run,
 )
-from lmcourse.exercises.answers import Called, number, unpack
+from lmcourse.exercises.answers import Called, diagnose, number, unpack
 
 
 @exercise("toy.double")
@@ -216,6 +216,19 @@ def test_diagnoses_are_listed_without_an_answer():
 )
 def test_a_verdict_says_which_diagnosis_it_is(answer, diagnosis):
     assert check("toy.double", answer).diagnosis == diagnosis
+
+
+def test_an_oracle_that_needs_the_answer_is_asked_of_a_solution():
+    @exercise("toy.weights", solution=lambda x: 2 * x)
+    def weights(answer):
+        diagnose({"this is no function of x.": answer(1) == answer(2)})
+        compare(answer(3), 3 * answer(1), {"{axis} is added.": 3 + answer(1)})
+
+    assert diagnoses("toy.weights") == ["this is no function of x.", "… is added."]
+    assert check("toy.weights", lambda x: 5 * x)
+    assert check("toy.weights", lambda x: 5).message == "this is no function of x."
+    diagnose({"nobody collects any more.": False})
+    assert diagnoses("toy.weights") == ["this is no function of x.", "… is added."]
 
 
 def test_what_a_check_raises_by_hand_is_not_declared():

@@ -8,7 +8,8 @@ import pytest
 from chapters import CHAPTERS
 from lmbook.pages import teaching
 from lmbook.pages.course import read_course
-from lmbook.pages.teaching import diagnoses, plan_faults, read_tasks
+from lmbook.pages.teaching import plan_faults, read_tasks
+from lmcourse.exercises import diagnoses
 from test_pages import soup
 
 

@@ -7,10 +7,7 @@ executed, what mends it, and what else the checks know by name; for ``findings``
 `lmbook.pages.findings`.
 """
 
-import ast
-import inspect
 import re
-import textwrap
 from collections.abc import Iterator
 from functools import partial
 from html import escape
@@ -61,44 +58,6 @@ def read_tasks(text: str) -> Iterator[Task]:
         starter = first_cells.get((label, "exercise"), "")
         solution = first_cells.get((label, "solution"), "")
         yield Task(label, title, about, starter, solution)
-
-
-def diagnoses(name: str) -> list[str]:
-    """Return the diagnoses of a check: the sentences that it has for wrong answers.
-
-    A check of a choice has them by letter. Any other has them as keys of a dictionary in
-    its code, or in that of the functions of its module which it uses; they end in a full
-    stop.
-
-    Parameters
-    ----------
-    name : str
-        Of the check, such as "attention.heads".
-
-    Returns
-    -------
-    list of str
-        Each once, in the order of the code.
-    """
-    exercises.names(name.partition(".")[0])  # which loads them
-    steps = exercises._EXERCISES[name].steps
-    (*_, step) = steps()
-    function = getattr(step, "compare", None)
-    if not isinstance(step, exercises.Procedure) or step.solution is not None:
-        return exercises.diagnoses(name)
-    syntax = list(_syntax_nodes(function))
-    used = {node.id for node in syntax if isinstance(node, ast.Name)}
-    for helper in map(function.__globals__.get, sorted(used)):
-        if inspect.isfunction(helper) and helper.__module__ == function.__module__:
-            syntax += _syntax_nodes(helper)
-    keys = [key for node in syntax if isinstance(node, ast.Dict) for key in node.keys]
-    texts = dict.fromkeys(key.value for key in keys if isinstance(key, ast.Constant))
-    return [text for text in texts if isinstance(text, str) and text.endswith(".")]
-
-
-def _syntax_nodes(function) -> Iterator[ast.AST]:
-    """Return all nodes of the syntax tree of a function's source."""
-    return ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
 
 
 # --- what the directives make ----------------------------------------------------------
@@ -196,7 +155,7 @@ def _mistakes(app, link, node) -> str:
     html, last = "", None
     for chapter, task in _all_tasks(app):
         name = checks_by_label(chapter.name).get(task.label.replace("_", "-"))
-        sentences = diagnoses(name) if name else []
+        sentences = exercises.diagnoses(name) if name else []
         if chapter != last:
             html += f"<h2>{escape(chapter.short)}</h2>\n"
         last = chapter

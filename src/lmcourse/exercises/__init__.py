@@ -126,8 +126,7 @@ def exercise(name: str, kind: str = "build", solution: object = None):
 
     def register(function):
         """Keep what the function yields as the check of ``name``."""
-        takes_answer = bool(function.__code__.co_argcount)
-        steps = (lambda: [Procedure(function, solution)]) if takes_answer else function
+        steps = function if solution is None else lambda: [Procedure(function, solution)]
         _EXERCISES[name] = _Exercise(steps, kind)
         return function
 

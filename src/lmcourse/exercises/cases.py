@@ -23,7 +23,6 @@ from lmcourse.exercises.answers import (
     Wrong,
     adding,
     compare,
-    diagnose,
     expect,
     noted,
 )
@@ -136,26 +135,20 @@ class Procedure:
 
     Attributes
     ----------
-    compare : callable
+    judge : callable
         From the answer; it raises `Wrong`, by `compare`, `expect` and `diagnose`.
     solution : object
         A right answer.
     """
 
-    compare: Callable[[object], Mapping[str, object] | None]
+    judge: Callable[[object], None]
     solution: object
 
-    def judge(self, answer: object) -> None:
-        """Raise `Wrong` if the answer is wrong."""
-        diagnose(self.compare(answer) or {})
-
-    def diagnoses(self) -> list[str]:
-        """Return the sentences for wrong answers: those that the solution is asked."""
-        if self.solution is None:
-            return []
+    def diagnoses(self) -> Iterator[str]:
+        """Yield the sentences for wrong answers: what is looked for in the solution."""
         with noted() as said:
             self.judge(self.solution)
-        return [*map(blank, said)]
+        yield from map(blank, said)
 
 
 def blank(diagnosis: str) -> str:

@@ -1,6 +1,7 @@
 """Checks for the exercises of the chapter *transformer-block*."""
 
-from functools import cache
+from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -9,8 +10,8 @@ from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from lmcourse.attention import causal_mask
-from lmcourse.exercises import Wrong, compare, exercise, expect, judge, predict, run
-from lmcourse.exercises.answers import Called, diagnose, normal, number, unpack
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import Called, normal, number, unpack
 from lmcourse.transformer import Block
 
 
@@ -53,7 +54,7 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
 
 
 @exercise("transformer-block.block")
-def block(answer):
+def block():
     """Give it four functions that do not commute, and compare."""
     x = normal(2, 5, 6).double()
 
@@ -76,16 +77,25 @@ def block(answer):
 
     parts = (norm_1, attend, norm_2, network)
     first = x + attend(norm_1(x))
-    given = x.clone()
-    got = run(answer, given, *parts, keep=True)
-    if isinstance(got, tuple) and any(each is None for each in got):
-        raise Wrong("return x alone, a tensor.")
-    compare(got, first + network(norm_2(first)), _block_mistakes(x, *parts))
-    if not torch.equal(given, x):
-        raise Wrong(
-            "the result is right, but the tensor that you were given has changed, too: "
-            "`x += …` writes into it. Write `x = x + …`, which makes a new one."
-        )
+    given, right = x.clone(), first + network(norm_2(first))
+
+    def ask(answer):
+        """Return what the block gives for x, which it may write into."""
+        return run(answer, given, *parts, keep=True)
+
+    alone = "return x alone, a tensor."
+    yield Faults(lambda answer: run(answer, x, *parts), {alone: _has_none})
+    yield Case([], right, _block_mistakes(x, *parts), ask=ask)
+    written = (
+        "the result is right, but the tensor that you were given has changed, too: "
+        "`x += …` writes into it. Write `x = x + …`, which makes a new one."
+    )
+    yield Faults(lambda answer: given, {written: lambda given: not torch.equal(given, x)})
+
+
+def _has_none(got):
+    """Return whether a result is a tuple with None in it."""
+    return isinstance(got, tuple) and any(each is None for each in got)
 
 
 def _norm_mistakes(x, eps):
@@ -130,7 +140,7 @@ def _norm_mistakes(x, eps):
 
 
 @exercise("transformer-block.layer_norm", kind="spot the bug")
-def layer_norm(answer):
+def layer_norm():
     """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
     x, eps = 3 * normal(2, 5, 6).double() + 4, 0.3
     weight, bias = normal(6, seed=1).double(), normal(6, seed=2).double()
@@ -138,13 +148,19 @@ def layer_norm(answer):
     mistakes = {text: wrong * weight + bias for text, wrong in known}
     mistakes["weight and bias are not used."] = F.layer_norm(x, (6,), eps=eps)
     want = F.layer_norm(x, (6,), weight, bias, eps)
-    with Called() as called:
-        got = run(answer, x, weight, bias, eps)
-    compare(got, want, mistakes)
-    if any(name.endswith("_norm") and "linalg" not in name for name in called.names):
-        raise Wrong("PyTorch has norms, of course; write it without them.")
+    given = [x, weight, bias, eps]
+    yield Case(given, want, mistakes)
+    ready_made = "PyTorch has norms, of course; write it without them."
+    yield Faults(partial(_calls_norm, given), {ready_made: lambda calls: calls})
     constant = torch.full((3, 6), 7.0, dtype=torch.float64)
-    expect(answer, [constant, weight, bias, eps], bias.expand(3, 6))
+    yield Case([constant, weight, bias, eps], bias.expand(3, 6))
+
+
+def _calls_norm(given, answer):
+    """Return whether an answer calls one of PyTorch's norms of a layer."""
+    with Called() as called:
+        run(answer, *given)
+    return any(name.endswith("_norm") and "linalg" not in name for name in called.names)
 
 
 def _stack(alpha, seed, layers=24, d_model=32):
@@ -172,32 +188,52 @@ def _stack(alpha, seed, layers=24, d_model=32):
     return float(first.grad.norm() / x.grad.norm()), float(growth)
 
 
-@exercise("transformer-block.without_norms", kind="experiment")
-def without_norms(answer):
-    """Check the three numbers, and whether the same stacks give them."""
+def _numbers(answer):
+    """Return the three numbers of an answer."""
     wanted = "three numbers: alpha, ratio, growth"
     alpha, ratio, growth = map(number, unpack(answer, 3, wanted))
+    return SimpleNamespace(alpha=alpha, ratio=ratio, growth=growth)
+
+
+@torch.enable_grad()
+def _beside_ours(answer):
+    """Return which of ratio and growth is another with the same alpha, in five stacks."""
+    seen = _numbers(answer)
+    ours = np.median([_stack(seen.alpha, seed) for seed in range(5)], axis=0)
+    pairs = zip(("ratio", "growth"), ours, (seen.ratio, seen.growth), strict=True)
+    others = [name for name, our, own in pairs if not abs(np.log(our / own)) < 0.02]
+    return SimpleNamespace(others=others, name=others[0] if others else "")
+
+
+@exercise("transformer-block.without_norms", kind="experiment")
+def without_norms():
+    """Check the three numbers, and whether the same stacks give them."""
     faults = {
-        "with alpha = 0 no block does anything.": alpha == 0,
-        "with a negative alpha each update is subtracted; make alpha positive.": alpha < 0,
-        "ratio and growth are quotients of sizes: greater than zero.": (
-            ratio <= 0 or growth <= 0
+        "with alpha = 0 no block does anything.": lambda seen: seen.alpha == 0,
+        "with a negative alpha each update is subtracted; make alpha positive.": (
+            lambda seen: seen.alpha < 0
         ),
-        f"the gradient at the input is {ratio:.3g} times that at the end; let each update "
-        "count less.": ratio > 3,
-        "the ratio is the gradient at the input by that at the end.": ratio < 0.5,
-        f"the stream grows {growth:.3g}-fold: the blocks hardly do anything.": growth < 1.3,
-        "with so large an alpha a stack explodes: these cannot be its numbers.": alpha > 1,
+        "ratio and growth are quotients of sizes: greater than zero.": (
+            lambda seen: seen.ratio <= 0 or seen.growth <= 0
+        ),
+        "the gradient at the input is {ratio:.3g} times that at the end; let each update "
+        "count less.": lambda seen: seen.ratio > 3,
+        "the ratio is the gradient at the input by that at the end.": (
+            lambda seen: seen.ratio < 0.5
+        ),
+        "the stream grows {growth:.3g}-fold: the blocks hardly do anything.": (
+            lambda seen: seen.growth < 1.3
+        ),
+        "with so large an alpha a stack explodes: these cannot be its numbers.": (
+            lambda seen: seen.alpha > 1
+        ),
     }
-    diagnose(faults)
-    with torch.enable_grad():
-        ours = np.median([_stack(alpha, seed) for seed in range(5)], axis=0)
-    for name, mine, theirs in zip(("ratio", "growth"), ours, (ratio, growth), strict=True):
-        if not abs(np.log(mine / theirs)) < 0.02:
-            raise Wrong(
-                f"with this alpha the stacks of seeds 0 to 4 have another {name}. Take the "
-                "median, of level 0 and of the last."
-            )
+    yield Faults(_numbers, faults)
+    another = (
+        "with this alpha the stacks of seeds 0 to 4 have another {name}. Take the "
+        "median, of level 0 and of the last."
+    )
+    yield Faults(_beside_ours, {another: lambda seen: seen.others})
 
 
 predict(
@@ -241,7 +277,7 @@ def _gpt2(vocab_size, context, layers, d_model):
 
 
 @exercise("transformer-block.gpt_size")
-def gpt_size(answer):
+def gpt_size():
     """Compare with transformers' GPT-2 of three sizes."""
     for sizes in [(13, 11, 3, 6), (50, 11, 2, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
@@ -264,4 +300,4 @@ def gpt_size(answer):
             "d_ff is four times d_model, not equal to it.": -layers * (6 * d * d + 3 * d),
         }
         want = _gpt2(*sizes)
-        expect(answer, sizes, want, {text: want + gap for text, gap in more.items()})
+        yield Case(sizes, want, {text: want + gap for text, gap in more.items()})
