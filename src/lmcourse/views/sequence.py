@@ -23,10 +23,10 @@ def sequence(text, *, order=5, unit=0) -> View:
 
     On the site the reader types any lines, chooses the length of the n-grams and a unit of
     the LSTM, and sees what changes when the unit's memory is frozen at its mean over the
-    training sonnets. A switch shuffles the LSTM's weights (`lmcourse.recurrent.untrained`).
-    The n-grams are counted in the same sonnets and smoothed as `lmcourse.ngrams` does; the
-    LSTM is that of `lmcourse.recurrent.load_char_lstm`. Both read from the beginning, after
-    a line end.
+    training sonnets. A switch shuffles the LSTM's weights
+    (`lmcourse.shuffled.shuffled_weights`). The n-grams are counted in the same sonnets and
+    smoothed as `lmcourse.ngrams` does; the LSTM is that of
+    `lmcourse.recurrent.load_char_lstm`. Both read from the beginning, after a line end.
 
     Parameters
     ----------
