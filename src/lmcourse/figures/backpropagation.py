@@ -102,13 +102,14 @@ def guesses(rows, lengths):
     best = np.maximum.accumulate(drawn, axis=1).mean(axis=0)  # (guesses, lengths)
     steps = np.mean([row["gradient"] for row in rows], axis=0)  # (lengths,)
     _, ax = plt.subplots(figsize=(7, 3.2))
-    many = np.arange(1, len(best) + 1)
+    shown = slice(2, None)  # of fewer guesses the best may be worse than no step
+    many = np.arange(1, len(best) + 1)[shown]
     for i, length in enumerate(lengths):
         color, form = views.PALETTE[i], ("-", "--")[i]
         told = f"length {length:g}"
         ax.axhline(steps[i], color=color, ls=form, lw=3, label=f"gradient, {told}")
-        ax.plot(many, best[:, i], form, color=color, lw=1.5, label=f"guesses, {told}")
-    ax.set(xscale="log", yscale="log", xlabel="random guesses", ylim=(1e-4, 20))
+        ax.plot(many, best[shown, i], form, color=color, lw=1.5, label=f"guesses, {told}")
+    ax.set(xscale="log", yscale="log", xlabel="random guesses", ylim=(5e-4, 20))
     ax.set_ylabel("fall of the loss (nats)")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     plt.show()
@@ -213,19 +214,54 @@ def lengths(rows, marks):
     plt.show()
 
 
+def starts(results):
+    """Draw the losses on test sonnets of decoders and of counting.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *starts*: ``runs`` and ``counting``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    counted = {row["order"]: row["test"] for row in results["counting"]}
+    rows = {
+        "decoder, random start": [],
+        "decoder, word frequencies": [],
+        "the same, shuffled words": [],
+    }
+    keys = dict(zip(("random", "frequencies", "shuffled"), rows, strict=True))
+    for row in results["runs"]:
+        rows[keys[row["start"]]].append(row["test"])
+    rows |= {"counts of words": [counted[1]], "counts of pairs": [counted[2]]}
+    rows["counts of triples"] = [counted[3]]
+    _, ax = plt.subplots(figsize=(7, 2.8))
+    for place, losses in enumerate(rows.values()):
+        kind = 1 if place > 2 else 0
+        marker = ("o", "s")[kind]
+        ax.plot(losses, [place] * len(losses), marker, color=views.PALETTE[kind])
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.invert_yaxis()
+    ax.set(xlabel="loss on new sonnets (nats a word)")
+    plt.show()
+
+
 # --- heads on a line ----------------------------------------------------------------------
 
-CELL, LEFT, TOP = 14, 76, 20  # of a small heat map, in pixels
+CELL, LEFT, TOP = 12, 60, 18  # of a small heat map, in pixels
 
 
 def _heat_map(words, weights, title):
     """Return a head's weights as a small SVG; rows are the words that attend."""
     size = CELL * len(words)
-    marks = [f'<text x="{LEFT}" y="13">{escape(title)}</text>']
+    marks = [f'<text x="{LEFT}" y="12">{escape(title)}</text>']
     for row, word in enumerate(words):
         y = TOP + CELL * row
         marks.append(
-            f'<text class="lm-end" x="{LEFT - 5}" y="{y + 12}">{escape(word)}</text>'
+            f'<text class="lm-end" x="{LEFT - 5}" y="{y + 10}">{escape(word)}</text>'
         )
         marks += [
             f'<rect x="{LEFT + CELL * column}" y="{y}" width="{CELL - 1}" '
@@ -241,12 +277,14 @@ def _heat_map(words, weights, title):
 
 def _all_heads(words, weights):
     """Return a heat map for each head of each layer; weights (layers, heads, tokens, …)."""
-    maps = [
-        _heat_map(words, each, f"layer {layer}, head {head}")
-        for layer, heads in enumerate(weights)
-        for head, each in enumerate(heads)
-    ]
-    return f'<div class="lm-heads">{"".join(maps)}</div>'
+    rows = []
+    for layer, heads in enumerate(weights):
+        maps = [
+            _heat_map(words, each, f"layer {layer}, head {head}")
+            for head, each in enumerate(heads)
+        ]
+        rows.append(f'<div class="lm-heads">{"".join(maps)}</div>')
+    return "".join(rows)
 
 
 def heads(lines, models):

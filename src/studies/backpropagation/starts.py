@@ -1,0 +1,269 @@
+"""Does it matter where a decoder's training begins?
+
+Varied: the start. At random: the word vectors are counted and of length 1, everything else
+is random, the output's biases are 0. At the word frequencies: the biases are the logarithms
+of how often each word occurs in training, and the word vectors are a tenth as long, so that
+the first predictions are the frequencies. The learning rate of each start is chosen on
+validation sonnets, and so is the step at which a training is stopped.
+All losses are those of test sonnets. Three seeds each.
+
+Rivals: smoothed n-gram models of the same text (modified Kneser–Ney): of single words,
+pairs and triples.
+
+Null: the same training, from the word frequencies, on the training words shuffled.
+
+Statistic: the mean loss of the word after seven, in nats, where that word occurs in
+training. The interval is that of the decoder that began at the word frequencies less the
+pairs, over the test sonnets, whose windows depend on each other; the decoders' mean loss
+is taken over the seeds first.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.numpy_nn import decoder
+from lmcourse.numpy_nn.layers import softmax
+from studies.backpropagation.backpropagation import CONTEXT
+from studies.harness import best_tuned, count, grid, verdict
+from studies.measures import ratio_of_sums
+
+CHAPTER = "backpropagation"
+CLAIM = (
+    "Begun at the word frequencies, a small decoder predicts new sonnets as well as "
+    "smoothed counts of word pairs, to a tenth of a nat"
+)
+RIVAL = (
+    "smoothed counts of single words, pairs and triples; the same decoder begun at random"
+)
+NULL = "begun at the word frequencies, but the training words are shuffled"
+SETTINGS = {
+    "steps": 140,
+    "every": 20,  # steps between two measurements
+    "batch": 32,
+    "rates": [0.0015, 0.004],
+    "starts": ["frequencies", "random"],
+    "seeds": [0, 1, 2],
+    "orders": [1, 2, 3],  # of the n-gram models
+}
+
+
+@cache
+def load_parts():
+    """Load the sonnets, numbered by words, and say which sonnet each test word is of.
+
+    Returns
+    -------
+    vocabulary : list of str
+        The words of training first.
+    vectors : array of shape (vocab_size, 60)
+        Counted on training; zeros for other words.
+    texts : dict of str to int array
+        "training", "validation" and "test".
+    sonnet : int array of shape (words of the test,)
+    known : int
+        How many words of the vocabulary occur in training.
+    """
+    parts = train_val_test_split(load_texts("sonnets"))
+    words = {
+        name: decoder.mark_sentences(getattr(parts, name))
+        for name in ("training", "validation", "test")
+    }
+    others = words["validation"] + words["test"]
+    vocabulary, vectors = decoder.initial_vectors(words["training"], others)
+    number = {word: i for i, word in enumerate(vocabulary)}
+    texts = {name: np.array([number[w] for w in each]) for name, each in words.items()}
+    lengths = [len(decoder.mark_sentences(each)) for each in parts.test.split("\n\n")]
+    sonnet = np.repeat(np.arange(len(lengths)), lengths)
+    return vocabulary, vectors, texts, sonnet, len(set(words["training"]))
+
+
+def plan(small):
+    """Return the settings: tuning, then three seeds of each start, the null, counting."""
+    chosen = {"steps": 2} if small else {"steps": SETTINGS["steps"]}
+    tuning = grid(
+        group="tuning",
+        start=SETTINGS["starts"],
+        rate=SETTINGS["rates"],
+        seed=0,
+        **chosen,
+    )
+    runs = grid(
+        group="runs",
+        start=[*SETTINGS["starts"], "shuffled"],
+        seed=SETTINGS["seeds"],
+        **chosen,
+    )
+    counting = grid(group="counting", order=SETTINGS["orders"])
+    return [tuning[0], runs[0], counting[0]] if small else [*tuning, *runs, *counting]
+
+
+def run(folder, group, seed=0, steps=0, start="", order=0, **tuned):
+    """Train one decoder, or count.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the outcomes of the tuning lie.
+    group : {"tuning", "runs", "counting"}
+    seed, steps : int
+    start : {"frequencies", "random", "shuffled"}
+        "shuffled" begins at the word frequencies and trains on shuffled words.
+    order : int
+        Of an n-gram model.
+    **tuned
+        ``rate``, the learning rate; for "runs" the best of the tuning is taken.
+
+    Returns
+    -------
+    dict
+        For a training ``start``, ``rate``, ``seed``, ``step`` (where the loss on
+        validation is lowest), ``validation`` and ``test`` there; ``sonnets``: of each test
+        sonnet, the sum of its losses and how many there are. For counting ``order``,
+        ``validation``, ``test`` and ``sonnets``.
+    """
+    if group == "counting":
+        return count_words(order)
+    if group == "runs":
+        as_tuned = "random" if start == "random" else "frequencies"
+        best = best_tuned(folder, start=as_tuned)
+        tuned = {"rate": best["rate"]}
+    return {"start": start, "seed": seed} | tuned | train(start, seed, steps, **tuned)
+
+
+def begin(start, seed):
+    """Return an untrained decoder that begins at the word frequencies, or at random."""
+    vocabulary, vectors, texts, _, _ = load_parts()
+    if start == "random":
+        return decoder.Decoder(vocabulary, vectors, seed=seed)
+    model = decoder.Decoder(vocabulary, 0.1 * vectors, seed=seed)
+    often = np.bincount(texts["training"], minlength=len(vocabulary)) + 0.5
+    model.output.bias.value[...] = np.log(often / often.sum())
+    return model
+
+
+def train(start, seed, steps, rate):
+    """Train a decoder and stop where its loss on validation sonnets is lowest."""
+    texts = load_parts()[2]
+    words, model, found = texts["training"], begin(start, seed), []  # each the best so far
+    if start == "shuffled":
+        words = np.random.default_rng(seed).permutation(words)
+
+    def watch(step, *_):
+        if step % SETTINGS["every"] == 0 or step == steps:
+            validation = round(float(losses(model, "validation").mean()), 4)
+            if not found or validation < found[-1]["validation"]:
+                row = {"step": step, "validation": validation}
+                found.append(row | by_sonnet(losses(model, "test")))
+
+    decoder.train_decoder(
+        model,
+        words,
+        steps,
+        batch=SETTINGS["batch"],
+        learning_rate=rate,
+        seed=seed,
+        watch=watch,
+    )
+    watch(steps)
+    return found[-1]
+
+
+def targets(name):
+    """Return which windows of a text count: those whose last word occurs in training."""
+    _, _, texts, _, known = load_parts()
+    windows = decoder.windows(texts[name], CONTEXT)
+    return windows, np.flatnonzero(windows[:, -1] < known)
+
+
+def losses(model, name):
+    """Return a decoder's loss of the last word of each window, in nats, (windows,)."""
+    windows, rows = targets(name)
+    found = []
+    for part in np.array_split(windows[rows], 8):
+        x = model.dictionary.forward(part[:, :-1])
+        last = model.blocks.forward(x)[:, -1]  # (windows, d_model)
+        shares = softmax(model.output.forward(last))  # (windows, vocab_size)
+        found.append(-np.log(shares[np.arange(len(part)), part[:, -1]]))
+    return np.concatenate(found)
+
+
+def by_sonnet(found):
+    """Return the mean loss of the test, and sum and number of each sonnet."""
+    _, rows = targets("test")
+    sonnet = load_parts()[3][rows + CONTEXT]
+    size = sonnet.max() + 1
+    sums = np.bincount(sonnet, found, minlength=size).round(4)
+    counts = np.bincount(sonnet, minlength=size)
+    pairs = [[float(s), int(n)] for s, n in zip(sums, counts, strict=True)]
+    return {"test": round(float(found.mean()), 4), "sonnets": pairs}
+
+
+def count_words(order):
+    """Return the losses of an n-gram model of words, on the same words."""
+    vocabulary, _, texts, _, _ = load_parts()
+    model = NgramModel(texts["training"], order, len(vocabulary))
+    found = {}
+    for name in ("validation", "test"):
+        probabilities = model.probabilities(texts[name])[-len(texts[name]) + order - 1 :]
+        _, rows = targets(name)
+        found[name] = -np.log(probabilities[rows + CONTEXT - order + 1])
+    mean = round(float(found["validation"].mean()), 4)
+    return {"order": order, "validation": mean} | by_sonnet(found["test"])
+
+
+def sonnet_losses(rows):
+    """Return sums and numbers of losses by test sonnet, the sums averaged over the rows.
+
+    Returns
+    -------
+    sums, counts : array of shape (sonnets,)
+    """
+    both = np.array([row["sonnets"] for row in rows])  # (rows, sonnets, 2)
+    return both[..., 0].mean(axis=0), both[0, :, 1]
+
+
+def gap(ones, others):
+    """Return the difference of two mean losses, and its 95 % interval over test sonnets.
+
+    Parameters
+    ----------
+    ones, others : list of dict
+        Outcomes: of several seeds, or one of counting.
+
+    Returns
+    -------
+    mean : float
+    interval : pair of float
+    """
+    one, size = sonnet_losses(ones)
+    other, _ = sonnet_losses(others)
+    interval = bootstrap_interval(one - other, size, statistic=ratio_of_sums)
+    return float((one - other).sum() / size.sum()), interval
+
+
+def summary(results):
+    """Compare the decoder that began at the word frequencies with pairs.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of its loss less that of the pairs; ``verdict``:
+        whether that lies within a tenth of a nat on either side.
+    """
+    ours = [row for row in results["runs"] if row["start"] == "frequencies"]
+    pairs = [row for row in results["counting"] if row["order"] == 2]
+    if not pairs:  # a small plan
+        pairs = results["counting"]
+    _, (low, high) = gap(ours, pairs)
+    return count(ours) | {
+        "interval": [round(low, 4), round(high, 4)],
+        "verdict": verdict(max(abs(low), abs(high)) < 0.1),
+    }
