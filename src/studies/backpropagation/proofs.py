@@ -13,6 +13,7 @@ from lmcourse.embeddings import cooccurrence, neighbours, unit
 from lmcourse.ngrams import NgramModel
 from lmcourse.numpy_nn import attention, core, decoder, layers
 from lmcourse.numpy_nn.core import Chain, Fork, Identity, as_tuple, gradient_error
+from studies.backpropagation.backpropagation import mean_distances
 from studies.backpropagation.guesses import best_guesses
 from studies.backpropagation.starts import gap
 from studies.backpropagation.vector_lengths import EVEN, TURNED, distances
@@ -556,7 +557,7 @@ def heads_turn_to_the_nearest(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study *backpropagation*, ``figures`` the chapter's figures.
+        ``study`` is the stored study *backpropagation*.
     """
     results, marks = page.study["results"], page.study["settings"]["marks"]
     ends = {name: nearest_shares(results[name]) for name in ("sonnets", "shuffled")}
@@ -564,7 +565,7 @@ def heads_turn_to_the_nearest(page: Page):
     assert abs(begin - NEAREST / CONTEXT).max() < 0.03
     assert min(each.min() for each in ends.values()) > 0.7
     texts = page.study["settings"]["texts"]
-    back = {name: page.figures.mean_distances(results[name]) for name in texts}
+    back = {name: mean_distances(results[name]) for name in texts}
     at = marks.index(page.study["settings"]["dealt"])
     for name in ends:
         assert back[name][:, -1].max() < 2
