@@ -39,7 +39,6 @@ from studies.harness import count, grid, verdict
 from studies.positional_encoding.positional_encoding import (
     TIMES,
     flatten_far_buckets,
-    guess_loss,
     slowed_frequencies,
 )
 
@@ -258,6 +257,5 @@ def summary(results):
     )
     return count(runs) | {
         "interval": [min(slowed), max(slowed)],
-        "guess": [round(math.log(DIGITS), 4), round(guess_loss(), 4)],
         "verdict": verdict(holds),
     }
