@@ -132,7 +132,8 @@ def learned_tables(bert_rows, gpt_rows):
     shuffled = mean_cosines(shuffled_rows(bert_rows))
     right.plot(shuffled, ":", color="black", label="BERT, rows shuffled")
     right.set(xlabel="rows apart", title="Mean cosine", xticks=range(0, 41, 6))
-    right.legend()
+    right.set_ylim(top=1.9)
+    right.legend(loc="upper right")
     plt.show()
 
 
@@ -372,7 +373,7 @@ def repairs_view(results):
     cases = []
     for base in BASES:
         waves = 2 * math.pi / positions.frequencies(D_HEAD, base)
-        names = [f"pair {i}: {w:,.{0 if w > 10 else 1}f}" for i, w in enumerate(waves)]
+        names = [f"pair {i}: {w:.{0 if w > 10 else 1}f}" for i, w in enumerate(waves)]
         runs = rotary_runs(results, base)
         for repair, (way, told) in REPAIRS.items():
             met = angles_met(base, repair).tolist()
@@ -463,14 +464,15 @@ def kinds_table(results):
         }
         for name, (part, way) in columns.items():
             losses = [part(run, way) for run in row["runs"]]
-            told[name] = f"{min(losses):.1f}\u2060–\u2060{max(losses):.1f}"
+            low, high = (f"{end:.1f}" for end in (min(losses), max(losses)))
+            told[name] = low if low == high else f"{low}\u2060–\u2060{high}"
         table[key] = told
     return pd.DataFrame(table).T
 
 
 # --- a digit far back -----------------------------------------------------------------
 
-WAYS = {  # how it is named → scheme, base, way of the study *far-digit*
+WAYS = {  # how it is named → scheme, way of the study *far-digit*
     "rotary, as it is": ("rotary", "none"),
     "far keys hidden": ("rotary", "near keys"),
     "all pairs slowed": ("rotary", "all"),
@@ -483,8 +485,7 @@ WAYS = {  # how it is named → scheme, base, way of the study *far-digit*
     "learned, stretched": ("learned", "stretched"),
     "ALiBi": ("ALiBi", "none"),
     "ALiBi, slopes ÷ 4": ("ALiBi", "stretched"),
-    "relative": ("relative", "none"),
-    "relative, last bias": ("relative", "stretched"),
+    "relative, reach 24": ("relative", "none"),
 }
 
 
