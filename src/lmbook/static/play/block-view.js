@@ -136,8 +136,7 @@ export function mount(element, data) {
     const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     /** @param {number} number */
     const across = (number) => (150 * (number - least)) / (most - least || 1);
-    for (const part of drawn)
-      part.setAttribute("aria-pressed", String(part.dataset.part === off));
+    for (const part of drawn) part.setAttribute("aria-pressed", String(part.dataset.part === off));
     const chosen = rows().find(([part]) => part === off);
     status.textContent = chosen
       ? told(chosen)
