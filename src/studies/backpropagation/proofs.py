@@ -130,8 +130,8 @@ def mixed_gradient(page: Page):
 
 
 @finding(
-    "One backward pass finds a better step for a small decoder than the best of a thousand "
-    "random guesses.",
+    "One calculation run backwards through a small decoder finds a better step than the "
+    "best of a thousand random guesses.",
     rival="the best of a thousand random directions: in all numbers, in all but the word "
     "vectors, or in the output's biases alone",
     null=mixed_gradient,
@@ -427,8 +427,8 @@ def random_directions(page: Page):
 
 
 @finding(
-    "Fitting a small random target does not reveal three of four wrong gradients in "
-    "attention.",
+    "Three of four mistakes in attention's gradients go unnoticed if the only test is "
+    "whether the model learns a small random target.",
     rival="small steps up and down, which reveal all four",
     null=random_directions,
     n="{starts} random starts with each kind of gradient",
@@ -592,8 +592,8 @@ def before_training(page: Page):
 
 
 @finding(
-    "In a small decoder the layer that is given longer vectors learns to attend first; "
-    "swap the lengths, and the order swaps.",
+    "Of a small decoder's two layers, the one given longer vectors turns to near words "
+    "first; swap the lengths, and the other does.",
     rival="the place of the layer: with short vectors in both, or long ones in both, layer "
     "1 would turn as before",
     null=before_training,

@@ -225,8 +225,8 @@ def random_weights(page):
 
 
 @finding(
-    "A model that rewrites dates attends to the source while it writes a hyphen; with that "
-    "part of the source hidden, it writes the hyphen all the same.",
+    "A model that rewrites dates attends to part of the source while it writes a hyphen; "
+    "with that part hidden, it writes the hyphen all the same.",
     rival="at seven digits the same hiding leaves at most {digits_most:.0%} right",
     null=random_weights,
     n="{models} models and that of the page, 500 held-out days",

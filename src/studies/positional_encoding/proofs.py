@@ -343,8 +343,8 @@ def relabelled(ways, rng):
 
 
 @finding(
-    "Hide the keys that are farther back than in training, and a small rotary model reads "
-    "a text four times as long as well as a short one.",
+    "A small rotary model fails on texts four times longer than in training; hide what "
+    "stands farther back than in training, and it succeeds.",
     rival="the same mask on models that add positions, {added:.1f}; no mask, {none:.1f}",
     null=ways_shuffled,
     n="{models} rotary models of {kinds} kinds; {other} others",
@@ -477,7 +477,7 @@ def both_far(run, way) -> float:
 
 @finding(
     "With its slow frequencies slowed further, a small rotary model finds a digit a "
-    "hundred characters back and still counts to three.",
+    "hundred characters back and still names the character three back.",
     rival="as trained, {as_it_is:.1f}; far keys hidden, {hidden:.1f}; all pairs slowed, "
     "{all:.1f}; a larger base by the usual formula, {aware:.1f}; five other schemes, "
     "stretched, {others:.1f}",
