@@ -427,8 +427,8 @@ def random_directions(page: Page):
 
 
 @finding(
-    "Three of four mistakes in attention's gradients go unnoticed if the only test is "
-    "whether the model learns a small random target.",
+    "Three of four mistakes in attention's gradients usually go unnoticed if the only "
+    "test is whether the model learns a small random target.",
     rival="small steps up and down, which reveal all four",
     null=random_directions,
     n="{starts} random starts with each kind of gradient",
@@ -777,8 +777,8 @@ def shuffled_training(page: Page):
 
 
 @finding(
-    "Begun at the word frequencies, a small decoder predicts new sonnets as well as "
-    "smoothed counts of word pairs.",
+    "Given a good start, a small decoder predicts new sonnets as well as smoothed counts "
+    "of word pairs.",
     rival="pairs, {pairs:.2f} nats; triples, {triples:.2f}; the decoder begun at random, "
     "{random:.2f}",
     null=shuffled_training,

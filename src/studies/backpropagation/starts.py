@@ -33,8 +33,8 @@ from studies.measures import ratio_of_sums
 
 CHAPTER = "backpropagation"
 CLAIM = (
-    "Begun at the word frequencies, a small decoder predicts new sonnets as well as "
-    "smoothed counts of word pairs, to a tenth of a nat"
+    "Given a good start, a small decoder predicts new sonnets as well as smoothed counts "
+    "of word pairs, to a tenth of a nat"
 )
 RIVAL = (
     "smoothed counts of single words, pairs and triples; the same decoder begun at random"

@@ -339,8 +339,8 @@ def letters_not_shown(page):
 
 
 @finding(
-    "Shown small letters in one style of date, a model reads them in another that it only "
-    "ever saw with capitals.",
+    "Shown small letters in one style of date, a model reads them in a similar style that "
+    "it only ever saw with capitals.",
     rival="a comma more, or more centuries, as long: {others:.0%} at best, on average",
     null=letters_not_shown,
     n="four trainings, five seeds, 500 held-out days",

@@ -343,8 +343,8 @@ def relabelled(ways, rng):
 
 
 @finding(
-    "A small rotary model fails on texts four times longer than in training; hide what "
-    "stands farther back than in training, and it succeeds.",
+    "A small rotary model does badly on texts four times longer than in training; hide "
+    "what stands farther back than in training, and it does well.",
     rival="the same mask on models that add positions, {added:.1f}; no mask, {none:.1f}",
     null=ways_shuffled,
     n="{models} rotary models of {kinds} kinds; {other} others",
