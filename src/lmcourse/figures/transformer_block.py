@@ -18,7 +18,7 @@ NAMES = {
     "attention": ("attention", 3),
     "feed-forward": ("feed-forward", 5),
     "norms": ("norms", 1),
-    "norms, one constant": ("norms (one constant)", 2),
+    "norms, one constant": ("norms (one constant instead)", 2),
     "paths": ("paths", 4),
     "paths, other tokens": ("paths (each token alone)", 6),
 }
@@ -99,7 +99,7 @@ def spreads(flows):
     names = ["nothing", "paths", "paths, other tokens", "attention"]
     _levels(ax, flows, "spread", names)
     ax.set(ylabel="spread of the tokens", ylim=(-0.05, 1.75), yticks=[0, 0.5, 1])
-    ax.legend(title="without", fontsize=9, loc="upper right", ncols=2)
+    ax.legend(title="missing", fontsize=9, loc="upper right", ncols=2)
     plt.show()
 
 
@@ -120,10 +120,10 @@ def sizes(flows, small_flows):
     _, ax = plt.subplots(figsize=(6.4, 3.4))
     _levels(ax, flows, "size", ["nothing", "norms", "norms, one constant"])
     middle = np.median([run["size"] for run in small_flows["norms"]], axis=0)
-    style = {"ls": "--", "color": views.PALETTE[1], "label": "norms (PyTorch's weights)"}
+    style = {"ls": "--", "color": views.PALETTE[1], "label": "norms; PyTorch's weights"}
     ax.plot(middle, **style)
     ax.set(ylabel="size of the numbers", yscale="log", ylim=(0.5, 1e8))
-    ax.legend(title="without", fontsize=9, loc="upper left")
+    ax.legend(title="missing", fontsize=9, loc="upper left")
     plt.show()
 
 
@@ -205,7 +205,7 @@ def trained_without(runs):
         options = {"annot": told.to_numpy(), "fmt": "", "cbar": False}
         options |= {"vmin": 2.4, "vmax": 3.2, "cmap": views.SEQUENTIAL}
         sns.heatmap(losses, ax=ax, **options)
-        ax.set(xlabel="blocks", ylabel="without", title=f"First weights: {weights}")
+        ax.set(xlabel="blocks", ylabel="missing", title=f"First weights: {weights}")
     plt.show()
 
 

@@ -275,8 +275,8 @@ def longer_losses(off) -> list[float]:
 
 
 @finding(
-    "Our GPT misses its norms more than its attention; yet four blocks that never had "
-    "norms, with small first weights, learn as well.",
+    "Our GPT suffers more without attention's norms than without attention itself; yet "
+    "small models, started from small weights without norms, learn as well.",
     rival="all attention removed: {attention:.1f} nats; GPTs with shuffled weights miss "
     "norms more by {shuffled:.1f} nats at most",
     null=random_weights,
@@ -443,8 +443,8 @@ def shuffled_letters(page):
 
 
 @finding(
-    "A neuron can have a favourite letter without training: in untrained GPTs most of its "
-    "eight strongest positions end in the same one.",
+    "Even an untrained GPT's neuron may have a favourite letter: on average, most of the "
+    "eight characters that excite it most are the same.",
     rival="eight positions drawn at random: {random:.0%}; a trained neuron: {own:.0%}, "
     "with its weights shuffled {copy:.0%}",
     null=shuffled_letters,
