@@ -32,8 +32,11 @@ KEYS = {"Home": "\ue011", "ArrowRight": "\ue014", "Enter": "\ue007", "Tab": "\ue
 # Written before a page's own scripts: what goes wrong is kept, and who comes has been here.
 LISTEN = """<script>
 window.wrong = [];
-addEventListener("error", (event) => wrong.push(
-  event.message || `${event.target.src || event.target.href} did not come`), true);
+addEventListener("error", ({ message, target }) => {
+  // Firefox fetches the next page early, and leaves it when it goes elsewhere.
+  if (["next", "prefetch"].includes(target.rel)) return;
+  wrong.push(message || `${target.src || target.href} did not come`);
+}, true);
 addEventListener("unhandledrejection", ({ reason }) => wrong.push(String(reason)));
 console.error = (...said) => wrong.push(said.join(" "));
 localStorage.mode ??= "light";

@@ -125,3 +125,46 @@ def test_a_model_in_the_page_goes_on_with_a_line(driver, read):
     root, line = view(driver, "generator-view"), "Rough winds do shake the d"
     driver.fill(line, "textarea", "Your line", root)
     driver.until(f"arguments[0].querySelector('b')?.innerText.trim() && {STOPPED}", root)
+
+
+def test_the_model_that_talks_answers_stops_and_is_forgotten(driver, read):
+    read("play")
+    root = view(driver, "talker-view")
+    driver.click("button", "Load the model", root)
+    driver.until("arguments[0].innerText.includes('The model is here')", root)
+    driver.click("button", "Begin anew", root)
+    driver.fill("What is the capital of France?", "textarea", "Your line", root)
+    driver.click("button", "Ask", root)
+    log = "arguments[0].querySelector('.lmk-log').innerText"
+    driver.until(f"{log}.includes('Paris') && {STOPPED}", root)
+    driver.fill("Tell me a long story.", "textarea", "Your line", root)
+    driver.click("button", "Ask", root)
+    driver.until(f"!{STOPPED}", root)
+    driver.click("button", "Stop", root)
+    driver.until(STOPPED, root)
+    driver.click("button", "Forget the model", root)
+    driver.find("button", "Load the model", root)
+
+
+NARROW = """const frame = document.createElement("iframe");
+frame.style = "position: fixed; inset: 0; width: 390px; height: 850px; z-index: 9999";
+document.body.append(frame);
+return new Promise((resolve) => {
+  frame.onload = async () => {
+    const inside = frame.contentDocument;
+    for (const view of inside.querySelectorAll(".lmc-view")) {
+      if (!view.checkVisibility()) continue;
+      view.scrollIntoView();
+      while (!["drawn", "failed"].includes(view.dataset.state))
+        await new Promise((wait) => setTimeout(wait, 50));
+    }
+    resolve(inside.documentElement.scrollWidth);
+  };
+  frame.src = location.href;
+});"""
+
+
+@pytest.mark.parametrize("name", ["index", "attention", "play"])
+def test_on_a_phone_a_page_is_no_wider_than_the_screen(driver, read, name):
+    read(name)
+    assert driver.run(NARROW) <= 390

@@ -43,3 +43,24 @@ def test_a_line_typed_in_one_view_is_offered_by_all(browser, server):
                 assert not offer.is_visible()
             assert boxes(page)
         visit.clean()
+
+
+def test_a_click_that_leaves_a_line_is_not_lost(browser, server):
+    """The offers above it come between press and release: nothing may move then."""
+    with visits.visit(browser, f"{server}/play.html") as visit:
+        visit.draw()
+        page = visit.page
+        # WebKit does not hold what is read in its place; this browser would.
+        page.add_style_tag(content="* { overflow-anchor: none !important; }")
+        view = page.locator("[data-module=talker-view]")
+        view.get_by_label("Your line").fill("hope is the thing")
+        anew = view.get_by_role("button", name="Begin anew")
+        anew.scroll_into_view_if_needed()
+        before = anew.bounding_box()
+        anew.hover()
+        page.mouse.down()
+        expect(
+            page.get_by_role("button", name=re.compile("Take yours")).first
+        ).to_be_visible()
+        assert anew.bounding_box() == before
+        page.mouse.up()
