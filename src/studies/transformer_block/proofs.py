@@ -276,7 +276,7 @@ def longer_losses(off) -> list[float]:
 
 @finding(
     "Our GPT suffers more without attention's norms than without attention itself; yet "
-    "small models, started from small weights without norms, learn as well.",
+    "small models, started from small weights without norms, can learn as well.",
     rival="all attention removed: {attention:.1f} nats; GPTs with shuffled weights miss "
     "norms more by {shuffled:.1f} nats at most",
     null=random_weights,
