@@ -531,8 +531,8 @@ def test_values_arrive_as_they_were(value):
 @pytest.mark.parametrize(
     "array",
     [
-        torch.randn(2, 3).to(torch.bfloat16),
-        torch.randn(2, 3).to(torch.float64),
+        torch.tensor([[0.5, -1.25, 3.0], [-0.1, 7.0, 1e-3]]).to(torch.bfloat16),
+        torch.tensor([[0.1, -1.25, 3.0], [-1e-9, 7.0, 2.5]], dtype=torch.float64),
         torch.tensor(True),
         torch.empty(0, 4),
         np.arange(6).reshape(2, 3).T,
