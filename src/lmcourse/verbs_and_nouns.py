@@ -58,6 +58,7 @@ TRIED = ["dance", "fight", "smile", "laugh", "call", "change"]
 NEVER_VERBS = ["bee", "river", "idea", "music", "poem", "kitchen"]
 
 BATCH = 128  # texts read at once
+ROUNDING = 1e-5  # of a vector's length: nearer means are the same but for rounding
 
 
 def pairs(lines=PAIRS) -> list[tuple[str, str]]:
@@ -221,12 +222,15 @@ def verb_direction(vectors) -> tuple[np.ndarray, float]:
     Returns
     -------
     direction : array of shape (d_model,)
-        Of length 1.
+        Of length 1; zeros if the means differ by rounding errors only.
     middle : float
         The mean of both along it: what is above leans to the verbs.
     """
     verbs, nouns = vectors.mean(axis=(1, 2, 3))
-    direction = unit(verbs - nouns)
+    difference = verbs - nouns
+    if np.linalg.norm(difference) < ROUNDING * np.linalg.norm(verbs):
+        difference = np.zeros_like(difference)  # else it would point anywhere
+    direction = unit(difference)
     return direction, float((verbs + nouns) @ direction / 2)
 
 

@@ -62,9 +62,9 @@ def test_a_slip_is_understood_and_told_and_nothing_else_is_corrected(search):
 def test_the_title_comes_first_and_the_glossary_is_known(search):
     _, found = look(search, "anisotropy")
     assert found[0].locator("a").get_attribute("href") == "glossary.html#term-anisotropy"
-    _, found = look(search, "One word's attention, taken apart")
+    _, found = look(search, "A lookup that always answers")
     first = found[0].locator("a")
-    assert first.inner_text() == "One word's attention, taken apart"
+    assert first.inner_text() == "A lookup that always answers"
     assert f"{COURSE['attention'].number}. Attention" in found[0].inner_text()
     first.click()
     search.page.wait_for_url("**/attention.html#*")

@@ -93,3 +93,14 @@ def test_the_middle_is_between_verbs_and_nouns(bert):
     assert (
         to @ direction / np.linalg.norm(to) > middle > the @ direction / np.linalg.norm(the)
     )
+
+
+def test_means_that_differ_by_rounding_errors_have_no_direction():
+    """Else the direction would be another on every processor."""
+    rng = np.random.default_rng(3)
+    verbs = rng.normal(size=(2, 3, 4, 6))  # (pairs, orders, words, d_model)
+    direction, middle = verb_direction(np.stack([verbs, verbs * (1 + 1e-7)]))
+    assert not direction.any()
+    assert middle == 0
+    direction, _ = verb_direction(np.stack([verbs, 2 * verbs]))
+    np.testing.assert_allclose(np.linalg.norm(direction), 1)

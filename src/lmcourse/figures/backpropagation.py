@@ -177,10 +177,9 @@ def turning(study):
     for layer, ax in enumerate(axes):
         ax.set_xscale("symlog", linthresh=25)
         ax.set_xticks([0, 25, 100, 500, 2000], ["0", "25", "100", "500", "2000"])
-        ax.set(title=f"layer {layer}", xlabel="steps", ylim=(0, 4.4), xlim=(-1, 2400))
+        ax.set(title=f"layer {layer}", xlabel="steps", ylim=(0, 6), xlim=(-1, 2400))
     axes[0].set_ylabel("words back")
-    named = axes[0].get_legend_handles_labels()
-    axes[0].figure.legend(*named, loc="outside upper center", ncols=3)
+    axes[0].legend(loc="upper center", fontsize=9, frameon=False)
     plt.show()
 
 
