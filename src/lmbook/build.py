@@ -83,10 +83,16 @@ def _build_site(root: Path, anew: bool, page: str | None) -> bool:
 
     Parameters
     ----------
+    root : Path
+        The folder of the book, with ``chapters`` and ``_toc.yml``.
     anew : bool
         Whether nothing of the last build can be used.
     page : str or None
-        The chapter that alone was executed.
+        The chapter that alone was executed, such as "attention"; None for all.
+
+    Returns
+    -------
+    bool
     """
     from jupyter_book.sphinx import build_sphinx
 

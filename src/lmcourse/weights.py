@@ -296,8 +296,10 @@ def save_model(path, model, record, more=()):
 
     Parameters
     ----------
-    path, record
-        As `save_tensors`.
+    path : str or Path
+        Of the safetensors file that is written.
+    record : dict
+        How the model came about; what JSON can hold.
     model : nn.Module
         Its weights are in the file under ``model.``
     more : dict of str to Tensor, optional

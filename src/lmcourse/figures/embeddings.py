@@ -178,10 +178,11 @@ def verb_or_noun(right, random_right, before):
     Parameters
     ----------
     right, random_right : dict of str to array of shape (pairs, words)
-        Of `lmcourse.verbs_and_nouns.told_apart`, of the trained layers and of untrained
-        ones.
+        Level, such as "before layer 0" → the shares told apart, by
+        `lmcourse.verbs_and_nouns.told_apart`; of the trained layers and of untrained ones.
     before : array of shape (pairs, words)
-        Of the rows of all words before, added up.
+        The same shares, where a vector is the embedding rows of all words before the one
+        in question, added up.
 
     Returns
     -------

@@ -25,7 +25,13 @@ SMALL = 1e-3  # of the first loss: a fit that is done
 
 
 def assert_near(ours, theirs):
-    """Compare two arrays in float64, to 1e-9 of the largest magnitude."""
+    """Compare two arrays in float64, to 1e-9 of the largest magnitude.
+
+    Parameters
+    ----------
+    ours, theirs : array
+        Of one shape.
+    """
     largest = max(1.0, np.abs(theirs).max(initial=0))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * largest)
 
@@ -220,6 +226,15 @@ def torch_heads(p, x, start="modules.1.", count=2):
 
     ``p`` has the parameters by name, those of the heads behind ``start``; ``x`` is
     (..., tokens, d_model). Returns a Tensor of the same shape.
+
+    Parameters
+    ----------
+    p : dict of str to Tensor
+    x : Tensor of shape (..., tokens, d_model)
+    start : str
+        Where the names of the heads' parameters begin.
+    count : int
+        The number of heads.
     """
     outputs = []
     for h in range(count):
@@ -612,6 +627,14 @@ def length_decides_which_layer_turns(page: Page):
     ----------
     page : Page
         ``swapped`` holds the outcomes of the study *vector-lengths*.
+
+    Returns
+    -------
+    dict
+        ``seeds``: how many; ``zero`` and ``one``: the lowest and the highest mean distance,
+        in words, of layers 0 and 1; ``zero_swapped`` and ``one_swapped``: with the lengths
+        swapped; ``length``: the mean length of layer 1's input; ``answer``: the letter of
+        the right choice.
     """
     found = {
         way: distances(page.swapped, way, 100)  # (seeds, layers)
@@ -841,7 +864,16 @@ def near_in_rank(often, words, rng):
 
 
 def mean_and_end(values):
-    """Return a mean over words, and the low end of its 95 % interval."""
+    """Return a mean over words, and the low end of its 95 % interval.
+
+    Parameters
+    ----------
+    values : array of shape (words,)
+
+    Returns
+    -------
+    mean, low : float
+    """
     return values.mean(), values.mean() - 1.96 * values.std() / np.sqrt(len(values))
 
 

@@ -33,7 +33,18 @@ def ends(values) -> tuple[float, float]:
 
 
 def unpacked(packed) -> dict:
-    """Return a model's weights, by name, from the form in which the study stores them."""
+    """Return a model's weights, by name, from the form in which the study stores them.
+
+    Parameters
+    ----------
+    packed : dict
+        Name → a list of numbers, or a dict with ``int8``, base64 of the rows' bytes, and
+        ``scale``, a number for each row.
+
+    Returns
+    -------
+    dict of str to Tensor
+    """
     weights = {}
     for name, found in packed.items():
         if isinstance(found, dict):
@@ -49,6 +60,19 @@ def nothing_without_learning(page):
     """The model reads its three styles; with shuffled weights, five seeds, no day at all.
 
     Nor does hiding the month change the month that it writes: it writes none.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the study's outcomes; the dicts of ``runs`` have ``weights`` and
+        ``without``, what is written with the month hidden.
+
+    Returns
+    -------
+    dict
+        ``without``: that text; ``share``: the lowest share right of three styles;
+        ``shuffles``: how many; ``d_model`` and ``sources``: the model's width and a date's
+        characters.
     """
     first = page.study["runs"][0]
     model = dates.new_model(0)
@@ -73,7 +97,18 @@ def nothing_without_learning(page):
 
 
 def kinds_exchanged(page):
-    """The kinds of model exchanged at random among the runs of one task."""
+    """The kinds of model exchanged at random among the runs of one task.
+
+    Parameters
+    ----------
+    page : Page
+        ``vectors`` is a table of runs with ``kind``, ``dates``, ``steps`` and ``right``.
+
+    Returns
+    -------
+    Page
+        Its ``vectors`` have ``right`` shuffled within each task.
+    """
     rng = np.random.default_rng(1)
     mixed = page.vectors.copy()
     for _, rows in mixed.groupby(["dates", "steps"]):
@@ -96,6 +131,21 @@ def two_dates_need_a_look_back(page):
     step. At every step it reads most after four times the steps (one seed). After 400 steps
     a Transformer with attention reads nearly every single date, with the mean of its
     vectors fewer than six in ten.
+
+    Parameters
+    ----------
+    page : Page
+        ``vectors`` is a table of runs with ``kind``, ``dates``, ``steps`` and the share
+        ``right``; ``settings`` has ``short`` and ``long``, numbers of steps; ``bottleneck``
+        and ``study`` hold outcomes by group.
+
+    Returns
+    -------
+    dict
+        Shares read right: ``back`` and ``one`` (lowest and highest), two dates by attention
+        and by one vector; ``every`` and ``once``, one date, the vector at every step or
+        once; ``longer``, four times the steps; ``whole`` and ``mean``, Transformers with
+        attention and with a mean. ``short`` and ``long``: steps.
     """
     settings = page.settings
     short, long = settings["short"], settings["long"]
@@ -138,6 +188,18 @@ def lines_are_the_block(page):
     """Nothing written depends on what comes after it.
 
     In float64; also that every token read may change everything that is written.
+
+    Parameters
+    ----------
+    page : Page
+        ``block`` is the lesson's decoder block; ``start`` is its input and ``x`` its
+        output, (1, 5, d_model); ``memory`` the encoder's states, (1, sources, d_model);
+        ``weights`` those of cross-attention.
+
+    Returns
+    -------
+    dict
+        ``weights``: their shape, as text.
     """
     exact = copy.deepcopy(page.block).double()
     given, source = page.start.double(), page.memory.double()
@@ -157,7 +219,14 @@ def lines_are_the_block(page):
 
 
 def copy_attention(ours, theirs):
-    """Copy the weights of PyTorch's attention into ours."""
+    """Copy the weights of PyTorch's attention into ours.
+
+    Parameters
+    ----------
+    ours : MultiHeadAttention
+        Its weights are overwritten.
+    theirs : nn.MultiheadAttention
+    """
     layers = (ours.query, ours.key, ours.value)
     parts = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
     for layer, weight, bias in zip(layers, *parts, strict=True):
@@ -196,7 +265,20 @@ def block_is_pytorchs(page):
 
 @proof("The page's model reads most held-out days; an untrained one reads none.")
 def it_reads_dates(page):
-    """In each of three styles; the study's models, trained longer, read nearly all."""
+    """In each of three styles; the study's models, trained longer, read nearly all.
+
+    Parameters
+    ----------
+    page : Page
+        ``reader`` is the page's trained model; ``known`` and ``held_out`` are days
+        (datetime.date), those of training and others; ``study`` holds the study's outcomes.
+
+    Returns
+    -------
+    dict
+        ``models``: the study's; ``worst``: their lowest share right; ``days``: how many
+        there are.
+    """
     others = np.array([run["right"][:3] for run in page.study["runs"]])
     asked = page.held_out[:300]
     here = [dates.share_right(page.reader, dates.pairs_of(asked, s)) for s in range(3)]
@@ -217,7 +299,19 @@ def it_reads_dates(page):
 
 
 def random_weights(page):
-    """A model of dates whose weights are shuffled."""
+    """A model of dates whose weights are shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``reader`` is the trained model; ``asked`` are pairs (source, target);
+        ``wrong_without`` measures what a model gets wrong with a part hidden.
+
+    Returns
+    -------
+    Page
+        Its ``reader``, ``attended`` and ``wrong`` are those of shuffled weights.
+    """
     model = nulls.shuffled_weights(page.reader)
     wrong = page.wrong_without(model, page.asked)
     attended = dates.attention_to_parts(model, page.asked)
@@ -237,6 +331,19 @@ def attention_is_not_use(page):
 
     Seven digits do not: there the model is right less than 5 points more often than if it
     always wrote the most frequent digit.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds outcomes; ``asked`` are pairs (source, target); ``attended`` are the
+        weights on parts and ``wrong`` the shares wrong with a part hidden, (targets,
+        parts).
+
+    Returns
+    -------
+    dict
+        ``models``: how many; ``sure``: lowest and highest share right of hyphens, the first
+        1 and the end; ``digits_most``: the highest of the digits.
     """
     sure, digits = [], []
     for run in page.study["runs"]:
@@ -262,7 +369,18 @@ def attention_is_not_use(page):
 
 
 def no_spreading(page):
-    """Encoders whose other characters cannot attend to the month."""
+    """Encoders whose other characters cannot attend to the month.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds outcomes by group, with ``again`` and ``cut``.
+
+    Returns
+    -------
+    Page
+        Its ``study`` has ``cut`` in the place of ``again``.
+    """
     cut = {
         group: [run | {"again": run["cut"]} for run in page.study[group]]
         for group in ("runs", "more")
@@ -284,6 +402,21 @@ def the_month_is_elsewhere(page):
     It also reads so much more than a decoder whose encoder's other characters could not
     attend to the month. Over encoders with random weights decoders read as many: to spread
     the month, attention has to learn nothing.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds outcomes by group; ``again``, ``dealt`` and ``cut`` are the shares
+        of months read by a new decoder, told by the length alone, and read where no other
+        character could attend to the month.
+
+    Returns
+    -------
+    dict
+        ``again``: lowest and highest; ``least``: the lowest; ``length`` and ``cut``: the
+        highest of each rival; ``random`` and ``random_least``: of encoders with random
+        weights; ``models``: how many; ``answer`` and ``signed``: letters of the right
+        choices.
     """
     runs = page.study["runs"] + page.study["more"]
     again, length, cut = (
@@ -330,7 +463,18 @@ def read_after(study, vary="") -> np.ndarray:
 
 
 def letters_not_shown(page):
-    """Models that were never shown small letters, in place of those that were."""
+    """Models that were never shown small letters, in place of those that were.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds outcomes by group.
+
+    Returns
+    -------
+    Page
+        Its ``study`` has other ``varied``.
+    """
     varied = [
         base | {"vary": row["vary"]} if row["vary"] == "case" else row
         for row, base in zip(page.study["varied"], 3 * page.study["runs"], strict=True)
@@ -352,6 +496,20 @@ def small_letters_carry_over(page):
     So are two centuries between eighteen that were shown. With two shown, fewer than two
     thirds of 1700 to 1799 are read, and none of 2000 to 2099. Commas: some seeds read
     more than with other trainings, some less.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds outcomes by group; ``right`` are shares read, by style.
+
+    Returns
+    -------
+    dict
+        Shares read, lowest and highest or ``_least``, the lowest: ``letters``, ``commas``
+        and ``centuries``, after a training that varied them; ``_without``, after one that
+        did not. ``more``: the gain of small letters; ``others``: the best mean of other
+        trainings; ``without_1700``: with two centuries shown; ``commas_centuries``: commas
+        after varied centuries; ``answer``: the letter of the right choice.
     """
     base = read_after(page.study)
     letters, commas, centuries = (read_after(page.study, vary) for vary in VARIED)
@@ -397,7 +555,18 @@ SURE_OF = {"letters": True, "commas": False, "centuries": True}
 
 
 def order_is_free(page):
-    """Models that read a date in the new order as well as in the first style."""
+    """Models that read a date in the new order as well as in the first style.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds outcomes by group; ``right`` are shares read, by style.
+
+    Returns
+    -------
+    Page
+        Its ``study`` has the new order's share equal to the first style's.
+    """
 
     def free(run):
         """Return a run that reads the last style as the first."""
@@ -418,7 +587,18 @@ def order_is_free(page):
     interval="read with the year first, over models: {turned:.1%}",
 )
 def a_new_order_is_not_read(page):
-    """Less than one in a hundred of *1886 May 15*; over 95 % of each of three styles."""
+    """Less than one in a hundred of *1886 May 15*; over 95 % of each of three styles.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds outcomes by group; ``right`` are shares read, by style.
+
+    Returns
+    -------
+    dict
+        ``turned``: the lowest and the highest share of the new order; ``models``: how many.
+    """
     rows = np.concatenate([read_after(page.study, vary) for vary in ("", *VARIED)])
     assert rows[:, :3].min() > 0.95
     assert rows[:, 7].max() < 0.01

@@ -47,7 +47,16 @@ close = torch.testing.assert_close
 
 
 def span(values) -> tuple[float, float]:
-    """Return the lowest and the highest of some values."""
+    """Return the lowest and the highest of some values.
+
+    Parameters
+    ----------
+    values : sequence of float
+
+    Returns
+    -------
+    low, high : float
+    """
     return float(min(values)), float(max(values))
 
 
@@ -60,6 +69,19 @@ def order_view_is_attention(page):
 
     ``swap_NAME``: how many scores change when soul and society change places; ``later``:
     when ten words come before the line.
+
+    Parameters
+    ----------
+    page : Page
+        ``line`` is the line of the figure, as words; ``tokenizer`` and ``bert`` are BERT's;
+        ``swapped`` is the order in which *soul* and *society* have changed places.
+
+    Returns
+    -------
+    dict
+        ``scores``: how many scores the line has, tokens²; ``swap_sinusoidal`` and
+        ``swap_rotary``: how many change by the exchange; ``later_sinusoidal``: how many
+        change when the line comes ten tokens later.
     """
     parts = order_parts(page.line, page.tokenizer, page.bert)
     schemes = order_schemes(parts)
@@ -129,6 +151,17 @@ def order_is_not_seen(page):
 
     With its positions every word's vector differs; ``moved`` is the smallest and the
     largest share of its length.
+
+    Parameters
+    ----------
+    page : Page
+        ``bert`` is the model; ``batch`` holds its inputs, a line and the same tokens in
+        another order, (2, tokens); ``order`` leads from the first order to the second.
+
+    Returns
+    -------
+    dict
+        ``moved``: the smallest and the largest share.
     """
     bert = copy.deepcopy(page.bert).double()
     batch, order = page.batch, page.order
@@ -149,7 +182,19 @@ def order_is_not_seen(page):
 
 @proof("Behind a causal mask one block does not see the order of the past; two do.")
 def one_block_sees_no_order(page):
-    """The last word's vector, up to 1e-5 of its length; random weights."""
+    """The last word's vector, up to 1e-5 of its length; random weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``moved_by`` maps a number of blocks to how far the last word's vector moves, as a
+        share of its length, when the words before it are reordered.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice.
+    """
     moved = page.moved_by
     assert moved[1] < 1e-5
     assert moved[2] > 1e-3
@@ -158,7 +203,19 @@ def one_block_sees_no_order(page):
 
 @proof("Six digits count to 63; no matrix and constant take each code to the next.")
 def digits_take_no_step(page):
-    """``ratio``: the last position, as a number, by the spread of BERT's word vectors."""
+    """``ratio``: the last position, as a number, by the spread of BERT's word vectors.
+
+    Parameters
+    ----------
+    page : Page
+        ``bits`` are the binary digits of the numbers 0 to 63, a Tensor (64, 6), the lowest
+        digit first; ``bert`` is the model.
+
+    Returns
+    -------
+    dict
+        ``last``: BERT's last position; ``ratio``: as above.
+    """
     counting = torch.arange(64)
     close((page.bits * 2 ** torch.arange(6)).sum(-1), counting)
     with_one = torch.cat((page.bits, torch.ones(64, 1)), -1).double()
@@ -174,7 +231,18 @@ def digits_take_no_step(page):
 
 
 def rows_shuffled(page):
-    """The rows of BERT's table in a random order."""
+    """The rows of BERT's table in a random order.
+
+    Parameters
+    ----------
+    page : Page
+        ``bert_rows`` are BERT's position vectors, (positions, d_model).
+
+    Returns
+    -------
+    Page
+        Its ``bert_rows`` are shuffled.
+    """
     return page.replaced(bert_rows=shuffled_rows(page.bert_rows, seed=7))
 
 
@@ -192,6 +260,19 @@ def bert_has_waves(page):
     It holds with the mean row subtracted. Each gap is more than twice the range of the
     mean cosines, 3 to 12 apart, of the whole table with its rows shuffled, for three seeds.
     In the table of our GPT rows three apart are less alike than rows six apart, too.
+
+    Parameters
+    ----------
+    page : Page
+        ``bert_rows`` and ``gpt_rows`` are the position vectors of BERT and of our GPT,
+        (positions, d_model).
+
+    Returns
+    -------
+    dict
+        ``rows``: BERT's positions; ``gaps``: the smallest and the largest gap of mean
+        cosines; ``gpt_three`` and ``gpt_six``: the mean cosine of our GPT's rows three and
+        six apart.
     """
     gaps = []
     for part in page.bert_rows.chunk(4):
@@ -220,6 +301,12 @@ def sinusoids_are_rotated(page):
 
     Wavelengths reach from 2π to almost the base times as much; no two of 512 positions
     have the same vector.
+
+    Parameters
+    ----------
+    page : Page
+        ``sinusoidal`` is the lesson's function: from a number of tokens and d_model to a
+        table (tokens, d_model).
     """
     angle = torch.arange(200).double()[:, None] * frequencies(64)
     table = torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)  # (tokens, 64)
@@ -258,6 +345,13 @@ def rotary_sees_offsets(page):
     """All offsets within fifty tokens, in float64; lengths stay, and the order is seen.
 
     In the half-split layout the page's function is that of Llama in ``transformers``.
+
+    Parameters
+    ----------
+    page : Page
+        ``rotate``, ``frequencies`` and ``interleaved_to_half`` are the lesson's functions:
+        they rotate vectors (..., tokens, d_head) by position, give the angle by which each
+        pair turns per token, and reorder a vector's numbers for the half-split layout.
     """
     generator = torch.Generator().manual_seed(5)
     q = torch.randn(2, 4, 50, 16, generator=generator).double()
@@ -285,6 +379,19 @@ def added_positions_end(page):
     With far keys hidden, too. At trained lengths their loss is below a tenth of a nat.
     Rotary models of base 10,000 are worse than a guess as well. ALiBi and relative
     positions of reach 24 lose less than half as much as a guess.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` holds the study's outcomes, group → list of dicts.
+
+    Returns
+    -------
+    dict
+        ``guess``: a guess's loss, in nats; ``steps``: of training; for each scheme its name
+        with ``_near``, ``_far`` and ``_hidden``: the lowest and the highest loss at trained
+        lengths, at the far end, and there with far keys hidden; ``last_bias``: those of
+        relative positions of larger reach, with the last trained bias.
     """
     runs = runs_by_scheme(page.results)
     guess = guess_loss()
@@ -316,7 +423,13 @@ def added_positions_end(page):
     "With random weights the curve is flat: the end of a text is no worse than its start."
 )
 def random_weights_are_flat(page):
-    """Every scheme, one seed; the loss is above a guess everywhere."""
+    """Every scheme, one seed; the loss is above a guess everywhere.
+
+    Returns
+    -------
+    dict
+        ``loss``: the mean loss, in nats.
+    """
     options = [(name, {}) for name in SCHEMES]
     options += [("relative", {"reach": reach}) for reach in REACHES]
     losses = np.array([untrained_losses(name, **more) for name, more in options])
@@ -326,7 +439,18 @@ def random_weights_are_flat(page):
 
 
 def ways_shuffled(page):
-    """The names of the ways to read on shuffled in each model."""
+    """The names of the ways to read on shuffled in each model.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` holds the study's outcomes, group → list of dicts with ``ways``.
+
+    Returns
+    -------
+    Page
+        Its ``results`` have shuffled names.
+    """
     rng = np.random.default_rng(0)
     results = {
         group: [run | {"ways": relabelled(run["ways"], rng)} for run in runs]
@@ -336,7 +460,18 @@ def ways_shuffled(page):
 
 
 def relabelled(ways, rng):
-    """Return the same values under shuffled names."""
+    """Return the same values under shuffled names.
+
+    Parameters
+    ----------
+    ways : dict of str to object
+        Way to read on → what was measured.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    dict of str to object
+    """
     order = rng.permutation(len(ways))
     values = [*ways.values()]
     return {name: values[i] for name, i in zip(ways, order, strict=True)}
@@ -356,6 +491,19 @@ def far_keys_do_the_harm(page):
     Kinds differ by base, length of training texts and how far back is asked. As they are,
     they have at least twenty times that loss. Sinusoidal and learned models, with the same
     mask, stay above a guess. ``relative`` models of reach 64 and 128 read on, too.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` holds the study's outcomes, group → list of dicts.
+
+    Returns
+    -------
+    dict
+        The lowest and the highest far loss, in nats: ``hidden``, of rotary models with far
+        keys hidden; ``none``, of these as they are; ``added`` and ``relative``, of other
+        schemes with far keys hidden. ``models`` and ``kinds``: how many rotary models and
+        kinds; ``other``: how many sinusoidal and learned models.
     """
     runs = page.results["bases"] + page.results["seven back"]
     hidden = [far_loss(run, "near keys") for run in runs]
@@ -402,6 +550,18 @@ def first_new_pair_helps_most(page):
     """In each model whose first new pair's wavelength is at least 1.3 trained lengths.
 
     ``waves`` are the wavelengths for base 100,000, whole tokens.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` holds the study's outcomes, group → list of dicts.
+
+    Returns
+    -------
+    dict
+        ``waves``: as above; ``before`` and ``after``: the lowest and the highest far loss
+        of base 100,000, as it is and with pair 1 slowed; ``answer``: the letter of the
+        right choice.
     """
     for run in page.results["bases"]:
         first, wavelength = first_new(run)
@@ -430,6 +590,20 @@ def ten_kinds_read_on(page):
     larger base is no better in any model of the eight but two at most. With base 100,000
     there is a price at trained lengths. Asked for what stood seven back, the rule makes
     each model of base 100,000 worse, and each other one better.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` holds the study's outcomes, group → list of dicts.
+
+    Returns
+    -------
+    dict
+        ``models``, ``kinds`` and ``clear``: how many models, kinds, and kinds whose first
+        new pair is clearly new; ``clear_new`` and ``edge_new``: the lowest and the highest
+        far loss with new pairs slowed, of these and of the others; ``wave_2``: the
+        wavelength of pair 2, in tokens; ``seven``: far losses of what stood seven back;
+        ``price``: losses at trained lengths, base 100,000.
     """
     runs = page.results["bases"]
     clear = [run for run in runs if first_new(run)[1] > CLEARLY_NEW]
@@ -460,7 +634,19 @@ def ten_kinds_read_on(page):
 
 
 def digits_shuffled(page):
-    """The names of the ways to read on shuffled in each model."""
+    """The names of the ways to read on shuffled in each model.
+
+    Parameters
+    ----------
+    page : Page
+        ``digits`` holds the outcomes of the study *far-digit*, group → list of dicts with
+        ``ways``.
+
+    Returns
+    -------
+    Page
+        Its ``digits`` have shuffled names.
+    """
     rng = np.random.default_rng(1)
     digits = {
         group: [run | {"ways": relabelled(run["ways"], rng)} for run in runs]
@@ -470,7 +656,19 @@ def digits_shuffled(page):
 
 
 def both_far(run, way) -> float:
-    """Return the larger far loss of both answers of the study *far-digit*."""
+    """Return the larger far loss of both answers of the study *far-digit*.
+
+    Parameters
+    ----------
+    run : dict
+        ``ways`` maps a way to read on to losses by name.
+    way : str
+
+    Returns
+    -------
+    float
+        In nats.
+    """
     losses = run["ways"][way]
     return max(losses["digit far"], losses["back far"])
 
@@ -491,6 +689,20 @@ def slow_pairs_read_on(page):
     The models were trained on 32 characters and read 128; the digit is 64 to 127 back. The
     other schemes are measured as they are and stretched: the better counts. A fifth base,
     30,000, whose first new pair almost came round, is left out, and told as ``edge``.
+
+    Parameters
+    ----------
+    page : Page
+        ``digits`` holds the outcomes of the study *far-digit*, group → list of dicts.
+
+    Returns
+    -------
+    dict
+        Each a lowest and highest far loss, in nats: ``slowed``, new pairs slowed;
+        ``as_it_is``; ``hidden``, far keys hidden; ``all``, all pairs slowed; ``aware``, a
+        larger base; ``others``, other schemes; ``edge``, base 30,000; ``untouched_back``
+        and ``hidden_digit``, one of the two answers. ``highest``: the largest of
+        ``slowed``; ``models`` and ``other``: how many models.
     """
     rotary = page.digits["rotary"]
     runs = [run for run in rotary if first_new(run | {"length": 32})[1] > CLEARLY_NEW]
@@ -531,7 +743,18 @@ def slow_pairs_read_on(page):
     "With far keys hidden rotary models can only guess a digit that stands farther back."
 )
 def window(page):
-    """Every rotary model of the study *far-digit*; what stood three back they know."""
+    """Every rotary model of the study *far-digit*; what stood three back they know.
+
+    Parameters
+    ----------
+    page : Page
+        ``digits`` holds the outcomes of the study *far-digit*, group → list of dicts.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice.
+    """
     ways = [run["ways"]["near keys"] for run in page.digits["rotary"]]
     assert min(each["digit far"] for each in ways) > math.log(10) - 0.2
     assert max(each["back far"] for each in ways) < 0.1
@@ -545,6 +768,20 @@ def here_as_in_the_study(page):
     ``few``: it sees as many keys as in training, but far ones, and is lost. Stopped new
     pairs are worse than slowed ones; a base 32 times as large does as well. Mixed layouts,
     or positions twice, undo what was learned; reordering first does not.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` holds the study's outcomes; ``here`` maps a way to read on to the page's
+        model's losses, near and far; ``far_end`` measures these two with a ``mask`` or a
+        function ``rotate``, ``with_speeds`` with other angles per token; ``usual`` are the
+        model's own, and ``new`` marks the pairs that did not come round, (pairs,);
+        ``spoiled`` maps a name to a function that rotates wrongly.
+
+    Returns
+    -------
+    dict
+        ``few`` and ``stopped``: the far loss with few keys, and with new pairs stopped.
     """
     ways = {"as it is": "none", "32 keys": "near keys", "larger base": "NTK-aware"}
     ways["new ÷ 4"] = "new"

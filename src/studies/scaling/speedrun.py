@@ -288,6 +288,7 @@ def run(folder, group, corpus, steps, seed, way):
         Unused: no weights are saved.
     group : {"tuning", "ways", "counting"}
     corpus : str
+        Its name, as `load_corpus` takes it.
     steps : int or None
         None stands for as many as the recipe has.
     seed : int

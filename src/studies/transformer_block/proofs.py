@@ -59,6 +59,19 @@ def untrained_guesses_blindly(page):
 
     ``ceiling`` is a bound, in tenths of a nat, on how much its loss changes when any one
     part is removed; ``most`` is the largest change of the trained GPT.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained GPT; ``without`` and ``random_without`` are tables of the
+        ``loss`` and its ``change`` for each part that is removed, of the trained and the
+        untrained GPT.
+
+    Returns
+    -------
+    dict
+        ``loss``: of the untrained GPT, in nats; ``blind``: of equal probabilities;
+        ``characters``: the vocabulary's size; ``ceiling`` and ``most``: as above.
     """
     blind = math.log(page.gpt.config.vocab_size)
     parts = page.random_without
@@ -79,6 +92,18 @@ def two_lines(page):
 
     ``times`` is how much longer what the feed-forward network of layer 0 adds is than what
     the residual stream is by then, on the training sonnets: mean lengths of the vectors.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained GPT; ``before`` and ``after`` are the states at layer 0, (1,
+        tokens, d_model); ``passed`` maps a module to what it was given and what it returned
+        on the training sonnets, (tokens, d_model).
+
+    Returns
+    -------
+    dict
+        ``layers``, ``tokens``, ``d_model`` and ``d_ff``: sizes; ``times``: as above.
     """
     layer = page.gpt.blocks[0]
     with torch.no_grad():
@@ -102,7 +127,18 @@ def two_lines(page):
 
 @proof("Each round of attention lies within the convex hull of the one before.")
 def averages_stay_inside(page):
-    """Three rounds of nine points; the fourth is too small for its hull to be computed."""
+    """Three rounds of nine points; the fourth is too small for its hull to be computed.
+
+    Parameters
+    ----------
+    page : Page
+        ``rounds`` are the points after each round of averaging, Tensors (9, 2).
+
+    Returns
+    -------
+    dict
+        ``first`` and ``last``: the largest distance of two points, before and after.
+    """
     for before, after in zip(page.rounds[:3], page.rounds[1:], strict=False):
         half_planes = ConvexHull(before.numpy()).equations
         normals, offsets = half_planes[:, :2], half_planes[:, 2]
@@ -136,6 +172,19 @@ def paths_keep_tokens_apart(page):
     the same matrices a thousand times as much is left where each token attends only to
     itself, so that nothing is averaged; with all parts a fifth and more; without attention
     still more.
+
+    Parameters
+    ----------
+    page : Page
+        ``flows`` and ``small_flows`` map what is removed to the random stacks, dicts with
+        ``spread`` after each block; of Xavier's weights and of PyTorch's own.
+
+    Returns
+    -------
+    dict
+        Medians of the spread that is left, by Xavier's weights: ``all``, with all parts;
+        ``paths``, without paths; ``alone``, each token attending only to itself, too.
+        ``stacks``: how many.
     """
     ends = {name: at_the_end(page.flows, name, "spread") for name in page.flows}
     small = {name: at_the_end(page.small_flows, name, "spread") for name in page.flows}
@@ -157,7 +206,19 @@ def paths_keep_tokens_apart(page):
 
 @proof("Our layer norm equals PyTorch's; the size and level of a token are gone.")
 def layer_norm_is_pytorchs(page):
-    """No other token matters: a token alone is normalised as it is among others."""
+    """No other token matters: a token alone is normalised as it is among others.
+
+    Parameters
+    ----------
+    page : Page
+        ``norm`` is the lesson's layer norm of 16 numbers; ``x`` a float64 Tensor (texts,
+        tokens, 16).
+
+    Returns
+    -------
+    dict
+        ``tokens``: in a text.
+    """
     norm, x = page.norm, page.x
     normed = norm(x)
     close(normed, nn.LayerNorm(16).double()(x))
@@ -171,6 +232,17 @@ def other_norms(page):
     """RMSNorm forgets the size of a vector and keeps its level.
 
     With layer norm a token stays as it is when another text of the batch changes.
+
+    Parameters
+    ----------
+    page : Page
+        ``RMSNorm`` is the lesson's class, ``norm`` its layer norm; ``x`` a float64 Tensor
+        (texts, tokens, 16).
+
+    Returns
+    -------
+    dict
+        ``d_model``: 16.
     """
     rms, norm, x = page.RMSNorm(16).double(), page.norm, page.x
     close(rms(x), nn.RMSNorm(16, eps=1e-6).double()(x))
@@ -191,6 +263,20 @@ def sizes_without_norms(page):
 
     With PyTorch's own first weights, which are smaller, it grows tenfold at most. ``steep``
     is how much larger the gradient is at the input than at the end, with all parts.
+
+    Parameters
+    ----------
+    page : Page
+        ``flows`` and ``small_flows`` map what is removed to the random stacks, dicts with
+        ``size`` after each block and the ``gradient``'s; of Xavier's weights and PyTorch's
+        own.
+
+    Returns
+    -------
+    dict
+        Median sizes at the end: ``norms`` and ``small``, without norms, by Xavier's weights
+        and PyTorch's; ``constant``, with one constant in place of norms; ``whole``, with
+        all parts. ``steep``: as above.
     """
     norms = at_the_end(page.flows, "norms", "size")
     small = at_the_end(page.small_flows, "norms", "size")
@@ -233,7 +319,18 @@ def changed_losses(page, model, name, function=None) -> torch.Tensor:
 
 
 def nothing_found(x):
-    """Return what attention returns if it finds nothing: zeros, and no weights."""
+    """Return what attention returns if it finds nothing: zeros, and no weights.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_model)
+
+    Returns
+    -------
+    zeros : Tensor
+        Of the shape of ``x``.
+    weights : None
+    """
     return torch.zeros_like(x), None
 
 
@@ -241,6 +338,18 @@ def norms_against_attention(page, model) -> torch.Tensor:
     """Return how much worse a GPT is without norm 1 than without attention.
 
     Of each held-out window; both are removed from all layers.
+
+    Parameters
+    ----------
+    page : Page
+        ``held_out`` are the held-out windows.
+    model : nn.Module
+        A GPT.
+
+    Returns
+    -------
+    Tensor of shape (windows,)
+        In nats.
     """
     without_norms = changed_losses(page, model, "norm_1")
     return without_norms - changed_losses(page, model, "attention", nothing_found)
@@ -250,6 +359,18 @@ def other_lengths(page, layer) -> torch.Tensor:
     """Return how much the loss rises if norm 1 gives each token another one's length.
 
     The lengths are shuffled among all tokens of all windows.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained GPT, ``held_out`` the held-out windows and ``whole`` its
+        losses there, (windows,).
+    layer : int
+
+    Returns
+    -------
+    Tensor of shape (windows,)
+        In nats.
     """
     norm = page.gpt.blocks[layer].norm_1
 
@@ -264,12 +385,29 @@ def other_lengths(page, layer) -> torch.Tensor:
 
 
 def random_weights(page):
-    """A GPT with random weights, as it was before its training."""
+    """A GPT with random weights, as it was before its training.
+
+    Parameters
+    ----------
+    page : Page
+        ``random_gpt`` is the untrained GPT.
+
+    Returns
+    -------
+    Page
+        Its ``gpt`` is the untrained one.
+    """
     return page.replaced(gpt=page.random_gpt)
 
 
 def longer_losses(off) -> list[float]:
-    """Return the losses of the models that trained for 1,000 steps without a part."""
+    """Return the losses of the models that trained for 1,000 steps without a part.
+
+    Parameters
+    ----------
+    off : str
+        What is removed, such as "norms"; "nothing" for whole models.
+    """
     rows = stored("transformer-block")["results"]["longer"]
     return [row["loss"] for row in rows if row["off"] == off]
 
@@ -292,6 +430,25 @@ def missed_is_not_needed(page):
     length: each token may have another's. Three models that trained for 1,000 steps
     without norms end below three whole ones; three without attention end above both. From
     larger first weights (Xavier's) deep stacks without norms do not train at all.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained GPT; ``held_out`` are the held-out windows and ``whole`` its
+        losses there, (windows,); ``without`` is a table with ``layer``, ``part`` and the
+        ``change`` of the loss; ``read`` holds the input that the GPT reads.
+
+    Returns
+    -------
+    dict
+        ``gap``: interval of the loss without norm 1 less that without attention;
+        ``attention``: the rise without attention; ``shuffled``: the largest gap of shuffled
+        weights; ``windows`` and ``sonnets``: how many; ``later`` and ``later_attention``:
+        bounds of the rise in later layers, without norm 1 and without attention;
+        ``lengths``: the largest rise by other lengths; ``longer``: how many times longer
+        norm 1's input is than its output; ``first_norm`` and ``first_attention``: the rise
+        in the first of these layers; ``long_whole``, ``long_norms`` and ``long_attention``:
+        mean losses after 1,000 steps; ``answer``: the letter of the right choice.
     """
     gap = sonnet_interval(norms_against_attention(page, page.gpt))
     mixed = [nulls.shuffled_weights(page.gpt, seed).eval() for seed in range(3)]
@@ -366,6 +523,21 @@ def line_in_layer_0(page):
     """It is the least-squares line: what it leaves is at right angles to what it is given.
 
     The answer of the task is the letter of its right choice, by what is left of the rise.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained GPT and ``networks`` its feed-forward networks; ``passed``
+        maps a network to what it was given and returned; ``held_out`` are the held-out
+        windows and ``whole`` the losses there; ``rise(networks, function)`` measures the
+        rise of the loss with ``line`` or ``nothing`` in a network's place.
+
+    Returns
+    -------
+    dict
+        Rises of the loss, in nats: ``removed``, without the network; ``line``, with a line,
+        and its ``interval``; ``tables``, with three tables; ``together``, lines in all
+        layers. ``answer``: the letter of the right choice.
     """
     network = page.networks[0]
     given, returned = (x.double() for x in page.passed[network])
@@ -391,7 +563,19 @@ def line_in_layer_0(page):
 
 @proof("Of models that train anew, those without a bend learn less than without networks.")
 def bend_is_needed(page):
-    """The study *bend*: three models of each kind, each at its best learning rate."""
+    """The study *bend*: three models of each kind, each at its best learning rate.
+
+    Parameters
+    ----------
+    page : Page
+        Not used: the numbers are the study's.
+
+    Returns
+    -------
+    dict
+        Mean losses: ``whole``; ``straight``, without the bend; ``none``, without the
+        network.
+    """
     results = stored("bend")["results"]
     whole, straight, none = (np.array(bend.best_losses(results, k)) for k in bend.KINDS)
     assert (straight > none).all()
@@ -405,7 +589,18 @@ def bend_is_needed(page):
 
 @proof("GELU and SiLU are what was said, and two thirds of the width make up for the gate.")
 def activations_are_named(page):
-    """GELU by the normal distribution; parameters of a plain and of a gated network."""
+    """GELU by the normal distribution; parameters of a plain and of a gated network.
+
+    Parameters
+    ----------
+    page : Page
+        ``FeedForward`` is the lesson's class.
+
+    Returns
+    -------
+    dict
+        ``parameters``: how many each network has.
+    """
     grid = torch.linspace(-5, 5, 201, dtype=torch.float64)
     normal = torch.distributions.Normal(0.0, 1.0)
     close(F.gelu(grid), grid * normal.cdf(grid))
@@ -438,7 +633,18 @@ def alike(letters, places) -> torch.Tensor:
 
 
 def shuffled_letters(page):
-    """The letters shuffled among the positions."""
+    """The letters shuffled among the positions.
+
+    Parameters
+    ----------
+    page : Page
+        ``letters`` are letters as numbers, an int Tensor (positions,).
+
+    Returns
+    -------
+    Page
+        Its ``letters`` are shuffled.
+    """
     return page.replaced(letters=torch.tensor(nulls.shuffled(page.letters.tolist())))
 
 
@@ -456,6 +662,21 @@ def favourites_without_training(page):
 
     That is more than the share of positions drawn at random by 20 points. A trained
     neuron's positions share a letter more often than its copies' (interval over neurons).
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained GPT; ``letters`` are the letters as numbers, (positions,);
+        ``own`` are the positions where each neuron is strongest, (neurons, positions);
+        ``strongest`` finds these of a model, or of its shuffled copy by a seed.
+
+    Returns
+    -------
+    dict
+        Mean shares of a neuron's positions that have one letter: ``own``, trained;
+        ``copy``, shuffled copies; ``fresh``, lowest and highest of untrained GPTs;
+        ``random``, positions drawn. ``neurons``: how many; ``more``: interval of own less
+        copy.
     """
     letters = page.letters
     own = alike(letters, page.own)

@@ -274,7 +274,17 @@ def _beside(passes):
     last = [torch.tensor(x.value, requires_grad=True) for x in (output.weight, output.bias)]
 
     def joined(*inputs, order=1, **how):
-        """Return the outputs of all heads side by side, computed by PyTorch."""
+        """Return the outputs of all heads side by side, computed by PyTorch.
+
+        Parameters
+        ----------
+        *inputs : Tensors of shape (..., tokens, d_model)
+            Of query, key and value.
+        order : int
+            1, or -1 for the heads in reverse.
+        **how
+            ``turn`` and ``mask``, as `attend_head` takes them.
+        """
         return torch.cat([attend_head(one, inputs, **how) for one in layers[::order]], -1)
 
     return layers, *last, joined
@@ -346,7 +356,15 @@ def _turned_and_masked(answer):
     turn, mask = [rotated, rotated, unchanged], torch.ones(4, 4, dtype=bool).tril()
 
     def several(*x, **how):
-        """Return the heads joined and mapped by the last layer, as PyTorch computes it."""
+        """Return the heads joined and mapped by the last layer, as PyTorch computes it.
+
+        Parameters
+        ----------
+        *x : Tensors of shape (..., tokens, d_model)
+            The inputs of query, key and value.
+        **how
+            ``turn`` and ``mask``, as `attend_head` takes them.
+        """
         return joined(*x, **how) @ weight + bias
 
     mistakes = {
