@@ -112,14 +112,28 @@ class Transformer(nn.Module):
 
 
 def to_ids(texts):
-    """Turn a list of strings into an int64 Tensor (batch, tokens), padded on the right."""
+    """Turn a list of strings into an int64 Tensor (batch, tokens), padded on the right.
+
+    Parameters
+    ----------
+    texts : list of str
+    """
     width = max(map(len, texts))
     rows = [[NUMBER[c] for c in text.ljust(width, "_")] for text in texts]
     return torch.tensor(rows)
 
 
 def to_text(row):
-    """Turn a row of ids (tokens,) into a string, up to the token of the end."""
+    """Turn a row of ids (tokens,) into a string, up to the token of the end.
+
+    Parameters
+    ----------
+    row : int Tensor of shape (tokens,)
+
+    Returns
+    -------
+    str
+    """
     return "".join(CHARACTERS[i] for i in row.tolist()).partition(">")[0]
 
 
@@ -145,6 +159,14 @@ def styles(day):
     """Return a date (datetime.date) written in eight styles, a list of str.
 
     Training has the first three.
+
+    Parameters
+    ----------
+    day : datetime.date
+
+    Returns
+    -------
+    list of str
     """
     number, month, year = day.day, MONTHS[day.month - 1], day.year
     return [

@@ -83,6 +83,11 @@ def use_xavier(module):
     """Draw the weights of all linear layers of a module anew, in place.
 
     As Xavier does (Glorot and Bengio 2010), with biases of zero.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Its linear layers are changed.
     """
     for layer in module.modules():
         if isinstance(layer, nn.Linear):

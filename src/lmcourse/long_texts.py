@@ -53,7 +53,21 @@ def runs_by_scheme(results):
 
 
 def rotary_runs(results, base, length=SHORT):
-    """Return the runs of rotary models with a base, trained on texts of a length."""
+    """Return the runs of rotary models with a base, trained on texts of a length.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs; those of "bases" have ``base`` and ``length``.
+    base : number
+        Of the rotary positions' frequencies.
+    length : int
+        Of training texts, in characters.
+
+    Returns
+    -------
+    list of dict
+    """
     return [
         run for run in results["bases"] if (run["base"], run["length"]) == (base, length)
     ]
@@ -73,13 +87,39 @@ def curve(run, way=None):
 
 
 def far_loss(run, way=None):
-    """Return the loss over the last quarter of a long text; arguments as of `curve`."""
+    """Return the loss over the last quarter of a long text; arguments as of `curve`.
+
+    Parameters
+    ----------
+    run : dict
+        An outcome of the study.
+    way : str, optional
+        A way to read on, such as "none" or "near keys".
+
+    Returns
+    -------
+    float
+        In nats.
+    """
     losses = curve(run, way)
     return losses[-len(losses) // 4 :].mean()
 
 
 def near_loss(run, way=None):
-    """Return the loss over the first quarter of a long text, which is a trained length."""
+    """Return the loss over the first quarter of a long text, which is a trained length.
+
+    Parameters
+    ----------
+    run : dict
+        An outcome of the study.
+    way : str, optional
+        A way to read on, such as "none" or "near keys".
+
+    Returns
+    -------
+    float
+        In nats.
+    """
     losses = curve(run, way)
     return losses[: len(losses) // 4].mean()
 

@@ -31,7 +31,15 @@ def given_and_returned(model, parts, ids):
     found = {}
 
     def keep(part, inputs, output):
-        """Note a part's input and output: a forward hook."""
+        """Note a part's input and output: a forward hook.
+
+        Parameters
+        ----------
+        part : nn.Module
+        inputs : tuple of Tensor
+            The first one, (..., tokens, d_model), is noted.
+        output : Tensor of shape (..., tokens, d_model)
+        """
         found[part] = inputs[0].flatten(0, -2), output.flatten(0, -2)
 
     with ExitStack() as hooks:
@@ -53,7 +61,20 @@ def instead(part, function):
     """
 
     def answer(module, inputs, output):
-        """Return what the function makes of the input: a forward hook."""
+        """Return what the function makes of the input: a forward hook.
+
+        Parameters
+        ----------
+        module : nn.Module
+        inputs : tuple of Tensor
+            The first one is what the function is given.
+        output : Tensor
+            What the module returned; it is not used.
+
+        Returns
+        -------
+        Tensor
+        """
         return function(inputs[0])
 
     with part.register_forward_hook(answer):

@@ -45,7 +45,17 @@ class OrderParts:
 
 
 def of_one_size(x):
-    """Return vectors divided by the standard deviation of all their numbers."""
+    """Return vectors divided by the standard deviation of all their numbers.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., d_model)
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``x``.
+    """
     return x / x.std()
 
 
@@ -131,7 +141,23 @@ def order_schemes(parts):
 
 
 def pair_score(scheme, a, b, m, n):
-    """Return the score of word a at position m, which attends to word b at position n."""
+    """Return the score of word a at position m, which attends to word b at position n.
+
+    Parameters
+    ----------
+    scheme : dict of str to Tensor
+        ``offsets`` (words, words, offsets), a score for each offset of the key from the
+        query, the lowest first; or ``ww``, ``wp``, ``pw`` and ``pp``, the four terms of
+        word or position with word or position.
+    a, b : int
+        Words, as numbers: rows of these tables.
+    m, n : int
+        Their positions, in tokens.
+
+    Returns
+    -------
+    Tensor of shape ()
+    """
     if "offsets" in scheme:
         offsets = scheme["offsets"][a, b]
         return offsets[n - m + (len(offsets) - 1) // 2]
@@ -179,7 +205,17 @@ def mean_cosines(table, most=40):
 
 
 def shuffled_rows(table, seed=3):
-    """Return a table with its rows in a random order."""
+    """Return a table with its rows in a random order.
+
+    Parameters
+    ----------
+    table : Tensor of shape (rows, d_model)
+    seed : int
+
+    Returns
+    -------
+    Tensor of shape (rows, d_model)
+    """
     order = torch.randperm(len(table), generator=torch.Generator().manual_seed(seed))
     return table[order]
 

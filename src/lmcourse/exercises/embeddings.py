@@ -190,7 +190,13 @@ def _poem(words_of_it) -> list[str]:
 
 
 def _surviving(before, after) -> float:
-    """Return the share of all pairs, within two positions, that are as they were."""
+    """Return the share of all pairs, within two positions, that are as they were.
+
+    Parameters
+    ----------
+    before, after : list of list of str
+        The words of each text, before and after shuffling.
+    """
 
     def near(text):
         pairs = [pair for far in (1, 2) for pair in zip(text, text[far:], strict=False)]
@@ -209,7 +215,19 @@ def _ours() -> tuple[list[list[str]], float]:
 
 
 def _texts(answer):
-    """Return our poems and those of an answer, each a list of words."""
+    """Return our poems and those of an answer, each a list of words.
+
+    Parameters
+    ----------
+    answer : tuple
+        The reader's: the texts, and two numbers.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``mine`` and ``theirs``: lists of lists of words; ``null``: the share of pairs that
+        a shuffle leaves; ``ours`` and ``count``: how many texts.
+    """
     texts, _ = unpack(answer, 2, "two things: the texts, and two numbers")
     if texts is None or texts is ...:
         raise NotTried

@@ -74,7 +74,20 @@ _WRONG_SHAPES = {
 
 
 def _masked(scores, allowed, dim=-1):
-    """Return the softmax of those scores, along ``dim``, that are allowed (bool)."""
+    """Return the softmax of those scores, along ``dim``, that are allowed (bool).
+
+    Parameters
+    ----------
+    scores : Tensor
+    allowed : bool Tensor
+        Of a shape that broadcasts to that of ``scores``.
+    dim : int
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``scores``.
+    """
     return scores.masked_fill(~allowed, -math.inf).softmax(dim)
 
 
@@ -191,7 +204,16 @@ class Toy:
 
 
 def _ids(got):
-    """Return a list of IDs as whole numbers; `Wrong` if it is none."""
+    """Return a list of IDs as whole numbers; `Wrong` if it is none.
+
+    Parameters
+    ----------
+    got : list of int
+
+    Returns
+    -------
+    list of int
+    """
     if not isinstance(got, (list, tuple)):
         raise Unfit(f"a list of whole numbers is expected, not of type {type_name(got)}.")
     found = array(got)
@@ -375,7 +397,16 @@ def _read(answer):
 
 
 def _is_day(source, target):
-    """Whether a source, in any style, names the day that is to be written."""
+    """Whether a source, in any style, names the day that is to be written.
+
+    Parameters
+    ----------
+    source, target : str
+
+    Returns
+    -------
+    bool
+    """
     year, month, day = re.findall(r"\d+", target + "-0-0-0")[:3]
     named = {year, calendar.month_abbr[int(month) % 13].lower(), day.lstrip("0")}
     return named <= {*re.findall(r"[a-z]{3}|[1-9]\d*", source.lower())}
@@ -390,12 +421,36 @@ _STYLES = (
 
 
 def _year_first(day, month):
-    """Write a day with the year first."""
+    """Write a day with the year first.
+
+    Parameters
+    ----------
+    day : datetime.date
+    month : str
+        Its name.
+
+    Returns
+    -------
+    str
+    """
     return f"{day.year} {month} {day.day}"
 
 
 def _share_read(write, days, style):
-    """Return the share of days read right in a style."""
+    """Return the share of days read right in a style.
+
+    Parameters
+    ----------
+    write : callable
+        From a list of str, sources, to a list of str, what the reader's model writes.
+    days : list of datetime.date
+    style : callable
+        From a date and its month's name to the source, a str.
+
+    Returns
+    -------
+    float
+    """
     got = strings(run(write, [style(day, f"{day:%B}") for day in days]))
     if len(got) != len(days):
         raise Unfit(f"for {len(days)} sources {len(got)} texts were written.")

@@ -133,7 +133,19 @@ def values_too():
 
 
 def _is_pair(fused, positions, answer):
-    """Return whether an answer gives two things."""
+    """Return whether an answer gives two things.
+
+    Parameters
+    ----------
+    fused, positions : object
+        What the answer is called with.
+    answer : callable
+        The reader's function.
+
+    Returns
+    -------
+    bool
+    """
     got = run(answer, fused, positions)
     return isinstance(got, tuple) and len(got) == 2
 

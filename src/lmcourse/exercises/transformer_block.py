@@ -20,6 +20,10 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
 
     ``norm_1``, ``attend``, ``norm_2`` and ``network`` are the parts of a block, functions
     from states to states of the same shape.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_model)
     """
     found, bare = attend(norm_1(x)), attend(x)
     first, behind = x + found, x + norm_1(bare)
@@ -102,13 +106,28 @@ def _norm_mistakes(x, eps):
     """Return a dict, diagnosis → what this mistake makes of x, of the shape of x.
 
     ``eps`` is what a norm adds to the variance.
+
+    Parameters
+    ----------
+    x : Tensor of shape (batch, tokens, d_model)
+    eps : float
     """
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
     larger = x.var(-1, keepdim=True)
 
     def over(*axes):
-        """Normalise over some axes."""
+        """Normalise over some axes.
+
+        Parameters
+        ----------
+        *axes : int
+
+        Returns
+        -------
+        Tensor
+            Of the shape of x.
+        """
         scale = (x.var(axes, correction=0, keepdim=True) + eps).sqrt()
         return (x - x.mean(axes, keepdim=True)) / scale
 
@@ -169,6 +188,16 @@ def _stack(alpha, seed, layers=24, d_model=32):
     Each update is multiplied by ``alpha``; blocks and input are drawn by ``seed``. The
     first number is the length of the gradient at the input over that at the output; the
     second is the spread of the states at the output over that at the input.
+
+    Parameters
+    ----------
+    alpha : float
+    seed : int
+    layers, d_model : int
+
+    Returns
+    -------
+    ratio, growth : float
     """
     torch.manual_seed(seed)
     blocks = [Block(d_model, 4, 4 * d_model) for _ in range(layers)]
@@ -267,6 +296,10 @@ def _gpt2(vocab_size, context, layers, d_model):
     """Return how many parameters `transformers`' GPT-2 of these sizes (int) has.
 
     It is built without numbers, so that it takes no memory.
+
+    Parameters
+    ----------
+    vocab_size, context, layers, d_model : int
     """
     sizes = {"vocab_size": vocab_size, "n_positions": context, "n_layer": layers}
     config = GPT2Config(**sizes, n_embd=d_model, n_head=1, bos_token_id=0, eos_token_id=0)

@@ -254,7 +254,20 @@ CELL, LEFT, TOP = 12, 60, 18  # of a small heat map, in pixels
 
 
 def _heat_map(words, weights, title):
-    """Return a head's weights as a small SVG; rows are the words that attend."""
+    """Return a head's weights as a small SVG; rows are the words that attend.
+
+    Parameters
+    ----------
+    words : list of str
+    weights : array of shape (tokens, tokens)
+        Rows attend, columns are attended to; 0 to 1.
+    title : str
+
+    Returns
+    -------
+    str
+        SVG markup.
+    """
     size = CELL * len(words)
     marks = [f'<text x="{LEFT}" y="12">{escape(title)}</text>']
     for row, word in enumerate(words):
@@ -275,7 +288,18 @@ def _heat_map(words, weights, title):
 
 
 def _all_heads(words, weights):
-    """Return a heat map for each head of each layer; weights (layers, heads, tokens, …)."""
+    """Return a heat map for each head of each layer; weights (layers, heads, tokens, …).
+
+    Parameters
+    ----------
+    words : list of str
+    weights : array of shape (layers, heads, tokens, tokens)
+
+    Returns
+    -------
+    str
+        HTML markup.
+    """
     rows = []
     for layer, heads in enumerate(weights):
         maps = [

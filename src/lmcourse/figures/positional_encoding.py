@@ -283,7 +283,22 @@ def _untrained_case(losses, strips):
 
 
 def _lengths_view(cases, controls, alt):
-    """Return a view of losses along a text; a case for each combination of controls."""
+    """Return a view of losses along a text; a case for each combination of controls.
+
+    Parameters
+    ----------
+    cases : list of dict
+        As `_case` returns them, one for each combination, in the order of the controls'
+        values.
+    controls : list of dict
+        Each with ``values``, the choices of one control.
+    alt : str
+        What the view shows, in words; the losses are added.
+
+    Returns
+    -------
+    views.View
+    """
     names = pd.MultiIndex.from_product([each["values"] for each in controls])
     ends = pd.Series([each["far"] for each in cases], names, name="loss at the far end")
     told = "; ".join(f"{', '.join(at)} {loss:.2f}" for at, loss in ends.items())

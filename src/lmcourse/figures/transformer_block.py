@@ -73,7 +73,18 @@ def hull(rounds):
 
 
 def _levels(ax, flows, kind, names):
-    """Draw one number of random stacks against the blocks passed: medians over seeds."""
+    """Draw one number of random stacks against the blocks passed: medians over seeds.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    flows : dict of str to list of dict
+        What is removed → one dict for each random stack.
+    kind : str
+        The key of the number that is drawn, such as "spread": a list by block.
+    names : iterable of str
+        Which keys of ``flows`` are drawn.
+    """
     for name, marker in zip(names, "os^D", strict=False):
         label, color = NAMES[name]
         middle = np.median([run[kind] for run in flows[name]], axis=0)

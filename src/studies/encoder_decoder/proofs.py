@@ -25,7 +25,16 @@ close = torch.testing.assert_close
 
 
 def ends(values) -> tuple[float, float]:
-    """Return the lowest and the highest of some numbers."""
+    """Return the lowest and the highest of some numbers.
+
+    Parameters
+    ----------
+    values : sequence of float
+
+    Returns
+    -------
+    low, high : float
+    """
     return float(np.min(values)), float(np.max(values))
 
 

@@ -57,7 +57,17 @@ SETTINGS = {"steps": 400, "seeds": [0, 1, 2]}
 
 
 def plan(small):
-    """Return the settings of all runs, or of two of them with two steps."""
+    """Return the settings of all runs, or of two of them with two steps.
+
+    Parameters
+    ----------
+    small : bool
+        Whether two short runs are enough, to try the study.
+
+    Returns
+    -------
+    list of dict
+    """
     steps = 2 if small else SETTINGS["steps"]
     runs = grid(group="rotary", base=BASES, seed=SETTINGS["seeds"], steps=steps)
     others = grid(group="others", scheme=SCHEMES, seed=SETTINGS["seeds"], steps=steps)
@@ -117,7 +127,17 @@ def sample_texts(ids, texts, tokens, generator):
 
 
 def losses(model, inputs, digit, back, **options):
-    """Return the loss of both answers at every position, two Tensors (texts, tokens)."""
+    """Return the loss of both answers at every position, two Tensors (texts, tokens).
+
+    Parameters
+    ----------
+    model : DigitModel
+    inputs : int Tensor of shape (texts, tokens)
+    digit, back : int Tensor of shape (texts, tokens)
+        The right answers: the digit, and what stood some characters back.
+    **options
+        Handed to the model.
+    """
     logits = model(inputs, **options).movedim(-1, 2)  # (2, texts, vocab_size, tokens)
     return [
         F.cross_entropy(of_one, answer, reduction="none")
@@ -129,6 +149,14 @@ def train_digit_model(scheme, steps, seed, **options):
     """Return a `DigitModel` trained on texts of 32 characters.
 
     ``options`` are `PositionModel`'s: ``base``, ``reach``.
+
+    Parameters
+    ----------
+    scheme : str
+        Of the positions.
+    steps, seed : int
+    **options
+        Of `PositionModel`.
     """
     torch.manual_seed(seed)
     model = DigitModel(scheme, **options)
@@ -180,6 +208,16 @@ def stretched(model):
     Sinusoids: the pairs that did not complete a turn are four times slower. Learned rows:
     each is used for four positions, with rows between them. ALiBi: the slopes are divided
     by four. Relative: all distances beyond training have the bias of the last one.
+
+    Parameters
+    ----------
+    model : DigitModel
+        It may be changed.
+
+    Returns
+    -------
+    dict
+        What `measured` returns.
     """
     options = {}
     if model.scheme == "sinusoidal":
@@ -230,7 +268,17 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
 
 
 def worse(losses):
-    """Return the larger far loss of both answers."""
+    """Return the larger far loss of both answers.
+
+    Parameters
+    ----------
+    losses : dict of str to float
+        ``digit far`` and ``back far``, in nats.
+
+    Returns
+    -------
+    float
+    """
     return max(losses["digit far"], losses["back far"])
 
 

@@ -46,7 +46,16 @@ def sonnet_interval(values) -> tuple[float, float]:
 
 
 def span(values) -> tuple[float, float]:
-    """Return the lowest and the highest of some numbers."""
+    """Return the lowest and the highest of some numbers.
+
+    Parameters
+    ----------
+    values : sequence of float
+
+    Returns
+    -------
+    low, high : float
+    """
     return float(min(values)), float(max(values))
 
 
@@ -612,7 +621,12 @@ def activations_are_named(page):
 
 
 def parameters(module) -> int:
-    """Return how many parameters a module has."""
+    """Return how many parameters a module has.
+
+    Parameters
+    ----------
+    module : nn.Module
+    """
     return sum(parameter.numel() for parameter in module.parameters())
 
 

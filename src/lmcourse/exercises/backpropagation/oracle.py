@@ -14,7 +14,17 @@ from lmcourse.numpy_nn.core import Module
 
 
 def compare_named(name, got, want, mistakes=None):
-    """Compare an array, and say which it is where no known mistake fits."""
+    """Compare an array, and say which it is where no known mistake fits.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the array.
+    got, want : array
+        The reader's and the right one.
+    mistakes : dict of str to array, optional
+        Diagnosis → the array that this mistake gives.
+    """
     try:
         compare(got, want, mistakes)
     except Wrong as wrong:
@@ -55,7 +65,13 @@ class Passes:
         self.delta = rng.normal(size=self.output.shape)
 
     def enter(self, inputs):
-        """Run the same module forward, once more with other inputs."""
+        """Run the same module forward, once more with other inputs.
+
+        Parameters
+        ----------
+        inputs : list of array
+            One for each argument of ``forward``.
+        """
         self.tensors = [torch.tensor(x, requires_grad=True) for x in inputs]
         self.output = array(run(self.module.forward, *inputs))
 
@@ -144,17 +160,47 @@ def layer_parameters(head):
 
 
 def unchanged(x):
-    """Return x: positions are not rotated."""
+    """Return x: positions are not rotated.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_head)
+
+    Returns
+    -------
+    Tensor
+        ``x`` itself.
+    """
     return x
 
 
 def rotated_forward_only(x):
-    """Rotate on the way forward, and let the gradient pass as if nothing had been."""
+    """Rotate on the way forward, and let the gradient pass as if nothing had been.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_head)
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``x``.
+    """
     return x + (rotated(x) - x).detach()
 
 
 def rotated_again_backward(x):
-    """Rotate on the way forward, and once more, not back, on the way back."""
+    """Rotate on the way forward, and once more, not back, on the way back.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_head)
+
+    Returns
+    -------
+    Tensor
+        Of the shape of ``x``.
+    """
     back = rotated(x, [-position for position in range(x.shape[-2])])
     return back + (rotated(x) - back).detach()
 
