@@ -199,6 +199,18 @@ def _surviving(before, after) -> float:
     """
 
     def near(text):
+        """Count the unordered pairs of words at most two places apart.
+
+        Parameters
+        ----------
+        text : list of str
+            Words.
+
+        Returns
+        -------
+        Counter of frozenset of str
+            A pair → how often it occurs.
+        """
         pairs = [pair for far in (1, 2) for pair in zip(text, text[far:], strict=False)]
         return Counter(map(frozenset, pairs))
 

@@ -62,9 +62,9 @@ def printed(count=None):
     Returns
     -------
     poems : DataFrame
-        As of `load_poems`.
+        One row for each poem, with its ``text`` and more (`load_poems`).
     tokenizer, model
-        As of `load_bert`.
+        BERT and its tokenizer (`load_bert`).
     levels : Tensor of shape (levels, poems, d_model)
     predictions : list of lmcourse.probe.Predictions
         One for each level.
@@ -133,7 +133,7 @@ def beside(way, where, seed, poems=None):
         The layers that are untrained, where the model is not "trained".
     seed : int
     poems : int, optional
-        As ``count`` of `printed`.
+        How many poems, the first ones. Default: all.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def struck(poem, count=None):
     poem : int
         Its row.
     count : int, optional
-        As of `printed`.
+        How many poems, the first ones. Default: all.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def answers(poem, level, versions, count=None):
     versions : Tensor of shape (versions, d_model)
         The poem's vector in each version.
     count : int, optional
-        As of `printed`.
+        How many poems, the first ones. Default: all.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def words(first, end, poems=None):
     first, end : int
         Every third poem from row ``first`` on is used, before row ``end``.
     poems : int, optional
-        As ``count`` of `printed`.
+        How many poems, the first ones. Default: all.
 
     Returns
     -------

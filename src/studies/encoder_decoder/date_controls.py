@@ -97,7 +97,7 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        As `studies.harness` says.
+        Group → outcomes of its runs (`studies.harness`).
 
     Returns
     -------

@@ -88,7 +88,7 @@ def plan_kind(kind, small):
     kind : str
         One of `KINDS`.
     small : bool
-        As of `plan`.
+        Whether a few short runs are enough, to try the study.
 
     Returns
     -------

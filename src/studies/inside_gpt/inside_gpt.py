@@ -174,7 +174,7 @@ def count_rows(order):
     Parameters
     ----------
     order : {1, 2, 3}
-        As of `count_losses`.
+        How many characters an n-gram has.
 
     Returns
     -------

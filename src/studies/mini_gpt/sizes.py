@@ -84,7 +84,7 @@ def settings_at(axis, value):
     Returns
     -------
     dict
-        As `BASE`.
+        Setting → value, with the keys of `BASE`.
     """
     if axis == "shape":
         layers, d_model = value

@@ -746,6 +746,19 @@ def learned_without_paths(page):
     So do four blocks from PyTorch's weights at three other learning rates, and at ten times
     the steps. Four blocks without paths whose tokens attend only to themselves learn more,
     by 0.3 nats: it is not the depth alone.
+
+    Parameters
+    ----------
+    page : Page
+        Not used: the numbers are the study's.
+
+    Returns
+    -------
+    dict
+        ``models``: how many; losses in nats: ``frequencies``, of letters' frequencies;
+        ``paths`` and ``long_paths``, without paths after 100 and 1,000 steps; ``alone``,
+        each token attending only to itself, too; ``whole``, with all parts; ``pairs`` and
+        ``triples``, of n-gram models.
     """
     study = stored("transformer-block")["results"]
     kinds = ("PyTorch's", "Xavier")
@@ -770,7 +783,18 @@ def learned_without_paths(page):
 
 
 def counted_loss(order) -> float:
-    """Return the loss of an n-gram model of the training sonnets on the validation ones."""
+    """Return the loss of an n-gram model of the training sonnets on the validation ones.
+
+    Parameters
+    ----------
+    order : int
+        2 for pairs of letters, 3 for triples.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
     texts = train_val_test_split(load_texts("sonnets"))
     letters = CharTokenizer(texts.training + texts.validation)
     model = NgramModel(letters.encode(texts.training), order, letters.vocab_size)
@@ -784,6 +808,18 @@ def learned_without_norms(page):
     From PyTorch's first weights those without norms end at most 0.1 nats above those with
     norms. From Xavier's, eight blocks end above the frequencies of letters, at other
     learning rates, too; with one constant factor in place of the norms they do not.
+
+    Parameters
+    ----------
+    page : Page
+        Not used: the numbers are the study's.
+
+    Returns
+    -------
+    dict
+        Losses in nats, without norms: ``four``, four blocks; ``deep``, eight from Xavier's
+        weights; ``constant``, these with one constant. ``answer``: the letter of the right
+        choice.
     """
     depths = (1, 2, 4, 8, 12)
     gap = grid_losses("norms", depths) - grid_losses("nothing", depths)
@@ -810,10 +846,36 @@ def warm_up_helps(page):
     """Twelve blocks say eight digits backwards, three starts: the study *norm-place*.
 
     A third of the learning rate helps post-norm as a warm-up does, with every start.
+
+    Parameters
+    ----------
+    page : Page
+        ``orders`` holds the study's outcomes, dicts with ``norm_first``, ``warmup``
+        (steps), ``rate`` and ``loss``.
+
+    Returns
+    -------
+    dict
+        Losses in nats: ``guessing``; ``pre``, pre-norm; ``cold``, ``warm`` and ``slow``,
+        post-norm without a warm-up, with one, and at a lower rate.
     """
 
     def reached(first, warmup, rate):
-        """Return the losses of one kind of training, one for each start."""
+        """Return the losses of one kind of training, one for each start.
+
+        Parameters
+        ----------
+        first : bool
+            Whether the order is pre-norm.
+        warmup : int
+            Steps.
+        rate : float
+            The learning rate.
+
+        Returns
+        -------
+        list of float
+        """
         kind = {"norm_first": first, "warmup": warmup, "rate": rate}
         return [row["loss"] for row in page.orders if kind.items() <= row.items()]
 
@@ -839,6 +901,17 @@ def last_gradients(page):
 
     In pre-norm order it falls by between the root of the depths' ratio, 4, over two and
     twice that; in post-norm order it stays within a factor of two.
+
+    Parameters
+    ----------
+    page : Page
+        ``gradients`` maps "pre-norm" and "post-norm" to dicts, depth → lengths of the last
+        block's gradient, one for each seed.
+
+    Returns
+    -------
+    dict of str to float
+        Order → how many times longer it is in the shallowest stack than in the deepest.
     """
     fall = {}
     for name, by_depth in page.gradients.items():
@@ -857,6 +930,18 @@ def one_switch(page):
     """The loss of all held-out windows, five times in training mode, on a copy of the GPT.
 
     Whether it differs there is checked if the model has any dropout.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained GPT; ``held_out`` are the held-out windows and ``whole`` its
+        losses there, (windows,).
+
+    Returns
+    -------
+    dict
+        ``p``: the share of dropout; ``more``: the rise of the loss in training mode, in
+        nats.
     """
     model = copy.deepcopy(page.gpt)
     torch.manual_seed(0)
@@ -876,7 +961,19 @@ def one_switch(page):
 
 @proof("Our block equals PyTorch's encoder layer in both orders, with and without a mask.")
 def block_is_pytorchs(page):
-    """In float64 to 1e-9; the weights are PyTorch's."""
+    """In float64 to 1e-9; the weights are PyTorch's.
+
+    Parameters
+    ----------
+    page : Page
+        ``Block`` is the lesson's class; ``fill_attention`` and ``fill`` copy PyTorch's
+        weights into our attention, or into one layer.
+
+    Returns
+    -------
+    dict
+        ``orders``: 2, norms before the steps and after.
+    """
     torch.manual_seed(0)
     x = torch.randn(2, 7, 12, dtype=torch.float64)  # (batch, tokens, d_model)
     for norm_first in (True, False):
@@ -897,7 +994,20 @@ def block_is_pytorchs(page):
 
 @proof("Formula and count agree, for a small block of either kind and for BERT-base.")
 def sizes_are_counted(page):
-    """``page.base`` is a `lmcourse.transformer.Stack` on the device meta."""
+    """``page.base`` is a `lmcourse.transformer.Stack` on the device meta.
+
+    Parameters
+    ----------
+    page : Page
+        ``Block`` is the lesson's class; ``encoder_size``, ``decoder_size`` and
+        ``feed_forward_size`` count parameters by d_model and d_ff.
+
+    Returns
+    -------
+    dict
+        ``millions``: of parameters in twelve encoder blocks; ``share``: that of the
+        feed-forward networks.
+    """
     assert parameters(page.Block(64, 4, 128)) == page.encoder_size(64, 128)
     assert parameters(page.Block(64, 4, 128, cross=True)) == page.decoder_size(64, 128)
     size = 12 * page.encoder_size(768, 3072)
