@@ -264,7 +264,12 @@ def _is_reordered(seen):
 
 
 def _went_from_poem_to_poem(seen):
-    """Return whether the words of all poems together are ours."""
+    """Return whether words were moved from poem to poem: a known mistake.
+
+    Single poems have other words than ours then, all poems together have not.
+    ``seen.mine`` and ``seen.theirs`` are our poems and those of the answer, each a list of
+    words.
+    """
     mine, theirs = (
         Counter(word for text in texts for word in text)
         for texts in (seen.mine, seen.theirs)

@@ -292,7 +292,12 @@ def _texts():
 
 
 def _size_and_cost(answer):
-    """Return the size and the cost of an answer, and the size that is right."""
+    """Return the size and the cost of an answer, and the size that is right.
+
+    ``answer`` is the reader's (size, cost): of a vocabulary, and in tokens a word.
+    ``want`` is the right size; the other names are functions that return the size to which
+    a known mistake leads.
+    """
     what = "a size, and what a word of the Sonnets costs: (size, cost)"
     size, cost = map(number, unpack(answer, 2, what))
     sonnets, poems = _texts()
@@ -312,7 +317,11 @@ def _is(name):
 
 
 def _cost_again(answer):
-    """Return the cost of an answer, and those of the Sonnets whole and one by one."""
+    """Return what `_size_and_cost` does, with two more costs: tokens a word of the Sonnets.
+
+    ``answer`` is the reader's (size, cost). Ours, with a vocabulary of the right size, are
+    ``whole``, of all Sonnets as one text, and ``apart``, of each Sonnet by itself.
+    """
     seen, (sonnets, _) = _size_and_cost(answer), _texts()
     count = _words(sonnets)
     seen.whole = _cost(sonnets, seen.want, sonnets) / count

@@ -510,9 +510,14 @@ def digit_losses(results, scheme, way, base=10_000):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *far-digit*.
-    scheme, way : str
+        Of the study *far-digit*: outcomes of ``rotary`` models, and of ``others``.
+    scheme : str
+        How the models encode positions: "rotary", or a scheme of the others.
+    way : str
+        How they read beyond the length of their training, a key of an outcome's ``ways``:
+        "none" is the model as it was trained.
     base : float
+        Of rotary models' wavelengths; other schemes have none.
 
     Returns
     -------

@@ -442,8 +442,8 @@ def random_directions(page: Page):
 
 
 @finding(
-    "Three of four mistakes in attention's gradients usually go unnoticed if the only "
-    "test is whether the model learns a small random target.",
+    "Of four mistakes planted in attention's gradients, three usually go unnoticed if the "
+    "only test is whether a model learns a small random target.",
     rival="small steps up and down, which reveal all four",
     null=random_directions,
     n="{starts} random starts with each kind of gradient",
@@ -800,8 +800,8 @@ def shuffled_training(page: Page):
 
 
 @finding(
-    "Given a good start, a small decoder predicts new sonnets as well as smoothed counts "
-    "of word pairs.",
+    "Given a good start, a small decoder predicts the next word of new sonnets as well as "
+    "smoothed counts of word pairs do.",
     rival="pairs, {pairs:.2f} nats; triples, {triples:.2f}; the decoder begun at random, "
     "{random:.2f}",
     null=shuffled_training,

@@ -218,6 +218,12 @@ def count_words(order):
 def sonnet_losses(rows):
     """Return sums and numbers of losses by test sonnet, the sums averaged over the rows.
 
+    Parameters
+    ----------
+    rows : list of dict
+        Outcomes of runs that differ in their seed; ``sonnets`` has, for each test sonnet,
+        the sum of its losses, in nats, and how many there are, the same in all rows.
+
     Returns
     -------
     sums, counts : array of shape (sonnets,)

@@ -422,8 +422,8 @@ def longer_losses(off) -> list[float]:
 
 
 @finding(
-    "Our GPT suffers more without attention's norms than without attention itself; yet "
-    "small models, started from small weights without norms, can learn as well.",
+    "Our trained GPT misses attention's norms more than attention; yet small models that "
+    "never had norms, started from small weights, can learn equally well.",
     rival="all attention removed: {attention:.1f} nats; GPTs with shuffled weights miss "
     "norms more by {shuffled:.1f} nats at most",
     null=random_weights,
