@@ -136,8 +136,8 @@ def mixed_gradient(page: Page):
 
 
 @finding(
-    "One calculation run backwards through a small decoder finds a better step than the "
-    "best of a thousand random guesses.",
+    "One calculation run backwards through a small language model finds a better "
+    "change of its numbers than the best of a thousand random guesses.",
     rival="the best of a thousand random directions: in all numbers, in all but the word "
     "vectors, or in the output's biases alone",
     null=mixed_gradient,
@@ -442,8 +442,8 @@ def random_directions(page: Page):
 
 
 @finding(
-    "Of four mistakes planted in attention's gradients, three usually go unnoticed if the "
-    "only test is whether a model learns a small random target.",
+    "Of four mistakes planted in the calculation that trains attention, three "
+    "usually go unnoticed if we only check that a small target is learned.",
     rival="small steps up and down, which reveal all four",
     null=random_directions,
     n="{starts} random starts with each kind of gradient",
@@ -607,8 +607,8 @@ def before_training(page: Page):
 
 
 @finding(
-    "Of a small decoder's two layers, the one given longer vectors turns to near words "
-    "first; swap the lengths, and the other does.",
+    "Of a decoder's two layers, the one given larger numbers is the first to attend "
+    "to near words; swap the sizes, and the other is.",
     rival="the place of the layer: with short vectors in both, or long ones in both, layer "
     "1 would turn as before",
     null=before_training,
@@ -800,8 +800,8 @@ def shuffled_training(page: Page):
 
 
 @finding(
-    "Given a good start, a small decoder predicts the next word of new sonnets as well as "
-    "smoothed counts of word pairs do.",
+    "Given well-chosen first numbers, a small decoder predicts the next word of new "
+    "sonnets as well as smoothed counts of word pairs do.",
     rival="pairs, {pairs:.2f} nats; triples, {triples:.2f}; the decoder begun at random, "
     "{random:.2f}",
     null=shuffled_training,

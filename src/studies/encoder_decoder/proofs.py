@@ -126,8 +126,8 @@ def kinds_exchanged(page):
 
 
 @finding(
-    "Equally trained, an LSTM that attends to its source reads two dates in a row; one "
-    "given the source as one vector hardly ever does.",
+    "Equally trained, an LSTM that may look back at its source rewrites two dates; "
+    "one given a single summary vector instead hardly ever does.",
     rival="the vector at every step, which is enough for one date; two more rates",
     null=kinds_exchanged,
     n="500 held-out sources of each kind, three seeds",

@@ -247,8 +247,8 @@ def rows_shuffled(page):
 
 
 @finding(
-    "A small BERT's learned table of positions has waves in it: rows six apart are more "
-    "alike than rows three apart.",
+    "The vectors that a small BERT learned for places in a text run in waves: those "
+    "six apart are more alike than those three apart.",
     rival="that likeness only falls with distance",
     null=rows_shuffled,
     n="{rows} rows of one table, in four quarters",
@@ -674,8 +674,8 @@ def both_far(run, way) -> float:
 
 
 @finding(
-    "With its slow frequencies slowed further, a small rotary model finds a digit a "
-    "hundred characters back and still names the character three back.",
+    "A small model places characters by rotations; with its slow rotations slowed, "
+    "it finds a digit 100 characters back and still names the character three back.",
     rival="as trained, {as_it_is:.1f}; far keys hidden, {hidden:.1f}; all pairs slowed, "
     "{all:.1f}; a larger base by the usual formula, {aware:.1f}; five other schemes, "
     "stretched, {others:.1f}",

@@ -422,8 +422,9 @@ def longer_losses(off) -> list[float]:
 
 
 @finding(
-    "Our trained GPT misses attention's norms more than attention; yet small models that "
-    "never had norms, started from small weights, can learn equally well.",
+    "Our trained GPT suffers more from losing attention's norms than attention "
+    "itself; yet small models with small starting weights can learn equally well "
+    "without norms.",
     rival="all attention removed: {attention:.1f} nats; GPTs with shuffled weights miss "
     "norms more by {shuffled:.1f} nats at most",
     null=random_weights,
@@ -663,8 +664,8 @@ def shuffled_letters(page):
 
 
 @finding(
-    "Even an untrained GPT's neuron may have a favourite letter: on average, most of the "
-    "eight characters that excite it most are the same.",
+    "Even an untrained GPT's neuron seems to love one letter: of the eight "
+    "characters that excite it most, more than half, on average, are identical.",
     rival="eight positions drawn at random: {random:.0%}; a trained neuron: {own:.0%}, "
     "with its weights shuffled {copy:.0%}",
     null=shuffled_letters,
