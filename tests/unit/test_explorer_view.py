@@ -114,3 +114,14 @@ def test_a_line_of_no_or_too_many_tokens_is_refused(tokenizer, line, message):
 def test_a_model_of_few_positions_bounds_the_line(tokenizer):
     with pytest.raises(ValueError, match="3 to 5 tokens"):
         views.bert_explorer(LINE, tokenizer, small(max_position_embeddings=5))
+
+
+def test_the_untrained_model_reads_the_same_line(case, tokenizer):
+    model, plain = case
+    other = loud_bert(6, 12, hidden_size=24, num_attention_heads=2, intermediate_size=20)
+    view = views.bert_explorer(LINE, tokenizer, model, other)
+    alone = views.bert_explorer(LINE, tokenizer, other)
+    for name in ("weights", "lengths", "moved", "near"):
+        assert view.data["untrained"][name] == alone.data[name]
+        assert view.data[name] == plain.data[name] != alone.data[name]
+    assert "untrained" not in plain.data

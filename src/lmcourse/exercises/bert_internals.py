@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from transformers import BertConfig, BertModel
 
 from lmcourse.exercises import Case, Faults, exercise, judge, predict
-from lmcourse.exercises.answers import Unfit, normal, type_name
+from lmcourse.exercises.answers import Unfit, normal, run, type_name
 
 
 def _bert(**changes):
@@ -87,33 +87,110 @@ def _embed_mistakes(parts, ids):
     place = rows[:5].expand_as(word)
     misplaced = word + parts.position_embeddings(ids) + kind
     of_ids = parts.token_type_embeddings(ids)
-    bare = F.layer_norm(word + place + kind, (8,), eps=norm.eps)
+    total = word + place + kind
+    bare = F.layer_norm(total, (8,), eps=norm.eps)
+    centred = total - total.mean(-1, keepdim=True)
+    unbiased = centred / total.std(-1, keepdim=True) * norm.weight + norm.bias
     return {
         "this is the word's row alone: position, type and norm are missing.": word,
-        "the sum is right, but it is not normalised.": word + place + kind,
+        "the sum is right, but it is not normalised.": total,
         "the position and the norm are missing.": word + kind,
-        "the position is missing: a word is the same at every place.": norm(word + kind),
-        "the position table is asked for input_ids, not for places.": norm(misplaced),
-        "the position table is asked for input_ids, and the norm is missing.": misplaced,
+        "the position is missing: a word has the same vector at every position.": norm(
+            word + kind
+        ),
+        "the position table is indexed with input_ids, not with positions.": norm(
+            misplaced
+        ),
         "the token type is missing; type 0 is added, too.": norm(word + place),
-        "token_type_ids is not used, only type 0.": norm(word + place + first),
+        "token_type_ids is not used: you always add type 0.": norm(word + place + first),
         "the word's row alone is normalised; position and type are missing.": norm(word),
-        "the type table is asked for input_ids, not for types.": norm(
+        "the type table is indexed with input_ids, not with token_type_ids.": norm(
             word + place + of_ids
         ),
-        "both tables are asked for input_ids: for places and types there are others.": norm(
-            misplaced - kind + of_ids
-        ),
         "the norm has a weight and a bias of its own: use `LayerNorm`.": bare,
-        "the type is added after the norm; add first.": norm(word + place) + kind,
-        "the position is added after the norm; add first.": norm(word + kind) + place,
-        "the word alone is normalised, the rest is added after it.": norm(word)
-        + place
-        + kind,
-        "places are counted from 1; they begin with 0.": norm(word + rows[1:6] + kind),
-        "each text has one place; count its tokens.": norm(word + rows[:3, None] + kind),
-        "each was normalised; add first.": sum(map(norm, (word, place, kind))),
+        "the type is added after the norm; add first, then normalise.": (
+            norm(word + place) + kind
+        ),
+        "the position is added after the norm; add first, then normalise.": (
+            norm(word + kind) + place
+        ),
+        "positions are counted from 1; they begin with 0.": norm(word + rows[1:6] + kind),
+        "the position is added twice.": norm(total + place),
+        "each row was normalised by itself; add first, then normalise.": sum(
+            map(norm, (word, place, kind))
+        ),
+        "the norm divides by the standard deviation with n − 1; use `LayerNorm`, or "
+        "`correction=0`.": unbiased,
     }
+
+
+def _pairs():
+    """Return pairs of tensors, float64, and whether they agree to nine decimals.
+
+    Each pair is there to tell one mistake from the others.
+    """
+    x = normal(200, seed=5).double()
+    one = torch.zeros(200, dtype=torch.float64)
+    one[7] = 1
+    zero = x * (1 - one)  # one of its numbers is 0
+    return [
+        (x, x.clone(), True),
+        (x, x + 1, False),
+        (x, x - 1, False),
+        (x, x + 1e-12, True),
+        (x, x + 1e-6 * one, False),
+        (x, x + one - one.roll(1), False),  # the differences cancel
+        (x, x + 1e-8 * one, False),  # on average less than 1e-9
+        (1e6 * x, 1e6 * x + 1e-4, False),  # relative to x hardly any
+        (zero, zero.clone(), True),
+        (zero, x, False),
+        (x, x + 6e-10, True),  # the length of the difference is more than 1e-9
+    ]
+
+
+@exercise("bert-internals.same", kind="spot the bug")
+def same():
+    """Ask of pairs of which it is known whether they agree."""
+    pairs, near = _pairs(), 1e-9
+    known = {
+        "`x.all()` asks whether no number of x is 0, nothing else: compare first.": (
+            lambda x, y: x.all() == y.all()
+        ),
+        "all numbers must be equal to the last bit; allow for rounding.": (
+            lambda x, y: (x == y).all()
+        ),
+        "one number that agrees is enough for it; all must agree.": (
+            lambda x, y: ((x - y).abs() <= near).any()
+        ),
+        "where y is larger the difference is negative: take its size, `abs`.": (
+            lambda x, y: (x - y).max() <= near
+        ),
+        "differences up and down cancel in a sum or a mean.": (
+            lambda x, y: (x - y).mean().abs() <= near
+        ),
+        "a mean can be small although one number is far off: take the largest.": (
+            lambda x, y: (x - y).abs().mean() <= near
+        ),
+        "`allclose` allows more where the numbers are large, unless you pass `rtol=0`.": (
+            lambda x, y: torch.allclose(x, y, atol=near)
+        ),
+        "the length of the difference grows with the number of numbers: look at each.": (
+            lambda x, y: (x - y).norm() <= near
+        ),
+        "it says that all pairs agree.": lambda x, y: True,
+        "it says that no pair agrees.": lambda x, y: False,
+    }
+
+    def verdicts(function):
+        """Return 1 for each pair of which the function says that it agrees, else 0."""
+        return [float(function(x, y)) for x, y, _ in pairs]
+
+    def ask(answer):
+        """Ask a reader's function of each pair."""
+        return [float(bool(run(answer, x, y))) for x, y, _ in pairs]
+
+    mistakes = {text: verdicts(function) for text, function in known.items()}
+    yield Case([], [float(agree) for *_, agree in pairs], mistakes, ask=ask)
 
 
 def _config(answer):
@@ -139,10 +216,10 @@ def _counted(answer):
 def small_bert():
     """Count the parameters of the model that the configuration makes."""
     shapes = {
-        "keep BERT's vocabulary of 30,522 pieces.": (
+        "keep BERT's vocabulary of 30,522 tokens.": (
             lambda seen: seen.config.vocab_size != 30522
         ),
-        "keep BERT's 512 places, too.": (
+        "keep BERT's 512 positions, too.": (
             lambda seen: seen.config.max_position_embeddings != 512
         ),
         "{heads} heads cannot share {width} dimensions evenly.": (
@@ -152,10 +229,10 @@ def small_bert():
         "wide.": lambda seen: seen.config.intermediate_size < seen.width,
         "its feed-forward networks are far too wide for such vectors: BERT's are four "
         "times as wide.": lambda seen: seen.config.intermediate_size > 16 * seen.width,
-        "this is a decoder; BERT is none.": (
+        "this is a decoder; BERT is an encoder.": (
             lambda seen: seen.config.is_decoder or seen.config.add_cross_attention
         ),
-        "that is more layers than one would care to build.": (
+        "more than a thousand layers: nobody has built such a BERT.": (
             lambda seen: seen.config.num_hidden_layers > 1000
         ),
     }
@@ -165,7 +242,7 @@ def small_bert():
             seen.millions > 10.5
         ),
         "{millions:.2f} million parameters are too few.": lambda seen: seen.millions < 9.5,
-        "{millions:.2f} million parameters, but only {share:.0%} of them in the layers: "
+        "{millions:.2f} million parameters, but only {share:.1%} of them in the layers: "
         "the table of words is too wide.": lambda seen: seen.share < 0.5,
     }
     yield Faults(_counted, counts)
@@ -195,9 +272,23 @@ def _steps(whole, x, heads):
     norm = {"0": out.LayerNorm, "1": last.LayerNorm, "-": torch.nn.Identity()}
 
     def attend(
-        x, parts="qkv", over=8 / heads, weigh=soft, heads=heads, turn=(1, 1), end=out.dense
+        x,
+        parts="qkv",
+        over=8 / heads,
+        weigh=soft,
+        heads=heads,
+        turn=(1, 1),
+        end=out.dense,
+        strided=False,
     ):
         """Return what attention gives for x, with one of its steps done in another way."""
+        if strided:  # every so-many-th number belongs to a head
+            q, k, v = (
+                named[part](x).unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)
+                for part in parts
+            )
+            mixed = weigh(q @ k.mT / over**0.5) @ v  # (2, heads, 5, d_head)
+            return end(mixed.permute(0, 2, 3, 1).reshape(x.shape))
         shape = (2, 5, heads, -1) if turn[0] else (2, heads, 5, -1)
         q, k, v = (named[part](x).reshape(shape) for part in parts)
         q, k, v = (t.transpose(1, 2) if turn[0] else t for t in (q, k, v))
@@ -226,7 +317,7 @@ def _layer_mistakes(whole, x, heads):
     """
     attend, built = _steps(whole, x, heads)
     one, same, d = whole.attention.output.LayerNorm, torch.nn.Identity(), 8 / heads
-    last, value = whole.output, whole.attention.self.value
+    last = whole.output
     y, tanh = x + attend(one(x)), partial(F.gelu, approximate="tanh")
     soft = {dim: partial(torch.softmax, dim=dim) for dim in (-2, 1)}
     pre = y + last.dense(F.gelu(whole.intermediate.dense(last.LayerNorm(y))))
@@ -234,53 +325,62 @@ def _layer_mistakes(whole, x, heads):
     inside = z + last.LayerNorm(last.dense(F.gelu(whole.intermediate.dense(z))))
     return {
         "there are always 2 heads; use as many as are given.": built(heads=2, over=4),
-        "what was there is not added to what attention found.": built(first=0),
-        "what was there is not added to what the feed-forward net gives.": built(1, 0),
-        "the second sum takes x; it should take what the first gave.": built(1, 0, 1),
-        "the feed-forward net is fed x, not what the first norm gave.": built(fed=x),
+        "x is not added to what attention returns.": built(first=0),
+        "nothing is added to what the feed-forward network returns.": built(1, 0),
+        "the second sum adds x; add what the first norm returned.": built(1, 0, 1),
+        "the feed-forward network is given x, not what the first norm returned.": built(
+            fed=x
+        ),
         "the two norms are missing.": built(norms="--"),
         "the first norm is missing.": built(norms="-1"),
         "the last norm is missing.": built(norms="0-"),
         "the two norms are swapped.": built(norms="10"),
         "both norms are attention's; the second is another.": built(norms="00"),
         "both norms are layer.output's; the first is attention's.": built(norms="11"),
-        "it normalises before each step, as GPT-2 does; BERT after each sum.": pre,
+        "it normalises before each step, as GPT-2 does; BERT normalises each sum.": pre,
         "what is added is normalised; BERT normalises the sum.": inside,
         "the scores are not divided by the root of a head's width.": built(over=1),
-        "the scores are divided by the root of the whole width.": built(over=8),
+        "the scores are divided by the root of the whole width, not of a head's.": built(
+            over=8
+        ),
         "the scores are divided by a head's width; its root is wanted.": built(over=d * d),
         "there is one head here; use as many as are given.": built(heads=1, over=8),
-        "a head has numbers of several tokens; split, then transpose.": built(turn=(0, 0)),
-        "a head has numbers of several tokens at once: split the last axis, "
-        "then transpose.": built(turn=(0, 1)),
+        "each head gets numbers of several tokens: split the last axis, then "
+        "transpose.": built(turn=(0, 1)),
+        "each head gets every so-many-th number; its numbers stand side by side.": built(
+            strided=True
+        ),
         "the heads are not transposed back before they are merged.": built(turn=(1, 0)),
-        "the query takes the place of key and value.": built(parts="qqq"),
+        "the query is used for key and value, too.": built(parts="qqq"),
         "query and key are swapped.": built(parts="kqv"),
         "key and value are swapped.": built(parts="qvk"),
-        "attention's own dense is missing.": built(end=same),
-        "the value layer takes the place of attention's own dense.": built(end=value),
+        "`layer.attention.output.dense` is missing.": built(end=same),
         "the scores are taken as weights: there is no softmax.": built(weigh=same),
-        "a mask lets no token look ahead; BERT looks both ways.": built(weigh=_behind),
-        "softmax runs over those who look, not those looked at.": built(weigh=soft[-2]),
-        "softmax runs over the heads, not over those looked at.": built(weigh=soft[1]),
-        "the net is bent by ReLU; BERT's is bent by GELU.": built(gelu=F.relu),
+        "a causal mask hides the later tokens; BERT attends both ways.": built(
+            weigh=_behind
+        ),
+        "the softmax runs over the queries; it must run over the keys.": built(
+            weigh=soft[-2]
+        ),
+        "the softmax runs over the heads; it must run over the keys.": built(weigh=soft[1]),
+        "the activation is ReLU; BERT's is GELU.": built(gelu=F.relu),
         "this is GELU approximated by tanh; BERT's is the exact one.": built(gelu=tanh),
-        "nothing bends the wide numbers: two linear layers are one.": built(gelu=same),
+        "there is no activation: two linear layers in a row are one.": built(gelu=same),
     }
 
 
 predict(
     "bert-internals.sink",
-    a="turn the first switch below: “the” at place 0 is looked at as [CLS] was.",
+    a="turn the first switch below: at position 0 “the” gets what [CLS] got.",
     b="[SEP] gets no more than before.",
     c=None,
 )
 judge(
     "bert-internals.judge_sink",
     a=None,
-    b="a purpose isn't tested here; and “the” at place 0 draws as much.",
-    c="one of the two is enough: turn one switch only.",
-    d="the switches are of one model; BERT-base rests on [SEP].",
+    b="no purpose is tested here; and at position 0 “the” draws as much.",
+    c="one of the two is enough: turn only one of the first two switches.",
+    d="the switches belong to one model; BERT-base has its sink at [SEP].",
 )
 
 
@@ -321,23 +421,27 @@ def _last_four_mistakes(states, mask):
         "the padding is averaged in: the second text has only three real tokens.": _means(
             four, (5, 5), (5, 5)
         ),
-        "the padding is not in the sum, yet counted.": _means(four, over=(5, 5)),
-        "these are sums; divide each.": _means(four, over=(1, 1)),
+        "the padding is left out of the sum, but counted in the number of tokens.": _means(
+            four, over=(5, 5)
+        ),
+        "these are sums; divide each by the text's number of tokens.": _means(
+            four, over=(1, 1)
+        ),
         "each sum is divided by the tokens of the whole batch.": _means(four, over=(8, 8)),
         "these are the first four hidden states, not the last.": _means(states[:4]),
         "the last hidden state itself is left out.": _means(states[-5:-1]),
-        "the order is turned round: the fourth from the end comes first.": last.flip(1),
+        "the order is reversed: the fourth from the end comes first.": last.flip(1),
         "the layers are interleaved; each mean stays in one piece.": last.mT,
-        "the last layer stands there four times.": last[:, 3:].expand_as(last),
+        "the last layer is there four times.": last[:, 3:].expand_as(last),
         "the layers are averaged; they should be laid end to end.": last.mean(1, True),
         "the layers are added; they should be laid end to end.": last.sum(1, True),
         "the texts are averaged together; each has a mean of its own.": both,
-        "these are the largest numbers; the mean is wanted.": torch.stack(real, 1),
-        "these are the largest numbers, the padding's among them.": torch.stack(
+        "these are the largest numbers; take the mean.": torch.stack(real, 1),
+        "these are the largest numbers, of the padding, too; take the mean.": torch.stack(
             [x.amax(1) for x in four], 1
         ),
-        "these are vectors of [CLS]; the mean is wanted.": _means(four, (1, 1), (1, 1)),
-        "these are vectors of the last token; the mean is wanted.": _means(
+        "these are the vectors of [CLS]; take the mean.": _means(four, (1, 1), (1, 1)),
+        "these are the vectors of the last token; take the mean.": _means(
             [x[torch.arange(2), torch.tensor([4, 2])][:, None] for x in four], over=(1, 1)
         ),
         "[CLS] and [SEP] are left out; they are real tokens, too.": _means(

@@ -11,7 +11,7 @@ from lmcourse.views.markup import library
 from lmcourse.views.view import View
 
 
-def anatomy(question: str, shown: dict, first: str) -> View:
+def anatomy(question: str, shown: dict, first: str, untrained=None) -> View:
     """Let a reader choose a word, and see its vector part by part, up to the guess.
 
     Parameters
@@ -23,11 +23,26 @@ def anatomy(question: str, shown: dict, first: str) -> View:
         it. Each strip has a scale of its own; None draws none.
     first : str
         The word that is shown first.
+    untrained : dict, optional
+        The same words and rows of a model that has learned nothing: the reader can switch
+        to it.
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    ValueError
+        If ``untrained`` has other words.
     """
+    if untrained is not None and list(untrained) != list(shown):
+        raise ValueError(f"of the untrained model, these words are wanted: {list(shown)}")
     told = {word: [f"{row[0]}: {row[3]}" for row in rows] for word, rows in shown.items()}
     plain = "\n\n".join("\n".join([f"[{word}]", *said]) for word, said in told.items())
     panels, at = map(_rows, shown.values()), list(shown).index(first)
-    return choice("look", question, plain, map(escape, shown), panels, first=at)
+    other = map(_rows, (untrained or {}).values())
+    return choice("look", question, plain, map(escape, shown), panels, at, other)
 
 
 def _rows(rows) -> str:

@@ -21,6 +21,7 @@ def choice(
     labels: Iterable[str],
     panels: Iterable[str],
     first: int = 0,
+    untrained: Iterable[str] = (),
 ) -> View:
     """Let a reader choose between panels.
 
@@ -34,21 +35,45 @@ def choice(
         As HTML.
     first : int
         Which is shown first.
+    untrained : iterable of str, optional
+        The same panels of a model that has learned nothing: the reader can switch to them.
     """
     key = "lm" + hashlib.sha256(plain.encode()).hexdigest()[:10]
     style, buttons, sections = library("choice.css"), [], []
+    untrained = list(untrained)
+    trained = ':has([value="trained"]:checked)' if untrained else ""
     for i, (label, panel) in enumerate(zip(labels, panels, strict=True)):
-        state = " checked" if i == first else ""
-        radio = f'<input type="radio" name="{key}" value="{i}"{state}>'
-        buttons.append(f"<label>{radio} {label}</label>")
+        buttons.append(_radio(key, str(i), label, i == first))
         sections.append(f'<section data-choice="{i}">{panel}</section>')
-        style += f'.{key}:has([value="{i}"]:checked) [data-choice="{i}"] {{display:block}}'
+        chosen = f':has([value="{i}"]:checked)'
+        style += f'.{key}{chosen}{trained} [data-choice="{i}"] {{display:block}}'
+        if untrained:
+            name, random = f"random-{i}", ':has([value="random"]:checked)'
+            sections.append(f'<section data-choice="{name}">{untrained[i]}</section>')
+            style += f'.{key}{chosen}{random} [data-choice="{name}"] {{display:block}}'
+    switch = _worlds(f"{key}-world") if untrained else ""
     stored = (
-        f'<style>{style}</style><div class="lm-choice lm-{kind} {key}"><fieldset>'
+        f'<style>{style}</style><div class="lm-choice lm-{kind} {key}">{switch}<fieldset>'
         f"<legend>{escape(question)}</legend>{''.join(buttons)}</fieldset>"
         f'<div aria-live="polite">{"".join(sections)}</div></div>'
     )
     return View(kind, None, stored, alt=question, plain=plain)
+
+
+def _radio(name: str, value: str, label: str, is_checked: bool) -> str:
+    """Return a radio button in its label, which is HTML."""
+    state = " checked" if is_checked else ""
+    return (
+        f'<label><input type="radio" name="{name}" value="{value}"{state}> {label}</label>'
+    )
+
+
+def _worlds(name: str) -> str:
+    """Return the switch between a trained model and one with random weights."""
+    trained = _radio(name, "trained", "trained", True)
+    random = _radio(name, "random", "random weights", False)
+    legend = "<legend>Had it learned nothing?</legend>"
+    return f"<fieldset>{legend}{trained}{random}</fieldset>"
 
 
 def samples(question: str, shown: dict, pictures=None, first: str = "") -> View:

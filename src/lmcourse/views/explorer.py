@@ -17,7 +17,7 @@ LONGEST, NEAREST = 48, 6  # tokens of a line; neighbours
 PICTURES = ("weight", "weight × length", "moved without it")
 
 
-def bert_explorer(line, tokenizer, model) -> View:
+def bert_explorer(line, tokenizer, model, untrained=None) -> View:
     """A line and a BERT's heads, for the reader to change both.
 
     On the site all heads of this line can be looked at at once; after a click the weights
@@ -31,6 +31,9 @@ def bert_explorer(line, tokenizer, model) -> View:
         To begin with; at most 48 tokens, [CLS] and [SEP] among them.
     tokenizer : PreTrainedTokenizerFast
     model : transformers.BertModel
+    untrained : transformers.BertModel, optional
+        One of the same shape that has learned nothing: the reader can switch to it, for the
+        line to begin with.
 
     Returns
     -------
@@ -45,8 +48,7 @@ def bert_explorer(line, tokenizer, model) -> View:
     ValueError
         If the line has no or too many tokens.
     """
-    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
-    model = rebuild(model.config, weights)
+    model = _rebuilt(model)
     batch = tokenizer(line, return_tensors="pt")
     pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist())
     room = min(LONGEST, model.embeddings.position.num_embeddings)
@@ -58,6 +60,9 @@ def bert_explorer(line, tokenizer, model) -> View:
     data = {"text": line, "tokens": pieces, "room": room}
     data |= {"around": [tokenizer.cls_token_id, tokenizer.sep_token_id]}
     data |= _measured(model, batch["input_ids"], tokenizer)
+    if untrained is not None:
+        ids = batch["input_ids"]
+        data["untrained"] = _measured(_rebuilt(untrained), ids, tokenizer)
     data |= {"drift": round(int8.drift(model, **batch).max().item(), 4)}
     # First comes the head without which the final states move most.
     means = [[_numbers(line).mean() for line in layer] for layer in data["moved"]]
@@ -68,6 +73,12 @@ def bert_explorer(line, tokenizer, model) -> View:
     alt = _summary(data, names, pictures)
     stored = _stored(data, names, pictures, alt)
     return View("explorer-view", data, stored, alt=alt, stores=["bert", "bert-pieces"])
+
+
+def _rebuilt(model) -> Bert:
+    """Return a BERT of `transformers` as one of the course, on the CPU."""
+    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
+    return rebuild(model.config, weights)
 
 
 @torch.no_grad()

@@ -1,5 +1,6 @@
 """What goes wrong in the exercises of *bert-internals*, diagnosis → answer."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from transformers import BertConfig
@@ -118,10 +119,9 @@ WRONG = {
         "counted from 1": lambda *given: at_places(
             *given, torch.arange(1, 1 + given[1].shape[1])
         ),
-        "type table is asked for input_ids": lambda b, i, k: at_places(
+        "type table is indexed with input_ids": lambda b, i, k: at_places(
             b, i, i, torch.arange(i.shape[1])
         ),
-        "both tables are asked": lambda b, i, k: at_places(b, i, i, i),
         "use `LayerNorm`": lambda b, i, k: F.layer_norm(
             summed(b, i, k), (8,), eps=b.embeddings.LayerNorm.eps
         ),
@@ -130,11 +130,6 @@ WRONG = {
                 summed(b, i, 0 * k) - b.embeddings.token_type_embeddings(0 * k)
             )
             + b.embeddings.token_type_embeddings(k)
-        ),
-        "the rest is added after": lambda b, i, k: (
-            b.embeddings.LayerNorm(b.embeddings.word_embeddings(i))
-            + summed(b, i, k)
-            - b.embeddings.word_embeddings(i)
         ),
         "the position and the norm": lambda b, i, k: (
             b.embeddings.word_embeddings(i) + b.embeddings.token_type_embeddings(k)
@@ -145,8 +140,8 @@ WRONG = {
             )
             + b.embeddings.position_embeddings.weight[: i.shape[1]]
         ),
-        "each text has one place": lambda *given: at_places(
-            *given, torch.arange(len(given[1]))[:, None]
+        "position is added twice": lambda b, i, k: b.embeddings.LayerNorm(
+            summed(b, i, k) + b.embeddings.position_embeddings.weight[: i.shape[1]]
         ),
     },
     "layer": {
@@ -163,25 +158,36 @@ WRONG = {
         "always 2 heads": lambda layer, x, heads: layer_of(layer, x, 2),
         "not transposed back": lambda *given: layer_of(*given, merge=False),
         "over the heads": lambda *given: layer_of(*given, over_heads=True),
-        "is fed x": lambda *given: layer_of(*given, fed=given[1]),
+        "is given x": lambda *given: layer_of(*given, fed=given[1]),
         "key and value are swapped": lambda *given: layer_of(
             *given, parts="query value key"
         ),
         "norms are swapped": lambda *given: layer_of(*given, norms=(1, 0)),
         "both norms are attention's": lambda *given: layer_of(*given, norms=(0, 0)),
         "both norms are layer.output's": lambda *given: layer_of(*given, norms=(1, 1)),
-        "query takes the place": lambda *given: layer_of(*given, parts="query query query"),
+        "query is used for key": lambda *given: layer_of(*given, parts="query query query"),
         "query and key are swapped": lambda *given: layer_of(
             *given, parts="key query value"
         ),
-        "value layer takes the place": lambda *given: layer_of(*given, dense="value"),
         "as GPT-2 does": pre_norm,
         "BERT normalises the sum": norm_inside,
         "divided by the root of a head": lambda *given: layer_of(*given, scale=False),
-        "lets no token look ahead": lambda *given: layer_of(*given, ahead=False),
+        "causal mask hides": lambda *given: layer_of(*given, ahead=False),
         "no softmax": lambda *given: layer_of(*given, raw=True),
-        "several tokens at once": lambda *given: layer_of(*given, by_rows=True),
-        "bent by ReLU": lambda *given: layer_of(*given, relu=True),
+        "numbers of several tokens": lambda *given: layer_of(*given, by_rows=True),
+        "activation is ReLU": lambda *given: layer_of(*given, relu=True),
+    },
+    "same": {
+        "asks whether no number": lambda x, y: (x != 0).all() == (y != 0).all(),
+        "last bit": torch.equal,
+        "one number that agrees": lambda x, y: bool((x - y).abs().min() <= 1e-9),
+        "take its size": lambda x, y: not (x - y > 1e-9).any(),
+        "cancel": lambda x, y: abs(float((x - y).sum())) <= 2e-7,
+        "although one number": lambda x, y: F.l1_loss(x, y) < 1e-9,
+        "`allclose`": lambda x, y: np.allclose(x, y, atol=1e-9),
+        "look at each": lambda x, y: torch.dist(x, y) <= 1e-9,
+        "that all pairs": lambda x, y: x.shape == y.shape,
+        "that no pair": lambda x, y: x is y,
     },
     "last_four": {
         "interleaved": lambda states, mask: (
@@ -206,18 +212,18 @@ WRONG = {
         "averaged together": lambda states, mask: (
             one_by_one(states, mask).mean(0, keepdim=True).expand(2, -1)
         ),
-        "the largest numbers, the padding's": lambda states, mask: torch.cat(
+        "of the padding, too": lambda states, mask: torch.cat(
             [x.amax(1) for x in states[-4:]], -1
         ),
     },
     "small_bert": {
         "hand in the BertConfig": [{"hidden_size": 144}, 10_000_000],
-        "vocabulary of 30,522": sizes(vocab_size=2000),
-        "512 places": [
+        "30,522 tokens": sizes(vocab_size=2000),
+        "512 positions": [
             sizes(152, 20, 4, 608, max_position_embeddings=n) for n in (1, -1, 128)
         ],
         "cannot share": sizes(heads=7),
-        "more layers than": sizes(layers=2000),
+        "a thousand layers": sizes(layers=2000),
         "too many": sizes(256, 4, 4, 1024),
         "too few": sizes(layers=2),
         "this is a decoder": sizes(is_decoder=True),
@@ -232,12 +238,23 @@ RIGHT = {
         with_ids,
         lambda b, i, k: b.embeddings.LayerNorm(summed(b, i, k) / 3),  # a norm's scale is 1
     ],
+    "same": [
+        lambda x, y: torch.allclose(x, y, rtol=0, atol=1e-9),
+        lambda x, y: np.abs(x.numpy() - y.numpy()).max() < 1e-9,
+    ],
     "small_bert": [sizes(128, 30, 4, 512), sizes(96, 62, 4, 384)],
     "last_four": [one_by_one],
     "layer": [layer_of],
 }
 
-NONSENSE = {"small_bert": [sizes(4, 2, 2, 550_000), sizes(0, 1, 1), BertConfig()]}
+NONSENSE = {
+    "same": [
+        lambda x, y: bool(x[0] == y[0]),
+        lambda x, y: not torch.equal(x, y),
+        lambda x, y: bool((x < y).all()),
+    ],
+    "small_bert": [sizes(4, 2, 2, 550_000), sizes(0, 1, 1), BertConfig()],
+}
 FORBIDDEN = {
     "embed": {"inside bert.embeddings": WRONG["embed"]["not bert.embeddings itself"]}
 }

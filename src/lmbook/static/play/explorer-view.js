@@ -3,7 +3,18 @@
    lines the weights are loaded, after a click. What takes a run of its own (a head removed,
    neighbours) is asked for when it is first to be seen. */
 import { openModel } from "./client.js";
-import { announcer, arrow, button, fixed, heading, make, ownLine, percent, row } from "./dom.js";
+import {
+  announcer,
+  arrow,
+  button,
+  fixed,
+  heading,
+  make,
+  ownLine,
+  percent,
+  row,
+  select,
+} from "./dom.js";
 import { readText } from "./store.js";
 import { shown, WordPiece } from "./tokenizers.js";
 
@@ -35,13 +46,20 @@ let views = 0;
  */
 
 /**
- * @typedef {object} Data
- * @property {string} text the line to begin with
- * @property {string[]} tokens of it
+ * What a model does with the line to begin with.
+ *
+ * @typedef {object} Measured
  * @property {string[][]} weights as in Seen, the numbers in a line
  * @property {string[][]} lengths
  * @property {string[][]} moved
  * @property {string[][]} near a line of pieces and cosines
+ */
+
+/**
+ * @typedef {object} Own
+ * @property {string} text the line to begin with
+ * @property {string[]} tokens of it
+ * @property {Measured} [untrained] the same of random weights
  * @property {number} room the most tokens of a line
  * @property {number[]} around the ids before and after a line
  * @property {number} drift how far rounding moves the states, as a share of the largest number
@@ -49,6 +67,8 @@ let views = 0;
  * @property {number} head
  * @property {number} token
  */
+
+/** @typedef {Measured & Own} Data */
 
 /** @type {(line: string) => number[]} */
 const numbers = (line) => line.split(" ").map(Number);
@@ -112,14 +132,15 @@ export function mount(element, data, context) {
   let tokenizer;
   /** @type {(rows: string[][]) => number[][][]} */
   const read = (rows) => rows.map((lines) => lines.map(numbers));
-  /** @type {Seen} */
-  let seen = {
+  /** @type {(measured: Measured) => Seen} */
+  const stored = (measured) => ({
     tokens: data.tokens,
-    weights: read(data.weights),
-    lengths: read(data.lengths),
-    moved: read(data.moved),
-    near: data.near.map((lines) => lines.map(pairs)),
-  };
+    weights: read(measured.weights),
+    lengths: read(measured.lengths),
+    moved: read(measured.moved),
+    near: measured.near.map((lines) => lines.map(pairs)),
+  });
+  let seen = stored(data);
 
   /* --- what stands there --- */
 
@@ -171,6 +192,12 @@ export function mount(element, data, context) {
   const nearTitle = make("p");
   const near = part("div", "near");
   const { live, later } = announcer(() => summary.textContent);
+  /** @type {HTMLSelectElement} */
+  const worlds = select(["trained", "random weights"], switchWorld);
+  if (data.untrained)
+    element.append(
+      make("p", { class: "lmx-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    );
   element.append(
     label,
     note,
@@ -228,8 +255,19 @@ export function mount(element, data, context) {
         "The model that reads your line has to be loaded first; what stands below is still the book's line.";
   }
 
+  /* With random weights there is the book's line alone. */
+  function switchWorld() {
+    const isRandom = worlds.value === "1";
+    seen = stored(isRandom && data.untrained ? data.untrained : data);
+    area.value = data.text;
+    note.textContent = isRandom ? "Random weights have read the book's line only." : "";
+    token = Math.min(token, seen.tokens.length - 1);
+    draw();
+  }
+
   async function answer() {
     if (!tokenizer) return;
+    worlds.value = "0";
     const { pieces } = tokenizer;
     const all = Array.from(area.value);
     const text = all.slice(0, LONGEST).join("");
