@@ -25,8 +25,8 @@ def after_marks(text: str, context: int) -> list[int]:
     ----------
     text : str
     context : int
-        So many characters have to stand before a position, and the beginning of its line
-        among them.
+        The beginning of a position's line has to be among so many characters before it.
+        Twice as many have to stand before the position, so that a line can be cut short.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def after_marks(text: str, context: int) -> list[int]:
     """
     return [
         position
-        for position in range(context, len(text))
+        for position in range(2 * context, len(text))
         if text[position - 1] in MARKS
         and text[position] in " \n"
         and "\n" in text[position - context : position]

@@ -98,9 +98,7 @@ def run(folder, group, every, seed=0, steps=0):
     else:
         model = train_rung(tokenizer, parts, RUNGS[-1], seed, **BEST, steps=steps).gpt
     positions = torch.arange(CONTEXT, len(parts[2]), every)
-    losses = {
-        reach: losses_at(model, parts[2], positions, reach) for reach in REACHES
-    }
+    losses = {reach: losses_at(model, parts[2], positions, reach) for reach in REACHES}
 
     def new_line(seen):
         """Return the model's probabilities of a new line after ``seen``, a list of str."""
