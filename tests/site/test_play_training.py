@@ -26,7 +26,7 @@ def make():
 
 def use(page):
     page.get_by_role("button", name=re.compile("Train it (here|anew)")).click()
-    page.get_by_role("button", name="Train it anew").wait_for(timeout=visits.LOAD)
+    page.get_by_role("button", name="Train another").wait_for(timeout=visits.LOAD)
 
 
 def test_a_model_learns_while_the_reader_watches(opened):
@@ -41,27 +41,27 @@ def test_a_model_learns_while_the_reader_watches(opened):
     page.get_by_role("button", name="Train it here").click()
     focused = "button => button === document.activeElement"
     assert page.get_by_role("button", name="Stop").evaluate(focused)
-    page.get_by_role("button", name="Train it anew").wait_for(timeout=visits.LOAD)
+    page.get_by_role("button", name="Train another").wait_for(timeout=visits.LOAD)
     picture = page.locator("svg.lmr-chart")
     assert "after 150 steps" in picture.get_attribute("aria-label")
     assert picture.locator(".lmr-curve").get_attribute("d").count("L") >= 1
     labels = " ".join(picture.locator("text").all_text_contents())
-    assert "pairs of characters" in labels
-    assert "the best count" in labels
+    assert "2-grams" in labels
+    assert "best n-grams" in labels
     assert "<b>ours</b> 1.00" in labels
-    assert page.get_by_role("status").inner_text().endswith("than: pairs of characters.")
+    assert page.get_by_role("status").inner_text().endswith("than: 2-grams.")
     assert len(sample.inner_text()) > 50
     slider.focus()
     page.keyboard.press("Home")
     assert told.inner_text().startswith("It wrote this after 0 steps")
-    page.get_by_role("button", name="Train it anew").click()
+    page.get_by_role("button", name="Train another").click()
     page.get_by_role("button", name="Stop").click()
-    page.get_by_role("button", name="Train it anew").wait_for()
+    page.get_by_role("button", name="Train another").wait_for()
 
 
 def test_without_scripts_there_are_simple_models_and_a_stored_training():
     stored = make()[0].stored
-    assert ">pairs of characters</th>" in stored
+    assert ">2-grams</th>" in stored
     assert "&lt;b&gt;ours&lt;/b&gt;</th><td>1.00</td>" in stored
     assert '<th scope="row">0</th><td>2.50</td><td>qzv</td>' in stored
     assert "After steps" not in training(TEXT, alt="A model learns.").stored

@@ -2,7 +2,7 @@
 
 The built page *Play* is opened from a server of this machine, a second time with what the
 browser kept, and as a file. ``longest_ms`` is of the thread that the page is drawn by;
-``trained_s`` until a GPT that is trained in the page is better than pairs of characters.
+``trained_s`` until a GPT that is trained in the page is better than 2-grams.
 """
 
 import functools

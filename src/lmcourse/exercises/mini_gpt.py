@@ -11,9 +11,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
-from lmcourse.exercises.answers import Unfit, normal, number, unpack
+from lmcourse.exercises.answers import Called, Unfit, normal, number, unpack
 from lmcourse.gpt.model import evaluating
 from lmcourse.gpt.training import cut_windows, split
+from lmcourse.gpt.training import estimate as estimate_loss
 from lmcourse.ngrams import NgramModel
 from lmcourse.tokenization import CharTokenizer
 
@@ -28,6 +29,9 @@ class CallCounter(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+TAKEN_APART = {"tolist", "__iter__", "item", "__index__", "__int__"}  # of Tensor
+
+
 @exercise("mini-gpt.windows", "build")
 def windows():
     """Compare with slices of the corpus."""
@@ -38,7 +42,8 @@ def windows():
         """Return windows of the text, each so many tokens after its start."""
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
-    first, second, places = cut(0), cut(1), starts[:, None] + torch.arange(context)
+    first, second = cut(0), cut(1)
+    positions = starts[:, None] + torch.arange(context)
     last = second[:, -1]
     wrong_inputs = {
         "the windows are one token too long: cut the inputs without their last "
@@ -46,15 +51,17 @@ def windows():
         "the windows are one token too short.": cut(0, context - 1),
         "these are the targets: inputs and targets are swapped.": second,
         "the shape is (context, batch); each window is to be a row.": first.T,
-        "these are places in the corpus, not what stands there.": places,
+        "these are positions in the corpus, not the characters there.": positions,
         "every window begins at the first start.": cut(0, starts=starts[[0] * 4]),
     }
     wrong_targets = {
         "they are the inputs again, not shifted. A model would learn to copy.": first,
-        "they are shifted the wrong way: this is what stood *before* each token.": cut(-1),
+        "they are shifted the wrong way: these are the tokens *before* each token.": cut(
+            -1
+        ),
         "they are shifted by two.": cut(2),
-        "the last one is the first token of the window: `roll` brings round what "
-        "fell off. Cut one token more instead.": first.roll(-1, 1),
+        "the last one is the first token of the window, as `roll` makes it. Cut one "
+        "token more instead.": first.roll(-1, 1),
         "only the token after the window is there; every token has a target.": last,
         "the last one is missing: it is the token after the window.": second[:, :-1],
     }
@@ -67,18 +74,30 @@ def windows():
     yield Case([], second, wrong_targets, ask=partial(ask, 1), told="targets:")
 
     def calls(answer):
-        """Return how often the answer calls PyTorch for four windows, and for forty."""
+        """Return how often the answer calls PyTorch for four windows and for forty.
+
+        And by which functions it takes tensors apart into Python's numbers.
+        """
         with CallCounter() as few:
             run(answer, ids, starts, context)
-        with CallCounter() as many:
+        with CallCounter() as many, Called() as watch:
             run(answer, ids, starts.repeat(10), context)
-        return SimpleNamespace(few=few.calls, many=many.calls)
+        apart = TAKEN_APART & {*watch.names}
+        return SimpleNamespace(few=few.calls, many=many.calls, apart=apart)
 
     loop = (
         "right, but in a loop: {few} calls of PyTorch cut 4 windows, and {many} cut 40. "
-        "Index `ids` with a whole matrix of places, once."
+        "Index `ids` with a whole matrix of positions, once."
     )
-    yield Faults(calls, {loop: lambda seen: seen.many > seen.few + 10})
+    lists = (
+        "right, but in a loop over Python's numbers. Leave `ids` and `starts` tensors, and "
+        "index `ids` with a whole matrix of positions, once."
+    )
+    table = {
+        lists: lambda seen: bool(seen.apart),
+        loop: lambda seen: seen.many > seen.few + 10,
+    }
+    yield Faults(calls, table)
 
 
 def _two_parts(got):
@@ -91,9 +110,10 @@ def _two_parts(got):
 predict(
     "mini-gpt.first_loss",
     a=None,
-    b="it has seen nothing yet: what should make it so sure, and right?",
-    c="so it should be. But a table of rows from N(0, 1) reads in and out: "
-    "what is the product of a row with itself, and what with another?",
+    b="it has learned nothing yet. How could it be sure, and right?",
+    c="so it should be. But one table with large random numbers turns characters into "
+    "vectors and vectors into predictions. What is the product of a row with itself, and "
+    "what is it with another row?",
 )
 
 
@@ -119,7 +139,7 @@ def estimate():
     with torch.no_grad():
         want = F.cross_entropy(model.eval()(inputs).flatten(0, 1), targets.flatten()).item()
         mistakes = {
-            "this is the loss of the last place only; take the mean over all.": (
+            "this is the loss at the last position only; take the mean over all.": (
                 F.cross_entropy(model(inputs)[:, -1], targets[:, -1])
             ),
             "the losses are added; take their mean.": want * targets.numel(),
@@ -132,10 +152,13 @@ def estimate():
 
 
 MODES = {
-    "the model came in {before} mode and is left in {after} mode: whoever goes on with it "
-    "trains without dropout, or evaluates with it.": lambda seen: seen.before != seen.after,
-    "two calls on the same text give two losses: dropout is still on while it is "
-    "evaluated.": lambda seen: abs(seen.got - seen.again) > 1e-9,
+    "the model came in {before} mode and is left in {after} mode. If training goes on, it "
+    "is without dropout; if the model is used, it is with it.": lambda seen: (
+        seen.before != seen.after
+    ),
+    "two calls on the same text give two different losses: dropout is still on.": lambda seen: (
+        abs(seen.got - seen.again) > 1e-9
+    ),
 }
 
 
@@ -179,7 +202,7 @@ def window_loss(model, ids, windows=40, context=64):
         logits = run(model, inputs)
     size = int(ids.max()) + 1
     if not isinstance(logits, torch.Tensor) or logits.ndim != 3 or logits.shape[-1] < size:
-        raise Unfit("the model must give a logit for each character, at each place.")
+        raise Unfit("the model must give a logit for each character, at each position.")
     return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()).item()
 
 
@@ -208,7 +231,9 @@ def _trained(model, training, apart, name="the model"):
         If it is no module, or gives something else than logits.
     """
     if not isinstance(model, nn.Module):
-        raise Unfit(f"{name} is to be the trained model itself, to be measured again.")
+        raise Unfit(
+            f"{name} should be the trained model itself, so that it can be measured."
+        )
     return SimpleNamespace(
         name=name,
         own=window_loss(model, training),
@@ -219,13 +244,13 @@ def _trained(model, training, apart, name="the model"):
 
 
 UNTRAINED = {  # what a model has that learned nothing, or what it should not have
-    "{name} has a loss of {loss:.2f} on the text kept apart; counting single characters "
+    "{name} has a loss of {loss:.2f} on the held-out text; counting single characters "
     "has {bar:.2f} there. Train longer.": lambda seen: not seen.loss < seen.bar,
-    "{name} does better on the text kept apart ({loss:.2f}) than on the training text "
-    "({own:.2f}): it was trained on what should judge it.": (
+    "{name} is better on the held-out text ({loss:.2f}) than on the training text "
+    "({own:.2f}): it was trained on the text that should test it.": (
         lambda seen: seen.loss < seen.own - 0.2
     ),
-    "{name} sees the last character alone: a table of pairs, no GPT.": (
+    "{name} sees the last character only: it is a table of pairs, and no GPT.": (
         lambda seen: seen.sees_one()
     ),
 }
@@ -257,8 +282,25 @@ def _own_text(answer):
     """Return the text of an answer, and the model trained on it."""
     text, model = unpack(answer, 2, "a pair: your text, and the model trained on it")
     if not isinstance(text, str):
-        raise Unfit("the first of the pair is to be your text, a string.")
+        raise Unfit("the first of the pair should be your text, a string.")
     return SimpleNamespace(text=text, model=model, length=len(text))
+
+
+@torch.no_grad()
+def _alphabets(answer):
+    """Return how many characters the text of an answer has, and how many its model knows.
+
+    ``answer`` : a text and a model. What is no module with logits (batch, tokens, size) is
+    left to `_own_model`: there the two are equal.
+    """
+    seen = _own_text(answer)
+    size = len(set(seen.text))
+    if not isinstance(seen.model, nn.Module):
+        return SimpleNamespace(size=size, known=size)
+    weight = next(seen.model.parameters(), torch.zeros(1))
+    logits = run(seen.model, torch.zeros(1, 8, dtype=torch.long, device=weight.device))
+    known = logits.shape[-1] if getattr(logits, "ndim", 0) == 3 else size
+    return SimpleNamespace(size=size, known=known)
 
 
 def _own_model(answer):
@@ -272,24 +314,30 @@ def _own_model(answer):
 def own():
     """Measure a model on the end of the text that it was trained on the rest of."""
     texts = {
-        "{length:,} characters are few; 5,000 is the least, more is better.": (
+        "{length:,} characters are too few; take 5,000 at least, and better more.": (
             lambda seen: seen.length < 5000
         ),
         "that is Shakespeare's text; take one of your own.": (
             lambda seen: seen.text in load_corpus("sonnets")
         ),
     }
+    other = (
+        "your text has {size} different characters, and the model knows {known}: it was "
+        "trained on a text with another alphabet."
+    )
     yield Faults(_own_text, texts)
+    yield Faults(_alphabets, {other: lambda seen: seen.size != seen.known})
     yield Faults(_own_model, UNTRAINED)
 
 
-# The page computes it: the place where sixty-four characters gain most over five.
+# The page computes it: where sixty-four characters gain most over five.
 predict(
     "mini-gpt.reach",
-    a="a sonnet keeps to its subject, true; does a model of this size?",
+    a="a sonnet keeps to its subject, true. But does a model of this size?",
     b=None,
-    c="five characters hold most of a word already: how much is left to be known?",
-    d="some guesses need the last letters only. Which one depends on how many came before?",
+    c="five characters are most of a word already. How much is left to be guessed?",
+    d="many guesses need the last few letters only. Which one depends on how many letters "
+    "came before?",
 )
 
 
@@ -298,37 +346,74 @@ def _rows(answer):
     if not isinstance(answer, list | tuple) or not all(
         isinstance(row, list | tuple) and len(row) == 2 for row in answer
     ):
-        raise Unfit("hand in a list of pairs: a trained model, and its validation loss.")
+        raise Unfit("hand in a list of pairs: a trained model and its validation loss.")
     return SimpleNamespace(rows=answer, count=len(answer))
 
 
 def _first_faulty(answer):
     """Return what is seen in the first model of an answer with a fault, or in the last."""
     parts = train_val_test_split(load_texts("sonnets"))
-    tokenizer, losses = CharTokenizer(load_corpus("sonnets")), []
+    tokenizer, models = CharTokenizer(load_corpus("sonnets")), []
     training, apart = (torch.tensor(tokenizer.encode(part)) for part in parts[:2])
     for i, (model, told) in enumerate(_rows(answer).rows):
         seen = _trained(model, training, apart, f"model {i}")
-        seen.told, seen.earlier = number(told), [*losses]
-        losses.append(seen.loss)
+        seen.told = number(told)
+        seen.told_own = training_loss_told(model, training, apart, seen.told)
+        seen.earlier = [twin for twin in models if nearly_equal(model, twin)]
+        models.append(model)
         if any(holds(seen) for holds in UNSWEPT.values()):
             break
     return seen
 
 
+def training_loss_told(model, training, apart, told):
+    """Return whether a loss is that on the training text, as the page estimates it.
+
+    Parameters
+    ----------
+    model : nn.Module
+    training, apart : int64 Tensor of shape (tokens,)
+        The training and the validation text.
+    told : float
+        A loss in nats.
+    """
+    with evaluating(model):
+        own, held_out = (estimate_loss(model, ids, 64, 60) for ids in (training, apart))
+    return abs(told - own) < 0.002 < abs(told - held_out)
+
+
+def nearly_equal(model, other):
+    """Return whether two models have the same shapes and nearly the same weights.
+
+    Trainings of two sizes, or from two seeds, lead to weights that have little in common.
+
+    Parameters
+    ----------
+    model, other : nn.Module
+    """
+    shapes = [[weight.shape for weight in each.parameters()] for each in (model, other)]
+    if shapes[0] != shapes[1]:
+        return False
+    ours, theirs = (
+        nn.utils.parameters_to_vector(each.parameters()).detach() for each in (model, other)
+    )
+    return F.cosine_similarity(ours, theirs, dim=0).item() > 0.999
+
+
 UNSWEPT = UNTRAINED | {
+    "of {name} you say {told:.2f}, and that is its loss on the training text. Hand in its "
+    "loss on the validation text.": lambda seen: seen.told_own,
     "of {name} you say {told:.2f}; on other windows of the validation text it is "
     "{loss:.2f}. Which text was yours?": lambda seen: abs(seen.told - seen.loss) > 0.15,
-    "two models are equal to the last digit: is it the same one twice?": (
-        lambda seen: seen.loss in seen.earlier
-    ),
+    "{name} has nearly the same weights as one before it: the models should differ in "
+    "their width, heads or layers.": lambda seen: bool(seen.earlier),
 }
 
 
 @exercise("mini-gpt.sweep", "experiment")
 def sweep():
     """Read sonnets with the models that were handed in."""
-    few = "{count} models are no sweep; train four or more."
+    few = "{count} models are too few for a sweep; train four or more."
     yield Faults(_rows, {few: lambda seen: seen.count < 4})
     yield Faults(_first_faulty, UNSWEPT)
 
@@ -336,7 +421,7 @@ def sweep():
 # The page names who wrote what.
 judge(
     "mini-gpt.writer",
-    a="read to the end of a's lines: this writer knows how long a line is.",
-    b="read to the end of b's lines: this writer knows how long a line is.",
+    a="read a's lines to their ends: this writer knows how long a line is.",
+    b="read b's lines to their ends. How long are they?",
     c=None,
 )

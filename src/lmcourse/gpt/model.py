@@ -108,7 +108,8 @@ class CausalAttention(nn.Module):
     """Multi-head attention to what stands before (Vaswani et al. 2017, section 3.2.3).
 
     The same numbers as `lmcourse.attention.MultiHeadAttention` under a causal mask, with
-    query, key and value made by one matrix and the weights never written to memory.
+    query, key and value made by one matrix. Where PyTorch has a fused kernel, the weights
+    are never written to memory; a CPU has none for a training with dropout.
     """
 
     def __init__(self, d_model, heads, dropout=0.0, rotary=False):

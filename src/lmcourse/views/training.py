@@ -42,9 +42,9 @@ def training(text, *, alt, others=None, run=()) -> View:
     cut = len(ids) - len(ids) // 10
     sizes = range(1, min(LONGEST, len(ids)) + 1)
     counted = [NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in sizes]
-    losses = {"all characters alike": math.log(len(alphabet))}
-    losses |= {"how often each occurs": counted[0], "pairs of characters": counted[1]}
-    losses |= {"the best count": min(counted), **(others or {})}
+    losses = {"blind guessing": math.log(len(alphabet))}
+    losses |= {"single characters": counted[0], "2-grams": counted[1]}
+    losses |= {"best n-grams": min(counted), **(others or {})}
     marks = [{"label": name, "loss": round(loss, 4)} for name, loss in losses.items()]
     rows = [[mark["label"], f"{mark['loss']:.2f}"] for mark in marks]
     stored = table(["A model of", "loss, nats a character"], rows)

@@ -185,7 +185,7 @@ def by_kind(text, positions, losses):
     Returns
     -------
     dict
-        Kind → characters shown, a str → mean loss. A kind that is at no position is missing.
+        Kind → characters shown, a str → mean loss. A kind at no position is missing.
     """
     return {
         kind: {str(r): round(float(each[at].mean()), 4) for r, each in losses.items()}
@@ -240,8 +240,8 @@ def summary(results):
         ``n``, ``seeds``; ``interval``, lowest and highest over the models, of the
         probability of a new line at line ends with one letter throughout less that with 20
         characters fewer; ``verdict``: whether every change that keeps the number of
-        characters keeps that probability above a half, and every one that does not lowers it
-        below a third.
+        characters keeps that probability above a half, and every one that lowers the number
+        lowers it below a third.
     """
     runs = [*results["trained"], *results.get("course", [])]
     at_ends = [

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
-from lmcourse.gpt.training import cut_windows, split
+from lmcourse.gpt.training import cut_windows, estimate, split
 from lmcourse.tokenization import CharTokenizer
 
 CONTEXT = 64
@@ -14,6 +14,13 @@ CONTEXT = 64
 def one_by_one(ids, starts, context):
     rows = [(ids[s : s + context], ids[s + 1 : s + context + 1]) for s in starts]
     return tuple(map(torch.stack, zip(*rows, strict=True)))
+
+
+def by_lists(ids, starts, context):
+    text = ids.tolist()
+    rows = [text[start : start + context + 1] for start in starts.tolist()]
+    cut = torch.tensor(rows)
+    return cut[:, :-1], cut[:, 1:]
 
 
 def unfolded(ids, starts, context):
@@ -99,13 +106,28 @@ class Flat(nn.Module):
 parts = train_val_test_split(load_texts("sonnets"))
 training, apart = (ids_of(text, load_corpus("sonnets")) for text in parts[:2])
 size = CharTokenizer(load_corpus("sonnets")).vocab_size
-tables = [Table(training, size, sure) for sure in (0.8, 0.9, 1.0, 1.1)]
+
+
+class Shifted(Table):
+    """Sees a little of the character before, and has weights that it does not use."""
+
+    def __init__(self, ids, size, unused):
+        super().__init__(ids, size)
+        self.unused = nn.Parameter(torch.zeros(unused))
+
+
+tables = [Shifted(training, size, unused) for unused in (1, 2, 3, 4)]
+nudged = [Table(training, size, sure) for sure in (0.97, 0.98, 0.99, 1.0)]
 
 
 def pairs_of(models):
     starts = torch.arange(0, len(apart) - CONTEXT - 1, CONTEXT)
     inputs, targets = cut_windows(apart, starts, CONTEXT)
     return [(model, loss_of(model, inputs, targets)) for model in models]
+
+
+def told_training_loss(models):
+    return [(model, estimate(model, training, CONTEXT, 60)) for model in models]
 
 
 swept, poems = pairs_of(tables), load_corpus("poems")
@@ -131,23 +153,27 @@ WRONG = {
     },
     "own": {
         "a pair: your text": [poet, (poems, poet, 2.4)],
-        "to be your text": (ids_of(poems), poet),
-        "characters are few": (poems[:4000], poet),
+        "should be your text": (ids_of(poems), poet),
+        "characters are too few": (poems[:4000], poet),
+        "another alphabet": [(poems, tables[0]), (poems + "ß€", poet)],
         "Shakespeare's": (load_corpus("sonnets"), tables[0]),
-        "to be the trained model itself": [(poems, 2.4), (poems, 2.4 * torch.ones(1))],
+        "should be the trained model itself": [(poems, 2.4), (poems, 2.4 * torch.ones(1))],
         "Train longer": (poems, Table(first[:2], poet.logits.shape[0])),
-        "trained on what should judge it": (poems, seen),
+        "trained on the text that should test it": (poems, seen),
         "a logit for each": (poems, Flat()),
         "no GPT": (poems, Pairs(first, poet.logits.shape[0])),
     },
     "sweep": {
         "a list of pairs": [1.0, [(20_000, 2.4, 1)] * 4, tables],
-        "no sweep": [swept[:3]],
-        "to be the trained model itself": [[(54_912, 2.3), *swept]],
+        "too few for a sweep": [swept[:3]],
+        "should be the trained model itself": [[(54_912, 2.3), *swept]],
         "Train longer": [pairs_of([*tables[:3], Table(training[:2], size)])],
         "Which text was yours": [[(model, loss - 0.5) for model, loss in swept]],
-        "trained on what should judge it": [pairs_of([*tables[:3], Parrot(apart, size)])],
-        "equal to the last digit": [swept[:1] * 4],
+        "trained on the text that should test it": [
+            pairs_of([*tables[:3], Parrot(apart, size)])
+        ],
+        "nearly the same weights": [swept[:1] * 4, pairs_of(nudged)],
+        "its loss on the training text": [told_training_loss(tables)],
         "no GPT": [pairs_of([*tables[:3], Pairs(training, size)])],
     },
 }
@@ -156,10 +182,10 @@ RIGHT = {
     "windows": [unfolded, gathered],
     "estimate": [kept],
     "own": [(poems, poet), [poems, Table(first, poet.logits.shape[0], 0.9)]],
-    "sweep": [swept, tuple(pairs_of([*tables, Table(training, size, 0.95)]))],
+    "sweep": [swept, tuple(pairs_of([*tables, Shifted(training, size, 5)]))],
 }
 
-FORBIDDEN = {"windows": {"in a loop": one_by_one}}
+FORBIDDEN = {"windows": {"in a loop": one_by_one, "over Python's numbers": by_lists}}
 TYPED = {
     "own": [(poems, 2.3), [poems, [2.3]]],
     "sweep": [[(20_000, 2.41), (20_100, 2.4), (21_000, 2.45), (22_000, 2.39)]],

@@ -7,7 +7,7 @@ import { button, make, slider, svg } from "./dom.js";
 import { startWorker } from "./start-worker.js";
 import { readText } from "./store.js";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 270, 44, 8, 20, 44];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 290, 44, 8, 40, 44];
 
 /** @import { Report, Settings } from "./training-worker.js" */
 
@@ -46,6 +46,7 @@ function chart(marks, steps) {
     root.append(svg("line", line), svg("text", place, label));
     root.append(svg("text", { x: 0, y: y(loss) + 5 }, loss.toFixed(2)));
   }
+  root.append(svg("text", { x: 0, y: 12 }, "loss (nats per character)"));
   const curves = {
     run: svg("path", { class: "lmr-run" }),
     now: svg("path", { class: "lmr-curve" }),
@@ -135,7 +136,7 @@ export function mount(element, data, context) {
     worker = null;
     const hadFocus = document.activeElement === stop;
     [start.hidden, start.disabled, stop.hidden] = [false, false, true];
-    start.textContent = "Train it anew";
+    start.textContent = "Train another";
     if (hadFocus) start.focus();
   }
 

@@ -1,0 +1,495 @@
+"""What the chapter *mini-gpt* draws: data in, figure or table out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from lmcourse import views
+from lmcourse.numbers import bootstrap_interval, format_estimate
+
+AXES = {"d_model": "width", "heads": "heads", "layers": "layers", "shape": "layers × width"}
+SHADES = ("0.75", "0.55", "0.3", "0.0")  # of four curves, from the smallest value on
+BEST_NGRAMS = "best n-grams"
+COURSE = "the course's GPT"
+SEEDS = ("1", "2", "3")  # of the small GPTs, as the study *ladder* names them
+
+# --- training -----------------------------------------------------------------------------
+
+
+def curve(runs, history, pairs, best):
+    """Draw perplexity during training: of stored runs, and of the page's own.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *ladder*: ``history`` holds (step, training loss, validation loss).
+    history : DataFrame
+        Losses of the page's run by step, in the columns ``training`` and ``validation``.
+    pairs, best : float
+        The losses of 2-grams and of the best n-grams, in nats.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6.4, 3.6))
+    for number, run in enumerate(runs):
+        steps, _, losses = zip(*run["history"], strict=True)
+        label = "1,000 steps, held-out text" if number == 0 else None
+        ax.plot(steps, np.exp(losses), color="0.6", lw=1, label=label)
+    ax.plot(np.exp(history.training), ":", color="C1", lw=2, label="150 steps, own text")
+    ax.plot(np.exp(history.validation), color="C0", lw=2, label="150 steps, held-out text")
+    _level(ax, perplexity(pairs), "2-grams", 1000)
+    _level(ax, perplexity(best), BEST_NGRAMS, 1000, below=True)
+    ax.set(xlabel="step", ylabel="perplexity", yscale="log", ylim=(3.5, 70))
+    ax.set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
+    ax.minorticks_off()
+    ax.legend()
+    plt.show()
+
+
+def perplexity(loss) -> float:
+    """Return the perplexity of a loss in nats."""
+    return float(np.exp(loss))
+
+
+def _level(ax, height, name, x, below=False):
+    """Draw a dashed line across, with a name at its right end.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    height : float
+    name : str
+    x : float
+        Where the name ends.
+    below : bool
+        Whether the name stands below the line.
+    """
+    ax.axhline(height, ls="--", color="0.4", lw=1)
+    ax.text(x, height, name, ha="right", va="top" if below else "bottom")
+
+
+# --- far characters -----------------------------------------------------------------------
+
+
+def reach(trained, counted):
+    """Draw losses by how many characters a model is shown, for each kind of character.
+
+    Parameters
+    ----------
+    trained : list of dict
+        Of the study *line-ends*: of each small GPT ``reach``, kind of character →
+        characters shown → loss in nats.
+    counted : dict
+        The same of n-grams.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    kinds = [*counted["reach"]]
+    _, axes = plt.subplots(2, 2, figsize=(7.2, 5.2), sharex=True, sharey=True)
+    for ax, kind in zip(axes.flat, kinds, strict=True):
+        losses = pd.DataFrame([run["reach"][kind] for run in trained]).mean()
+        shown = [int(characters) for characters in losses.index]
+        ax.plot(shown, losses, "o-", color="C0", label="small GPT")
+        ax.plot(shown, counted["reach"][kind].values(), "s--", color="C1", label="n-grams")
+        ax.set(xscale="log", title=kind, ylim=(0, 3.2))
+        ax.set_xticks(shown, shown)
+        ax.minorticks_off()
+    for ax in axes[1]:
+        ax.set_xlabel("characters shown")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("loss (nats)")
+    axes[0, 0].legend(loc="upper right")
+    plt.show()
+
+
+def new_line_table(each, ends, ended):
+    """Return mean probabilities of a new line after marks, with those of n-grams.
+
+    Parameters
+    ----------
+    each : dict of str to float array of shape (marks,)
+        What the line holds → the probability of a new line after each mark.
+    ends : bool array of shape (marks,)
+        Whether the line does end at a mark.
+    ended : dict
+        Results of the study *line-ends*.
+
+    Returns
+    -------
+    DataFrame
+        As `new_lines` draws it.
+    """
+    rows = {
+        name: {"ends": probs[ends].mean(), "inside": probs[~ends].mean()}
+        for name, probs in each.items()
+    }
+    (counting,) = ended["counting"]
+    return pd.DataFrame(rows | {"n-grams": counting["lines"]["as written"]}).T
+
+
+def new_lines(probs):
+    """Draw how probable a model finds a new line after marks, by what the line holds.
+
+    Parameters
+    ----------
+    probs : DataFrame
+        One row for each change, with the mean probabilities ``ends``, after marks that
+        end a line, and ``inside``, after the others.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6.4, 0.36 * len(probs) + 1.3))
+    rows = range(len(probs))
+    ax.hlines(rows, probs.inside, probs.ends, color="0.75", lw=1, zorder=0)
+    ax.plot(probs.inside, rows, "o", mfc="none", color="C1", label="the line goes on")
+    ax.plot(probs.ends, rows, "o", color="C0", label="the line ends")
+    ax.set_yticks(rows, probs.index)
+    ax.set(xlim=(-0.03, 1.03), ylim=(len(probs) - 0.5, -0.5))
+    ax.set_xlabel("probability of a new line")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
+    plt.show()
+
+
+# --- parts and sizes ----------------------------------------------------------------------
+
+
+def parts_table(runs):
+    """Return the test losses of models that were built part by part.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *ladder*: ``rung``, the last part that a model has, ``seed``, ``test``.
+
+    Returns
+    -------
+    DataFrame
+        One row for each part, in the order in which they are added, one column for each
+        seed.
+    """
+    table = pd.DataFrame(runs)
+    order = [*dict.fromkeys(table.rung)][::-1]
+    return table.pivot_table("test", "rung", "seed").loc[order]
+
+
+def parts(table, best):
+    """Draw the losses of models with one part more in each row.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `parts_table`.
+    best : float
+        The loss of the best n-grams on the same text, in nats.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    names = [f"{'+ ' * (i > 1)}{name}" for i, name in enumerate(table.index)]
+    names[4] = "+ paths and norms"
+    _, ax = plt.subplots(figsize=(6.4, 3))
+    ax.plot(table, range(len(table)), "o", color="C0", alpha=0.7)
+    ax.axvline(best, ls="--", color="0.4", lw=1)
+    ax.text(best, 0, f" {BEST_NGRAMS}", va="center")
+    ax.set_yticks(range(len(table)), names)
+    ax.invert_yaxis()
+    ax.set_xlabel("loss (nats per character)")
+    plt.show()
+
+
+def sizes_table(runs):
+    """Return the last losses of models of other sizes.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *sizes*: ``axis``, ``value``, ``seed``, ``parameters``, ``history``.
+
+    Returns
+    -------
+    DataFrame
+        One row for each run: ``axis``, ``value`` (a str), ``seed``, ``parameters``, and
+        ``loss``, the last validation loss in nats.
+    """
+    table = pd.DataFrame(runs)
+    table["loss"] = [history[-1][1] for history in table.history]
+    values = table["value"].astype(str).str.strip("[]")
+    table["value"] = values.str.replace(", ", " × ")
+    return table[["axis", "value", "seed", "parameters", "loss"]]
+
+
+def sizes_summary(table):
+    """Return a table for readers: lowest, mean and highest loss of the seeds of each size.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `sizes_table`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each size.
+    """
+    groups = table.groupby(["axis", "value"], sort=False)
+    ends = groups.loss.agg(["min", "mean", "max"]).round(3)
+    ends["parameters"] = groups.parameters.first()
+    ends.index = [f"{AXES[axis]} {value}" for axis, value in ends.index]
+    return ends
+
+
+def sweep(runs, best):
+    """Draw perplexity during training for each width, number of heads and of layers.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *sizes*: ``axis``, ``value``, and ``history``, pairs of step and loss.
+    best : float
+        The loss of the best n-grams, in nats.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axes = plt.subplots(3, figsize=(6.4, 8), sharex=True)
+    for ax, axis in zip(axes, ("d_model", "heads", "layers"), strict=True):
+        chosen = [run for run in runs if run["axis"] == axis]
+        values = sorted({run["value"] for run in chosen})
+        for value, shade in zip(values, SHADES, strict=True):
+            histories = [run["history"] for run in chosen if run["value"] == value]
+            steps, losses = np.mean(histories, axis=0).T
+            ax.plot(steps[1:], np.exp(losses[1:]), color=shade, label=value)
+        ax.axhline(perplexity(best), ls="--", color="C1", lw=1)
+        ax.set(ylabel="perplexity", ylim=(4.5, 12))
+        ax.legend(title=AXES[axis], ncols=2)
+    axes[-1].set_xlabel("step")
+    plt.show()
+
+
+def sweep_samples(runs):
+    """Let a reader choose between what the models of the sweep write.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *sizes*, with ``sample``.
+
+    Returns
+    -------
+    View
+    """
+    table = sizes_table(runs)
+    first_seed = table.seed.min()
+    written = {}
+    for run, row in zip(runs, table.itertuples(), strict=True):
+        if row.seed == first_seed:
+            note = f"{row.parameters:,} parameters, validation loss {row.loss:.2f}."
+            written[f"{AXES[row.axis]} {row.value}"] = (note, run["sample"])
+    return views.samples("Which model?", written, first="width 64")
+
+
+# --- little text --------------------------------------------------------------------------
+
+
+def little_runs(runs):
+    """Return the runs on little text at the learning rate that suits each dropout best.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *sizes*, its group "little": ``dropout``, ``rate``, ``seed``, and
+        ``history``, rows of step, loss on the model's own text, loss on held-out text.
+
+    Returns
+    -------
+    DataFrame
+        With the column ``best``, the lowest held-out loss of each run.
+    """
+    table = pd.DataFrame(runs)
+    table["best"] = [min(row[2] for row in history) for history in table.history]
+    means = table.pivot_table("best", "dropout", "rate")
+    return table[table.rate == table.dropout.map(means.idxmin(axis=1))]
+
+
+def overfitting(runs, best):
+    """Draw losses while a model learns a short text by heart, with dropout and without.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Of `little_runs`.
+    best : float
+        The loss of the best n-grams of the same text, in nats.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6.4, 3.6))
+    for dropout, color in {0.0: "C0", 0.3: "C1"}.items():
+        name = f"dropout {dropout}" if dropout else "no dropout"
+        for number, history in enumerate(runs[runs.dropout == dropout].history):
+            steps, own, held_out = np.array(history)[1:].T
+            label = name if number == 0 else None
+            ax.plot(steps, held_out, color=color, lw=1.5, label=label)
+            if not dropout:
+                label = "no dropout, its own text" if number == 0 else None
+                ax.plot(steps, own, ":", color=color, lw=1, label=label)
+    _level(ax, best, BEST_NGRAMS, 300, below=True)
+    ax.legend()
+    ax.set(xlabel="step", ylabel="loss (nats per character)")
+    plt.show()
+
+
+# --- two models ---------------------------------------------------------------------------
+
+
+def by_models(rows):
+    """Return rows of the study *ladder*, about models alone and averaged, by their names.
+
+    Parameters
+    ----------
+    rows : list of dict
+        ``models``, ``sonnets``.
+
+    Returns
+    -------
+    dict of tuple of str to float array of shape (sonnets,)
+        Of one model its mean loss on each test sonnet; of two by how much the mean of their
+        probabilities is better than the better one of them.
+    """
+    return {tuple(row["models"]): np.array(row["sonnets"]) for row in rows}
+
+
+def losses_alone(rows):
+    """Return each model's loss on each test sonnet; of the small GPTs the mean of three.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As of `by_models`.
+
+    Returns
+    -------
+    dict of str to float array of shape (sonnets,)
+    """
+    found = by_models(rows)
+    return {
+        BEST_NGRAMS: found["counting",],
+        "small GPT": np.mean([found[seed,] for seed in SEEDS], axis=0),
+        COURSE: found["the course's",],
+    }
+
+
+def gains(rows):
+    """Return what averaging two models gains over the better of them, on each test sonnet.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As of `by_models`.
+
+    Returns
+    -------
+    dict of str to float array of shape (sonnets,)
+        Means over the seeds of the small GPTs.
+    """
+    found = by_models(rows)
+    two = [("1", "2"), ("1", "3"), ("2", "3")]
+    return {
+        "n-grams + small GPT": np.mean([found["counting", s] for s in SEEDS], axis=0),
+        "small GPT + another": np.mean([found[pair] for pair in two], axis=0),
+        f"n-grams + {COURSE}": found["counting", "the course's"],
+    }
+
+
+def contest(rows):
+    """Return a table of models' losses on the test sonnets, and how far from the n-grams'.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As of `by_models`.
+
+    Returns
+    -------
+    DataFrame
+        With 95 % intervals over the sonnets.
+    """
+    alone = losses_alone(rows)
+    table = {}
+    for name, losses in alone.items():
+        more = losses - alone[BEST_NGRAMS]
+        interval = bootstrap_interval(more)
+        difference = format_estimate(more.mean(), interval, "+.3f") if more.any() else ""
+        table[name] = [f"{losses.mean():.3f}", difference]
+    columns = ["loss (nats per character)", "more than the n-grams (95 % interval)"]
+    return pd.DataFrame(table, columns).T
+
+
+def averaged(rows):
+    """Draw what averaging two models gains, with 95 % intervals over the sonnets.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As of `by_models`.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    found = gains(rows)
+    means = [each.mean() for each in found.values()]
+    intervals = [bootstrap_interval(each) for each in found.values()]
+    _, ax = plt.subplots(figsize=(6.4, 2.4))
+    views.error_bars(ax, range(len(found)), means, intervals, horizontal=True, color="C0")
+    ax.set_yticks(range(len(found)), found)
+    ax.set(ylim=(len(found) - 0.5, -0.5), xlim=(0, None))
+    ax.set_xlabel("gain (nats per character)")
+    plt.show()
+
+
+# --- recipes ------------------------------------------------------------------------------
+
+
+def recipes(ways):
+    """Draw the seconds that recipes need to the same loss.
+
+    Parameters
+    ----------
+    ways : list of dict
+        Of the study *recipes*: ``way``, ``seconds``, and whether the loss was ``reached``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    table = pd.DataFrame(ways)
+    names = [*table.way.unique()]
+    _, ax = plt.subplots(figsize=(6.4, 3.4))
+    for reached, marker, color in ((True, "o", "C0"), (False, "x", "C1")):
+        rows = table[table.reached == reached]
+        ax.plot(rows.seconds, rows.way.map(names.index), marker, color=color)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set(xscale="log", xlabel="seconds of one core")
+    ax.set_xticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+    ax.minorticks_off()
+    plt.show()

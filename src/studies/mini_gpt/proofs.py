@@ -1,0 +1,863 @@
+"""What the chapter *mini-gpt* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes. Losses are in nats a character. ``page.climbed``,
+``page.sized`` and ``page.ended`` are the results of the studies *ladder*, *sizes* and
+*line-ends*.
+"""
+
+import copy
+import itertools
+import math
+
+import numpy as np
+import torch
+
+from lmcourse import train
+from lmcourse.data import load_texts
+from lmcourse.figures.mini_gpt import BEST_NGRAMS, gains, losses_alone
+from lmcourse.gpt import training
+from lmcourse.gpt.generation import generate
+from lmcourse.gpt.training import TrainingConfig
+from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.shuffled import shuffled_weights
+from studies import nulls
+from studies.findings import Page, finding, proof
+from studies.measures import ratio_of_sums
+from studies.mini_gpt.line_ends import kinds_of
+
+MIDDLE = (33, 53)  # nearly all of Shakespeare's lines have so many characters
+SAME_LENGTH = ["letters shuffled", "one letter throughout", "no vowels", "no spaces"]
+SHORTER = ["words halved", "20 characters fewer"]
+LONGER = "20 characters more"
+close = torch.testing.assert_close
+
+
+def span(values) -> tuple[float, float]:
+    """Return the lowest and the highest of some numbers, a sequence of float."""
+    return float(min(values)), float(max(values))
+
+
+# --- the text -----------------------------------------------------------------------------
+
+
+@proof("Each sonnet is in one of the three parts, and each part has early and late ones.")
+def parts_are_whole(page: Page):
+    """Early: among the first twenty; late: after the hundred and fortieth.
+
+    Parameters
+    ----------
+    page : Page
+        ``parts`` are the texts for training, validation and test; ``tokenizer`` makes ids
+        of a text and back; ``sonnets_text`` is the corpus.
+
+    Returns
+    -------
+    dict
+        ``characters``, of the corpus; ``vocab``, how many different ones; ``validation``
+        and ``test``, how many sonnets these parts have.
+    """
+    sonnets = load_texts("sonnets")
+    numbers = {text: number for number, text in enumerate(sonnets, 1)}
+    split = [part.removesuffix("\n").split("\n\n") for part in page.parts]
+    assert sorted(itertools.chain(*split)) == sorted(sonnets)
+    for part in split:
+        assert min(numbers[text] for text in part) < 20
+        assert max(numbers[text] for text in part) > 140
+    ids = page.tokenizer.encode(page.sonnets_text)
+    assert page.tokenizer.decode(ids) == page.sonnets_text
+    return {
+        "characters": len(page.sonnets_text),
+        "vocab": page.tokenizer.vocab_size,
+        "validation": len(split[1]),
+        "test": len(split[2]),
+    }
+
+
+@proof("Targets are the inputs one character later, and the package cuts the same windows.")
+def targets_are_next(page: Page):
+    """The first three windows.
+
+    Parameters
+    ----------
+    page : Page
+        ``inputs`` and ``targets`` are a batch, (batch, context) each; ``train_ids`` are the
+        ids of the training text; ``context`` is the length of a window.
+
+    Returns
+    -------
+    dict
+        ``context``: as above.
+    """
+    close(page.inputs[:, 1:], page.targets[:, :-1])
+    starts = torch.arange(3)
+    want = training.cut_windows(page.train_ids, starts, page.context)
+    close((page.inputs, page.targets), want)
+    return {"context": page.context}
+
+
+@proof("Of n-grams up to eight characters, those of about six predict new sonnets best.")
+def best_ngrams(page: Page):
+    """Five to seven; longer ones are within 0.02 nats of the best.
+
+    ``held_out`` is their test loss by which sonnets are held out: each of the ten shares of
+    every tenth sonnet in turn, the others being counted.
+
+    Parameters
+    ----------
+    page : Page
+        ``ladder`` holds n-gram models by length, ``counted`` their validation losses;
+        ``best_n`` is the best length; ``guess`` the loss of equal probabilities;
+        ``climbed``: results of the study *ladder*; ``tokenizer``, ``vocab_size``.
+
+    Returns
+    -------
+    dict
+        ``n``: the best length; losses ``guess``, ``pairs`` and ``best``; ``held_out``:
+        lowest and highest, as above.
+    """
+    best = page.counted[page.best_n]
+    assert page.best_n in (5, 6, 7)
+    assert page.counted[5:].max() < best + 0.02
+    assert best < page.counted[4] - 0.05
+    stored = page.climbed["counting"][0]
+    assert stored["order"] == page.best_n
+    assert abs(stored["validation"] - best) < 1e-3
+    sonnets = load_texts("sonnets")
+    return {
+        "n": page.best_n,
+        "guess": page.guess,
+        "pairs": float(page.counted[2]),
+        "best": float(best),
+        "held_out": span([held_out_loss(page, sonnets, share) for share in range(10)]),
+    }
+
+
+def held_out_loss(page, sonnets, share) -> float:
+    """Return the loss of n-grams on every tenth sonnet, counted in the others.
+
+    Parameters
+    ----------
+    page : Page
+        ``tokenizer``, ``vocab_size``, ``best_n``.
+    sonnets : list of str
+    share : int
+        From 0 to 9: which tenth.
+    """
+    counted = [text for i, text in enumerate(sonnets) if i % 10 != share]
+    own, new = (
+        page.tokenizer.encode("\n\n".join(texts)) for texts in (counted, sonnets[share::10])
+    )
+    return NgramModel(own, page.best_n, page.vocab_size).loss(new)
+
+
+# --- the model ----------------------------------------------------------------------------
+
+
+@proof("The page's model has as many parameters as the formula says, however many heads.")
+def parameters_by_formula(page: Page):
+    """Two tables, and for each block four square matrices and a network four times as wide.
+
+    Parameters
+    ----------
+    page : Page
+        ``MiniGPT`` is the lesson's class, ``fresh`` one with two layers of width 64;
+        ``vocab_size``, ``context``.
+
+    Returns
+    -------
+    dict
+        ``parameters``: how many.
+    """
+    layers, width = 2, 64
+    attention = 4 * (width * width + width)
+    feed_forward = (4 * width * width + 4 * width) + (4 * width * width + width)
+    norms = 2 * 2 * width
+    tables = (page.vocab_size + page.context) * width
+    want = tables + layers * (attention + feed_forward + norms) + 2 * width
+    assert parameters_of(page.fresh) == want
+    assert parameters_of(page.MiniGPT(page.vocab_size, heads=2)) == want
+    return {"parameters": want}
+
+
+def parameters_of(model) -> int:
+    """Return how many parameters a model has.
+
+    Parameters
+    ----------
+    model : nn.Module
+    """
+    return sum(weight.numel() for weight in model.parameters())
+
+
+@proof(
+    "With PyTorch's first weights the model repeats characters; with small ones it guesses."
+)
+def first_loss(page: Page):
+    """At 45 windows nearly every likeliest character is a repetition.
+
+    Parameters
+    ----------
+    page : Page
+        ``fresh`` is a model with PyTorch's first weights, ``small`` one with small weights;
+        ``estimate`` gives a model's loss on ids; ``val_ids`` are those of the validation
+        text; ``guess`` is the loss of equal probabilities; ``Windows``, ``device``.
+
+    Returns
+    -------
+    dict
+        ``bad`` and ``good``: losses with PyTorch's and with small first weights;
+        ``answer``: the letter of the right choice.
+    """
+    bad = page.estimate(page.fresh, page.val_ids)
+    good = page.estimate(page.small, page.val_ids)
+    assert bad > page.guess + 5
+    assert abs(good - page.guess) < 0.2
+    windows = page.Windows(page.val_ids)
+    ids = torch.stack([windows[start][0] for start in range(0, 9000, 200)]).to(page.device)
+    with torch.no_grad():
+        repeats = page.fresh(ids).argmax(dim=-1) == ids
+    assert repeats.double().mean() > 0.95
+    return {"bad": bad, "good": good, "answer": "a" if bad > 2 * page.guess else "c"}
+
+
+@proof(
+    "The learning rate rises in the warm-up and falls to a tenth, as the package's does."
+)
+def rate_is_the_packages(page: Page):
+    """At each of 400 steps.
+
+    Parameters
+    ----------
+    page : Page
+        ``rate`` is the lesson's function, from step and steps to the share of the highest
+        learning rate.
+
+    Returns
+    -------
+    dict
+        ``last``: the share at the end.
+    """
+    plan = TrainingConfig(steps=400, warmup=40)
+    shares = [page.rate(step, 400) for step in range(401)]
+    close(shares, [training.schedule(step, plan) for step in range(401)])
+    assert max(shares) == shares[40] == 1
+    assert abs(shares[-1] - 0.1) < 1e-12
+    return {"last": shares[-1]}
+
+
+@proof(
+    "After 150 steps the model beats 2-grams; after 1,000 it is behind the best n-grams."
+)
+def learned_so_far(page: Page):
+    """By the estimate on validation windows; on the test text see `counting_adds_more`.
+
+    Parameters
+    ----------
+    page : Page
+        ``history``: the losses of the page's run by step; ``runs``: three stored runs with
+        their ``history``; ``guess``; ``counted``: losses of n-grams by length; ``best_n``.
+
+    Returns
+    -------
+    dict
+        ``perplexity`` after 150 steps; ``final``: lowest and highest loss of the three
+        stored runs.
+    """
+    last = page.history.validation[150]
+    final = [run["history"][-1][2] for run in page.runs]
+    assert abs(page.history.validation[0] - page.guess) < 0.2
+    assert last < page.counted[2]
+    assert len(page.runs) == 3
+    assert min(final) > page.counted[page.best_n]
+    return {"perplexity": math.exp(last), "final": span(final)}
+
+
+# --- line ends ----------------------------------------------------------------------------
+
+
+def ngrams_instead(page: Page):
+    """An n-gram model in the place of each GPT.
+
+    Parameters
+    ----------
+    page : Page
+        ``ended``: results of the study *line-ends*.
+
+    Returns
+    -------
+    Page
+    """
+    (counting,) = page.ended["counting"]
+    found = {
+        group: [row | {"reach": counting["reach"]} for row in page.ended[group]]
+        for group in ("trained", "course")
+    }
+    return page.replaced(ended=page.ended | found)
+
+
+def far_gains(reach, sizes) -> dict[str, float]:
+    """Return what a model gains when it is shown 64 characters and not five.
+
+    Parameters
+    ----------
+    reach : dict
+        Kind of character → characters shown, a str → mean loss.
+    sizes : dict of str to int
+        How many characters are of each kind.
+
+    Returns
+    -------
+    dict of str to float
+        Kind → the sum over all its characters, in nats.
+    """
+    return {kind: sizes[kind] * (reach[kind]["5"] - reach[kind]["64"]) for kind in reach}
+
+
+@finding(
+    "Most of what GPTs trained on the Sonnets gain from text more than five characters "
+    "back, they gain at the ends of lines.",
+    rival="n-grams that see as far; other kinds of characters, read in the same way",
+    null=ngrams_instead,
+    n="{characters:,} characters of 15 held-out sonnets, 4 models",
+    interval="{share:.0%} of the gain (lowest and highest of four models)",
+)
+def far_text_helps_at_line_ends(page: Page):
+    """Three small GPTs and the course's, shown 64 characters and five.
+
+    A line's end is its new line and the mark before it. It is more than half of the whole
+    gain, in each model. N-grams gain less than 0.05 nats there beyond five characters.
+    First letters of words gain less than 0.1 nats a character in each model.
+
+    Parameters
+    ----------
+    page : Page
+        ``ended``: results of the study *line-ends*; ``parts``: the texts.
+
+    Returns
+    -------
+    dict
+        ``share``: lowest and highest share of the gain that line ends have; ``five`` and
+        ``all``: mean losses of the small GPTs at line ends with five characters and with
+        64; ``first``: the largest gain of first letters; ``characters``: how many were
+        tested; ``answer``: the letter of the right choice.
+    """
+    kinds = kinds_of(page.parts.test)
+    sizes = {kind: int(chosen[64:].sum()) for kind, chosen in kinds.items()}
+    trained = [row["reach"] for row in page.ended["trained"]]
+    reached = [*trained, *(row["reach"] for row in page.ended["course"])]
+    shares, first = [], []
+    for reach in reached:
+        gained = far_gains(reach, sizes)
+        whole = sum(gained.values())
+        assert whole > 0
+        shares.append(gained["line ends"] / whole)
+        first.append(reach["first letters"]["5"] - reach["first letters"]["64"])
+    counting = page.ended["counting"][0]["reach"]["line ends"]
+    assert counting["5"] - counting["64"] < 0.05
+    assert min(shares) > 0.5
+    assert max(first) < 0.1
+    at_ends = [reach["line ends"] for reach in trained]
+    return {
+        "share": span(shares),
+        "five": float(np.mean([losses["5"] for losses in at_ends])),
+        "all": float(np.mean([losses["64"] for losses in at_ends])),
+        "first": float(max(first)),
+        "characters": sum(sizes.values()),
+        "answer": "b" if min(shares) > 0.5 else "a",
+    }
+
+
+def random_weights(page: Page):
+    """The course's GPT with its weights shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``sonnets`` is the GPT; ``each`` its probabilities of a new line, by how the line is
+        changed, which are computed again.
+
+    Returns
+    -------
+    Page
+    """
+    shuffled = page.replaced(sonnets=shuffled_weights(page.sonnets))
+    return shuffled.replaced(each=shuffled.all_changes(shuffled.sonnets))
+
+
+def sonnet_interval(values, sonnets) -> tuple[float, float]:
+    """Return the 95 % interval of a mean if other sonnets had been drawn.
+
+    Parameters
+    ----------
+    values : array of shape (marks,)
+    sonnets : int array of shape (marks,)
+        The number of the sonnet that each is in.
+    """
+    sums = np.bincount(sonnets, values)
+    sizes = np.bincount(sonnets)
+    held = sizes > 0
+    return bootstrap_interval(sums[held], sizes[held], statistic=ratio_of_sums)
+
+
+@finding(
+    "A GPT trained on the Sonnets tells by the number of characters that a line is over: "
+    "fill the line with e's, and it still knows.",
+    rival="the words, the syllables, the letters of the line, each changed by itself;
+    6-grams, " "which give a new line {ngrams:.0%} at line ends and {ngrams_inside:.0%}
+    elsewhere", null=random_weights, n="{ends} line ends and {inside} other marks of 15
+    held-out sonnets", interval="one letter throughout: {e_interval:.0%}; 20 characters
+    fewer: {cut_interval:.0%}",
+)
+def lines_are_measured_in_characters(page: Page):
+    """The probability of a new line after a mark, rather than a space.
+
+    At line ends it stays above 70 % on average, as the low end of an interval over sonnets,
+    where the line's characters are changed and their number is kept: shuffled, all e's, no
+    vowels, no spaces. It falls below 40 %, as the high end, where each word is halved,
+    which keeps the number of words, and where 20 characters are cut off. After marks inside
+    a line it is below 10 %, and above 25 % with 20 characters more in front. The last five
+    characters stay. Three small GPTs of other seeds agree (the study *line-ends*), on
+    thirty sonnets: above one half, below a third.
+
+    Parameters
+    ----------
+    page : Page
+        ``each``: change → probability of a new line after each mark, arrays (marks,);
+        ``ends``: which marks end a line, a bool array (marks,); ``at``: their positions in
+        the test text; ``parts``; ``ended``: results of the study *line-ends*.
+
+    Returns
+    -------
+    dict
+        Mean probabilities at line ends: ``written``, ``e`` (one letter throughout), ``cut``
+        (20 characters fewer), ``halved``; ``e_interval`` and ``cut_interval``: over
+        sonnets. ``inside`` and ``ends``: how many marks. ``before``: the mean probability
+        after marks inside lines, ``longer``: the same with 20 characters more. ``ngrams``
+        and ``ngrams_inside``: of 6-grams, at line ends and inside lines.
+    """
+    ends = page.ends
+    numbers = np.array([page.parts.test.count("\n\n", 0, position) for position in page.at])
+
+    def interval(name, chosen):
+        """Return the interval of a change's mean at the marks in ``chosen``, (marks,)."""
+        return sonnet_interval(page.each[name][chosen], numbers[chosen])
+
+    for name in ("as written", *SAME_LENGTH):
+        assert interval(name, ends)[0] > 0.7
+    for name in SHORTER:
+        assert interval(name, ends)[1] < 0.4
+    assert interval("as written", ~ends)[1] < 0.1
+    assert interval(LONGER, ~ends)[0] > 0.25
+    for row in page.ended["trained"]:
+        assert min(row["lines"][name]["ends"] for name in SAME_LENGTH) > 1 / 2
+        assert max(row["lines"][name]["ends"] for name in SHORTER) < 1 / 3
+    ngrams = page.ended["counting"][0]["lines"]["as written"]
+    assert ngrams["inside"] > 0.3
+    means = {name: float(probs[ends].mean()) for name, probs in page.each.items()}
+    return {
+        "written": means["as written"],
+        "e": means["one letter throughout"],
+        "cut": means["20 characters fewer"],
+        "halved": means["words halved"],
+        "e_interval": interval("one letter throughout", ends),
+        "cut_interval": interval("20 characters fewer", ends),
+        "ends": int(ends.sum()),
+        "inside": int((~ends).sum()),
+        "before": float(page.each["as written"][~ends].mean()),
+        "longer": float(page.each[LONGER][~ends].mean()),
+        "ngrams": ngrams["ends"],
+        "ngrams_inside": ngrams["inside"],
+    }
+
+
+# --- parts and sizes ----------------------------------------------------------------------
+
+
+def parts_shuffled(page: Page):
+    """The names of the parts shuffled, anew for each seed of the models.
+
+    Parameters
+    ----------
+    page : Page
+        ``built``: test losses, one row for each part, one column for each seed.
+
+    Returns
+    -------
+    Page
+    """
+    built = page.built.copy()
+    for seed in built.columns:
+        built[seed] = nulls.shuffled(built[seed].tolist(), seed)
+    return page.replaced(built=built)
+
+
+@finding(
+    "Four attention heads in place of one help a bare model more than ten times as much as "
+    "a whole GPT.",
+    rival="what each other part gains in the bare model: less",
+    null=parts_shuffled,
+    n="3 seeds of each model",
+    interval="{bare:.2f} nats in the bare model, {whole:.3f} in the whole GPT (lowest and "
+    "highest of three seeds)",
+)
+def heads_depend_on_the_rest(page: Page):
+    """1,000 steps each, at a learning rate and first weights chosen alike.
+
+    Bare: token table, position table and attention alone. Whole: two layers with
+    everything. In the bare model no other part gains as much, on any seed.
+
+    Parameters
+    ----------
+    page : Page
+        ``built``: test losses, one row for each part, one column for each seed; ``sizes``:
+        one row for each run of the study *sizes*, with ``axis``, ``value``, ``seed`` and
+        ``loss``.
+
+    Returns
+    -------
+    dict
+        ``bare`` and ``whole``: lowest and highest gain of three seeds, in nats. Mean gains
+        in the order of the parts: ``head``, ``heads``, ``feed_forward``, ``paths``,
+        ``layer``. ``times``: how many times as much it is in the bare model, at least.
+    """
+    gain = -page.built.diff().iloc[1:]
+    bare = gain.loc["four heads"]
+    heads = page.sizes[page.sizes.axis == "heads"].pivot_table("loss", "value", "seed")
+    whole = heads.loc["1"] - heads.loc["4"]
+    assert gain.shape == (5, 3)
+    assert len(whole) == 3
+    assert bare.min() > 10 * whole.max()
+    assert bare.min() > gain.drop("four heads").max().max()
+    means = gain.mean(axis=1)
+    return {
+        "bare": span(bare),
+        "whole": span(whole),
+        "head": float(means["one head"]),
+        "heads": float(means["four heads"]),
+        "feed_forward": float(means["feed-forward"]),
+        "paths": float(means["residual paths and norms"]),
+        "layer": float(means["a second layer"]),
+        "times": int(bare.min() / whole.max()),
+    }
+
+
+@proof(
+    "Width helps from 16 to 64 numbers; layers without more parameters do not."
+)
+def width_helps(page: Page):
+    """1,000 steps, three seeds, each size at its best of three learning rates.
+
+    From width 16 to 32 and from 32 to 64 the loss falls by more than 0.05 with each seed;
+    from 64 to 128 not with each. Two layers are better than one of the same width, with
+    each seed, but not than one wider layer with about as many parameters; four narrow ones
+    are worse than two.
+
+    Parameters
+    ----------
+    page : Page
+        ``sizes``: one row for each run of the study *sizes*.
+
+    Returns
+    -------
+    dict
+        ``narrow``: lowest and highest gain from width 16 to 64; ``second``: mean gain of
+        the second layer; ``deep``: how much worse four narrow layers are than two, on
+        average; ``runs``: how many.
+    """
+    losses = page.sizes.pivot_table("loss", ["axis", "value"], "seed")
+    width = losses.loc["d_model"]
+    for narrow, wide in (("16", "32"), ("32", "64")):
+        assert (width.loc[narrow] - width.loc[wide]).min() > 0.05
+    widest = width.loc["64"] - width.loc["128"]
+    assert widest.min() < 0 < widest.max()
+    layers, shape = losses.loc["layers"], losses.loc["shape"]
+    second = layers.loc["1"] - layers.loc["2"]
+    flat = shape.loc["1 × 88"] - shape.loc["2 × 64"]
+    deep = shape.loc["4 × 44"] - shape.loc["2 × 64"]
+    assert second.min() > 0
+    assert flat.min() < 0 < flat.max()
+    assert deep.min() > 0
+    parameters = page.sizes[page.sizes.axis == "shape"].parameters
+    assert parameters.max() / parameters.min() < 1.1
+    return {
+        "narrow": span(width.loc["16"] - width.loc["64"]),
+        "second": float(second.mean()),
+        "deep": float(deep.mean()),
+        "runs": len(page.sizes),
+    }
+
+
+@proof(
+    "On a thirtieth of the text the loss on new sonnets turns up; dropout slows that."
+)
+def little_text_is_learned_by_heart(page: Page):
+    """Three seeds with no dropout and with 0.3, each at the better of two learning rates.
+
+    Without dropout the loss ends more than 0.5 above its lowest point, while that on the
+    model's own text goes on falling. With dropout it ends less far above; the lowest points
+    are within 0.02 of each other, seed by seed, and more than 0.1 above the best n-grams of
+    the same text.
+
+    Parameters
+    ----------
+    page : Page
+        ``little``: a table of the runs with ``dropout``, ``seed``, ``best`` and
+        ``history``, rows of step, own loss, held-out loss; ``little_counted``: the n-grams'
+        loss.
+
+    Returns
+    -------
+    dict
+        Mean losses without dropout: ``best``, the lowest; ``end`` and ``own``, the last on
+        held-out and on its own text. ``dropout``: the lowest with dropout; ``counted``.
+    """
+    tables = [page.little[page.little.dropout == p].set_index("seed") for p in (0.0, 0.3)]
+    plain, dropped = tables
+    plain_end, dropped_end = (t.history.map(lambda rows: rows[-1][2]) for t in tables)
+    own = plain.history.map(lambda rows: rows[-1][1])
+    assert len(plain) == len(dropped) == 3
+    assert (plain_end > plain.best + 0.5).all()
+    assert (own < plain.best - 0.5).all()
+    assert (dropped_end - dropped.best < plain_end - plain.best).all()
+    assert (plain.best - dropped.best).abs().max() < 0.02
+    assert min(plain.best.min(), dropped.best.min()) > page.little_counted + 0.1
+    return {
+        "best": plain.best.mean(),
+        "end": plain_end.mean(),
+        "own": own.mean(),
+        "dropout": dropped.best.mean(),
+        "counted": page.little_counted,
+    }
+
+
+# --- two models ---------------------------------------------------------------------------
+
+
+def pairs_shuffled(page: Page):
+    """For each sonnet it is drawn at random which pair of models has which gain.
+
+    Parameters
+    ----------
+    page : Page
+        ``climbed``: results of the study *ladder*.
+
+    Returns
+    -------
+    Page
+    """
+    found = {tuple(row["models"]): [*row["sonnets"]] for row in page.climbed["averaged"]}
+    pairs = [("counting", "1"), ("counting", "2"), ("counting", "3")]
+    pairs += [("1", "2"), ("1", "3"), ("2", "3")]
+    for sonnet in range(len(found["1", "2"])):
+        gained = nulls.shuffled([found[pair][sonnet] for pair in pairs], sonnet)
+        for pair, value in zip(pairs, gained, strict=True):
+            found[pair][sonnet] = value
+    rows = [row | {"sonnets": found[*row["models"],]} for row in page.climbed["averaged"]]
+    return page.replaced(climbed=page.climbed | {"averaged": rows})
+
+
+@finding(
+    "A small GPT of the Sonnets gains more by being averaged with n-grams than with a "
+    "second GPT of its kind.",
+    rival="another seed of the small GPT in the place of the n-grams",
+    null=pairs_shuffled,
+    n="{sonnets} held-out sonnets, 3 seeds",
+    interval="{more:.3f} nats more",
+)
+def counting_adds_more(page: Page):
+    """The mean of two models' probabilities, against the better of the two.
+
+    The interval is over the test sonnets. On these the small GPT's loss is above the
+    n-grams', and the course's GPT's is below, each with an interval that leaves out zero.
+
+    Parameters
+    ----------
+    page : Page
+        ``climbed``: results of the study *ladder*.
+
+    Returns
+    -------
+    dict
+        Mean gains: ``ngrams``, with n-grams, and ``second``, with another GPT; ``more``:
+        interval of their difference; ``sonnets``: how many; ``behind``: the small GPT's
+        loss less the n-grams'; ``ahead``: the n-grams' less the course's GPT's.
+    """
+    rows = page.climbed["averaged"]
+    gained, alone = gains(rows), losses_alone(rows)
+    difference = gained["n-grams + small GPT"] - gained["small GPT + another"]
+    more = bootstrap_interval(difference)
+    behind = alone["small GPT"] - alone[BEST_NGRAMS]
+    ahead = alone[BEST_NGRAMS] - alone["the course's GPT"]
+    assert more[0] > 0
+    assert bootstrap_interval(behind)[0] > 0
+    assert bootstrap_interval(ahead)[0] > 0
+    return {
+        "ngrams": gained["n-grams + small GPT"].mean(),
+        "second": gained["small GPT + another"].mean(),
+        "more": more,
+        "sonnets": len(difference),
+        "behind": behind.mean(),
+        "ahead": ahead.mean(),
+    }
+
+
+@proof(
+    "Nearly all of Shakespeare's lines have 33 to 53 characters; so have most of the GPT's."
+)
+def lines_give_it_away(page: Page):
+    """Of the n-grams' lines fewer than half.
+
+    Parameters
+    ----------
+    page : Page
+        ``written``: eight texts of the course's GPT, ``by_count`` one of the n-gram model,
+        each a str; ``sonnets_text``; ``three``: the writers' texts by their letter.
+
+    Returns
+    -------
+    dict
+        The shares ``gpt``, ``ngrams`` and ``shakespeare``; ``answer``: the letter of the
+        n-grams.
+    """
+    gpt = share_of_length(page.written)
+    ngrams = share_of_length([page.by_count])
+    shakespeare = share_of_length([page.sonnets_text])
+    assert shakespeare > 0.97
+    assert ngrams < 0.5 < gpt
+    (answer,) = [
+        letter for letter, text in page.three.items() if page.by_count.startswith(text)
+    ]
+    return {"gpt": gpt, "ngrams": ngrams, "shakespeare": shakespeare, "answer": answer}
+
+
+def share_of_length(texts) -> float:
+    """Return which share of the lines of texts has 33 to 53 characters.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Their first and last lines may have been cut and do not count.
+    """
+    lengths = [len(line) for text in texts for line in text.split("\n")[1:-1] if line]
+    low, high = MIDDLE
+    return float(np.mean([low <= length <= high for length in lengths]))
+
+
+# --- going deeper -------------------------------------------------------------------------
+
+
+@proof("The page's model, the package's and the one of transformers give the same logits.")
+def three_models_agree(page: Page):
+    """In float64 to 1e-9. Attention is the same, too, and what is written by the likeliest.
+
+    Parameters
+    ----------
+    page : Page
+        ``mini`` is the page's model, ``to_package`` makes the package's of it; ``inputs``
+        are ids (batch, context). ``exact`` is the course's GPT in float64, ``theirs`` the
+        same as a GPT-2 of transformers; ``said`` is what its pipeline wrote;
+        ``tokenizer``.
+
+    Returns
+    -------
+    dict
+        ``parameters``: of the page's model.
+    """
+    package = page.to_package(page.mini)
+    mini = copy.deepcopy(page.mini).cpu().double().eval()
+    ids = torch.tensor([page.tokenizer.encode("Shall I compare thee to a summer's day?")])
+    with torch.no_grad():
+        close(copy.deepcopy(package).cpu().double()(page.inputs), mini(page.inputs))
+        output = page.theirs(ids, output_attentions=True)
+        close(output.logits, page.exact(ids), rtol=0, atol=1e-9)
+        attention = page.exact.attentions(ids)
+    for ours, given in zip(attention, output.attentions, strict=True):
+        close(ours, given, rtol=0, atol=1e-9)
+        assert given.triu(1).abs().max() == 0
+    begun = torch.tensor([page.tokenizer.encode("Shall I ")])
+    greedy = generate(page.exact, begun, 40, temperature=0)[0].tolist()
+    assert page.said == page.tokenizer.decode(greedy)
+    return {"parameters": parameters_of(page.mini)}
+
+
+@proof("A run that was stopped and resumed ends where the undisturbed one does.")
+def resumed_is_undisturbed(page: Page):
+    """Relative to a thousandth.
+
+    Parameters
+    ----------
+    page : Page
+        ``resumed`` and ``undisturbed`` are trainers after their last step.
+
+    Returns
+    -------
+    dict
+        ``loss``: of the resumed one.
+    """
+    loss = page.resumed.estimate()
+    close(loss, page.undisturbed.estimate(), rtol=1e-3, atol=0)
+    return {"loss": loss}
+
+
+@proof(
+    "The fast recipe needs at most a tenth of the classic one's seconds to the same loss."
+)
+def fast_is_fast(page: Page):
+    """Three seeds. Without tables, rotary positions or the small body it takes longer.
+
+    Parameters
+    ----------
+    page : Page
+        ``recipes``: the record of the study *recipes*.
+
+    Returns
+    -------
+    dict
+        ``target``: the loss; ``classic``, ``tables`` and ``small``: how many times the
+        seconds of *fast* the classic recipe takes, and *fast* without its tables or with
+        the large body, medians of three.
+    """
+    ways = page.recipes["results"]["ways"]
+    seconds = {(row["way"], row["seed"]): row["seconds"] for row in ways}
+    times = {
+        way: [seconds[way, seed] / seconds["fast", seed] for seed in range(3)]
+        for way in {row["way"] for row in ways}
+    }
+    assert all(row["reached"] for row in ways if row["way"] in ("classic", "fast"))
+    assert min(times["classic"]) > 10
+    for idea in ("ngrams", "rotary", "small"):
+        assert min(times[f"without {idea}"]) > 1.05
+    assert len(train.IDEAS) == 7
+    return {
+        "target": page.recipes["settings"]["target"],
+        "classic": float(np.median(times["classic"])),
+        "tables": float(np.median(times["without ngrams"])),
+        "small": float(np.median(times["without small"])),
+    }
+
+
+@proof("Each of the three mistakes does what is said of it.")
+def mistakes_do_harm(page: Page):
+    """Without a shift the model repeats; a rate of 1 ends far above guessing.
+
+    Parameters
+    ----------
+    page : Page
+        ``copying``: the last loss of a model trained without a shift; ``parroted``: its
+        prompt and what it wrote then; ``high``: a trainer after its run at a rate of 1;
+        ``told``: error messages of three attempts; ``guess``.
+
+    Returns
+    -------
+    dict
+        ``copying``: as above.
+    """
+    assert page.copying < 0.3
+    assert set(page.parroted.removeprefix("Shall")) == {" ", "I"}
+    assert page.high.history[-1]["val_loss"] > page.guess + 1
+    assert "at step" in page.told[0]
+    assert "context" in page.told[1]
+    assert "1" in page.told[2]
+    return {"copying": page.copying}
