@@ -156,7 +156,7 @@ MODES = {
     "is without dropout; if the model is used, it is with it.": lambda seen: (
         seen.before != seen.after
     ),
-    "two calls on the same text give two different losses: dropout is still on.": lambda seen: (
+    "two calls on one text give two losses: dropout is still on.": lambda seen: (
         abs(seen.got - seen.again) > 1e-9
     ),
 }

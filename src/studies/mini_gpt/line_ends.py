@@ -241,7 +241,7 @@ def summary(results):
         probability of a new line at line ends with one letter throughout less that with 20
         characters fewer; ``verdict``: whether every change that keeps the number of
         characters keeps that probability above a half, and every one that lowers the number
-        lowers it below a third.
+        lowers it below a half.
     """
     runs = [*results["trained"], *results.get("course", [])]
     at_ends = [
@@ -251,7 +251,7 @@ def summary(results):
     same = [change for change in CHANGES if "20" not in change and change not in fewer]
     holds = all(
         min(row[change] for change in same) > 1 / 2
-        and max(row[change] for change in fewer) < 1 / 3
+        and max(row[change] for change in fewer) < 1 / 2
         for row in at_ends
     )
     gaps = [row["one letter throughout"] - row["20 characters fewer"] for row in at_ends]
