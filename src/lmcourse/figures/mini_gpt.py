@@ -5,13 +5,10 @@ import numpy as np
 import pandas as pd
 
 from lmcourse import views
+from lmcourse.gpt.stored_runs import AXES, BEST_NGRAMS, gains, losses_alone, sizes_table
 from lmcourse.numbers import bootstrap_interval, format_estimate
 
-AXES = {"d_model": "width", "heads": "heads", "layers": "layers", "shape": "layers × width"}
 SHADES = ("0.75", "0.55", "0.3", "0.0")  # of four curves, from the smallest value on
-BEST_NGRAMS = "best n-grams"
-COURSE = "the course's GPT"
-SEEDS = ("1", "2", "3")  # of the small GPTs, as the study *ladder* names them
 
 # --- training -----------------------------------------------------------------------------
 
@@ -162,32 +159,13 @@ def new_lines(probs):
 # --- parts and sizes ----------------------------------------------------------------------
 
 
-def parts_table(runs):
-    """Return the test losses of models that were built part by part.
-
-    Parameters
-    ----------
-    runs : list of dict
-        Of the study *ladder*: ``rung``, the last part that a model has, ``seed``, ``test``.
-
-    Returns
-    -------
-    DataFrame
-        One row for each part, in the order in which they are added, one column for each
-        seed.
-    """
-    table = pd.DataFrame(runs)
-    order = [*dict.fromkeys(table.rung)][::-1]
-    return table.pivot_table("test", "rung", "seed").loc[order]
-
-
 def parts(table, best):
     """Draw the losses of models with one part more in each row.
 
     Parameters
     ----------
     table : DataFrame
-        Of `parts_table`.
+        Of `lmcourse.gpt.stored_runs.parts_table`.
     best : float
         The loss of the best n-grams on the same text, in nats.
 
@@ -206,47 +184,6 @@ def parts(table, best):
     ax.invert_yaxis()
     ax.set_xlabel("loss (nats per character)")
     plt.show()
-
-
-def sizes_table(runs):
-    """Return the last losses of models of other sizes.
-
-    Parameters
-    ----------
-    runs : list of dict
-        Of the study *sizes*: ``axis``, ``value``, ``seed``, ``parameters``, ``history``.
-
-    Returns
-    -------
-    DataFrame
-        One row for each run: ``axis``, ``value`` (a str), ``seed``, ``parameters``, and
-        ``loss``, the last validation loss in nats.
-    """
-    table = pd.DataFrame(runs)
-    table["loss"] = [history[-1][1] for history in table.history]
-    values = table["value"].astype(str).str.strip("[]")
-    table["value"] = values.str.replace(", ", " × ")
-    return table[["axis", "value", "seed", "parameters", "loss"]]
-
-
-def sizes_summary(table):
-    """Return a table for readers: lowest, mean and highest loss of the seeds of each size.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `sizes_table`.
-
-    Returns
-    -------
-    DataFrame
-        One row for each size.
-    """
-    groups = table.groupby(["axis", "value"], sort=False)
-    ends = groups.loss.agg(["min", "mean", "max"]).round(3)
-    ends["parameters"] = groups.parameters.first()
-    ends.index = [f"{AXES[axis]} {value}" for axis, value in ends.index]
-    return ends
 
 
 def sweep(runs, best):
@@ -304,33 +241,13 @@ def sweep_samples(runs):
 # --- little text --------------------------------------------------------------------------
 
 
-def little_runs(runs):
-    """Return the runs on little text at the learning rate that suits each dropout best.
-
-    Parameters
-    ----------
-    runs : list of dict
-        Of the study *sizes*, its group "little": ``dropout``, ``rate``, ``seed``, and
-        ``history``, rows of step, loss on the model's own text, loss on held-out text.
-
-    Returns
-    -------
-    DataFrame
-        With the column ``best``, the lowest held-out loss of each run.
-    """
-    table = pd.DataFrame(runs)
-    table["best"] = [min(row[2] for row in history) for history in table.history]
-    means = table.pivot_table("best", "dropout", "rate")
-    return table[table.rate == table.dropout.map(means.idxmin(axis=1))]
-
-
 def overfitting(runs, best):
     """Draw losses while a model learns a short text by heart, with dropout and without.
 
     Parameters
     ----------
     runs : DataFrame
-        Of `little_runs`.
+        Of `lmcourse.gpt.stored_runs.little_runs`.
     best : float
         The loss of the best n-grams of the same text, in nats.
 
@@ -358,72 +275,13 @@ def overfitting(runs, best):
 # --- two models ---------------------------------------------------------------------------
 
 
-def by_models(rows):
-    """Return rows of the study *ladder*, about models alone and averaged, by their names.
-
-    Parameters
-    ----------
-    rows : list of dict
-        ``models``, ``sonnets``.
-
-    Returns
-    -------
-    dict of tuple of str to float array of shape (sonnets,)
-        Of one model its mean loss on each test sonnet; of two by how much the mean of their
-        probabilities is better than the better one of them.
-    """
-    return {tuple(row["models"]): np.array(row["sonnets"]) for row in rows}
-
-
-def losses_alone(rows):
-    """Return each model's loss on each test sonnet; of the small GPTs the mean of three.
-
-    Parameters
-    ----------
-    rows : list of dict
-        As of `by_models`.
-
-    Returns
-    -------
-    dict of str to float array of shape (sonnets,)
-    """
-    found = by_models(rows)
-    return {
-        BEST_NGRAMS: found["counting",],
-        "small GPT": np.mean([found[seed,] for seed in SEEDS], axis=0),
-        COURSE: found["the course's",],
-    }
-
-
-def gains(rows):
-    """Return what averaging two models gains over the better of them, on each test sonnet.
-
-    Parameters
-    ----------
-    rows : list of dict
-        As of `by_models`.
-
-    Returns
-    -------
-    dict of str to float array of shape (sonnets,)
-        Means over the seeds of the small GPTs.
-    """
-    found = by_models(rows)
-    two = [("1", "2"), ("1", "3"), ("2", "3")]
-    return {
-        "n-grams + small GPT": np.mean([found["counting", s] for s in SEEDS], axis=0),
-        "small GPT + another": np.mean([found[pair] for pair in two], axis=0),
-        f"n-grams + {COURSE}": found["counting", "the course's"],
-    }
-
-
 def contest(rows):
     """Return a table of models' losses on the test sonnets, and how far from the n-grams'.
 
     Parameters
     ----------
     rows : list of dict
-        As of `by_models`.
+        As of `lmcourse.gpt.stored_runs.by_models`.
 
     Returns
     -------
@@ -447,7 +305,7 @@ def averaged(rows):
     Parameters
     ----------
     rows : list of dict
-        As of `by_models`.
+        As of `lmcourse.gpt.stored_runs.by_models`.
 
     Returns
     -------

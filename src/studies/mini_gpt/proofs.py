@@ -15,9 +15,9 @@ import torch
 
 from lmcourse import train
 from lmcourse.data import load_texts
-from lmcourse.figures.mini_gpt import BEST_NGRAMS, gains, losses_alone
 from lmcourse.gpt import training
 from lmcourse.gpt.generation import generate
+from lmcourse.gpt.stored_runs import BEST_NGRAMS, COURSE, gains, losses_alone
 from lmcourse.gpt.training import TrainingConfig
 from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
@@ -689,7 +689,7 @@ def counting_adds_more(page: Page):
     difference = gained["n-grams + small GPT"] - gained["small GPT + another"]
     more = bootstrap_interval(difference)
     behind = alone["small GPT"] - alone[BEST_NGRAMS]
-    ahead = alone[BEST_NGRAMS] - alone["the course's GPT"]
+    ahead = alone[BEST_NGRAMS] - alone[COURSE]
     assert more[0] > 0
     assert bootstrap_interval(behind)[0] > 0
     assert bootstrap_interval(ahead)[0] > 0

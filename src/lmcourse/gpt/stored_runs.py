@@ -1,0 +1,152 @@
+"""Tables of small GPTs that were trained before and are stored.
+
+They are made of the results of two studies: *ladder*, a GPT built part by part and held
+against n-grams, and *sizes*, GPTs of other sizes and on little text.
+"""
+
+import numpy as np
+import pandas as pd
+
+AXES = {"d_model": "width", "heads": "heads", "layers": "layers", "shape": "layers × width"}
+BEST_NGRAMS = "best n-grams"
+COURSE = "the course's GPT"
+SEEDS = ("1", "2", "3")  # of the small GPTs, as the study *ladder* names them
+
+
+def parts_table(runs):
+    """Return the test losses of models that were built part by part.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *ladder*: ``rung``, the last part that a model has, ``seed``, ``test``.
+
+    Returns
+    -------
+    DataFrame
+        One row for each part, in the order in which they are added, one column for each
+        seed.
+    """
+    table = pd.DataFrame(runs)
+    order = [*dict.fromkeys(table.rung)][::-1]
+    return table.pivot_table("test", "rung", "seed").loc[order]
+
+
+def sizes_table(runs):
+    """Return the last losses of models of other sizes.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *sizes*: ``axis``, ``value``, ``seed``, ``parameters``, ``history``.
+
+    Returns
+    -------
+    DataFrame
+        One row for each run: ``axis``, ``value`` (a str), ``seed``, ``parameters``, and
+        ``loss``, the last validation loss in nats.
+    """
+    table = pd.DataFrame(runs)
+    table["loss"] = [history[-1][1] for history in table.history]
+    values = table["value"].astype(str).str.strip("[]")
+    table["value"] = values.str.replace(", ", " × ")
+    return table[["axis", "value", "seed", "parameters", "loss"]]
+
+
+def sizes_summary(table):
+    """Return a table for readers: lowest, mean and highest loss of the seeds of each size.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `sizes_table`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each size.
+    """
+    groups = table.groupby(["axis", "value"], sort=False)
+    ends = groups.loss.agg(["min", "mean", "max"]).round(3)
+    ends["parameters"] = groups.parameters.first()
+    ends.index = [f"{AXES[axis]} {value}" for axis, value in ends.index]
+    return ends
+
+
+def little_runs(runs):
+    """Return the runs on little text at the learning rate that suits each dropout best.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study *sizes*, its group "little": ``dropout``, ``rate``, ``seed``, and
+        ``history``, rows of step, loss on the model's own text, loss on held-out text.
+
+    Returns
+    -------
+    DataFrame
+        With the column ``best``, the lowest held-out loss of each run.
+    """
+    table = pd.DataFrame(runs)
+    table["best"] = [min(row[2] for row in history) for history in table.history]
+    means = table.pivot_table("best", "dropout", "rate")
+    return table[table.rate == table.dropout.map(means.idxmin(axis=1))]
+
+
+def by_models(rows):
+    """Return rows of the study *ladder*, about models alone and averaged, by their names.
+
+    Parameters
+    ----------
+    rows : list of dict
+        ``models``, ``sonnets``.
+
+    Returns
+    -------
+    dict of tuple of str to float array of shape (sonnets,)
+        Of one model its mean loss on each test sonnet; of two by how much the mean of their
+        probabilities is better than the better one of them.
+    """
+    return {tuple(row["models"]): np.array(row["sonnets"]) for row in rows}
+
+
+def losses_alone(rows):
+    """Return each model's loss on each test sonnet; of the small GPTs the mean of three.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As of `by_models`.
+
+    Returns
+    -------
+    dict of str to float array of shape (sonnets,)
+    """
+    found = by_models(rows)
+    return {
+        BEST_NGRAMS: found["counting",],
+        "small GPT": np.mean([found[seed,] for seed in SEEDS], axis=0),
+        COURSE: found["the course's",],
+    }
+
+
+def gains(rows):
+    """Return what averaging two models gains over the better of them, on each test sonnet.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As of `by_models`.
+
+    Returns
+    -------
+    dict of str to float array of shape (sonnets,)
+        Means over the seeds of the small GPTs.
+    """
+    found = by_models(rows)
+    two = [("1", "2"), ("1", "3"), ("2", "3")]
+    return {
+        "n-grams + small GPT": np.mean([found["counting", s] for s in SEEDS], axis=0),
+        "small GPT + another": np.mean([found[pair] for pair in two], axis=0),
+        f"n-grams + {COURSE}": found["counting", "the course's"],
+    }
