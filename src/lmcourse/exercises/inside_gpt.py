@@ -106,7 +106,7 @@ def places():
             "first of the text. Before it stand those that the cache holds.": (
                 tokens[new] + positions[: new.shape[1]]
             ),
-            "one place too late.": tokens[new] + positions[kept + 1 : 6],
+            "one position too late.": tokens[new] + positions[kept + 1 : 6],
             "all vectors are there; those of the first `kept` tokens are in the cache "
             "already.": whole,
             "these are the last rows of the table, which is longer than the text.": (
@@ -117,7 +117,7 @@ def places():
             "these are the first tokens; the new ones are wanted.": whole[:, : 5 - kept],
         }
         if kept > 1:
-            mistakes["one place too early."] = tokens[new] + positions[kept - 1 : 4]
+            mistakes["one position too early."] = tokens[new] + positions[kept - 1 : 4]
         unequal = (
             "vectors and positions are not equally many: the table has rows for longer "
             "texts, too."
@@ -312,12 +312,18 @@ predict(
     c=None,
     d="it learns something: which tokens the text has.",
 )
+predict(
+    "inside-gpt.subject",
+    a="a reader of English would say so. Nobody told the model what a subject is.",
+    b=None,
+    c="that would be the answer if both pronouns counted alike.",
+)
 judge(
     "inside-gpt.story",
-    a="a picture of attention says where a head looks; other heads look there as well and "
-    "turn little.",
-    b="other parts can stand in, and the loss on all text says little of a rare case: "
-    "after “thou” these heads are missed.",
+    a="a picture of attention says where a head takes something from, and not whether it "
+    "matters.",
+    b="other heads can stand in, and the loss on all text says little about a rare case: "
+    "the end of “shalt”.",
     c="what can be read from a vector need not be read by the model.",
     d=None,
 )

@@ -3,10 +3,12 @@
 import numpy as np
 import torch
 
+from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.exercises.inside_gpt import _art, _openings
 from lmcourse.gpt.checkpoints import load_gpt
 
 ART = _art()
+SONNETS = train_val_test_split(load_texts("sonnets"))
 
 
 def cut(probs, p, rising=False):
@@ -53,8 +55,14 @@ def given(page):
     """The model, and the names that the page makes of it."""
     tokenizer, gpt, _ = load_gpt(device="cpu")
     heads = list(np.ndindex(gpt.config.layers, gpt.config.heads))
-    found = {"tokenizer": tokenizer, "gpt": gpt, "config": gpt.config}
-    return found | {"HEADS": heads, "OPENINGS": _openings(16)}
+    names = {"tokenizer": tokenizer, "gpt": gpt, "config": gpt.config, "HEADS": heads}
+    return names | {"OPENINGS": _openings(16), "parts": SONNETS, "ids_of": ids_of}
+
+
+def ids_of(text):
+    """Return a text as ids, (1, tokens)."""
+    tokenizer, _, _ = load_gpt(device="cpu")
+    return torch.tensor([tokenizer.encode(text)])
 
 
 def hooked(change, keep=False):

@@ -1,0 +1,195 @@
+"""What the chapter *inside-gpt* draws: data in, figure out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from lmcourse import views
+from lmcourse.numbers import bootstrap_interval, format_number
+
+COUNTED = {1: "counting tokens", 2: "counting pairs", 3: "counting triples"}
+
+
+def _head_name(head):
+    """Return a head, (layer, number), as the text writes it: "3.0"."""
+    return ".".join(map(str, head))
+
+
+def _label_rows(ax, names):
+    """Write names along the y axis of matplotlib Axes, the first at the top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+
+
+def _means(ax, samples, **style):
+    """Draw the mean of each sample with its 95 % interval, one row a sample.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    samples : iterable of array-like of shape (texts,)
+    **style
+        Of `lmcourse.views.error_bars`.
+    """
+    samples = [np.asarray(each, dtype=float) for each in samples]
+    values = [each.mean() for each in samples]
+    ends = [bootstrap_interval(each) for each in samples]
+    views.error_bars(ax, range(len(samples)), values, ends, horizontal=True, **style)
+
+
+def rules(measured):
+    """Draw the surprise and the repetition of texts, a row for each way to write them.
+
+    Parameters
+    ----------
+    measured : dict of str to (Tensor of shape (texts,), Tensor of shape (texts,))
+        Who wrote → the model's loss on each text, in nats a character; the share of its
+        ten-character sequences that it had before. The last one is drawn as a square.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True, layout="constrained")
+    titles = "surprise (nats a character)", "repetition"
+    for i, (ax, title) in enumerate(zip(axes, titles, strict=True)):
+        *by_rule, own = (both[i] for both in measured.values())
+        _means(ax, by_rule, color=views.PALETTE[0])
+        ends = [bootstrap_interval(np.asarray(own, dtype=float))]
+        style = {"fmt": "s", "color": views.PALETTE[1], "horizontal": True}
+        views.error_bars(ax, [len(by_rule)], [float(own.mean())], ends, **style)
+        ax.set(xlabel=title, xlim=(0 if i else None, None))
+    _label_rows(axes[0], [*measured])
+    plt.show()
+
+
+def reach(rows):
+    """Draw how often a *t* is expected, by the number of words after the pronoun.
+
+    Parameters
+    ----------
+    rows : list of dict
+        ``words``, how many; and for each line that is drawn its name → the share of
+        prompts after which *t* is likelier than *l*.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    table = pd.DataFrame(rows).set_index("words")
+    _, ax = plt.subplots(figsize=(6.4, 3.2))
+    for color, (name, form) in enumerate(zip(table, ("o-", "s--", "^:"), strict=True)):
+        ax.plot(table.index, table[name], form, color=views.PALETTE[color], label=name)
+    ax.set(xlabel="words in between", ylabel="share that expects t", ylim=(-0.05, 1.05))
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    plt.show()
+
+
+def ablated(rises, together):
+    """Draw how much the loss rises without each head, and without all of them.
+
+    Parameters
+    ----------
+    rises : dict of (int, int) to array-like of shape (windows,)
+        Layer and head → how much the loss of each window rises without it, in nats.
+    together : array-like of shape (windows,)
+        The same without all of these heads.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(5.4, 4.8), layout="constrained")
+    _means(ax, [*rises.values(), sum(rises.values()), together], color=views.PALETTE[0])
+    ax.set(xlabel="rise of the loss (nats a character)")
+    _label_rows(ax, [*map(_head_name, rises), "all, added up", "all at once"])
+    plt.show()
+
+
+def copied(shares):
+    """Draw which part of a difference heads bring along, a row for each group of heads.
+
+    Parameters
+    ----------
+    shares : dict of str to array-like of shape (prompts,)
+        What was copied → for each prompt the share of the difference; 1 is all of it.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    values = [100 * np.asarray(each) for each in shares.values()]
+    means = [each.mean() for each in values]
+    ends = [(each.min(), each.max()) for each in values]
+    _, ax = plt.subplots(figsize=(5.4, 4.8), layout="constrained")
+    style = {"horizontal": True, "color": views.PALETTE[0]}
+    views.error_bars(ax, range(len(values)), means, ends, **style)
+    ax.set(xlabel="share of the difference (%)")
+    _label_rows(ax, [*shares])
+    plt.show()
+
+
+def repeats(study):
+    """Draw the loss on a repetition in training: of two layers, and of one.
+
+    Parameters
+    ----------
+    study : dict
+        The stored study *inside-gpt*.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    runs = study["results"]["runs"]
+    steps = study["settings"]["steps"]
+    counts = {row["order"]: row["loss"] for row in study["results"]["counts"]}
+    _, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True, layout="constrained")
+    panels = {"two layers": ["two layers"], "one layer": ["one layer", "eight heads"]}
+    for ax, (title, kinds) in zip(axes, panels.items(), strict=True):
+        for color, kind in zip((0, 2), kinds, strict=False):
+            for history in (run["history"] for run in runs if run["kind"] == kind):
+                at = np.linspace(0, steps[kind], len(history))
+                ax.plot(at, history, color=views.PALETTE[color], lw=1)
+        for loss in counts.values():
+            ax.axhline(loss, ls="--", color=views.PALETTE[1], lw=1)
+        ax.set(title=title, xlabel="step", ylim=(-0.1, 3.7))
+    end = steps["one layer"]
+    for order, loss in counts.items():
+        axes[1].text(end, loss + 0.05, COUNTED[order], ha="right", fontsize=9)
+    axes[1].text(end, 1.4, "eight heads", ha="right", fontsize=9)
+    axes[0].set(ylabel="loss (nats a token)")
+    plt.show()
+
+
+def positions(runs):
+    """Tabulate where heads of two layers attend, by how positions are put in.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Of the study: ``kind``; ``heads``, a list of dicts with ``layer``, ``before`` and
+        ``followed``, the head's attention to the token before and to what followed.
+
+    Returns
+    -------
+    DataFrame
+        The least and the most over seeds: in layer 0 of the head that attends most to the
+        token before, in layer 1 of both heads to what followed.
+    """
+    kinds = {"rotary (Llama)": "two layers", "added (GPT-2)": "added positions"}
+    table = {}
+    for name, kind in kinds.items():
+        chosen = [run["heads"] for run in runs if run["kind"] == kind]
+        lower = [max(h["before"] for h in heads if h["layer"] == 0) for heads in chosen]
+        upper = [h["followed"] for heads in chosen for h in heads if h["layer"] == 1]
+        table[name] = {
+            "layer 0, to the token before": format_number((min(lower), max(lower)), ".2f"),
+            "layer 1, to what followed": format_number((min(upper), max(upper)), ".2f"),
+        }
+    return pd.DataFrame(table)

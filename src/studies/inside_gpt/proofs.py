@@ -1,0 +1,705 @@
+"""What the chapter *inside-gpt* claims, checked where the page places it."""
+
+import copy
+import re
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from transformers import (
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from lmcourse.ablation import replaced
+from lmcourse.gpt.generation import Cache, cache_bytes, generate
+from lmcourse.gpt.inside import outputs
+from lmcourse.gpt.model import GPTConfig
+from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.patching import copied_heads
+from studies import nulls
+from studies.findings import Page, finding, proof
+from studies.measures import share_interval
+
+close = torch.testing.assert_close
+
+
+def random_weights(page: Page):
+    """A GPT whose weights are shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained model.
+    """
+    return page.replaced(gpt=nulls.shuffled_weights(page.gpt))
+
+
+# --- choosing -----------------------------------------------------------------------------
+
+
+@proof("The rules are those of `transformers`, and the loop writes what `generate` writes.")
+def rules_are_those_of_transformers(page: Page):
+    """Temperature, top-k and top-p in that order, min-p, and the penalty: random logits.
+
+    Parameters
+    ----------
+    page : Page
+        ``top_k``, ``top_p``, ``min_p`` and ``penalized`` are the page's rules; ``write``
+        is its loop.
+    """
+    generator = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(4, 40, generator=generator).double()  # (batch, vocab_size)
+    ids = torch.randint(40, (4, 9), generator=generator)
+    for heat, k, p in [(0.6, 5, 0.9), (1.4, 12, 0.5), (1.0, 40, 0.99)]:
+        want = TopKLogitsWarper(k)(None, TemperatureLogitsWarper(heat)(None, logits))
+        probs = page.top_k((logits / heat).softmax(-1), k)
+        close(probs, want.softmax(-1), rtol=0, atol=1e-9)
+        want = TopPLogitsWarper(p)(None, want)
+        close(page.top_p(probs, p), want.softmax(-1), rtol=0, atol=1e-9)
+        want = MinPLogitsWarper(p / 3)(None, logits)
+        probs = page.min_p(logits.softmax(-1), p / 3)
+        close(probs, want.softmax(-1), rtol=0, atol=1e-9)
+    want = RepetitionPenaltyLogitsProcessor(1.5)(ids, logits)
+    close(page.penalized(logits, ids, 1.5), want, rtol=0, atol=1e-9)
+    start = page.ids_of("Shall I compare ")
+    dice = torch.Generator().manual_seed(0)
+    want = generate(page.gpt, start, 30, generator=dice, top_p=0.9)[0]
+    nucleus = page.write("Shall I compare ", 30, lambda x: page.top_p(x.softmax(-1), 0.9))
+    assert nucleus == page.text_of(want)
+
+
+def human_lines(page: Page):
+    """Shakespeare's own lines, in the place of what each rule wrote.
+
+    Parameters
+    ----------
+    page : Page
+        ``texts`` holds texts by who wrote them, ``human`` are Shakespeare's.
+    """
+    return page.replaced(texts=dict.fromkeys(page.texts, page.human))
+
+
+@finding(
+    "Text that always takes the likeliest letter is likelier to our GPT than Shakespeare's "
+    "own lines; but it repeats itself, and he does not.",
+    rival="greedy writing with a penalty on repetition, which repeats {penalty:.0%}; four "
+    "beams, which repeat {beams:.0%}",
+    null=human_lines,
+    n="{texts} beginnings, half of them from held-out sonnets",
+    interval="repetition of greedy writing: {span:.0%}",
+)
+def likely_is_not_good(page: Page):
+    """Greedy texts and Shakespeare's, from the same beginnings, 52 characters each.
+
+    The greedy text has a lower loss than Shakespeare's after more than 95 % of the
+    beginnings, and so it is with four beams. A tenth and more of both is ten-character
+    sequences that were there before; of Shakespeare's, less than a hundredth. With a
+    penalty greedy writing keeps a lower loss than his, and repeats less than 5 %.
+
+    Parameters
+    ----------
+    page : Page
+        ``texts`` holds texts by who wrote them, each (texts, tokens), beginnings and
+        continuations; ``surprise`` and ``repetition`` measure them, (texts,).
+    """
+    losses = {name: page.surprise(ids) for name, ids in page.texts.items()}
+    repeated = {name: page.repetition(ids).numpy() for name, ids in page.texts.items()}
+    own = losses["Shakespeare"]
+    span = bootstrap_interval(repeated["greedy"])
+    beams = bootstrap_interval(repeated["four beams"])
+    for name in ("greedy", "four beams", "greedy, penalty 1.3"):
+        assert (losses[name] < own).double().mean() > 0.95
+    assert min(span[0], beams[0]) > 0.1
+    assert repeated["Shakespeare"].mean() < 0.01
+    assert repeated["greedy, penalty 1.3"].mean() < 0.05
+    return {
+        "greedy": repeated["greedy"].mean(),
+        "span": span,
+        "beams": repeated["four beams"].mean(),
+        "penalty": repeated["greedy, penalty 1.3"].mean(),
+        "texts": len(own),
+    }
+
+
+@proof("With a cache logits and text are the same, also beyond the context.")
+def cache_changes_nothing(page: Page):
+    """Logits in float64; a greedy text longer than the context; the memory by formula.
+
+    Parameters
+    ----------
+    page : Page
+        ``ids`` is a text, (1, tokens); ``gpt`` and ``config`` are the model's.
+    """
+    exact = copy.deepcopy(page.gpt).double()
+    cache = Cache(exact)
+    with torch.no_grad():
+        exact(page.ids[:, :-1], cache)
+        close(exact(page.ids, cache)[0, -1], exact(page.ids)[0, -1], rtol=0, atol=1e-9)
+    room = page.config.context
+    if room <= 64:  # a larger model would take minutes
+        written = [generate(exact, page.ids, room, 0, cached=x) for x in (True, False)]
+        assert torch.equal(*written)
+    cache = Cache(page.gpt)
+    with torch.no_grad():
+        page.gpt(page.ids, cache)
+    numbers = 2 * page.config.layers * page.ids.shape[1] * page.config.d_model
+    assert cache.nbytes == 4 * numbers
+    gpt2 = GPTConfig(50257, context=1024, layers=12, heads=12, d_model=768)
+    assert cache_bytes(gpt2, 1024) == 2 * 12 * 1024 * 768 * 4
+    return {"mebibytes": cache_bytes(gpt2, 1024) / 2**20}
+
+
+# --- a thou from some way back ------------------------------------------------------------
+
+
+def ngram_orders(page: Page):
+    """Return n-gram models of the training text by the length of their n-grams.
+
+    Parameters
+    ----------
+    page : Page
+        ``tokenizer``, ``parts`` and ``vocab_size``, as the page has them.
+
+    Returns
+    -------
+    dict of int to NgramModel
+        All lengths from 4 to 10 that 64-bit numbers can name; at least length 3.
+    """
+    ids = page.tokenizer.encode(page.parts.training)
+    lengths = [n for n in range(4, 11) if page.vocab_size**n < 2**63] or [3]
+    return {n: NgramModel(ids, n, page.vocab_size) for n in lengths}
+
+
+def expects_t(page: Page, pronoun: str, after: str = "") -> list[bool]:
+    """Return after which prompts the GPT finds *t* likelier than *l*.
+
+    Parameters
+    ----------
+    page : Page
+        ``WORDS`` stand between the pronoun and each of the ``ENDS``; ``lean`` is the
+        difference of the two letters' logits.
+    pronoun : str
+    after : str
+        What follows the word in between, with a space before it.
+
+    Returns
+    -------
+    list of bool, one for each prompt
+    """
+    return [
+        page.lean(f"And {pronoun} {word}{after} {end}") > 0
+        for end in page.ENDS
+        for word in page.WORDS
+    ]
+
+
+@finding(
+    "With another word between “thou” and “shal” or “wil”, our GPT still mostly expects a "
+    "t next; an n-gram model never does.",
+    rival="n-gram models of 4 to 10 letters, the best on validation text among them: a t "
+    "after {ngram} of {prompts} prompts; “they” in the place of “thou”: {they}",
+    null=random_weights,
+    n="{prompts} prompts: the 40 most frequent words of four letters, two endings",
+    interval="share after “thou”: {span:.0%}",
+)
+def thou_reaches_over_a_word(page: Page):
+    """After *thou* the *t* of *shalt* and *wilt* is likelier than *l*, in four of five.
+
+    The interval lies above 80 %. With *they*, *we* or *you* in its place it is below 15 %.
+    No n-gram model of 4 to 10 letters expects the *t* once, nor does the page's own. No
+    prompt occurs in the training text. The page's n-grams are no worse on validation text
+    than any others. With *they* after the word, *t* remains likelier in most.
+
+    Parameters
+    ----------
+    page : Page
+        ``WORDS``, ``ENDS``, ``lean`` and ``ngram`` are the page's; ``parts`` the sonnets.
+    """
+    thou = expects_t(page, "thou")
+    others = {who: np.mean(expects_t(page, who)) for who in ("they", "we", "you")}
+    yes, no = page.ids_of("t")[0, 0], page.ids_of("l")[0, 0]
+    models = ngram_orders(page)
+    counted = 0
+    for model in models.values():
+        for text in (f"And thou {word} {end}" for end in page.ENDS for word in page.WORDS):
+            probs = model.next_probs(page.tokenizer.encode(text))
+            counted += probs[yes] > probs[no]
+    validation = page.tokenizer.encode(page.parts.validation)
+    losses = {n: model.loss(validation) for n, model in models.items()}
+    flat = re.sub(r"\W+", " ", page.parts.training.lower())
+    known = [f"thou {w} {end}" in flat for end in page.ENDS for w in page.WORDS]
+    both = np.mean(expects_t(page, "thou", after=" they"))
+    span = share_interval(thou)
+    assert span[0] > 0.8
+    assert max(others.values()) < 0.15
+    assert counted == 0
+    assert page.ngram.loss(validation) <= min(losses.values()) + 1e-9
+    assert not any(known)
+    assert both > 2 / 3
+    return {
+        "thou": np.mean(thou),
+        "span": span,
+        "they": int(others["they"] * len(thou)),
+        "ngram": int(counted),
+        "prompts": len(thou),
+        "they_between": both,
+        "answer": "b" if both > 2 / 3 else "a" if both < 1 / 3 else "c",
+    }
+
+
+# --- inside -------------------------------------------------------------------------------
+
+
+@proof("After the last layer the lens reads the model's own logits.")
+def lens_ends_in_the_model(page: Page):
+    """The page's loop, and the package's lens, against the model.
+
+    Parameters
+    ----------
+    page : Page
+        ``early`` are the loop's last logits for ``THOU``, (1, tokens, vocab_size);
+        ``read`` the lens on ``windows``, (layers + 1, windows, vocab_size, tokens).
+    """
+    with torch.no_grad():
+        close(page.early, page.gpt(page.ids_of(page.THOU)))
+        close(page.read[-1].mT, page.gpt(page.windows[:, :-1]))
+    sizes = page.config
+    return {"layers": sizes.layers, "heads": sizes.heads, "d_model": sizes.d_model}
+
+
+@finding(
+    "Removed one by one, our GPT's heads are hardly missed; all removed together cost far "
+    "more than these losses added up.",
+    rival="the sum of the single losses: {sum:.2f} nats a character, all together: "
+    "{together:.2f}",
+    null=random_weights,
+    n="{windows} windows of held-out sonnets, all {heads} heads",
+    interval="together, less five times the sum: {gap:.2f} nats",
+)
+def heads_are_missed_together(page: Page):
+    """Each head at its mean by position over training sonnets, and all at once.
+
+    Each alone raises the loss by less than 0.05 nats; all together by more than half a
+    nat, and by more than five times the sum. The latter holds with zeros, too.
+
+    Parameters
+    ----------
+    page : Page
+        ``mean_outputs``, ``losses_with``, ``cut`` are the page's functions; ``HEADS`` are
+        all heads, (layer, head); ``windows`` are the held-out texts, (windows, tokens).
+    """
+    usual = page.mean_outputs(page.cut(page.parts.training, 96, page.room)[:, :-1])
+    zeros = dict.fromkeys(page.HEADS, 0.0)
+    whole = page.losses_with({})  # (windows,)
+
+    def rises(values):
+        """Return how the loss rises without each head, (heads, windows), and without all.
+
+        ``values`` : what a head returns instead, by (layer, head).
+        """
+        single = [page.losses_with({head: values[head]}) - whole for head in page.HEADS]
+        together = page.losses_with({head: values[head] for head in page.HEADS}) - whole
+        return np.stack(single), together
+
+    single, together = rises(usual)
+    single_zero, together_zero = rises(zeros)
+    gap = bootstrap_interval(together - 5 * single.sum(0))
+    gap_zero = bootstrap_interval(together_zero - 5 * single_zero.sum(0))
+    assert single.mean(1).max() < 0.05
+    assert bootstrap_interval(together)[0] > 0.5
+    assert min(gap[0], gap_zero[0]) > 0
+    return {
+        "sum": single.sum(0).mean(),
+        "together": together.mean(),
+        "gap": gap,
+        "windows": len(whole),
+        "heads": len(single),
+    }
+
+
+def leans_with(page: Page, texts, sources, heads) -> np.ndarray:
+    """Return the leans of texts to *t*, some heads copied from other texts.
+
+    Parameters
+    ----------
+    page : Page
+        ``lean`` is the difference of two letters' logits.
+    texts, sources : sequences of str of one length
+        What is read, and what the heads' outputs at the last character come from.
+    heads : list of (int, int)
+        Layer and head.
+
+    Returns
+    -------
+    array of shape (texts,)
+    """
+    found = []
+    for text, source in zip(texts, sources, strict=True):
+        with copied_heads(page.gpt, heads, outputs(page.gpt, page.ids_of(source))):
+            found.append(page.lean(text))
+    return np.array(found)
+
+
+def direct_prompts(page: Page) -> list[tuple[str, str]]:
+    """Return pairs of prompts without a word in between, other openings and pronouns.
+
+    Parameters
+    ----------
+    page : Page
+        ``parts`` are the sonnets.
+
+    Returns
+    -------
+    list of (str, str)
+        *… they shal* and *… thou shal*, for the words that begin most training lines; also
+        with *you* and *we*, and *wil*.
+    """
+    lines = (line.split() for line in page.parts.training.splitlines())
+    firsts = [line[0] for line in lines if line]
+    openings = sorted(set(firsts), key=lambda word: -firsts.count(word))[:16]
+    return [
+        (f"{word} {other} {end}", f"{word} thou {end}")
+        for other in ("they", "you", "we")
+        for word in openings
+        for end in page.ENDS
+    ]
+
+
+def loses_t_without(page: Page, texts, head) -> float:
+    """Return how far the probability of *t* falls after texts without a head.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` reads the texts; ``windows`` are held-out texts, ids (windows, tokens).
+    texts : sequence of str
+    head : (int, int)
+        Layer and head: it returns its mean over all positions of the held-out windows.
+
+    Returns
+    -------
+    float
+        The mean over texts; 0 if there is no such head.
+    """
+    if head not in page.HEADS:
+        return 0.0
+    layer, number = head
+    mean = outputs(page.gpt, page.windows[:, :-1])[head].mean((0, 1))
+    yes = page.ids_of("t")[0, 0]
+
+    def probabilities():
+        """Return the probability of *t* after each text, (texts,)."""
+        with torch.no_grad():
+            logits = [page.gpt(page.ids_of(text))[0, -1] for text in texts]
+        return torch.stack(logits).softmax(-1)[:, yes]
+
+    before = probabilities()
+    with replaced(page.gpt.blocks[layer], number, mean):
+        return float((before - probabilities()).mean())
+
+
+@finding(
+    "Two of our GPT's sixteen heads carry “thou”: copy what they return into “they … "
+    "shal”, and it expects the t of “shalt”.",
+    rival="the other fourteen heads together, which change {others} of {told} answers",
+    null=random_weights,
+    n="{told} of {prompts} pairs of prompts: those that the model tells apart",
+    interval="share of answers that change: {span:.0%}",
+)
+def two_heads_carry_thou(page: Page):
+    """Copied at the last character, with a word in between; there, back, and crosswise.
+
+    The two change more than 90 % of the answers from *l* to *t*, and back from *t* to
+    *l*; the other fourteen less than 5 %. Each brings along more of the difference than
+    any other head in every prompt that is told apart. From the next prompt with *thou*,
+    which has another word, they change more than 90 %; from *we* with the same word, less
+    than 5 %. It is so without a word in between, with other openings and pronouns. For
+    *art* they are the two strongest, too. Head 1.3 gives *thou* more than a fifth of its
+    attention at *thou shal*, and at its mean the *t* there is as likely as before.
+
+    Parameters
+    ----------
+    page : Page
+        ``PROMPTS`` are pairs of texts, with *they* and with *thou*; ``alone`` holds by
+        head, (layer, head), the shares copied of each pair; ``TWO`` are the two heads,
+        ``rest`` the others; ``share_copied`` is the page's experiment.
+    """
+    leans = np.array([[page.lean(text) for text in pair] for pair in page.PROMPTS])
+    is_told = (leans[:, 0] < 0) & (leans[:, 1] > 0)
+    told = [pair for pair, good in zip(page.PROMPTS, is_told, strict=True) if good]
+    if len(told) < 2:  # no interval of one
+        told = page.PROMPTS
+    they, thou = zip(*told, strict=True)
+    changed = leans_with(page, they, thou, page.TWO) > 0
+    back = leans_with(page, thou, they, page.TWO) < 0
+    others = leans_with(page, they, thou, page.rest) > 0
+    crossed = leans_with(page, they, thou[1:] + thou[:1], page.TWO) > 0
+    we = [text.replace(" they ", " we ") for text in they]
+    from_we = leans_with(page, they, we, page.TWO) > 0
+    single = {
+        head: np.array([page.share_copied(*pair, [head]) for pair in told])
+        for head in page.HEADS
+    }
+    least = np.min([single[head] for head in page.TWO], axis=0)  # (prompts,)
+    most = np.max([single[head] for head in page.rest], axis=0)
+
+    pairs = direct_prompts(page)
+    near = [
+        (here, there) for here, there in pairs if page.lean(here) < 0 < page.lean(there)
+    ]
+    direct = leans_with(page, *zip(*(near or pairs), strict=True), page.TWO) > 0
+    art = [(f"{w} we ar", f"{w} thou ar") for w in {there.split()[0] for _, there in pairs}]
+    for_art = {
+        head: np.mean([page.share_copied(*pair, [head], "t", "e") for pair in art])
+        for head in page.HEADS
+    }
+    missed = loses_t_without(page, [there for _, there in pairs], (1, 3))
+    span = share_interval(changed)
+    assert is_told.mean() > 0.8
+    assert span[0] > 0.9
+    assert back.mean() > 0.9
+    assert others.mean() < 0.05
+    assert crossed.mean() > 0.9
+    assert from_we.mean() < 0.05
+    assert (least > most).all()
+    assert len(near) > 0.9 * len(pairs)
+    assert direct.mean() > 0.95
+    assert {*sorted(for_art, key=for_art.get)[-2:]} == {*page.TWO}
+    assert thou_attention(page, (1, 3)) > 0.2
+    assert abs(missed) < 0.01
+    return {
+        "told": len(they),
+        "prompts": len(leans),
+        "changed": int(changed.sum()),
+        "span": span,
+        "back": int(back.sum()),
+        "others": int(others.sum()),
+        "crossed": int(crossed.sum()),
+        "from_we": int(from_we.sum()),
+        "story": "d" if changed.mean() > 0.5 else "b",
+    }
+
+
+def thou_attention(page: Page, head) -> float:
+    """Return how much attention a head gives *thou* at the end of *And thou shal*.
+
+    Parameters
+    ----------
+    page : Page
+        ``THOU`` is that text; ``gpt`` reads characters.
+    head : (int, int)
+        Layer and head.
+
+    Returns
+    -------
+    float
+        0 if there is no such head, or a token is no character.
+    """
+    ids = page.ids_of(page.THOU)
+    if head not in page.HEADS or ids.shape[1] != len(page.THOU):
+        return 0.0
+    layer, number = head
+    weights = page.gpt.attentions(ids)[layer][0, number, -1]  # (tokens,)
+    start = page.THOU.index("thou")
+    return float(weights[start : start + len("thou")].sum())
+
+
+# --- repeating ----------------------------------------------------------------------------
+
+
+@proof("Two layers have a lower loss on the repetition than one, on every seed.")
+def two_layers_repeat(page: Page):
+    """What the text tells of the stored runs.
+
+    Two layers end below counting pairs and above counting triples; one layer of two heads
+    less than 0.2 below counting tokens, after ten times the steps; with eight heads more
+    than a nat above counting pairs. In each model with two layers the head of layer 0 that
+    attends more to the token before gives it most of its attention; without it the
+    repetition costs more than a guess; without the other, less than a nat more than
+    before. Both heads of layer 1 give more than half to what followed.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` is the stored study *inside-gpt*.
+    """
+    results, steps = page.study["results"], page.study["settings"]["steps"]
+    counts = {row["order"]: row["loss"] for row in results["counts"]}
+    losses = {
+        kind: np.array([run["loss"] for run in results["runs"] if run["kind"] == kind])
+        for kind in steps
+    }
+    two, one, eight = (losses[x] for x in ("two layers", "one layer", "eight heads"))
+    assert counts[3] < two.min()
+    assert two.max() < counts[2]
+    assert counts[1] - 0.2 < one.min()
+    assert one.max() < counts[1]
+    assert counts[2] + 1 < eight.min()
+    assert eight.max() < one.min()
+    assert steps["one layer"] == 10 * steps["two layers"]
+    models = [run["heads"] for run in results["runs"] if run["kind"] == "two layers"]
+    for heads in models:
+        spare, needed = sorted(heads[:2], key=lambda head: head["before"])
+        assert needed["before"] > 0.5
+        assert needed["again"] > np.log(32)
+        assert spare["again"] < 1
+        assert min(head["followed"] for head in heads[2:]) > 0.5
+    return {
+        "steps_two": steps["two layers"],
+        "steps_one": steps["one layer"],
+        "seeds": len(models),
+        "answer": "c",
+    }
+
+
+class CountsInText:
+    """A GPT that also counts what followed the last two tokens in the text at hand.
+
+    Parameters
+    ----------
+    gpt : GPT
+
+    Notes
+    -----
+    Where they occurred before, half of the probability is that of what followed them.
+    """
+
+    def __init__(self, gpt):
+        self.gpt = gpt
+
+    def __call__(self, ids):
+        """Return log probabilities of the next token, (batch, tokens, vocab_size).
+
+        ``ids`` : int64 Tensor of shape (batch, tokens).
+        """
+        probs = self.gpt(ids).softmax(-1)
+        same = ids[:, :, None] == ids[:, None, :]  # (batch, tokens, tokens)
+        pair = same.clone()
+        pair[:, 1:, 1:] &= same[:, :-1, :-1]
+        pair[:, 0] = pair[:, :, 0] = False
+        earlier = pair.tril(-1)[:, :, :-1].to(probs)  # what followed must be there
+        followed = F.one_hot(ids[:, 1:], probs.shape[-1]).to(probs)
+        counts = earlier @ followed  # (batch, tokens, vocab_size)
+        total = counts.sum(-1, keepdim=True)
+        mixed = (probs + counts / total.clamp(min=1)) / 2
+        return torch.where(total > 0, mixed, probs).log()
+
+
+def counts_in_text(page: Page):
+    """A GPT that also counts what followed the last two letters in the text at hand.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt`` is the trained model.
+    """
+    return page.replaced(gpt=CountsInText(page.gpt))
+
+
+def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
+    """Return how much less lines cost after themselves than after other lines.
+
+    Parameters
+    ----------
+    gpt : callable
+        From ids (batch, tokens) to logits (batch, tokens, vocab_size).
+    lines : int64 Tensor of shape (lines, tokens)
+    stop : int
+        The token that ends a line.
+
+    Returns
+    -------
+    array of shape (lines,)
+        In nats a token; the line's first token does not count.
+    """
+    ends = torch.full((len(lines), 1), stop)
+
+    def losses(before):
+        """Return the mean loss of each line after another, (lines,).
+
+        ``before`` : int64 Tensor of shape (lines, tokens).
+        """
+        ids = torch.cat([before, ends, lines], 1)
+        with torch.no_grad():
+            logits = gpt(ids[:, :-1]).transpose(1, 2)
+        found = F.cross_entropy(logits, ids[:, 1:], reduction="none")
+        return found[:, 1 - lines.shape[1] :].mean(1)
+
+    return (losses(lines.roll(1, 0)) - losses(lines)).double().numpy()
+
+
+@finding(
+    "Our GPT predicts a line that it has just read no better than a new one; counting "
+    "letters in the text at hand makes the repetition far easier.",
+    rival="the same GPT, half of its prediction replaced by what followed the last two "
+    "letters before in this text: {counted:.1f} nats a character less",
+    null=counts_in_text,
+    n="{lines} lines of held-out sonnets, their first {size} characters",
+    interval="loss after another line, less that after itself: {gain:.3f} nats",
+)
+def it_does_not_repeat_lines(page: Page):
+    """Each line after itself and after the line before it in the text.
+
+    The gain is less than 0.02 nats a character, the end of its interval; of the rival more
+    than half a nat.
+
+    Parameters
+    ----------
+    page : Page
+        ``held_out`` is the text; ``room`` the tokens that a window may have.
+    """
+    size = page.room // 2 - 1
+    encoded = [page.tokenizer.encode(line)[:size] for line in page.held_out.splitlines()]
+    lines = torch.tensor([ids for ids in encoded if len(ids) == size] or [[0] * size] * 2)
+    stop = int(page.ids_of("\n")[0, 0])
+    gain = bootstrap_interval(gain_of_repeating(page.gpt, lines, stop))
+    counted = gain_of_repeating(CountsInText(page.gpt), lines, stop)
+    assert gain[1] < 0.02
+    assert bootstrap_interval(counted)[0] > 0.5
+    return {"gain": gain, "counted": counted.mean(), "lines": len(lines), "size": size}
+
+
+# --- going deeper -------------------------------------------------------------------------
+
+
+@proof("What the parts put into the margin adds up to it.")
+def parts_add_up(page: Page):
+    """The likeliest token's logit less the next one's, at the end of each window.
+
+    Parameters
+    ----------
+    page : Page
+        ``margins`` is a DataFrame, a row for each of the ``windows``, a column a part.
+    """
+    with torch.no_grad():
+        best = page.gpt(page.windows)[:, -1].topk(2).values  # (windows, 2)
+    whole = (best[:, 0] - best[:, 1]).double().numpy()
+    close(page.margins.sum(axis=1).to_numpy(), whole, atol=1e-2, rtol=0)
+    return {"windows": len(whole)}
+
+
+@proof("GPT-2 has 124,439,808 weights, under these names and no other.")
+def same_anatomy(page: Page):
+    """The names, the shapes, and the share of three kinds of parts.
+
+    Parameters
+    ----------
+    page : Page
+        ``skeleton`` is the model of `transformers`, ``ours`` the course's; ``theirs`` the
+        former's parameters by name; ``anatomy`` the page's table.
+    """
+    named = {page.their_name(name): weight for name, weight in page.ours.named_parameters()}
+    assert named.keys() == page.theirs.keys()
+    total = int(page.anatomy.weights.sum())
+    assert total == page.skeleton.num_parameters() == page.ours.parameters_count
+    assert total == 124_439_808
+    kinds = {
+        kind: page.anatomy.weights[page.anatomy.here.str.contains(kind)].sum() / total
+        for kind in ("tokens", "attention", "feed_forward")
+    }
+    return kinds | {"all": total}
