@@ -127,6 +127,14 @@ def places():
         yield Case(given, whole[:, kept:], mistakes, instead=stopped)
 
 
+predict(
+    "inside-gpt.subject",
+    a="a reader of English would say so. Nobody told the model what a subject is.",
+    b=None,
+    c="that would be the answer if both pronouns counted alike.",
+)
+
+
 def _written(model, ids, layer, columns, value, late=False):
     """Return the logits at the last position, some columns of attention being changed.
 
@@ -311,12 +319,6 @@ predict(
     b="for that it would have to find what followed the present token last time.",
     c=None,
     d="it learns something: which tokens the text has.",
-)
-predict(
-    "inside-gpt.subject",
-    a="a reader of English would say so. Nobody told the model what a subject is.",
-    b=None,
-    c="that would be the answer if both pronouns counted alike.",
 )
 judge(
     "inside-gpt.story",
