@@ -1,4 +1,4 @@
-"""The view *digits* in a browser: what it says of a drawing is what PyTorch says."""
+"""The view *digits* in a browser: it predicts of a drawing what PyTorch predicts."""
 
 from functools import cache
 
@@ -7,12 +7,14 @@ import torch
 
 from lmcourse import views
 from lmcourse.models import trained
+from lmcourse.shuffled import shuffled_weights
 from lmcourse.vision import VisionTransformer, digits
 from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STORE = "digits"
+RANDOM = "digits-random"
 
 
 @cache
@@ -20,8 +22,14 @@ def model():
     return trained("digits", VisionTransformer).half().float()
 
 
-def answer(ink):
-    logits, weights = model()(torch.tensor(ink).view(1, 8, 8))
+@cache
+def random_model():
+    return shuffled_weights(trained("digits", VisionTransformer)).half().float()
+
+
+def answer(ink, reader=model):
+    with torch.no_grad():
+        logits, weights = reader()(torch.tensor(ink).view(1, 8, 8))
     return logits[0].softmax(-1), torch.stack(weights)[:, 0]
 
 
@@ -31,7 +39,7 @@ def make():
     shown[0] |= {"probs": probs.tolist(), "weights": weights.tolist()}
     data = {"examples": shown}
     return views.View(
-        "digits-view", data, "<p>stored</p>", alt="Cells.", stores=[STORE]
+        "digits-view", data, "<p>stored</p>", alt="Cells.", stores=[STORE, RANDOM]
     ), {}
 
 
@@ -46,7 +54,7 @@ def use(page):
 
 def heard(page, probs):
     """Wait until the digit and its share are told."""
-    told = f"It says {probs.argmax()}, with a probability of {100 * probs.max():.0f} %"
+    told = f"It predicts {probs.argmax()}, with a probability of {100 * probs.max():.0f} %"
     page.get_by_role("status").filter(has_text=told).wait_for()
 
 
@@ -75,6 +83,16 @@ def test_another_digit_gets_pytorch_s_answer_in_every_head(opened):
         found = torch.tensor([float(texts[i].split()[-2]) / 100 for i in order])
         assert (found - weights[layer, head, token]).abs().max() < 6e-3  # per cent
         assert buttons.nth(order[token]).get_attribute("aria-pressed") == "true"
+
+
+def test_with_random_weights_it_answers_as_pytorch_does_with_the_same_weights(opened):
+    page, image = opened.page, digits()[0][1].flatten().tolist()
+    use(page)
+    page.get_by_label("Had it learned nothing?").select_option("random weights")
+    heard(page, answer(image, random_model)[0])
+    near(shares(page), answer(image, random_model)[0], 6e-3)
+    page.get_by_label("Had it learned nothing?").select_option("trained")
+    heard(page, answer(image)[0])
 
 
 def test_keys_and_the_pointer_draw(opened):

@@ -197,6 +197,9 @@ STORES = {
     "lstm": lambda: lstm_file(load_char_lstm()[1]),
     "lstm-random": lambda: lstm_file(shuffled_weights(load_char_lstm()[1])),
     "digits": lambda: digits_file(trained("digits", VisionTransformer)),
+    "digits-random": lambda: digits_file(
+        shuffled_weights(trained("digits", VisionTransformer))
+    ),
     "gpt2-merges": lambda: merge_pairs(load_gpt2_vocabulary()[0]),
     "talker": lambda: page_file().read_bytes(),
 }

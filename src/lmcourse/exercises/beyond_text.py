@@ -68,6 +68,8 @@ def late():
         "divided by their sum they sum to 1, but may be negative: add the bias before the "
         "softmax.": added / added.sum(-1, keepdim=True) @ value,
         "a softmax of a softmax is nearly even: one is enough.": added.softmax(-1) @ value,
+        "what falls below zero is cut off, but the rows still do not sum to 1: add the "
+        "bias before the softmax.": added.clamp(min=0) @ value,
         "the bias is not used.": plain @ value,
         "the bias is taken away; add it.": (scores - bias).softmax(-1) @ value,
         "the bias multiplies the scores; add it.": (scores * bias).softmax(-1) @ value,
@@ -102,6 +104,10 @@ def by_distance():
             ),
             "a node that cannot be reached is as far as can be: it gets the last number.": (
                 given(np.where(np.isinf(steps), 0, steps))
+            ),
+            "a node that cannot be reached is as far as can be, too: its bias is the last "
+            "number, not zero.": torch.where(
+                torch.tensor(np.isinf(steps)), torch.zeros(()).double(), want
             ),
             "each round overwrites the last: who was reached keeps its number.": given(
                 np.where(steps < far, far - 1, far)

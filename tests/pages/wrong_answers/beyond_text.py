@@ -74,6 +74,12 @@ def unreached_near(joined, bonus):
     return looked_up(np.nan_to_num(steps_of(joined), posinf=0), bonus)
 
 
+def unreached_zero(joined, bonus):
+    """Give no bias at all to what cannot be reached."""
+    reached = torch.tensor(np.isfinite(steps_of(joined)))
+    return torch.where(reached, by_scipy(joined, bonus), 0.0)
+
+
 def every_round(joined, bonus):
     """Write the round's number wherever somebody was reached so far."""
     far, reached = bonus.shape[1] - 1, torch.eye(len(joined), dtype=torch.bool)
@@ -122,6 +128,7 @@ WRONG = {
         "still comes after": lambda s, b, v: (s.softmax(-1) + b) @ v,
         "may be negative": lambda s, b, v: shares(s.softmax(-1) + b) @ v,
         "softmax of a softmax": lambda s, b, v: (s.softmax(-1) + b).softmax(-1) @ v,
+        "cut off": lambda s, b, v: (s.softmax(-1) + b).clamp(min=0) @ v,
         "not used": lambda s, b, v: s.softmax(-1) @ v,
         "taken away": lambda s, b, v: (s - b).softmax(-1) @ v,
         "multiplies the scores": lambda s, b, v: (s * b).softmax(-1) @ v,
@@ -131,6 +138,7 @@ WRONG = {
     "by_distance": {
         "only neighbours": neighbours_alone,
         "cannot be reached": unreached_near,
+        "not zero": unreached_zero,
         "each round overwrites": every_round,
         "it gets the first number": lambda j, p: looked_up(far_from_itself(j), p),
         "one step too many": lambda j, p: looked_up(steps_of(j) + 1, p),

@@ -1,5 +1,5 @@
 /* The view *digits*: a reader draws a digit of 8 × 8 cells, a vision Transformer names it,
-   and each of its tokens shows where it looks. */
+   and each of its tokens shows where it attends. A switch puts random weights in its place. */
 
 import { openModel } from "./client.js";
 import { arrow, bar, button, make, percent, radios, row, svg } from "./dom.js";
@@ -56,7 +56,12 @@ const cellsOf = (patch) =>
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
-  const model = openModel("digits", context);
+  const worlds = make(
+    "select",
+    { onchange: changed },
+    new Option("trained", "digits"),
+    new Option("random weights", "digits-random"),
+  );
   let ink = [...data.examples[0].ink];
   let example = 0;
   let at = 27;
@@ -66,7 +71,7 @@ export function mount(element, data, context) {
   let { probs, weights } = data.examples[0]; // weights[layer][head][token][key]
   let layer = weights.length - 1;
   let head = 0;
-  let looking = 0;
+  let chosen = 0; // the token whose attention is shown
 
   /** @type {(size: number) => (x: number) => SVGRectElement} */
   const square = (size) => (x) =>
@@ -98,25 +103,26 @@ export function mount(element, data, context) {
   const small = Array.from({ length: TOKENS - 1 }, (_, patch) =>
     cellsOf(patch).map((_, i) => square(SIZE)(i)),
   );
-  const looks = Array.from({ length: TOKENS }, (_, token) =>
+  const tokens = Array.from({ length: TOKENS }, (_, token) =>
     button(
       "",
       () => {
-        looking = token;
+        chosen = token;
         draw();
       },
       { class: token ? "lmd-patch" : "lmd-class" },
     ),
   );
   small.forEach((cells, patch) =>
-    looks[patch + 1].append(
+    tokens[patch + 1].append(
       svg("svg", { viewBox: "0 0 40 40", "aria-hidden": "true" }, ...cells),
       make("span", {}),
     ),
   );
-  roving(looks.slice(1), ACROSS);
+  roving(tokens.slice(1), ACROSS);
 
   element.append(
+    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
     make(
       "div",
       { class: "lmd-both" },
@@ -143,13 +149,13 @@ export function mount(element, data, context) {
           ),
         ),
       ),
-      make("div", {}, make("p", { class: "lmd-title" }, "What it says"), table),
+      make("div", {}, make("p", { class: "lmd-title" }, "What it predicts"), table),
       make(
         "div",
         {},
-        make("p", { class: "lmd-title" }, "Where it looks"),
-        make("div", { class: "lmd-grid" }, ...looks.slice(1)),
-        looks[0],
+        make("p", { class: "lmd-title" }, "Where it attends"),
+        make("div", { class: "lmd-grid" }, ...tokens.slice(1)),
+        tokens[0],
       ),
     ),
     radios(
@@ -247,8 +253,9 @@ export function mount(element, data, context) {
       const keep = ["blocks.*.attention.weights"];
       const ids = Array(TOKENS).fill(0);
       const options = { pixels: patches(ink), logits_of: [0], keep };
-      const answer = await model.forward(ids, options, "digits");
-      if (!answer) return;
+      const world = worlds.value;
+      const answer = await openModel(world, context).forward(ids, options, "digits");
+      if (!answer || world !== worlds.value) return;
       probs = softmax(Array.from(/** @type {Float32Array} */ (answer.logits)));
       weights = Object.values(answer.kept).map(({ values, shape: [heads] }) =>
         Array.from({ length: heads }, (_, h) =>
@@ -270,17 +277,17 @@ export function mount(element, data, context) {
       : `the patch in row ${Math.floor((token - 1) / ACROSS)}, column ${(token - 1) % ACROSS}`;
 
   function draw() {
-    const shares = weights[layer][head][looking];
+    const shares = weights[layer][head][chosen];
     const most = Math.max(...shares);
     drawn.forEach((cell, i) => cell.setAttribute("fill-opacity", ink[i].toFixed(2)));
     cursor.setAttribute(
       "transform",
       `translate(${20 * (at % SIDE)} ${20 * Math.floor(at / SIDE)})`,
     );
-    looks.forEach((each, token) => {
+    tokens.forEach((each, token) => {
       const share = percent(shares[token]);
       each.style.setProperty("--strength", (shares[token] / most).toFixed(3));
-      each.setAttribute("aria-pressed", String(token === looking));
+      each.setAttribute("aria-pressed", String(token === chosen));
       if (token) /** @type {Node} */ (each.lastChild).textContent = share;
       else each.textContent = `class token ${share}`;
       each.setAttribute("aria-label", `${nameOf(token)}, ${share}`);
@@ -299,10 +306,10 @@ export function mount(element, data, context) {
     const best = probs.indexOf(Math.max(...probs));
     const seen = shares.indexOf(most);
     status.textContent =
-      (ink.some((x) => x > 0) ? "" : "Nothing is drawn, but it has ten answers only. ") +
-      `It says ${best}, with a probability of ${percent(probs[best])}. ` +
-      `In layer ${layer}, head ${head}, ${nameOf(looking)} looks most at ` +
-      `${seen === looking ? "itself" : nameOf(seen)} (${percent(most)}).`;
+      (ink.some((x) => x > 0) ? "" : "Nothing is drawn, but it knows only ten answers. ") +
+      `It predicts ${best}, with a probability of ${percent(probs[best])}. ` +
+      `In layer ${layer}, head ${head}, ${nameOf(chosen)} attends most to ` +
+      `${seen === chosen ? "itself" : nameOf(seen)} (${percent(most)}).`;
   }
 
   draw();

@@ -1,0 +1,673 @@
+"""What the chapter *beyond-text* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes. ``page.study`` and ``page.farther`` are the stored studies
+*beyond-text* and *one-edge-farther*.
+"""
+
+import copy
+from itertools import permutations
+
+import numpy as np
+import torch
+from scipy.ndimage import rotate as turned
+from sklearn.neighbors import KNeighborsClassifier
+from torch.nn import functional as F
+
+from lmcourse import exercises
+from lmcourse.digit_readers import reader_accuracies
+from lmcourse.graphs import FAR, accuracy, table_accuracies
+from lmcourse.rules import RULED, TURNS
+from lmcourse.shuffled import shuffled_weights
+from lmcourse.vision import split_digits
+from studies.beyond_text.one_edge_farther import LAYERS, told_apart
+from studies.findings import finding, proof
+from studies.harness import alike
+from studies.measures import share_interval
+
+SEEDS = range(5)  # of random weights
+ANGLES = (-10, -5, 5, 10)  # degrees by which digits are turned
+GUESS = float(np.log(20))  # nats, of one letter in twenty
+close = torch.testing.assert_close
+
+
+# --- digits ---------------------------------------------------------------------------
+
+
+@proof("With random weights the first picture's model only guesses the digits.")
+def nothing_learned(page):
+    """Five times the weights are shuffled within each of the model's parameters.
+
+    Parameters
+    ----------
+    page : Page
+        ``reader`` is the trained vision Transformer; ``images`` and ``labels`` are all
+        digits, ``judged`` the rows of those that it was not trained on.
+
+    Returns
+    -------
+    dict
+        ``trained`` and ``random``: the share of digits predicted right, of random weights
+        the highest; ``moves``: how far an attention weight differs from digit to digit
+        (its standard deviation) with random weights, as a share of the same when trained.
+    """
+    asked, wanted = page.images[page.judged], page.labels[page.judged]
+
+    def measured(model):
+        """Return the accuracy, and the mean standard deviation of a weight."""
+        with torch.no_grad():
+            logits, weights = model(asked)
+        right = (logits.argmax(-1) == wanted).float().mean().item()
+        return right, torch.stack(weights).std(1).mean().item()
+
+    right, moved = measured(page.reader)
+    others = [measured(shuffled_weights(page.reader, seed)) for seed in SEEDS]
+    most_right, most_moved = np.max(others, axis=0).tolist()
+    assert right > 0.9
+    assert most_right < 0.2
+    assert most_moved < moved / 2
+    return {"trained": right, "random": most_right, "moves": most_moved / moved}
+
+
+@proof("The patches are those of PyTorch's `unfold`, and not what `reshape` makes.")
+def patches_are_unfold(page):
+    """All digits, exactly.
+
+    Parameters
+    ----------
+    page : Page
+        ``patches`` cuts ``images``, a Tensor (digits, 8, 8).
+    """
+    found = page.patches(page.images)
+    close(found, F.unfold(page.images[:, None], 2, stride=2).mT, rtol=0, atol=0)
+    assert not torch.equal(found, page.images.reshape(-1, 16, 4))
+
+
+def exchanged(page):
+    """The Transformer's accuracies and the neighbours' change places on every other part.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` is the stored study.
+    """
+    simple, networks = (page.study["results"][name] for name in ("simple", "digits"))
+    neighbours = {row["fold"]: row["neighbours"] for row in simple}
+    means = {
+        fold: np.mean([r["test"] for r in alike(networks, reader="Transformer", fold=fold)])
+        for fold in neighbours
+    }
+    swapped = [
+        row | {"neighbours": means[row["fold"]]} if row["fold"] % 2 == 0 else row
+        for row in simple
+    ]
+    mixed = [
+        row | {"test": neighbours[row["fold"]]}
+        if row["reader"] == "Transformer" and row["fold"] % 2 == 0
+        else row
+        for row in networks
+    ]
+    results = page.study["results"] | {"simple": swapped, "digits": mixed}
+    return page.replaced(study=page.study | {"results": results})
+
+
+@finding(
+    "With some 1,100 small digits to learn from, looking up the most similar ones reads "
+    "new digits better than a small vision Transformer does.",
+    rival="ten times the training; logistic regression, {logistic:.0%} on average",
+    null=exchanged,
+    n="{digits:,} digits in five parts, each tested in turn; three trainings each",
+    interval="neighbours less Transformer, from training to training: {gap:.1%}",
+)
+def neighbours_lead(page):
+    """Of all trainings, on every part; settings are chosen on a part of their own.
+
+    After ten times the steps, too, there with one training on each part. Without
+    positions the Transformer loses more than a tenth on every part, with one training each.
+
+    Parameters
+    ----------
+    page : Page
+        ``labels`` are those of all digits, ``study`` is the stored study.
+
+    Returns
+    -------
+    dict
+        Accuracies: ``neighbours``, ``logistic``, ``transformer`` and ``longer`` are means,
+        ``without`` is the lowest and the highest without positions; ``gap`` and
+        ``gap_longer`` the lowest and the highest lead of the neighbours; ``digits``,
+        ``steps``.
+    """
+    table = reader_accuracies(page.study)
+    steps = page.study["settings"]["digits"]
+
+    def of(reader, count):
+        """Return the accuracies of a reader after a number of steps, by fold and seed."""
+        rows = table[(table.reader == reader) & (table.steps == count)]
+        return rows.set_index(["fold", "seed"]).accuracy
+
+    neighbours = of("nearest neighbours", 0).droplevel("seed")
+    ours = of("Transformer", steps["steps"])
+    longer = of("Transformer", steps["longer"])
+    without = of("no places", steps["steps"])
+    gap = -ours.sub(neighbours, level="fold")
+    gap_longer = -longer.sub(neighbours, level="fold")
+    assert gap.min() > 0
+    assert gap_longer.min() > 0
+    assert (ours[without.index] - without).min() > 0.1
+    return {
+        "neighbours": neighbours.mean(),
+        "logistic": of("logistic regression", 0).mean(),
+        "transformer": ours.mean(),
+        "longer": longer.mean(),
+        "without": (without.min(), without.max()),
+        "gap": (gap.min(), gap.max()),
+        "gap_longer": (gap_longer.min(), gap_longer.max()),
+        "digits": len(page.labels),
+        "steps": steps["steps"],
+    }
+
+
+@proof("The page's training and rivals find on the first part what the study found.")
+def here_as_in_the_study(page):
+    """The Transformer within five points, the others within two.
+
+    Parameters
+    ----------
+    page : Page
+        ``accuracy_here``: dict of str to float, the accuracies of the three readers;
+        ``study`` is the stored study.
+    """
+    table = reader_accuracies(page.study)
+    table = table[table.fold == 0]
+    for reader, found in page.accuracy_here.items():
+        rows = table[(table.reader == reader) & (table.steps < 1000)]
+        near = 0.05 if reader == "Transformer" else 0.02
+        assert abs(found - rows.accuracy.mean()) < near
+
+
+@proof("With its patches in another order a convolution loses accuracy; two others cannot.")
+def shuffled_patches(page):
+    """The Transformer's logits and all distances between digits stay the same, to 1e-9.
+
+    The trained Transformer is given the rows of its position table in the new order. The
+    convolution was trained anew, with three orders of the patches: on average it loses on
+    each of five parts, and is still ahead of the Transformer.
+
+    Parameters
+    ----------
+    page : Page
+        ``learner`` is a trained Transformer, ``images`` are all digits, ``judged`` rows of
+        test digits; ``study`` is the stored study.
+
+    Returns
+    -------
+    dict
+        ``lost``, the lowest and the highest loss of accuracy of the convolution; ``lead``,
+        of its lead over the Transformer; ``answer``.
+    """
+    asked = page.images[page.judged].double()
+    order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
+    cut = page.patches(asked)[:, order]  # (digits, 16, 4)
+    mixed = F.fold(cut.mT, (8, 8), 2, stride=2)[:, 0]
+    model = copy.deepcopy(page.learner).double()
+    told = copy.deepcopy(model)
+    told.positions.data = told.positions.data[order]
+    with torch.no_grad():
+        close(told(mixed)[0], model(asked)[0], rtol=0, atol=1e-9)
+    flat, flat_mixed = asked.flatten(1), mixed.flatten(1)
+    exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
+    before, after = (torch.cdist(x, x, **exact) for x in (flat, flat_mixed))
+    close(after, before, rtol=0, atol=1e-9)
+
+    short = page.study["settings"]["digits"]["steps"]
+    table = reader_accuracies(page.study)
+    table = table[table.steps == short]
+    means = table.groupby(["reader", "fold"]).accuracy.mean()
+    lost = means["convolution"] - means["convolution, dealt"]
+    lead = means["convolution, dealt"] - means["Transformer"]
+    assert lost.min() > 0
+    assert lead.min() > 0
+    assert exercises.check("beyond-text.dealt", "b")
+    return {
+        "lost": (lost.min(), lost.max()),
+        "lead": (lead.min(), lead.max()),
+        "answer": "b",
+    }
+
+
+# --- graphs ---------------------------------------------------------------------------
+
+
+@proof("Without the bonuses all unmarked nodes of all graphs get the same answer.")
+def no_bias_no_answer(page):
+    """The logits are equal to nine decimals, whatever the weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``walker`` is the trained graph Transformer; ``joined`` and ``marked`` are the test
+        graphs (`lmcourse.graphs.sample_graphs`).
+
+    Returns
+    -------
+    dict
+        ``answer``.
+    """
+    bare = copy.deepcopy(page.walker).double()
+    with torch.no_grad():
+        bare.bonus.zero_()
+        logits, _ = bare(page.joined, page.marked)  # (graphs, nodes, classes)
+    unmarked = F.one_hot(page.marked, page.joined.shape[-1]) == 0
+    answers = logits[unmarked]
+    close(answers, answers[:1].expand_as(answers), rtol=0, atol=1e-9)
+    assert exercises.check("beyond-text.no_edges", "c")
+    return {"answer": "c"}
+
+
+def untrained_walker(page):
+    """A graph Transformer with its weights shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``walker`` is the trained one.
+    """
+    return page.replaced(walker=shuffled_weights(page.walker))
+
+
+@finding(
+    "A small graph Transformer that is told which nodes an edge joins finds nearly every "
+    "distance; one that knows only each node's number of edges finds fewer than half.",
+    rival="tables of how many edges both nodes have, {counts:.0%}",
+    null=untrained_walker,
+    n="500 graphs of {nodes} nodes; three trainings of each kind",
+    interval="told the edges: {told:.1%}; told their number: {numbers:.0%}",
+)
+def edges_are_used(page):
+    """The page's model has more than 99 % right, and so has each of three trainings.
+
+    With its bonuses at zero, or with another graph's edges, none is better than always
+    giving the most frequent distance; with its bonuses back it is as before.
+
+    Parameters
+    ----------
+    page : Page
+        ``walker`` is the trained graph Transformer; ``joined`` and ``marked`` are the test
+        graphs.
+
+    Returns
+    -------
+    dict
+        Accuracies: ``told`` and ``numbers``, lowest and highest; ``away`` and ``other``,
+        the highest without bonuses and with another graph's edges; ``frequent``,
+        ``counts``, ``two_steps``, of tables; ``nodes`` and ``steps``.
+    """
+    tables = table_accuracies(page.joined, page.marked)
+    rows = page.study["results"]["graphs"]
+    told = alike(rows, counted=False, layers=3)
+    right = [row["right"] for row in told]
+    numbers = [row["right"] for row in alike(rows, counted=True)]
+    away = max(row["away"] for row in told)
+    other = max(row["other graph"] for row in told)
+    assert accuracy(page.walker, page.joined, page.marked) > 0.99
+    assert min(right) > 0.99
+    assert max(away, other) < tables["nothing"] + 0.005
+    assert [row["back"] for row in told] == right
+    assert max(*numbers, tables["counts"]) < 0.5
+    return {
+        "told": (min(right), max(right)),
+        "numbers": (min(numbers), max(numbers)),
+        "away": away,
+        "other": other,
+        "frequent": tables["nothing"],
+        "counts": tables["counts"],
+        "two_steps": tables["two steps"],
+        "nodes": page.joined.shape[-1],
+        "steps": page.study["settings"]["graphs"]["steps"],
+    }
+
+
+def other_edges(page):
+    """The same models, given the edges of another graph.
+
+    Parameters
+    ----------
+    page : Page
+        ``farther`` is the stored study *one-edge-farther*.
+    """
+    rows = page.farther["results"]["graphs"]
+    mixed = [row | {"own": row["other"]} for row in rows]
+    results = page.farther["results"] | {"graphs": mixed}
+    return page.replaced(farther=page.farther | {"results": results})
+
+
+@finding(
+    "Each layer lets a small graph Transformer see one edge farther: with three layers it "
+    "knows which nodes are one, two and three edges away.",
+    rival="a layer fewer, also trained five times as long: {fewer:.0%} of what is farther",
+    null=other_edges,
+    n="500 graphs; {trainings} trainings of one, two and three layers",
+    interval="within reach {within:.1%}; farther {beyond:.0%}; a guess has 50 %",
+)
+def each_layer_sees_one_edge_farther(page):
+    """Nodes at a distance are told apart from farther nodes; a guess has one half.
+
+    That is the mean of two shares: of the nodes at the distance that are placed there, and
+    of the farther ones that are not. It is above 98 % up to as many edges as there are
+    layers, and below 80 % for more, in each training.
+
+    Parameters
+    ----------
+    page : Page
+        ``farther`` is the stored study *one-edge-farther*.
+
+    Returns
+    -------
+    dict
+        ``within`` and ``beyond``, the lowest and the highest share told apart, up to as
+        many edges as layers and for more; ``fewer``, the highest of the latter after five
+        times the steps; ``trainings``, ``steps``, ``longer``.
+    """
+    rows, sizes = page.farther["results"]["graphs"], page.farther["settings"]
+
+    def told(steps, is_within):
+        """Return how well distances are told apart, within reach or beyond it."""
+        return [
+            told_apart(row["own"], distance)
+            for row in alike(rows, steps=steps)
+            for distance in LAYERS
+            if (distance <= row["layers"]) == is_within
+        ]
+
+    within, beyond = (told(sizes["steps"], is_within) for is_within in (True, False))
+    within_long, beyond_long = (told(sizes["longer"], each) for each in (True, False))
+    assert max(LAYERS) == FAR - 1
+    assert min(within + within_long) > 0.98
+    assert max(beyond + beyond_long) < 0.8
+    return {
+        "within": (min(within), max(within)),
+        "beyond": (min(beyond), max(beyond)),
+        "fewer": max(beyond_long),
+        "trainings": len(rows),
+        "steps": sizes["steps"],
+        "longer": sizes["longer"],
+    }
+
+
+# --- letters --------------------------------------------------------------------------
+
+
+def stored_rules(page, kept=RULED):
+    """Return the stored models of letters, of both studies, after the shorter training.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` and ``farther`` are the stored studies.
+    kept : float
+        The share of letters that follow a rule.
+
+    Returns
+    -------
+    list of dict
+        As `studies.beyond_text.beyond_text.train_on_rules` returns them.
+    """
+    steps = page.study["settings"]["rules"]["steps"]
+    both = page.study["results"]["rules"] + page.farther["results"]["rules"]
+    return alike(both, kept=kept, steps=steps)
+
+
+def no_rule(page):
+    """Models that read letters in a random order, which follow no rule.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` and ``farther`` are the stored studies.
+    """
+    plain = [row | {"kept": RULED} for row in stored_rules(page, kept=0.0)]
+    study = page.study | {"results": page.study["results"] | {"rules": plain}}
+    farther = page.farther | {"results": page.farther["results"] | {"rules": []}}
+    return page.replaced(study=study, farther=farther)
+
+
+def losses_by_owner(run):
+    """Return what two heads' absence costs, if each head alone carries one rule.
+
+    Parameters
+    ----------
+    run : dict
+        As `studies.beyond_text.beyond_text.train_on_rules` returns it.
+
+    Returns
+    -------
+    list of float, or None
+        By rule, the loss without the head that carries it, in nats a letter: more than a
+        guess has, while the other rule's loss rises by less than a tenth of a nat. None if
+        there is no such head for each rule, or if it does not attend most to the letters
+        at its rule's distance.
+    """
+    whole, without = np.array(run["whole"]), np.array(run["without"])
+    most = [int(np.argmax(weights)) + 1 for weights in run["looks"]]
+    for owners in permutations(range(len(TURNS))):  # the head of each rule
+        own = [without[head, rule] for rule, head in enumerate(owners)]
+        other = [
+            without[head, 1 - rule] - whole[1 - rule] for rule, head in enumerate(owners)
+        ]
+        attended = [most[head] for head in owners]
+        if min(own) > GUESS and max(other) < 0.1 and attended == [*TURNS]:
+            return own
+    return None
+
+
+@finding(
+    "Most small models that learn two rules of spelling keep each in a head of its own: "
+    "without that head they lose its rule, and only that one.",
+    rival="the other head of the same model",
+    null=no_rule,
+    n="{models} models of one layer and two heads; 500 sequences",
+    interval="of the models, {share:.0%}",
+)
+def a_head_for_each_rule(page):
+    """A rule is lost if sequences by it have a loss above that of a guess.
+
+    The other rule's loss rises by less than a tenth of a nat. An ablated head gives its
+    mean output. The interval is over models, which differ by their random seed.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` and ``farther`` are the stored studies; ``heads`` is of the page's model,
+        as `lmcourse.rules.ablate_heads` returns it.
+
+    Returns
+    -------
+    dict
+        ``models``; ``clean``, in how many each head has one rule; ``share``, its interval;
+        ``with`` and ``without``, the mean losses of a rule with its head and without it;
+        ``guess``.
+    """
+    runs = stored_rules(page)
+    owners = [losses_by_owner(run) for run in runs]
+    clean = [own is not None for own in owners]
+    share = share_interval(clean)
+    assert share[0] > 0.5
+    whole = [run["whole"] for run, is_clean in zip(runs, clean, strict=True) if is_clean]
+    without = [own for own in owners if own is not None]
+    return {
+        "models": len(runs),
+        "clean": sum(clean),
+        "share": share,
+        "with": float(np.mean(whole)) if whole else GUESS,
+        "without": float(np.mean(without)) if without else GUESS,
+        "guess": GUESS,
+        "steps": page.study["settings"]["rules"]["steps"],
+    }
+
+
+@proof("The model of the picture has one head for each rule.")
+def shown_model_has_both(page):
+    """Each head attends most at one rule's distance, and its rule is lost without it.
+
+    Parameters
+    ----------
+    page : Page
+        ``heads`` is as `lmcourse.rules.ablate_heads` returns it.
+    """
+    run = page.heads | {"looks": page.heads["attention"]}
+    assert losses_by_owner(run) is not None
+
+
+@proof("Counting at a distance does about as well as the model, with sorting better.")
+def counting_the_rules(page):
+    """Counting two letters at the best distances lies among the twelve models of the study.
+
+    Sorting beats also the model that is trained ten times as long.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` is the stored study.
+    """
+    counted = page.study["results"]["counted"][1]
+    short = page.study["settings"]["rules"]["steps"]
+    rows = alike(page.study["results"]["rules"], kept=RULED)
+    model = [np.mean(row["whole"]) for row in rows if row["steps"] == short]
+    longer = [np.mean(row["whole"]) for row in rows if row["steps"] != short]
+    assert counted["best two"] == [*TURNS]
+    assert min(model) < counted["two places"] < max(model)
+    assert max(longer) + 0.05 < counted["two places"]
+    assert counted["again"] + 0.05 < min(model + longer)
+    assert max(model) + 0.5 < counted["three in a row"] < GUESS
+
+
+# --- what leaks -----------------------------------------------------------------------
+
+
+def in_another_order(page):
+    """The digits in a random order, so that a part of the file is no form.
+
+    Parameters
+    ----------
+    page : Page
+        ``images`` and ``labels`` are all digits.
+    """
+    order = torch.randperm(len(page.labels), generator=torch.Generator().manual_seed(0))
+    return page.replaced(images=page.images[order], labels=page.labels[order])
+
+
+def with_turned(images):
+    """Return images, and four copies of each that are turned a little.
+
+    Parameters
+    ----------
+    images : ndarray of shape (digits, 8, 8)
+
+    Returns
+    -------
+    ndarray of shape (digits, 5, 64)
+        Of each digit the image as it is, then the turned ones.
+    """
+    copies = [turned(images, a, (1, 2), reshape=False, order=1) for a in ANGLES]
+    return np.stack([images, *copies], axis=1).reshape(len(images), 1 + len(ANGLES), -1)
+
+
+def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
+    """Return how many digits a nearest neighbour gets right.
+
+    Parameters
+    ----------
+    versions : ndarray of shape (digits, 5, 64)
+        As `with_turned` returns them.
+    labels : ndarray of shape (digits,)
+    learned, tested : ndarray of int
+        Rows of the training and of the test digits.
+    leaks : bool
+        Whether turned copies of test digits are in training. There are as many images to
+        learn from, drawn at random from all of them.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    float
+        From 0 to 1; test digits are as they are.
+    """
+    count = versions.shape[1]
+    x = versions[learned].reshape(-1, versions.shape[-1])
+    y = np.repeat(labels[learned], count)
+    if leaks:
+        copies = versions[tested, 1:].reshape(-1, versions.shape[-1])
+        drawn = rng.permutation(len(x) + len(copies))[: len(x)]
+        x = np.concatenate([x, copies])[drawn]
+        y = np.concatenate([y, np.repeat(labels[tested], count - 1)])[drawn]
+    nearest = KNeighborsClassifier(1).fit(x, y)
+    return nearest.score(versions[tested, 0], labels[tested])
+
+
+@finding(
+    "A nearest neighbour seems to read digits some points better than it does, if turned "
+    "copies of the test's digits, or only digits by the same hands, were in training.",
+    rival="neither of the two in training: {apart:.1%} right",
+    null=in_another_order,
+    n="{digits:,} digits in five parts, each tested in turn; as many to learn from",
+    interval="by part: copies {copies:.1%}, hands {hands:.1%}",
+)
+def test_digits_leak(page):
+    """Each alone lifts the share of right answers by two to four and a half points.
+
+    Both together lift it hardly more than the copies alone. *The same hands* are digits of
+    the same forms: nobody wrote down whose they are, but the file goes from form to form.
+
+    Parameters
+    ----------
+    page : Page
+        ``images`` and ``labels`` are all digits, in the order of the file.
+
+    Returns
+    -------
+    dict
+        Accuracies: ``apart``, ``with_copies``, ``with_hands`` and ``both`` are means over
+        five parts; ``copies`` and ``hands``, the lowest and the highest gain; ``digits``,
+        ``answer``.
+    """
+    labels = page.labels.numpy()
+    versions = with_turned(page.images.numpy())
+    every = np.arange(len(labels))
+    rows = []
+    for fold in range(5):
+        tested = split_digits(fold)[2].numpy()
+        rng = np.random.default_rng(fold)
+        drawn = [rng.permutation(every)[: len(tested)] for _ in range(3)]
+        found = {}
+        for leaks in (False, True):
+            for same_hands, parts in ((False, [tested]), (True, drawn)):
+                scores = [
+                    nearest_accuracy(
+                        versions, labels, np.setdiff1d(every, part), part, leaks, rng
+                    )
+                    for part in parts
+                ]
+                found[leaks, same_hands] = np.mean(scores)
+        rows.append(found)
+
+    def of(leaks, same_hands):
+        """Return the accuracy on each part, (parts,)."""
+        return np.array([row[leaks, same_hands] for row in rows])
+
+    apart = of(False, False)
+    copies, hands = of(True, False) - apart, of(False, True) - apart
+    assert 0.02 < copies.mean() < 0.045
+    assert 0.02 < hands.mean() < 0.045
+    assert copies.min() > 0
+    assert exercises.check("beyond-text.copies", "a")
+    return {
+        "apart": apart.mean(),
+        "with_copies": of(True, False).mean(),
+        "with_hands": of(False, True).mean(),
+        "both": of(True, True).mean(),
+        "copies": (copies.min(), copies.max()),
+        "hands": (hands.min(), hands.max()),
+        "digits": len(labels),
+        "answer": "a",
+    }
