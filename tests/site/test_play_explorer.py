@@ -36,8 +36,15 @@ def model(layers=3):
     return loud_bert(3, 10, hidden_act="relu", **sizes | {"num_hidden_layers": layers})
 
 
+@cache
+def untrained():
+    """Another one of the same shape."""
+    sizes = {"hidden_size": 30, "num_attention_heads": 5, "intermediate_size": 22}
+    return loud_bert(4, 10, hidden_act="relu", num_hidden_layers=3, **sizes)
+
+
 def make():
-    view = views.bert_explorer(LINE, tokenizer(), model())
+    view = views.bert_explorer(LINE, tokenizer(), model(), untrained())
     view.data.update(layer=1, head=2)
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
 
@@ -199,6 +206,27 @@ def test_what_the_browser_kept_is_opened_by_typing(opened):
     assert not any("play/bert/" in address for address in opened.inside[asked:])
 
 
+def test_the_switch_shows_the_untrained_model_and_goes_back(opened):
+    page = opened.page
+    worlds = page.get_by_label("Had it learned nothing?")
+    worlds.select_option("random weights")
+    same(page, LINE, 1, 2, 1, bert=untrained(), limit=STORED)
+    choose(page, 0, 3, 2)
+    same(page, LINE, 0, 3, 2, bert=untrained(), limit=STORED)
+    worlds.select_option("trained")
+    same(page, LINE, 0, 3, 2, limit=STORED)
+
+
+def test_a_line_of_the_readers_own_is_the_trained_models(opened):
+    page = opened.page
+    load(page)
+    page.get_by_label("Had it learned nothing?").select_option("random weights")
+    assert "book's line only" in note(page)
+    write(page, OWN)
+    assert page.get_by_label("Had it learned nothing?").input_value() == "0"
+    same(page, OWN, 1, 2, 1)
+
+
 def test_keys_go_from_head_to_head_and_from_token_to_token(opened):
     page = opened.page
     chosen = page.get_by_role("radio", checked=True)
@@ -218,7 +246,7 @@ def test_keys_go_from_head_to_head_and_from_token_to_token(opened):
     assert page.evaluate("document.activeElement.textContent") == "is"
     assert page.locator(".lmx-rows [tabindex='0']").count() == 1
     summary = page.locator(".lmx-summary").text_content()
-    assert summary.startswith("“\u2068is\u2069” looks most at ")
+    assert summary.startswith("“\u2068is\u2069” attends most to ")
     visits.heard(page.locator("[aria-live=polite]").last, summary)
 
 

@@ -92,7 +92,7 @@ def test_what_is_stored_is_read_without_a_script(case):
     piece, cosine = rows[2 + count][1].split()
     assert piece == pieces[0]
     assert float(cosine) == pytest.approx(cosines[0], abs=0.0051)
-    assert f"In layer {layer}, head {head}, “fame” looks most at" in page.text
+    assert f"In layer {layer}, head {head}, “fame” attends most to" in page.text
     assert view.alt in " ".join(page.text.split())
     json.dumps(view.description())
 

@@ -1,4 +1,4 @@
-"""A BERT's heads on one line: what they look at, and what is missing without them."""
+"""A BERT's heads on one line: what they attend to, and what is missing without them."""
 
 import html
 
@@ -39,7 +39,7 @@ def bert_explorer(line, tokenizer, model, untrained=None) -> View:
     -------
     View
         It begins with the head without which the final states move most, and with the
-        first token after [CLS]. Its alternative text tells what that token looks at, and
+        first token after [CLS]. Its alternative text says what that token attends to, and
         what the head moves. Stored is what the model computes with its weights as they
         are, and how far int8 moves the states of the line.
 
@@ -166,8 +166,8 @@ def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
     first, long, far = (names[i] for i in pictures.argmax(axis=1))
     weight, _, moved = pictures.max(axis=1)
     return (
-        f"In layer {data['layer']}, head {data['head']}, “{names[data['token']]}” looks "
-        f"most at “{first}”, with a weight of {weight:.2f}. By weight times length, most "
+        f"In layer {data['layer']}, head {data['head']}, “{names[data['token']]}” attends "
+        f"most to “{first}”, with a weight of {weight:.2f}. By weight times length, most "
         f"of what it gets comes from “{long}”. Without this head the final state of "
         f"“{far}” moves most: by {moved:.2f} of its length."
     )

@@ -210,7 +210,7 @@ export function mount(element, data, context) {
         "heads",
         make("b", {}, "Every head"),
         ", a row a layer. In a square each row is a token that " +
-          "looks, each column one that is looked at; the more weight, the stronger.",
+          "attends, each column one that is attended to; the stronger the colour, the more weight.",
         grid,
       ),
       part("div", "three", title, summary, part("div", "scroll", rows)),
@@ -434,9 +434,9 @@ export function mount(element, data, context) {
         /** @type {Node} */ (td.lastChild).textContent = all ? fixed(all[i]) : "…";
       });
     });
-    title.textContent = `Layer ${layer}, head ${head}: where ${quoted(token)} looks`;
+    title.textContent = `Layer ${layer}, head ${head}: what ${quoted(token)} attends to`;
     summary.textContent =
-      `${quoted(token)} looks most at ${quoted(best(weights))}, with a weight of ` +
+      `${quoted(token)} attends most to ${quoted(best(weights))}, with a weight of ` +
       `${fixed(Math.max(...weights))}. By weight times length, most of what it gets comes from ${quoted(best(long))}.` +
       (moved
         ? ` Without this head the final state of ${quoted(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.`
