@@ -105,8 +105,7 @@ def by_distance():
             "a node that cannot be reached is as far as can be: it gets the last number.": (
                 given(np.where(np.isinf(steps), 0, steps))
             ),
-            "a node that cannot be reached is as far as can be, too: its bias is the last "
-            "number, not zero.": torch.where(
+            "where no path leads, the bias is the last number, not zero.": torch.where(
                 torch.tensor(np.isinf(steps)), torch.zeros(()).double(), want
             ),
             "each round overwrites the last: who was reached keeps its number.": given(

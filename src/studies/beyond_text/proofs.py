@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from lmcourse import exercises
 from lmcourse.digit_readers import reader_accuracies
-from lmcourse.graphs import FAR, accuracy, table_accuracies
+from lmcourse.graphs import FAR, GraphTransformer, accuracy, table_accuracies
 from lmcourse.rules import RULED, TURNS
 from lmcourse.shuffled import shuffled_weights
 from lmcourse.vision import split_digits
@@ -77,10 +77,16 @@ def patches_are_unfold(page):
     ----------
     page : Page
         ``patches`` cuts ``images``, a Tensor (digits, 8, 8).
+
+    Returns
+    -------
+    dict
+        ``digits``: how many there are.
     """
     found = page.patches(page.images)
     close(found, F.unfold(page.images[:, None], 2, stride=2).mT, rtol=0, atol=0)
     assert not torch.equal(found, page.images.reshape(-1, 16, 4))
+    return {"digits": len(page.images)}
 
 
 def exchanged(page):
@@ -186,7 +192,7 @@ def here_as_in_the_study(page):
         assert abs(found - rows.accuracy.mean()) < near
 
 
-@proof("With its patches in another order a convolution loses accuracy; two others cannot.")
+@proof("With the patches in another order a convolution loses accuracy; two others do not.")
 def shuffled_patches(page):
     """The Transformer's logits and all distances between digits stay the same, to 1e-9.
 
@@ -326,6 +332,43 @@ def edges_are_used(page):
         "nodes": page.joined.shape[-1],
         "steps": page.study["settings"]["graphs"]["steps"],
     }
+
+
+@proof(
+    "One layer gives equal answers to nodes of equal degree that the mark is not joined to."
+)
+def one_layer_sees_neighbours(page):
+    """With random weights from five seeds, on the test graphs, to nine decimals.
+
+    A node's degree is the number of its neighbours. The nodes are not the marked one. Those
+    that are joined to it get other answers.
+
+    Parameters
+    ----------
+    page : Page
+        ``joined`` and ``marked`` are the test graphs.
+
+    Returns
+    -------
+    dict
+        ``seeds``: how many models there are; ``nodes``: how many of all graphs' nodes are
+        neither marked nor joined to the mark.
+    """
+    nodes = page.joined.shape[-1]
+    to_marked = page.joined[torch.arange(len(page.marked)), page.marked]  # (graphs, nodes)
+    unmarked = F.one_hot(page.marked, nodes) == 0
+    degree = page.joined.sum(-1)  # (graphs, nodes)
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        model = GraphTransformer(layers=1).double()
+        with torch.no_grad():
+            logits, _ = model(page.joined, page.marked)
+        for each in degree.unique():
+            far = logits[unmarked & ~to_marked & (degree == each)]
+            near = logits[unmarked & to_marked & (degree == each)]
+            close(far, far[:1].expand_as(far), rtol=0, atol=1e-9)
+            assert not len(near) or not len(far) or (near[0] - far[0]).abs().max() > 1e-3
+    return {"seeds": len(SEEDS), "nodes": int((unmarked & ~to_marked).sum())}
 
 
 def other_edges(page):
@@ -514,9 +557,16 @@ def shown_model_has_both(page):
     ----------
     page : Page
         ``heads`` is as `lmcourse.rules.ablate_heads` returns it.
+
+    Returns
+    -------
+    dict
+        ``two`` and ``four``: the loss of each rule without its head, in nats.
     """
     run = page.heads | {"looks": page.heads["attention"]}
-    assert losses_by_owner(run) is not None
+    without = losses_by_owner(run)
+    assert without is not None
+    return {"two": without[0], "four": without[1]}
 
 
 @proof("Counting at a distance does about as well as the model, with sorting better.")
@@ -529,6 +579,12 @@ def counting_the_rules(page):
     ----------
     page : Page
         ``study`` is the stored study.
+
+    Returns
+    -------
+    dict
+        Losses in nats a letter: ``row``, ``two`` and ``sorted`` of models that count;
+        ``model``, the lowest and the highest of the trained ones.
     """
     counted = page.study["results"]["counted"][1]
     short = page.study["settings"]["rules"]["steps"]
@@ -540,6 +596,12 @@ def counting_the_rules(page):
     assert max(longer) + 0.05 < counted["two places"]
     assert counted["again"] + 0.05 < min(model + longer)
     assert max(model) + 0.5 < counted["three in a row"] < GUESS
+    return {
+        "row": counted["three in a row"],
+        "two": counted["two places"],
+        "sorted": counted["again"],
+        "model": (min(model), max(model)),
+    }
 
 
 # --- what leaks -----------------------------------------------------------------------
