@@ -21,7 +21,7 @@ FIGURE = "application/vnd.lmcourse.figure+json"
 FIGURE_TOLERANCE = 0.05
 VIEW_ABSOLUTE = 1.01e-3  # one unit of the third decimal, to which views are rounded
 # Lists of a view whose whole numbers are measurements, rounded: shares, cosines, places.
-_ROUNDED = re.compile(r"\.(?:weights|support|planes|looks|probs|lists)\[")
+_ROUNDED = re.compile(r"\.(?:weights|untrained|support|planes|looks|probs|lists)\[")
 KEPT = ("text/plain", "application/papermill.record/text/plain", VIEW, FIGURE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?!\w)")
 _PERCENT = re.compile(r"\s?%")

@@ -70,6 +70,11 @@ def test_a_share_that_lies_between_two_percents_may_become_either():
     old = view(weights=[[["day", 61]], [[-408, 0]]])
     assert not difference(old, view(weights=[[["day", 62]], [[-409, 1]]]))
     assert difference(old, view(weights=[[["day", 63]], [[-408, 0]]]))
+    random = view(untrained=[[[2, 98]]])  # the same head, with random weights
+    assert not difference(random, view(untrained=[[[3, 97]]]))
+    assert difference(random, view(untrained=[[[4, 96]]]))
+    poems = view(untrained={"near": [[5, 7]]})  # which poems: an index is exact
+    assert difference(poems, view(untrained={"near": [[5, 8]]}))
     assert difference(view(near=[[3, 4]]), view(near=[[3, 5]]))
     assert difference(printed("weights 61"), printed("weights 62"))
 
