@@ -18,6 +18,7 @@ module of a chapter's folder that has a ``plan`` is a study:
 - ``CHECKPOINTS`` names the weights that it makes for the course, and ``AFTER`` the weights
   of other studies that have to be made before, where there are any.
 
-A study that only makes weights has no claim. Nothing else writes to ``data``, beyond the
+A study that only makes weights has no claim; what they rest on is stored beside them, as
+``data/checkpoints/NAME.json``. Nothing else writes to ``data``, beyond the
 corpora. What results depend on is recorded (`studies.depends`).
 """

@@ -6,8 +6,8 @@ and the study's weights in ``data/checkpoints`` are replaced. A study that was s
 goes on where it was: finished runs are kept in ``runs/studies`` until something changes
 that they rest on.
 
-``--stale`` lists the stored studies that rest on something that has changed since, and on
-what. Run them again; or, if the change cannot have changed a result, say why:
+``--stale`` lists the stored studies and weights that rest on something that has changed
+since, and on what. Run them again; or, if the change cannot have changed a result, say why:
 ``python -m studies NAME --still-holds "REASON"``. That makes the first run again and
 refuses if its outcome is not the stored one; ``--uncompared`` leaves this out, and the
 record says so.
@@ -83,7 +83,7 @@ def write(study: ModuleType, processes: int) -> None:
 
 
 def list_stale(known: dict[str, ModuleType]) -> int:
-    """Print the stored studies that rest on something that has changed, and on what.
+    """Print the stored studies and weights that rest on what has changed, and on what.
 
     Parameters
     ----------
@@ -142,10 +142,10 @@ def main(arguments: list[str] | None = None) -> int:
                     write(study, options.processes)
                 else:
                     try_out(study)
-            elif hasattr(study, "CLAIM"):
+            else:
                 path = running.renew(study, options.still_holds, not options.uncompared)
                 print(f"wrote {path}")
-    except (BlockingIOError, running.Differs) as error:
+    except (BlockingIOError, FileNotFoundError, running.Differs) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -70,8 +70,13 @@ def checkpoint(name: str) -> Path:
 
 
 def stored_at(study: ModuleType) -> Path:
-    """Return the path of a study's stored results."""
-    return corpora_folder() / "studies" / f"{name_of(study)}.json"
+    """Return the path of what is stored of a study, ``NAME.json``.
+
+    Of one that has a claim these are its results, in ``data/studies``; of one that only
+    makes weights it is their record, beside them in ``data/checkpoints``.
+    """
+    folder = "studies" if hasattr(study, "CLAIM") else "checkpoints"
+    return corpora_folder() / folder / f"{name_of(study)}.json"
 
 
 @contextmanager
@@ -220,7 +225,8 @@ def document(study: ModuleType, done: Sequence[dict]) -> dict:
     dict
         ``claim``, ``rival``, ``null``; ``n``, ``seeds``, ``interval``, ``verdict`` of the
         study's summary; ``command``, ``versions``, ``seconds``; ``rests_on``, as
-        `rests_on`; ``settings``; ``results``, group → outcomes (`studies.harness`).
+        `rests_on`; ``settings``; ``results``, group → outcomes (`studies.harness`). Of a
+        study that only makes weights, without what its claim, summary and settings give.
     """
     results: dict[str, list] = {}
     for each in done:
@@ -228,18 +234,17 @@ def document(study: ModuleType, done: Sequence[dict]) -> dict:
         rows = results.setdefault(each["setting"]["group"], [])
         rows += outcome if isinstance(outcome, list) else [outcome]
     results = {group: rows for group, rows in results.items() if rows != [None]}
-    return {
-        "claim": study.CLAIM,
-        "rival": study.RIVAL,
-        "null": study.NULL,
-        **study.summary(results),
+    made = {
         "command": f"python -m studies {name_of(study)} --write",
         "versions": versions(),
         "seconds": round(sum(each["seconds"] for each in done), 1),
         "rests_on": rests_on(study, done),
-        "settings": study.SETTINGS,
-        "results": results,
     }
+    if not hasattr(study, "CLAIM"):
+        return made | {"results": results}
+    claim = {"claim": study.CLAIM, "rival": study.RIVAL, "null": study.NULL}
+    claim |= study.summary(results)
+    return claim | made | {"settings": study.SETTINGS, "results": results}
 
 
 def rests_on(study: ModuleType, done: Sequence[dict]) -> dict:
@@ -266,7 +271,7 @@ def rests_on(study: ModuleType, done: Sequence[dict]) -> dict:
 
 
 def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
-    """Write a study's results and weights to ``data``.
+    """Write a study's results, or the record of its weights, and its weights to ``data``.
 
     Parameters
     ----------
@@ -285,9 +290,8 @@ def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
     for name in getattr(study, "CHECKPOINTS", ()):
         paths.append(checkpoint(name))
         write_whole(paths[-1], (folder / paths[-1].name).read_bytes())
-    if hasattr(study, "CLAIM"):
-        paths.append(stored_at(study))
-        write(paths[-1], document(study, done))
+    paths.append(stored_at(study))
+    write(paths[-1], document(study, done))
     return paths
 
 
@@ -320,8 +324,13 @@ def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
     ------
     Differs
         If the run has another outcome; nothing is written then.
+    FileNotFoundError
+        If nothing is stored yet.
     """
     path = stored_at(study)
+    if not path.is_file():
+        command = f"python -m studies {name_of(study)} --write"
+        raise FileNotFoundError(f"{path} is missing: make it with `{command}`")
     document = json.loads(path.read_text(encoding="utf-8"))
     old = document.pop("rests_on", {})
     first = study.plan(small=False)[0]
@@ -334,9 +343,9 @@ def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
     # The runs made now do not show how many threads the stored ones had.
     record["threads"] = old.get("threads")
     record |= {"renewed": reason, "compared": first if compared else None}
-    # Before the settings, as in a new document.
+    # Before the settings, or the results of weights, as in a new document.
     items = list(document.items())
-    index = list(document).index("settings")
+    index = list(document).index("settings" if "settings" in document else "results")
     write(path, dict([*items[:index], ("rests_on", record), *items[index:]]))
     return path
 
@@ -398,7 +407,7 @@ def differences(one: object, other: object, place: str = "") -> Iterator[str]:
 
 
 def stale(study: ModuleType) -> list[str]:
-    """Return what has changed since a study was stored.
+    """Return what has changed since a study, or the weights that it makes, were stored.
 
     Parameters
     ----------
@@ -410,9 +419,8 @@ def stale(study: ModuleType) -> list[str]:
         Dotted names of modules, and paths of files of data; empty if nothing has changed;
         ``["no record"]`` if it is unknown what the results rest on.
     """
-    if not hasattr(study, "CLAIM"):
-        return []
-    document = json.loads(stored_at(study).read_text(encoding="utf-8"))
+    path = stored_at(study)
+    document = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if "rests_on" not in document:
         return ["no record"]
     return depends.changed(document["rests_on"], study, corpora_folder())

@@ -64,7 +64,7 @@ def test_what_is_stored_is_of_this_code(name):
                 assert row[key] == json.loads(json.dumps(setting[key])), (setting, key)
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if name not in MODELS])
+@pytest.mark.parametrize("name", STUDIES)
 def test_no_stored_study_is_stale(name):
     """What it rests on is as it was: else run it again, or say why it still holds."""
     changed = running.stale(STUDIES[name])
@@ -309,6 +309,59 @@ def test_what_results_rest_on_makes_them_stale(stored, capsys, change):
     assert command.main(["toy-study", "--write"]) == 0
     log = (stored / "toys" / "log").read_text()
     assert log == ("2012012" if named else "2012")  # finished runs are not made again
+
+
+WEIGHTS = TOY.replace(
+    'CLAIM = "yes"; RIVAL = "no"; NULL = "equal"', 'CHECKPOINTS = ("toy",)'
+)
+WEIGHTS = WEIGHTS.replace(
+    "    return {", '    (folder / "toy.safetensors").write_bytes(b"1")\n    return {'
+)
+
+
+@pytest.fixture
+def weights(toy):
+    """The study, which makes weights and has no claim, all of it run and stored."""
+    (toy / "toys" / "toy_study.py").write_text(WEIGHTS)
+    (toy / "data" / "checkpoints").mkdir()
+    (toy / "toys" / "log").write_text("2")  # it was stopped before
+    assert command.main(["toy-study", "--write"]) == 0
+    return toy
+
+
+def test_weights_are_stored_with_what_they_rest_on(weights):
+    folder = weights / "data" / "checkpoints"
+    assert (folder / "toy.safetensors").read_bytes() == b"1"
+    found = json.loads((folder / "toy-study.json").read_text())
+    assert found["results"]["runs"][0] == {"seed": 0, "length": 5, "chosen": ""}
+    assert [*found["rests_on"]["data"]] == ["corpus.txt"]
+    assert not list((weights / "data" / "studies").iterdir())
+
+
+@pytest.mark.parametrize("change", [name for name in CHANGES if name != "its claim"])
+def test_what_weights_rest_on_makes_them_stale(weights, capsys, change):
+    path, was, now, named = CHANGES[change]
+    assert command.main(["--stale"]) == 0
+    edit(weights / path, was, now)
+    capsys.readouterr()
+    assert command.main(["--stale"]) == int(bool(named))
+    assert (named or "No stored study is stale.") in capsys.readouterr().out
+
+
+def test_a_record_of_weights_is_renewed_with_a_reason(weights):
+    edit(weights / "toys" / "toy_helper.py", "NOTHING = 0", "NOTHING = 0 + 0")
+    assert command.main(["--stale"]) == 1
+    assert command.main(["toy-study", "--still-holds", "nothing is added, as before"]) == 0
+    assert command.main(["--stale"]) == 0
+
+
+def test_weights_without_a_record_are_stale(weights, capsys):
+    (weights / "data" / "checkpoints" / "toy-study.json").unlink()
+    capsys.readouterr()
+    assert command.main(["--stale"]) == 1
+    assert "no record" in capsys.readouterr().out
+    assert command.main(["toy-study", "--still-holds", "as before"]) == 1
+    assert "--write" in capsys.readouterr().err
 
 
 def test_a_change_calls_those_stale_that_rest_on_it_and_no_others(monkeypatch, tmp_path):
