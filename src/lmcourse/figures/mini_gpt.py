@@ -88,20 +88,17 @@ def reach(trained, counted):
         The figure is shown.
     """
     kinds = [*counted["reach"]]
-    _, axes = plt.subplots(2, 2, figsize=(7.2, 5.2), sharex=True, sharey=True)
-    for ax, kind in zip(axes.flat, kinds, strict=True):
+    _, axes = plt.subplots(1, 4, figsize=(7.2, 2.9), sharey=True)
+    for ax, kind in zip(axes, kinds, strict=True):
         losses = pd.DataFrame([run["reach"][kind] for run in trained]).mean()
         shown = [int(characters) for characters in losses.index]
         ax.plot(shown, losses, "o-", color="C0", label="small GPT")
         ax.plot(shown, counted["reach"][kind].values(), "s--", color="C1", label="n-grams")
-        ax.set(xscale="log", title=kind, ylim=(0, 3.2))
-        ax.set_xticks(shown, shown)
+        ax.set(xscale="log", title=kind, ylim=(0, 3.4), xlabel="characters shown")
+        ax.set_xticks([1, 5, 20, 64], ["1", "5", "20", "64"])
         ax.minorticks_off()
-    for ax in axes[1]:
-        ax.set_xlabel("characters shown")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("loss (nats)")
-    axes[0, 0].legend(loc="upper right")
+    axes[0].set_ylabel("loss (nats)")
+    axes[0].legend(loc="lower left")
     plt.show()
 
 
@@ -151,8 +148,9 @@ def new_lines(probs):
     ax.plot(probs.ends, rows, "o", color="C0", label="the line ends")
     ax.set_yticks(rows, probs.index)
     ax.set(xlim=(-0.03, 1.03), ylim=(len(probs) - 0.5, -0.5))
+    ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     ax.set_xlabel("probability of a new line")
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     plt.show()
 
 
