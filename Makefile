@@ -78,8 +78,8 @@ lab: html  ## open the chapters as notebooks in JupyterLab, in work/, which no b
 	@$(PY) -m lmbook.work
 	$(PY) -m jupyterlab --ip 127.0.0.1 work
 
-references: html  ## rewrite the executed references that `make test` compares with
-	$(PY) tests/references.py
+references: html  ## rewrite the executed references that `make test` compares with (PAGE=attention: that one)
+	$(PY) tests/references.py $(PAGE)
 
 studies: $(STAMP)  ## run all studies, and make the small models and the stored runs of data/ anew, some hours on one core
 	$(PY) -m studies --write

@@ -1,12 +1,13 @@
 """Executed references of the chapters, which nbval compares new executions with.
 
-``make references`` takes the outputs of the last execution (nothing is
-executed twice) and rewrites the cells whose code or outputs really changed: code cells
-and comparable outputs only, so that a diff can be read.
+``make references``, or ``make references PAGE=attention`` for one, takes the outputs of the
+last execution (nothing is executed twice) and rewrites the cells whose code or outputs
+really changed: code cells and comparable outputs only, so that a diff can be read.
 """
 
 import hashlib
 import re
+import sys
 from pathlib import Path
 
 import nbformat
@@ -63,22 +64,32 @@ def compact(text: str) -> str:
     return text + "\n"
 
 
-def write_references(root: Path = ROOT) -> None:
+def write_references(root: Path = ROOT, only: str | None = None) -> None:
     """Bring ``tests/pages/notebooks`` up to date.
+
+    Parameters
+    ----------
+    root : Path
+        The book's folder.
+    only : str, optional
+        The name of the one chapter whose reference is written. Default: all.
 
     Raises
     ------
     LookupError
         If a chapter was not executed, or failed, or changed since, or if another model
-        than the default is chosen. Then none is written.
+        than the default is chosen, or if there is no chapter ``only``. Then none is
+        written.
     """
     if other_models():
         raise LookupError(
             f"references are made with the default model: unset {', '.join(other_models())}"
         )
-    pages = {
-        path.stem: load_executed_chapter(path.stem, root) for path in chapter_paths(root)
-    }
+    names = [path.stem for path in chapter_paths(root)]
+    if only is not None and only not in names:
+        raise LookupError(f"there is no chapters/{only}.md with code in it")
+    wanted = names if only is None else [only]
+    pages = {name: load_executed_chapter(name, root) for name in wanted}
     for name, notebook in pages.items():
         target = root / "tests" / "pages" / "notebooks" / f"{name}.ipynb"
         new = reference(notebook)
@@ -88,5 +99,9 @@ def write_references(root: Path = ROOT) -> None:
 
 
 if __name__ == "__main__":
-    write_references()
+    page = sys.argv[1].removesuffix(".md") if sys.argv[1:] else None
+    try:
+        write_references(only=page)
+    except LookupError as error:
+        sys.exit(f"error: {error}")
     print("The references are those of the last build: see `git diff tests/pages`")

@@ -274,6 +274,16 @@ def test_a_chapter_that_failed_is_not_executed(failing):
         write_references(root)
 
 
+def test_the_reference_of_one_chapter_is_written_alone(failing):
+    root, _ = failing
+    folder = root / "tests" / "pages" / "notebooks"
+    folder.mkdir(parents=True)
+    write_references(root, only="good")
+    assert [path.name for path in folder.iterdir()] == ["good.ipynb"]
+    with pytest.raises(LookupError, match=r"no chapters/nowhere\.md"):
+        write_references(root, only="nowhere")
+
+
 def test_a_failed_chapter_is_tried_again(tmp_path, capsys):
     page(tmp_path, "page", "from pathlib import Path\nassert Path('../there').exists()")
     assert list(execute_chapters(tmp_path)) == ["page"]
