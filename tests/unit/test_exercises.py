@@ -341,3 +341,9 @@ def test_code_in_a_verdict_is_shown_as_code():
     shown = Verdict("toy.x", False, said)._repr_html_()
     assert "<code>states[0]</code> is <em>not</em> <code>2 * x &lt; 1 *</code>;" in shown
     assert "one ` alone, 2 * 3 * 4 and f(*args) are left." in shown
+
+
+@pytest.mark.parametrize("got", [[4.533585109028847], 4.533585109028847])
+def test_a_wrong_number_is_shown_in_six_digits_at_most(got):
+    with pytest.raises(Wrong, match=r"you gave \[?4\.53359\]?\.$"):
+        expect(lambda _: got, [0.30000000000000004], np.ones(np.shape(got)))

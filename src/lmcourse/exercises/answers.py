@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from lmcourse.numbers import rounded
+
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
 MAX_ENTRIES = 10**7  # a list with more is not even read
@@ -181,10 +183,10 @@ def _example(answer, inputs, got) -> str:
         got = got.item()
     if not _is_plain(got):
         return ""
-    gave = _BRIEF.repr(got)
+    gave = _BRIEF.repr(rounded(got))
     if len(gave) > SHOWN:
         return ""
-    call = f"{_name(answer)}({', '.join(map(_BRIEF.repr, inputs))})"
+    call = f"{_name(answer)}({', '.join(map(_BRIEF.repr, map(rounded, inputs)))})"
     if len(call) > SHOWN or not all(map(_is_plain, inputs)):
         return f" Yours is {gave}."
     return f" For {call} you gave {gave}."
