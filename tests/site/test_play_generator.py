@@ -202,3 +202,24 @@ def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened):
     same(bars(page), wanted("\n"))
     write(page, "🦋")
     assert page.locator(".play-note").text_content().strip().endswith("🦋\u2069.")
+
+
+def test_random_weights_answer_otherwise_and_go_away_again(opened):
+    page, before = opened.page, drawn(opened.page)
+    world = page.get_by_label("Had it learned nothing?")
+    world.select_option("random weights")
+    idle(page)
+    with pytest.raises(AssertionError):
+        same(bars(page), wanted(LINE))
+    assert drawn(page)[1] != before[1]
+    head(page, 1, 1).click()
+    idle(page)
+    off = drawn(page)
+    page.get_by_role("button", name="all heads on").click()
+    idle(page)
+    assert drawn(page) != off
+    world.select_option("trained")
+    idle(page)
+    write(page, LINE)
+    same(bars(page), wanted(LINE))
+    assert drawn(page)[1] == before[1]

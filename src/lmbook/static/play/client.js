@@ -41,11 +41,16 @@ const opened = {};
  *
  * @param {string} name of a store
  * @param {ViewContext} context
+ * @param {number | null} [seed] a model that has learned nothing: its weights are shuffled
  * @returns {Client}
  */
-export function openModel(name, context) {
-  opened[name] ??= new Client(name, context);
-  return opened[name];
+export function openModel(name, context, seed = null) {
+  const key = seed === null ? name : `${name}, shuffled by ${seed}`;
+  if (!opened[key]) {
+    opened[key] = new Client(name, context);
+    opened[key].seed = seed;
+  }
+  return opened[key];
 }
 
 /** A model in a worker. */
@@ -58,6 +63,8 @@ export class Client {
   constructor(name, context, text = source) {
     this.text = text;
     this.name = name;
+    /** @type {number | null} of a model whose weights are shuffled */
+    this.seed = null;
     this.context = context;
     this.about = context.stores[name];
     this.address = `${context.folder}play/${name}?v=${this.about.key}`;
@@ -107,9 +114,9 @@ export class Client {
    */
   async open(progress) {
     if (!this.worker) this.start();
-    const { name, about } = this;
+    const { name, about, seed } = this;
     /** @type {(parts: Uint8Array<ArrayBuffer>[]) => Promise<Config>} */
-    const send = (parts) => this.ask("open", { parts, about, name });
+    const send = (parts) => this.ask("open", { parts, about, name, seed });
     const kept = await this.kept();
     if (kept) {
       const config = await send([new Uint8Array(await kept.arrayBuffer())]).catch(() => null);

@@ -5,7 +5,7 @@
    and x, the vectors of a text, is one too: (tokens, d_model) in comments means tokens
    rows of d_model numbers. There is no batch: a reader types one text. */
 
-import { demand, readSafetensors, toFloats } from "./weights.js";
+import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js";
 
 /** @import { Tensor } from "./weights.js" */
 
@@ -452,11 +452,12 @@ export class Model {
    * Read a model from a safetensors file, as `lmbook.play.stores` writes it.
    *
    * @param {Uint8Array} bytes
+   * @param {number | null} [seed] if the numbers of each weight are to be shuffled
    * @returns {Model}
    */
-  static read(bytes) {
+  static read(bytes, seed = null) {
     const { config, tensors } = readSafetensors(bytes);
-    return new Model(config, fromFile(tensors));
+    return new Model(config, fromFile(seed === null ? tensors : shuffledTensors(tensors, seed)));
   }
 
   /**

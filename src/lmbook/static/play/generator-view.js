@@ -5,7 +5,19 @@
    function of the line, the switches and the dice alone: a head switched off and on again
    brings the same text back. */
 import { openModel } from "./client.js";
-import { announcer, arrow, bar, button, make, ownLine, percent, row, slider, svg } from "./dom.js";
+import {
+  announcer,
+  arrow,
+  bar,
+  button,
+  make,
+  ownLine,
+  percent,
+  row,
+  select,
+  slider,
+  svg,
+} from "./dom.js";
 import { softmax } from "./engine.js";
 import { nextProbs } from "./writing.js";
 
@@ -13,6 +25,7 @@ const LONGEST = 10000; // characters of a line that are read, from its end
 const MORE = 300;
 const MOST = 2000; // characters that "go on" adds, and writes at all
 const BARS = 10;
+const SEED = 1; // of random weights
 const FIRST = 3; // rows of the bars, choices of the lens
 let views = 0;
 
@@ -71,7 +84,7 @@ const named = (c) =>
 export function mount(element, data, context) {
   const { room, heads } = data;
   const alphabet = Array.from(data.alphabet);
-  const gpt = openModel(data.store, context);
+  let gpt = openModel(data.store, context);
   const lane = `generator ${++views}`;
   /** @param {Iterable<string>} text its characters */
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
@@ -150,12 +163,14 @@ export function mount(element, data, context) {
       make("div", {}, "The next character (mark: at temperature 1, none left out)", bars),
       make("div", {}, "If the model ended after a layer", lens),
     ),
-    "What each head looks at from the last character. A row is a layer; a click switches a head off.",
+    "What each head attends to from the last character. A row is a layer; a click switches a head off.",
     grid,
     allOn,
     summary,
     colours,
   ];
+  const worlds = select(["trained", "random weights"], changeWorld);
+  const world = controls(make("label", {}, "Had it learned nothing? ", worlds));
   const lines = data.lines.map((line) =>
     button(`“${line}”`, () => {
       area.value = line;
@@ -165,6 +180,7 @@ export function mount(element, data, context) {
   element.append(
     label,
     note,
+    world,
     ...(lines.length ? [controls(...lines), ...inside, ...writing] : [...writing, ...inside]),
     live,
   );
@@ -296,6 +312,13 @@ export function mount(element, data, context) {
     answer();
   }
 
+  /* Ask the model as it was trained, or the one whose weights are shuffled. */
+  function changeWorld() {
+    gpt.cancel(lane);
+    gpt = openModel(data.store, context, worlds.value === "1" ? SEED : null);
+    answer();
+  }
+
   /* Write anew, by other random numbers. */
   function drawAgain() {
     seed += 1;
@@ -375,7 +398,7 @@ export function mount(element, data, context) {
     );
     cells.forEach((cell, head) => (cell.tabIndex = head === shown ? 0 : -1));
     summary.textContent =
-      `${title(shown)}${off.has(shown) ? ", switched off," : ""} looks most at ` +
+      `${title(shown)}${off.has(shown) ? ", switched off," : ""} attends most to ` +
       `“${spans[best].textContent}”, ${weights.length - 1 - best} before the last: ${percent(weights[best])}`;
     colours.replaceChildren(...spans);
   }

@@ -1,6 +1,8 @@
 /* Weights from a safetensors file: eight bytes of length, a header in JSON, numbers. The file
    is one that the site was built with: store.js has compared its checksum. */
 
+import { shuffled } from "./random.js";
+
 /**
  * A tensor of a file; `toFloats` reads it.
  *
@@ -84,4 +86,21 @@ export function toFloats(tensor, first = 0, last = tensor.shape[0]) {
   /** @param {number} i */
   const row = (i) => first + Math.floor(i / columns);
   return new Float32Array(new Int8Array(buffer)).map((value, i) => value * scale[row(i)]);
+}
+
+/**
+ * The same tensors, the numbers of each in a random order: nothing that was learned is left.
+ *
+ * @param {Map<string, Tensor>} tensors by name
+ * @param {number} seed
+ * @returns {Map<string, Tensor>}
+ */
+export function shuffledTensors(tensors, seed) {
+  /** @type {Map<string, Tensor>} */
+  const mixed = new Map();
+  for (const [name, tensor] of tensors) {
+    const { buffer } = shuffled(toFloats(tensor), seed + mixed.size);
+    mixed.set(name, { dtype: "F32", shape: tensor.shape, bytes: new Uint8Array(buffer) });
+  }
+  return mixed;
 }

@@ -17,6 +17,7 @@ import { write } from "./writing.js";
  * @property {Uint8Array<ArrayBuffer>[]} parts
  * @property {Store} about
  * @property {string} name
+ * @property {number | null} [seed] if its weights are to be shuffled
  */
 
 /**
@@ -69,8 +70,8 @@ export const REQUESTS = {
  *
  * @param {Open} message
  */
-async function openStore({ parts, about, name }) {
-  const model = Model.read(await joined(parts, about, name));
+async function openStore({ parts, about, name, seed }) {
+  const model = Model.read(await joined(parts, about, name), seed);
   return { model, value: model.config };
 }
 
