@@ -118,8 +118,8 @@ predict(
     "pretraining.ever_asked",
     a=None,
     b="that is what ten independent draws would come to. How many draws were there?",
-    c="to be asked for everything a place must be drawn again and again. How often "
-    "was it drawn here?",
+    c="every position is predicted sooner or later only if the choice is made afresh each "
+    "time. How often was it made here?",
 )
 
 
@@ -213,6 +213,8 @@ def _denoised(ids, spans, names, answer):
     """
     got = unpack(run(answer, ids, spans, names), 2, "two lists: source and target")
     source, asked = (array(part).tolist() for part in got)
+    if not (isinstance(source, list) and isinstance(asked, list)):
+        raise Unfit("two lists of ids are expected, source and target; these are numbers.")
     right, wanted = _cut(ids, spans, names)
     named = [(name, ids[a:b]) for name, (a, b) in zip(names, spans, strict=False)]
     return SimpleNamespace(

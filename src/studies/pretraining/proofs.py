@@ -1,0 +1,220 @@
+"""What the chapter *pretraining* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes. ``page.results`` are the results of the study *pretraining*,
+a dict of group → list of outcomes; losses are in nats.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from lmcourse import exercises, families, masking
+from lmcourse.data import load_sonnets
+from lmcourse.figures.pretraining import first_guesses, words_of_line
+from lmcourse.masking import corrupt_spans
+from lmcourse.numbers import bootstrap_interval
+from studies.findings import Page, finding, proof
+
+SEED = 1886
+
+# --- hiding -------------------------------------------------------------------------------
+
+
+@proof(
+    "Each of the recipe's shares is what it should be, and only tokens of text are hidden."
+)
+def shares_are_kept(page: Page):
+    """Within four standard errors over many draws; each draw is new.
+
+    Special tokens are never chosen, what is not chosen stays, and the function is the
+    package's.
+    """
+    for name, want in zip(page.hits, (0.15, 0.8, 0.1, 0.1), strict=True):
+        found = page.hits[name].double().mean().item()
+        error = 4 * math.sqrt(want * (1 - want) / len(page.hits[name]))
+        assert abs(found - want) < error, name
+    half = len(page.chosen) // 2
+    assert not page.chosen[~page.ordinary].any()
+    assert torch.equal(page.inputs[~page.chosen], page.many[~page.chosen])
+    assert not torch.equal(page.chosen[:half], page.chosen[half:])
+    generator = torch.Generator().manual_seed(SEED)
+    inputs, chosen = masking.mask_tokens(page.many, page.tokenizer, generator)
+    assert torch.equal(inputs, page.inputs)
+    assert torch.equal(chosen, page.chosen)
+
+
+@proof("In ten epochs the same positions are 15 %, and new ones come to four in five.")
+def ten_epochs(page: Page):
+    """Counted over 500 copies of a line, special tokens left out."""
+    generator = torch.Generator().manual_seed(SEED)
+    few, ordinary = page.many[:500], page.ordinary[:500]
+    draws = [masking.mask_tokens(few, page.tokenizer, generator)[1] for _ in range(10)]
+    once = draws[0][ordinary].double().mean().item()
+    anew = torch.stack(draws).any(0)[ordinary].double().mean().item()
+    assert abs(once - 0.15) < 0.03
+    assert abs(anew - (1 - 0.85**10)) < 0.03
+    return {"once": once, "anew": anew, "answer": "a" if once < 0.5 < anew else "b"}
+
+
+# --- learning -----------------------------------------------------------------------------
+
+
+def no_difference(page: Page):
+    """The encoder's losses are the table's own, those of the poems shuffled."""
+    table = page.results["counting"][0]["losses"]["3"]
+    rng = np.random.default_rng(SEED)
+    runs = []
+    for run in page.results["runs"]:
+        mixed = rng.permutation(table).tolist()
+        last = run["stops"]["900"] | {"losses": mixed}
+        runs.append(run | {"stops": run["stops"] | {"900": last}})
+    return page.replaced(results=page.results | {"runs": runs})
+
+
+@finding(
+    "Trained for 900 steps on the poems of two poets, a small BERT fills blanks worse than "
+    "a table of the three neighbours on each side.",
+    rival="tables of one and two neighbours a side: worse by {one:.2f} and {two:.2f} nats",
+    null=no_difference,
+    n="{poems} poems that neither has read, each token hidden once; {seeds} trainings",
+    interval="worse by {span:.2f} nats a token, poems drawn again",
+)
+def a_table_is_ahead(page: Page):
+    """In each of the trainings, in the sonnets and in Dickinson's poems.
+
+    The untrained model is worse than token frequencies, the trained one better. With ten
+    times the steps, in one training, it is still behind.
+    """
+    tables = {k: np.array(x) for k, x in page.results["counting"][0]["losses"].items()}
+    last = np.array([run["stops"]["900"]["losses"] for run in page.results["runs"]])
+    gaps = {k: last.mean(axis=0) - table for k, table in tables.items()}
+    span = bootstrap_interval(gaps["3"])
+    sonnet = np.isin(page.unseen, load_sonnets().text)
+    late = np.array(page.results["longer"][-1]["stops"]["9000"]["losses"]) - tables["3"]
+    assert span[0] > 0
+    for run in last:
+        assert bootstrap_interval(run - tables["3"])[0] > 0
+    for poet in (sonnet, ~sonnet):
+        assert bootstrap_interval(gaps["3"][poet])[0] > 0
+    assert bootstrap_interval(late)[0] > 0
+    assert last.mean(axis=1).max() < page.frequencies
+    untrained = np.mean(page.results["runs"][0]["stops"]["0"]["losses"])
+    assert untrained > page.frequencies
+    return {
+        "span": span,
+        "three": gaps["3"].mean(),
+        "two": gaps["2"].mean(),
+        "one": gaps["1"].mean(),
+        "late": late.mean(),
+        "untrained": untrained,
+        "frequencies": page.frequencies,
+        "poems": len(page.unseen),
+        "training": len(page.training),
+        "seeds": len(last),
+        "vocab": len(page.tokenizer),
+    }
+
+
+@proof("What is said of the first line is what is stored, and no test poem was trained on.")
+def first_line_is_told(page: Page):
+    """How many words of the line each writer guesses at once."""
+    assert not set(page.unseen) & set(page.training)
+    poem = page.CHOSEN[0]
+    positions = page.results["counting"][0]["places"][poem][0]
+    _, words = words_of_line(page.unseen[poem], positions, page.tokenizer)
+    found = first_guesses(page.results, page.results["vocabulary"], poem, len(words))
+    hits = {
+        name: sum(
+            guess == word.lower()
+            for (guess, _), (word, _, _) in zip(row, words, strict=True)
+        )
+        for name, row in found.items()
+    }
+    assert hits["step 100"] < hits["step 900"] < hits["3 a side"]
+    return {
+        "words": len(words),
+        "early": hits["step 100"],
+        "late": hits["step 900"],
+        "table": hits["3 a side"],
+    }
+
+
+@proof("Hidden in sequences of three, fewer than one blank in ten keeps both neighbours.")
+def sequences_hide_neighbours(page: Page):
+    """At the same share, on the training passages; one by one it is about 72 %."""
+    rows = pad_sequence(page.texts, batch_first=True)  # (passages, tokens)
+    special = torch.tensor(page.tokenizer.all_special_ids)
+    ordinary = ~torch.isin(rows, special)
+    values = {}
+    for name, choose in {"single": page.choose_text, "runs": page.hide_runs}.items():
+        blanks = choose(rows, special, 0.15, torch.Generator().manual_seed(SEED))
+        alone = blanks & ~blanks.roll(1, 1) & ~blanks.roll(-1, 1)
+        values[name] = alone[blanks].double().mean().item()
+        assert abs(blanks[ordinary].double().mean() - 0.15) < 0.01
+    assert abs(values["single"] - 0.85**2) < 0.02
+    assert values["runs"] < 0.1
+    return values
+
+
+# --- families -----------------------------------------------------------------------------
+
+
+@proof("What was cut out and what was left make up the text again.")
+def spans_make_the_text(page: Page):
+    """For fifty passages; the target ends in the sentinel that was not used."""
+    generator = torch.Generator().manual_seed(SEED)
+    sentinels = range(len(page.tokenizer), len(page.tokenizer) + families.SENTINELS)
+    for text in page.texts[:50]:
+        pair = corrupt_spans(text, sentinels, generator, 0.4)
+        source, target = (each.tolist() for each in pair)
+        back, spans, current = [], {}, []
+        for token in target:
+            if token in sentinels:
+                spans[token] = current = []
+            else:
+                current.append(token)
+        for token in source:
+            back += spans.get(token, [token])
+        assert back == text.tolist()
+        assert current == []
+        assert target[-1] == sentinels[len(spans) - 1]
+
+
+@proof("Losses of two different questions cannot be compared.")
+def two_questions(page: Page):
+    """The letter that the check takes."""
+    right = [letter for letter in "abcd" if exercises.check("pretraining.compare", letter)]
+    assert right == ["d"]
+    return {"answer": right[0]}
+
+
+# --- sizes --------------------------------------------------------------------------------
+
+
+@proof("All computed sizes but two, rounded as the published ones, are those.")
+def sizes_are_published(page: Page):
+    """T5's 3B was cut off, not rounded, and its large one has fewer.
+
+    Also the arithmetic of GPT-3's training, and what the variants of BERT change.
+    """
+    sizes = page.sizes
+    unit = dict.fromkeys(sizes.index, 10) | {"GPT": 1, "GPT-2, smallest": 1}
+    unit |= {"GPT-2, largest": 1, "GPT-3": 1000, "T5, 3B": 100, "T5, 11B": 1000}
+    other = {
+        name
+        for name, step in unit.items()
+        if step * round(sizes.computed[name] / step) != sizes.published[name]
+    }
+    assert other == {"T5, large", "T5, 3B"}
+    assert abs(6 * 175e9 * 300e9 / 3.14e23 - 1) < 0.01
+    parameters = page.parameters
+    assert [*parameters.round()[1:]] == [125, 66, 12]
+    wider = parameters["RoBERTa-base"] - parameters["BERT-base"]
+    assert abs(wider - (50265 - 30522) * 768 / 1e6) < 0.01
+    return {
+        "t5_3b": sizes.computed["T5, 3B"] / 1000,
+        "t5_large": sizes.computed["T5, large"],
+    }
