@@ -15,6 +15,7 @@ from lmcourse.graphs import (
     table_accuracies,
 )
 from studies.beyond_text.beyond_text import graph_loss
+from studies.beyond_text.one_edge_farther import count_told, told_apart
 
 
 @pytest.fixture
@@ -86,3 +87,31 @@ def test_nodes_in_another_order_get_the_same_distance_classes(drawn):
         return torch.nn.functional.one_hot(distance_classes(*graph), FAR + 1), None
 
     assert accuracy(knows, *drawn) == 1 > accuracy(knows, *drawn, shown=0 * joined > 0)
+
+
+def test_distances_are_told_apart_by_all_or_nothing():
+    right = [[5, 0, 0, 0], [0, 6, 0, 0], [0, 0, 7, 0], [0, 0, 0, 8]]
+    always_one = [[5, 0, 0, 0], [6, 0, 0, 0], [7, 0, 0, 0], [8, 0, 0, 0]]
+    assert [told_apart(right, distance) for distance in (1, 2, 3)] == [1, 1, 1]
+    assert [told_apart(always_one, distance) for distance in (1, 2, 3)] == [0.5, 0.5, 0.5]
+    half = [[5, 0, 0, 0], [0, 3, 3, 0], [0, 0, 7, 0], [0, 0, 0, 8]]
+    assert told_apart(half, 2) == 0.75
+
+
+def test_counts_have_a_row_for_each_true_distance():
+    joined, marked = sample_graphs(20, torch.Generator().manual_seed(3))
+    classes = distances(joined, marked).clamp(max=FAR)
+
+    def oracle(given, marked):
+        return torch.nn.functional.one_hot(classes, FAR + 1).double(), None
+
+    def one_less(given, marked):
+        fewer = (classes - 1).clamp(min=0)
+        return torch.nn.functional.one_hot(fewer, FAR + 1).double(), None
+
+    counts = [int((classes == each).sum()) for each in range(1, FAR + 1)]
+    found = torch.tensor(count_told(oracle, joined, joined, marked))
+    assert found.tolist() == torch.diag(torch.tensor(counts)).tolist()
+    found = torch.tensor(count_told(one_less, joined, joined, marked))
+    assert found.diagonal(-1).tolist() == counts[1:]
+    assert found.sum() == sum(counts[1:])  # an answer of 0 is in no column
