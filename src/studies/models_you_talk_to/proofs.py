@@ -235,6 +235,37 @@ def a_bare_question_ends(page: Page):
     }
 
 
+@proof("Half of the capitals that SmolLM2 gets wrong when asked, it can still complete.")
+def completed_not_answered(page: Page):
+    """Italy is among them; in the sentence ``CAPITAL_IS`` the first token of the city counts.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` and ``tokenizer`` are SmolLM2's; ``CAPITAL_IS`` is the sentence; ``study``
+        holds the stored answers to the question in the template.
+
+    Returns
+    -------
+    dict
+        ``wrong``: how many countries were answered wrongly; ``known``: how many of these
+        the model completes.
+    """
+    rows = [row for row in page.study["asks"] if row["task"] == "capitals"]
+    answered = {row["word"]: row["right"] for row in rows if row["form"] == "template"}
+    wrong = [country for country, right in answered.items() if not right]
+    known = []
+    for country in wrong:
+        ids = ids_of(page, [page.CAPITAL_IS.format(country)])
+        with torch.no_grad():
+            likeliest = page.model(ids, last=True)[0, -1].argmax()
+        if likeliest == first_ids(page, [CAPITALS[country]])[0]:
+            known.append(country)
+    assert "Italy" in known
+    assert len(known) >= len(wrong) / 2
+    return {"wrong": len(wrong), "known": len(known)}
+
+
 @proof("With their answers exchanged, eight examples no longer tell what an opposite is.")
 def examples_must_be_right(page: Page):
     """Opposites, in the stored runs; of the past tense some is lost, of French nothing.
