@@ -237,7 +237,7 @@ def a_bare_question_ends(page: Page):
 
 @proof("Half of the capitals that SmolLM2 gets wrong when asked, it can still complete.")
 def completed_not_answered(page: Page):
-    """Italy is among them; in the sentence ``CAPITAL_IS`` the first token of the city counts.
+    """Italy is among them. The first token of the city counts, after ``CAPITAL_IS``.
 
     Parameters
     ----------
