@@ -312,6 +312,14 @@ def test_one_page_alone(book):
     assert status == 0, said
     assert "42" in shown(book, "first")
     assert not re.search(r"^other .* executed", said, re.MULTILINE)
+    assert "nothing was glued" not in said  # of the other page, which was not executed
+    assert re.search(r"^\d+ warnings that name other pages were left out", said, re.M)
+    with (book / "chapters" / "first.md").open("a") as file:
+        file.write("\nIt is {glue:text}`m:.3f`.\n")
+    status, said = run(book, "--page", "first")
+    assert re.search(r"first\.md.* nothing was glued under the name 'm'", said)
+    edit = (book / "chapters" / "first.md").read_text().replace("{glue:text}`m:.3f`", "so")
+    (book / "chapters" / "first.md").write_text(edit)
     status, said = run(book, "--page", "nowhere")
     assert (status, said) == (2, "error: there is no chapters/nowhere.md with code in it\n")
     status, said = run(book)

@@ -7,6 +7,7 @@ that carry their outputs. Its own way to plug in a reader is not told the page's
 """
 
 import functools
+import logging as standard_logging
 import re
 from pathlib import Path
 
@@ -77,8 +78,65 @@ def _page_reader(app: Sphinx, path: str, *arguments):
     return reader
 
 
+class _WarningsOfOtherPages(standard_logging.Filter):
+    """Leave out and count the warnings of all pages but one, for a handler of Sphinx's.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the pages.
+    page : str
+        The name of the one whose warnings are shown.
+    """
+
+    def __init__(self, folder: Path, page: str):
+        super().__init__()
+        self.folder, self.page, self.count = folder, page, 0
+
+    def filter(self, record: standard_logging.LogRecord) -> bool:
+        """Return whether a record is shown; its location is a text like "a/page.md:12"."""
+        path = Path(re.sub(r":[\d:]*$", "", str(getattr(record, "location", None) or "")))
+        if path.suffix != ".md" or not path.is_relative_to(self.folder):
+            return True
+        if path == self.folder / f"{self.page}.md":
+            return True
+        self.count += 1
+        return False
+
+
+def _show_warnings_of(app: Sphinx, page: str) -> None:
+    """Show the warnings of one page alone; say at the end how many others there were."""
+    others = _WarningsOfOtherPages(Path(app.srcdir), page)
+    handlers = [
+        handler
+        for handler in standard_logging.getLogger("sphinx").handlers
+        if handler.level >= standard_logging.WARNING
+    ]
+    for handler in handlers:  # after Sphinx's own filters, which resolve the location
+        handler.addFilter(others)
+
+    def say(_app: Sphinx, _exception: Exception | None) -> None:
+        """Print the count, and take the filter away."""
+        for handler in handlers:
+            handler.removeFilter(others)
+        if others.count:
+            print(
+                f"{others.count} warnings that name other pages were left out: those were "
+                "not executed. `make html` shows what is wrong with them."
+            )
+
+    app.connect("build-finished", say)
+
+
+def _limit_warnings(app: Sphinx, config) -> None:
+    """Show the warnings of the chapter that alone was executed, if there is one."""
+    if config.lmbook_only:
+        _show_warnings_of(app, config.lmbook_only)
+
+
 def setup(app: Sphinx) -> None:
     """Put `_page_reader` in the place of myst-nb's own reader."""
     # The chapter that alone was executed: others may lack outputs, and need not say so.
     app.add_config_value("lmbook_only", "", "", [str])
+    app.connect("config-inited", _limit_warnings)
     myst_nb.sphinx_.create_nb_reader = functools.partial(_page_reader, app)
