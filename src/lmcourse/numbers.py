@@ -1,10 +1,10 @@
 """How the book writes numbers, and the one way to its 95 % intervals.
 
 `format_number` writes a number or an interval as the text does: "71 %", "−0.20", "62 to
-75 %"; `rounded` shortens the numbers of what a reader's code returned.
-`bootstrap_interval` says how far a mean (or another statistic) may be from what other texts
-of the same kind would give; `crossed_interval` is for a table of which rows and columns are
-both drawn. They are drawn by `lmcourse.views.error_bars` and `lmcourse.views.band`.
+75 %". `bootstrap_interval` says how far a mean (or another statistic) may be from what
+other texts of the same kind would give; `crossed_interval` is for a table of which rows
+and columns are both drawn. They are drawn by `lmcourse.views.error_bars` and
+`lmcourse.views.band`.
 """
 
 from collections.abc import Callable, Sequence
@@ -82,33 +82,6 @@ def format_estimate(value: float, interval: Sequence[float], form: str) -> str:
         A format, as of `format_number`.
     """
     return f"{format_number(value, form)} ({format_number(interval, form)})"
-
-
-def rounded(value: object, digits: int = 6) -> object:
-    """Return a value with all its floats rounded, to show what a reader's code returned.
-
-    Parameters
-    ----------
-    value : object
-        A number, text, or list, tuple, set or dict of such.
-    digits : int
-        Significant digits of a float, at most.
-
-    Returns
-    -------
-    object
-        The same kind of container, which holds Python's own numbers: 4.533585109028847 is
-        4.53359, 0.1 stays 0.1. Whole numbers, texts and anything else are as they were.
-    """
-    if isinstance(value, dict):
-        return {
-            rounded(key, digits): rounded(entry, digits) for key, entry in value.items()
-        }
-    if type(value) in (list, tuple, set):
-        return type(value)(rounded(entry, digits) for entry in value)
-    if isinstance(value, (float, np.floating)):
-        return float(f"{float(value):.{digits}g}")
-    return value
 
 
 def plural(count: int, noun: str) -> str:

@@ -22,7 +22,7 @@ from lmcourse.exercises import (
     predict,
     run,
 )
-from lmcourse.exercises.answers import Called, diagnose, number, unpack
+from lmcourse.exercises.answers import Called, diagnose, number, rounded, unpack
 
 
 @exercise("toy.double")
@@ -347,3 +347,12 @@ def test_code_in_a_verdict_is_shown_as_code():
 def test_a_wrong_number_is_shown_in_six_digits_at_most(got):
     with pytest.raises(Wrong, match=r"you gave \[?4\.53359\]?\.$"):
         expect(lambda _: got, [0.30000000000000004], np.ones(np.shape(got)))
+
+
+def test_what_was_returned_is_shown_with_six_digits_at_most():
+    assert repr(rounded(4.533585109028847)) == "4.53359"
+    assert repr(rounded([0.1, (np.float32(1 / 3), 7)])) == "[0.1, (0.333333, 7)]"
+    assert repr(rounded({"loss": 1e-9 / 3, 2: "two"})) == "{'loss': 3.33333e-10, 2: 'two'}"
+    assert repr(rounded(float("-inf"))) == "-inf"
+    assert rounded(12345678) == 12345678
+    assert rounded(True) is True

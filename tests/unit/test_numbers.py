@@ -12,7 +12,6 @@ from lmcourse.numbers import (
     format_estimate,
     format_number,
     percent,
-    rounded,
 )
 from lmcourse.views import band, error_bars
 
@@ -54,15 +53,6 @@ def test_shares_and_estimates_are_written_with_per_cent():
 def test_what_no_format_fits_is_refused(value, form):
     with pytest.raises(ValueError, match=r"two ends|format code"):
         format_number(value, form)
-
-
-def test_what_was_returned_is_shown_with_six_digits_at_most():
-    assert repr(rounded(4.533585109028847)) == "4.53359"
-    assert repr(rounded([0.1, (np.float32(1 / 3), 7)])) == "[0.1, (0.333333, 7)]"
-    assert repr(rounded({"loss": 1e-9 / 3, 2: "two"})) == "{'loss': 3.33333e-10, 2: 'two'}"
-    assert repr(rounded(float("-inf"))) == "-inf"
-    assert rounded(12345678) == 12345678
-    assert rounded(True) is True
 
 
 # --- intervals ------------------------------------------------------------------------

@@ -16,8 +16,6 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from lmcourse.numbers import rounded
-
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
 MAX_ENTRIES = 10**7  # a list with more is not even read
@@ -175,6 +173,33 @@ def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE)
     except Wrong as wrong:
         said = f"{wrong}{_example(answer, inputs, got)}"
         raise wrong.reworded(said) from None
+
+
+def rounded(value: object, digits: int = 6) -> object:
+    """Return a value with all its floats rounded, to show what a reader's code returned.
+
+    Parameters
+    ----------
+    value : object
+        A number, text, or list, tuple, set or dict of such.
+    digits : int
+        Significant digits of a float, at most.
+
+    Returns
+    -------
+    object
+        The same kind of container, which holds Python's own numbers: 4.533585109028847 is
+        4.53359, 0.1 stays 0.1. Whole numbers, texts and anything else are as they were.
+    """
+    if isinstance(value, dict):
+        return {
+            rounded(key, digits): rounded(entry, digits) for key, entry in value.items()
+        }
+    if type(value) in (list, tuple, set):
+        return type(value)(rounded(entry, digits) for entry in value)
+    if isinstance(value, (float, np.floating)):
+        return float(f"{float(value):.{digits}g}")
+    return value
 
 
 def _example(answer, inputs, got) -> str:
