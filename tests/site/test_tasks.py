@@ -1,5 +1,6 @@
 """Tasks, choices and drawings in a real browser, on the demonstration's page *tasks*."""
 
+import base64
 import json
 import re
 
@@ -7,6 +8,7 @@ import pytest
 
 import visits
 from lmbook.pages.tasks import VERDICT_SUMMARY
+from serving import SITE
 from test_browser import DESK, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -276,4 +278,19 @@ def test_a_notebooks_drawing_is_legible_on_its_own(browser, demo):
         }"""
     )
     assert pixels == [0xFF, 0xFD, 0xF8, 255]  # paper, whatever the page
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "path", sorted((SITE / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
+)
+def test_no_word_leaves_a_drawing_of_a_notebook(browser, path):
+    """Its letters are another font's than the site's, and may be wider."""
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    text = "".join("".join(cell["source"]) for cell in cells)
+    page = browser.new_page()
+    for code in re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", text):
+        page.set_content(base64.b64decode(code).decode())
+        words = page.locator("svg").evaluate(DRAWN)
+        assert [word for word in words if word["over"] > 1] == []
     page.close()
