@@ -29,7 +29,8 @@ FOLDER = SITE / "notebooks"
 NAMES = [path.stem for path in chapter_paths()]
 # Forms of MyST that a bare notebook would show as they are written, or not at all.
 MYST = re.compile(
-    r"\{[\w:-]+\}`|^:{3,}|^`{3,}\{|^\([\w-]+\)=|\{\{|\[\^|[\])]\{|^%|^: +\S|</?div|!\[",
+    r"\{[\w:-]+\}`|^:{3,}|^`{3,}\{|^\([\w-]+\)=|\{\{|\[\^|[\])]\{|^%|^: +\S|</?div|!\["
+    r"|\*[<>]\*",
     re.MULTILINE,
 )
 LISTING = re.compile(r"(`{3,}|~{3,}).*?\1|(`+)(?!`).+?(?<!`)\2", re.DOTALL)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from xml.etree import ElementTree
 
 import bs4
 import matplotlib as mpl
@@ -14,6 +15,7 @@ import torch
 from lmbook.pages.tables import data_table
 from lmcourse import views
 from lmcourse.views import notebook
+from lmcourse.views.block import PARTS, _drawing
 from lmcourse.views.markup import library, script_json
 
 NASTY = ["[CLS]", "</script>", "<b>", '"', "'", "&lt;", "🦋", "שלום", "<!--", "a b"]
@@ -436,3 +438,13 @@ def test_style_is_transparent_and_uses_the_palette():
         cycle = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
         wanted = [mpl.colors.to_rgb(colour) for colour in views.PALETTE]
         np.testing.assert_allclose([mpl.colors.to_rgb(c) for c in cycle], wanted)
+
+
+def test_the_parts_of_a_block_are_legible_without_the_sites_styles():
+    """A notebook has none: a shape without a fill would be black, and its word with it."""
+    root = ElementTree.fromstring(_drawing(range(4)))
+    parts = [part for part in root.iter("g") if "data-part" in part.attrib]
+    assert len(parts) == len(PARTS) + 4
+    for part in parts:
+        assert (part.get("fill"), part.get("stroke")) == ("none", "currentColor")
+        assert part.find("text").get("fill") == "currentColor"

@@ -63,7 +63,9 @@ def to_markdown(text: str, links: "BookLinks") -> str:
                 out += lines[begin:end]
             last = end
     out.append(_rewrite_inline("\n".join(lines[last:]), links))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
+    plain = re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
+    # Between two folded sections one rule is enough.
+    return re.sub(r"^(\*\*\*\n\n)+(?=\*\*\*$)", "", plain, flags=re.MULTILINE)
 
 
 def split_at_solutions(text: str, inside: bool) -> list[tuple[bool, str]]:

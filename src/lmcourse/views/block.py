@@ -74,12 +74,19 @@ def _measured(measured, line: str) -> dict:
 
 
 def _drawing(heads) -> str:
-    """Return the drawing of a block as SVG, with a box for each name in ``heads``."""
+    """Return the drawing of a block as SVG, with a box for each name in ``heads``.
+
+    Its parts are legible without the site's styles, as in a notebook.
+    """
+    part = 'fill="none" stroke="currentColor" stroke-width="1.5"'
+    word = (
+        'fill="currentColor" stroke="none" text-anchor="middle" dominant-baseline="central"'
+    )
     width = min(36, 188 / max(1, len(heads)) - 4)
     left = 220 - (width + 4) * len(heads) / 2
     boxes = "\n".join(
-        f'<g data-part="{head}"><rect x="{left + (width + 4) * i + 2:.1f}" y="158" '
-        f'width="{width:.1f}" height="32" rx="4"/><text x="'
+        f'<g {part} data-part="{head}"><rect x="{left + (width + 4) * i + 2:.1f}" y="158" '
+        f'width="{width:.1f}" height="32" rx="4"/><text {word} x="'
         f'{left + (width + 4) * (i + 0.5):.1f}" y="174">{head}</text></g>'
         for i, head in enumerate(heads)
     )
