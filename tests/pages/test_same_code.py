@@ -34,7 +34,6 @@ SAME = [
     ("beyond-text", "lmcourse.graphs", 1),
     ("embeddings", "studies.embeddings.shown", 4),
     ("encoder-decoder", "lmcourse.dates", 1),
-    ("fine-tuning", "studies.fine_tuning.shown", 15),
     ("tokenization", "studies.tokenization.shown", 2),
 ]
 

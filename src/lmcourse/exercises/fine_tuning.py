@@ -17,10 +17,10 @@ from lmcourse.gpt.model import GPT, GPTConfig
 predict(
     "fine-tuning.same",
     a=None,
-    b="the poems are the same, but each step still moves the weights, and the rate is up "
-    "again.",
-    c="at the end of its first training more of the same had stopped to help much; and now "
-    "the steps are larger and noisier.",
+    b="it knows these poems, but each step still changes the weights, and the learning "
+    "rate is high again.",
+    c="at the end of its first training more of the same hardly helped; and now the steps "
+    "are larger and noisier.",
 )
 
 
@@ -113,7 +113,8 @@ def lora():
         "fifty steps of training hardly change what it computes.": (
             lambda seen: seen.loss > 0.9 * seen.loss_before
         ),
-        "turned round, the input should add the opposite: the path has a bend.": (
+        "of −x it should add the opposite of what it adds of x: is there an activation "
+        "on the path?": (
             lambda seen: not torch.allclose(seen.back, -seen.there, atol=1e-4)
         ),
         "what it learned has rank 1, not 2: rows of `down` that begin alike get the same "
@@ -170,7 +171,7 @@ judge(
 )
 
 
-LEARNED, KEPT, TOO_LOW = 1.92, 1.623, 1.4
+LEARNED, KEPT, TOO_LOW = 1.92, 1.63, 1.4
 
 
 def _losses(answer):
@@ -223,9 +224,9 @@ def _held_out_loss(model, table, first=9):
 
 judge(
     "fine-tuning.suspect",
-    a="a hundred draws of labels were averaged; luck is not the worry.",
-    b="with eight labels one that bends would fit the labels better, and perhaps nothing "
-    "else; and it says nothing of what the states hold.",
+    a="a hundred random draws of labels were averaged, so luck is not the worry.",
+    b="with eight labels a curved boundary would fit them better, and perhaps nothing "
+    "else; it would not say what the states know.",
     c=None,
     d="the penalty is chosen among the labelled poems; it would move the number a little.",
 )

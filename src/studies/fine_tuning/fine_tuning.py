@@ -31,10 +31,12 @@ import numpy as np
 import torch
 
 from lmcourse import adapters
+from lmcourse import fine_tuning as teaching
 from lmcourse.adapters import load_adapters, merge, remove, save_adapters
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT
-from studies.fine_tuning import shown
+from studies.fine_tuning import labels
+from studies.fine_tuning.equal_work import steps_within
 from studies.harness import alike, count, grid, verdict
 
 CHAPTER = "fine-tuning"
@@ -85,10 +87,10 @@ def load_material():
     tokenizer : CharTokenizer
     model : GPT
     poets : dict
-        As `shown.read_poets`: poet → part → list of poems as ids.
+        As `teaching.read_poets`: poet → part → list of poems as ids.
     """
     tokenizer, model, _ = load_gpt("sonnets")
-    return tokenizer, model, shown.read_poets(tokenizer)
+    return tokenizer, model, teaching.read_poets(tokenizer)
 
 
 def training_texts():
@@ -201,7 +203,7 @@ def prepare(method, budget, seed=0):
     Parameters
     ----------
     method : str
-        A key of `shown.METHODS`.
+        A key of `teaching.METHODS`.
     budget : int
         The work, in steps of training all weights.
     seed : int
@@ -214,14 +216,14 @@ def prepare(method, budget, seed=0):
         As many steps of the method as cost so much work.
     """
     _, base, _ = load_material()
-    model = shown.adapted(base, method, SETTINGS["size"], seed)
-    return model, shown.steps_within(budget, model, base)
+    model = teaching.adapted(base, method, SETTINGS["size"], seed)
+    return model, steps_within(budget, model, base)
 
 
 def mean_loss(model, poet):
     """Return a model's mean loss on a poet's validation poems, rounded to 4 decimals."""
     _, _, poets = load_material()
-    losses = shown.poem_losses(model, poets[poet]["validation"])
+    losses = teaching.poem_losses(model, poets[poet]["validation"])
     return round(float(losses.mean()), 4)
 
 
@@ -231,7 +233,7 @@ def train_method(method, fed, rate, seed, replayed, budget):
     Parameters
     ----------
     method : str
-        A key of `shown.METHODS`.
+        A key of `teaching.METHODS`.
     fed : {"Dickinson", "Shakespeare"}
         Whose poems.
     rate : float
@@ -254,9 +256,9 @@ def train_method(method, fed, rate, seed, replayed, budget):
     _, _, poets = load_material()
     texts = training_texts()
     model, steps = prepare(method, budget, seed)
-    draws = [shown.windows(texts[fed], shown.BATCH - replayed)]
+    draws = [teaching.windows(texts[fed], teaching.BATCH - replayed)]
     if replayed:
-        draws.append(shown.windows(texts["Shakespeare"], replayed))
+        draws.append(teaching.windows(texts["Shakespeare"], replayed))
     curve = {}
 
     def watch(step, model):
@@ -267,15 +269,66 @@ def train_method(method, fed, rate, seed, replayed, budget):
         if method == "all weights" and not replayed and step in CURVE_STEPS:
             curve[step] = mean_loss(model, "Shakespeare")
 
-    shown.tune(model, shown.mixed(*draws), steps, rate, seed, watch)
+    teaching.tune(model, teaching.mixed(*draws), steps, rate, seed, watch)
     watch(steps, model)
     row = {"method": method, "fed": fed, "rate": rate, "seed": seed, "replayed": replayed}
     row |= {"steps": steps, "parameters": adapters.trainable(model)}
     for poet, poems in poets.items():
         for part in ("validation", "test"):
-            losses = shown.poem_losses(model, poems[part])
+            losses = teaching.poem_losses(model, poems[part])
             row[f"{poet} {part}"] = np.round(losses, 4).tolist()
     return row | {"curve": curve}
+
+
+def read_on_the_way(model, steps, rate, moments):
+    """Train a model on Dickinson, and let it read two pieces now and then.
+
+    Parameters
+    ----------
+    model : GPT
+        It is changed.
+    steps : int
+    rate : float
+        The highest learning rate.
+    moments : list of int
+        After how many steps it reads.
+
+    Returns
+    -------
+    list of dict
+        One for each moment, as of `reading_of`.
+    """
+    readings = []
+
+    def watch(step, model):
+        """Add a reading, if ``step``, an int, is one of ``moments``."""
+        if step in moments:
+            readings.append(reading_of(model))
+
+    draw = teaching.windows(training_texts()["Dickinson"])
+    teaching.tune(model, draw, steps, rate, 0, watch)
+    watch(steps, model)
+    return readings
+
+
+def reading_of(model):
+    """Return how a model reads the two pieces, and its mean losses.
+
+    Parameters
+    ----------
+    model : GPT
+
+    Returns
+    -------
+    dict
+        For each poet: by the poet's name what `letter_probabilities` returns for the piece,
+        and as ``Dickinson validation`` and ``Shakespeare validation`` the mean loss.
+    """
+    found = {}
+    for poet, piece in PIECES.items():
+        found[poet] = letter_probabilities(model, piece)
+        found[f"{poet} validation"] = mean_loss(model, poet)
+    return found
 
 
 def probabilities_on_the_way(method, rate, budget):
@@ -293,32 +346,22 @@ def probabilities_on_the_way(method, rate, budget):
     -------
     dict
         ``method``, ``rate``, and ``rows``, a list of dict, one for each moment: ``method``,
-        ``rate``; ``step``; ``work``, the step as a share of the budget; ``Dickinson`` and
-        ``Shakespeare``, what `letter_probabilities` returns for the poet's piece;
-        ``Dickinson validation`` and ``Shakespeare validation``, the mean loss. With LoRA
-        the last row is that of the model from which the adapters were removed.
+        ``rate``; ``step``; ``work``, the step as a share of the budget; and what
+        `reading_of` returns. With LoRA the last row is that of the model from which the
+        adapters were removed.
     """
-    rows = []
     model, steps = prepare(method, budget)
     share = steps / budget  # steps of LoRA cost less, so there are more of them
     moments = [round(share * step) for step in LETTER_STEPS]
-
-    def watch(step, model):
-        """Add a row of probabilities and losses, if ``step`` is one of ``moments``."""
-        if step not in moments:
-            return
-        row = {"method": method, "rate": rate, "step": step}
-        row["work"] = round(step / share)
-        for poet, piece in PIECES.items():
-            row[poet] = letter_probabilities(model, piece)
-            row[f"{poet} validation"] = mean_loss(model, poet)
-        rows.append(row)
-
-    draw = shown.windows(training_texts()["Dickinson"])
-    shown.tune(model, draw, steps, rate, 0, watch)
-    watch(steps, model)
+    readings = read_on_the_way(model, steps, rate, moments)
+    at = moments[: len(readings)]
     if method == "LoRA":
-        watch(0, remove(model))
+        readings.append(reading_of(remove(model)))
+        at = [*at, 0]
+    rows = [
+        {"method": method, "rate": rate, "step": step, "work": round(step / share)} | each
+        for step, each in zip(at, readings, strict=True)
+    ]
     return {"method": method, "rate": rate, "rows": rows}
 
 
@@ -372,13 +415,13 @@ def train_adapters(steps, marked):
     tokenizer, base, _ = load_material()
     texts = training_texts()
     if marked:
-        markers = {poet: tokenizer.encode(mark) for poet, mark in shown.MARKS.items()}
+        markers = {poet: tokenizer.encode(mark) for poet, mark in teaching.MARKS.items()}
         size = MARKER["batch"] // len(texts)
-        draws = [shown.behind(markers[poet], text, size) for poet, text in texts.items()]
+        draws = [teaching.behind(markers[poet], text, size) for poet, text in texts.items()]
     else:
-        draws = [shown.windows(texts["Dickinson"], MARKER["batch"])]
-    model = shown.adapted(base, "LoRA", MARKER["rank"])
-    return shown.tune(model, shown.mixed(*draws), steps, MARKER["rate"])
+        draws = [teaching.windows(texts["Dickinson"], MARKER["batch"])]
+    model = teaching.adapted(base, "LoRA", MARKER["rank"])
+    return teaching.tune(model, teaching.mixed(*draws), steps, MARKER["rate"])
 
 
 def sample_all(folder, count):
@@ -399,17 +442,17 @@ def sample_all(folder, count):
         the model writes that has none.
     """
     tokenizer, base, _ = load_material()
-    sources = {mark.strip(): ("marker", mark) for mark in shown.MARKS.values()}
+    sources = {mark.strip(): ("marker", mark) for mark in teaching.MARKS.values()}
     sources["Dickinson alone, no marker"] = ("plain", "\n")
     sources["before, no marker"] = ("", "\n")
     samples = {}
     for name, (file, mark) in sources.items():
         model = base
         if file:
-            model = shown.adapted(base, "LoRA", MARKER["rank"])
+            model = teaching.adapted(base, "LoRA", MARKER["rank"])
             model = merge(load_adapters(folder / f"{file}.safetensors", model))
         ids = tokenizer.encode(mark)
-        samples[name] = shown.write_behind(model, tokenizer, ids, batch=count)
+        samples[name] = teaching.write_behind(model, tokenizer, ids, batch=count)
     return samples
 
 
@@ -439,7 +482,7 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
         untrained models) in which it is classified correctly.
     """
     tokenizer, model, _ = load_material()
-    table = shown.cut_poems(length)[::every]
+    table = labels.cut_poems(length)[::every]
     config = model.config
     rows = []
 
@@ -452,7 +495,9 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
         """
         cases = [(x, draw) for x in features for draw in range(draws)]
         for size in LABEL_COUNTS:
-            right = [shown.told_right(x, table, size, draw, **options) for x, draw in cases]
+            right = [
+                labels.told_right(x, table, size, draw, **options) for x, draw in cases
+            ]
             row = {"length": length, "reader": reader, "layer": layer, "size": size}
             rows.append(row | {"hits": np.mean(right, axis=0).round(3).tolist()})
 
@@ -469,7 +514,7 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
         others.append(GPT(config).eval())
     for last, name in {True: "last state", False: "mean state"}.items():
         own, *rest = (
-            shown.readings(each, tokenizer, table, last) for each in (model, *others)
+            labels.readings(each, tokenizer, table, last) for each in (model, *others)
         )
         for layer in range(len(own)) if length == 20 else [config.layers]:
             classify(name, layer, own[layer])

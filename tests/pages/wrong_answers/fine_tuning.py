@@ -167,7 +167,7 @@ WRONG = {
         "own matrix has changed": Overwrites,
         "hardly change": lora(scale=1e-3),
         "of shape (9, 4)": Turned,
-        "has a bend": Bent,
+        "is there an activation": Bent,
         "pass the class": lambda layer, rank: 3,
     },
     "own": {

@@ -1,0 +1,231 @@
+"""What the chapter *fine-tuning* draws: data in, figure or view out."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from lmcourse import views
+from lmcourse.probe import score
+
+
+def coloured(letters):
+    """Return letters with the strength of their colour.
+
+    Parameters
+    ----------
+    letters : list of (float, list)
+        The probability of each letter in per cent, and the likeliest ones.
+
+    Returns
+    -------
+    list of [float, float, list]
+        The same with the strength between them: the surprise in bits, of which ten are 1.
+    """
+    found = []
+    for share, likely in letters:
+        bits = -math.log2(max(share, 1e-7) / 100)
+        found.append([share, round(min(bits / 10, 1), 2), likely])
+    return found
+
+
+def losses_in_words(row):
+    """Return a sentence with the two mean losses of a stored reading, a dict."""
+    hers, his = row["Dickinson validation"], row["Shakespeare validation"]
+    return (
+        "Loss on poems kept apart, nats per character: "
+        f"Dickinson {hers:.2f}, Shakespeare {his:.2f}."
+    )
+
+
+def surprise(pieces, taught, moments):
+    """Show two pieces, each letter coloured by how little a model expected it.
+
+    Parameters
+    ----------
+    pieces : dict of str to str
+        Poet → the piece.
+    taught : dict of str to list of dict
+        How the model was taught → its stored readings, moment by moment.
+    moments : list of int
+        After how many steps the readings were made.
+
+    Returns
+    -------
+    View
+    """
+    ways = []
+    for name, rows in taught.items():
+        letters = [[coloured(row[poet]) for row in rows] for poet in pieces]
+        told = [losses_in_words(row) for row in rows]
+        ways.append({"name": name, "losses": told, "letters": letters})
+    shown = [{"name": poet, "text": text} for poet, text in pieces.items()]
+    first, last = ways[0]["losses"][0], ways[0]["losses"][-1]
+    return views.View(
+        "surprise",
+        {"pieces": shown, "ways": ways, "moments": moments},
+        f"<p>Before: {first} After {moments[-1]} steps: {last}</p>",
+        alt=f"A stanza, each letter coloured by surprise. Before: {first} After "
+        f"{moments[-1]} steps with all weights: {last}",
+    )
+
+
+def control(runs, rate=3e-3):
+    """Draw the loss on Shakespeare while a model reads one poet or the other.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Stored runs: ``method``, ``fed``, ``rate``, ``replayed``, and ``curve``, a dict from
+        steps to the loss.
+    rate : float
+        The highest learning rate.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.2))
+    runs = runs[(runs.method == "all weights") & (runs.rate == rate)]
+    for color, poet in enumerate(("Dickinson", "Shakespeare")):
+        curves = runs[(runs.fed == poet) & (runs.replayed == 0)].curve
+        steps = [int(step) for step in curves.iloc[0]]
+        losses = np.array([list(curve.values()) for curve in curves])  # (seeds, moments)
+        ink, form = views.PALETTE[color], ("o-", "s--")[color]
+        ax.fill_between(
+            steps, losses.min(0), losses.max(0), color=ink, alpha=0.25, linewidth=0
+        )
+        ax.plot(steps, losses.mean(0), form, color=ink, ms=4, label=f"reads {poet}")
+    ax.set(xlabel="steps", ylabel="loss on Shakespeare")
+    ax.legend(loc="lower right")
+    plt.show()
+
+
+def ways(runs):
+    """Draw the losses on both poets for each method, learning rate by learning rate.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Stored runs, with ``method``, ``fed``, ``rate``, ``seed``, ``replayed``, and the
+        losses on each poet's validation and test poems. Those of the first seed are drawn.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.6))
+    runs = runs[(runs.fed == "Dickinson") & (runs.replayed == 0) & (runs.seed == 0)]
+    for color, method in enumerate(("all weights", "last layer", "LoRA", "prefix")):
+        mine = runs[runs.method == method].sort_values("rate")
+        his = mine["Shakespeare validation"] + mine["Shakespeare test"]
+        form = ("o-", "s-", "^-", "D-")[color]
+        ax.plot(
+            mine["Dickinson test"].map(np.mean),
+            his.map(np.mean),
+            form,
+            color=views.PALETTE[color],
+            label=method,
+        )
+    ax.set(xlabel="loss on Dickinson", ylabel="loss on Shakespeare")
+    ax.legend()
+    plt.show()
+
+
+def directions(outcomes):
+    """Draw what is learned if only some directions of each matrix's change are kept.
+
+    Parameters
+    ----------
+    outcomes : list of dict
+        Of the study *directions*, one a seed.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.2))
+    names = {
+        "strongest": "strongest directions",
+        "random": "random directions",
+        "shuffled": "the change shuffled",
+    }
+    for color, (kind, label) in enumerate(names.items()):
+        ranks = [row["rank"] for row in outcomes[0]["rows"] if row["kind"] == kind]
+        losses = [
+            np.mean([row["losses"] for row in seed["rows"] if row["kind"] == kind], axis=1)
+            for seed in outcomes
+        ]  # (seeds, ranks)
+        means, form = np.mean(losses, axis=0), ("o-", "s--", "^:")[color]
+        ax.plot(ranks, means, form, color=views.PALETTE[color], label=label)
+    before = np.mean([seed["before"] for seed in outcomes])
+    ax.axhline(before, color=views.PALETTE[6], ls=":", label="before")
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(ranks := [1, 2, 4, 8, 16, 32, 64, 128], ranks)
+    ax.set(xlabel="directions kept of each matrix", ylabel="loss on Dickinson")
+    ax.legend(loc="center left", bbox_to_anchor=(0, 0.4))
+    plt.show()
+
+
+def marked(samples, untrained):
+    """Show what models write behind a marker, or without one, one to choose.
+
+    Parameters
+    ----------
+    samples : dict of str to list of str
+        The marker or the model → texts, of which the first is shown.
+    untrained : str
+        A text of a model with random weights.
+
+    Returns
+    -------
+    View
+    """
+    told = {
+        name: ("The first of the texts that were judged.", texts[0])
+        for name, texts in samples.items()
+    }
+    told["random weights"] = ("A model that has learned nothing.", untrained)
+    return views.samples("Behind which marker?", told, first="(E)")
+
+
+def layers(rows, poets):
+    """Draw how many poems are assigned to the right poet, layer by layer.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Stored results: ``length``, ``reader``, ``layer``, ``size`` and ``hits``. Drawn are
+        lines of 20 characters, with 96 labelled poems.
+    poets : array of shape (poems,)
+        Whose the held-out poems are.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(7, 3.6))
+    rows = rows[(rows.length == 20) & (rows["size"] == 96)]
+    names = {
+        "mean state": "mean, trained",
+        "mean state, untrained": "mean, random weights",
+        "last state": "last, trained",
+        "last state, untrained": "last, random weights",
+    }
+    for at, (reader, label) in enumerate(names.items()):
+        mine = rows[rows.reader == reader].sort_values("layer")
+        shares = [score(np.array(hits), poets) for hits in mine.hits]
+        levels = ["before", *map(str, range(len(shares) - 1))]
+        form = ("o-", "o:", "s-", "s:")[at]
+        ax.plot(levels, shares, form, color=views.PALETTE[at // 2], label=label)
+    for reader, form in {"bag of words": "--", "pairs of letters": "-."}.items():
+        hits = rows[rows.reader == reader].hits.iloc[0]
+        ink = views.PALETTE[6]
+        ax.axhline(score(np.array(hits), poets), color=ink, ls=form, label=reader)
+    ax.set(ylabel="balanced accuracy", xlabel="after layer", ylim=(0.4, 0.9))
+    ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    plt.show()

@@ -1,0 +1,193 @@
+"""In how many directions does a training change each matrix of a model?
+
+What varies: all weights of the model of the sonnets are trained on Dickinson, from three
+seeds. Of the change of each of its 16 matrices only some directions are kept: the
+strongest ones, by the singular values; everything else of the model is as it was before.
+
+Rivals: as many directions drawn at random.
+
+Null: the numbers of each change are shuffled within their matrix, which keeps their sizes,
+and its strongest directions are kept; a shuffle for each seed.
+
+Statistic: the loss on Dickinson's test poems, in nats a character. The gain is how much
+lower it is than before the training. The interval is that of the gain of eight strongest
+directions less half the gain of the whole change, over poems drawn again.
+"""
+
+import copy
+
+import numpy as np
+import torch
+
+from lmcourse import fine_tuning as teaching
+from lmcourse.numbers import bootstrap_interval
+from studies.fine_tuning.fine_tuning import load_material, training_texts
+from studies.harness import count, grid, verdict
+
+CHAPTER = "fine-tuning"
+CLAIM = (
+    "The eight strongest directions of the change of each matrix, of 128, hold more than "
+    "half of what a training of all weights teaches a GPT about a new poet"
+)
+RIVAL = "as many random directions of the same changes"
+NULL = "the numbers of each change shuffled within their matrix"
+AFTER = ("sonnets",)
+SETTINGS = {"seeds": [0, 1, 2], "rate": 3e-3, "steps": 100}
+SETTINGS |= {"ranks": [1, 2, 4, 8, 16, 32, 64, 128]}
+KINDS = ("strongest", "random", "shuffled")
+
+
+def plan(small):
+    """Return the settings of all runs: one for each seed, or a short one if ``small``."""
+    if small:
+        return [{"group": "runs", "seed": 0, "steps": 2, "ranks": [1, 128]}]
+    return grid(group="runs", seed=SETTINGS["seeds"], steps=SETTINGS["steps"])
+
+
+def matrices(model):
+    """Return the matrices of a GPT's blocks, four a block: dict of str to Parameter."""
+    return {
+        name: weight
+        for name, weight in model.named_parameters()
+        if name.startswith("blocks.") and weight.ndim == 2
+    }
+
+
+def strongest(change, rank):
+    """Return the best approximation of a matrix of a lower rank.
+
+    Parameters
+    ----------
+    change : Tensor of shape (out_features, in_features)
+    rank : int
+        How many of its singular directions are kept.
+
+    Returns
+    -------
+    Tensor of shape (out_features, in_features)
+    """
+    left, values, right = torch.linalg.svd(change, full_matrices=False)
+    return (left[:, :rank] * values[:rank]) @ right[:rank]
+
+
+def kept(change, kind, rank, generator):
+    """Return what is kept of the change of one matrix.
+
+    Parameters
+    ----------
+    change : Tensor of shape (out_features, in_features)
+    kind : {"strongest", "random", "shuffled"}
+        "random" keeps what the change does to inputs in random directions.
+    rank : int
+        How many directions are kept.
+    generator : torch.Generator
+
+    Returns
+    -------
+    Tensor of shape (out_features, in_features)
+    """
+    if kind == "strongest":
+        return strongest(change, rank)
+    if kind == "shuffled":
+        order = torch.randperm(change.numel(), generator=generator)
+        return strongest(change.flatten()[order].view_as(change), rank)
+    drawn = torch.randn(change.shape[1], rank, generator=generator)
+    directions, _ = torch.linalg.qr(drawn)  # (in_features, rank)
+    return change @ directions @ directions.T
+
+
+def energy(matrix, ranks):
+    """Return the share of a matrix's squared size in its strongest directions.
+
+    Parameters
+    ----------
+    matrix : Tensor of two dimensions
+    ranks : list of int
+
+    Returns
+    -------
+    list of float
+        One for each rank, from 0 to 1.
+    """
+    squares = torch.linalg.svdvals(matrix).square()
+    return [(squares[:rank].sum() / squares.sum()).item() for rank in ranks]
+
+
+def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
+    """Train all weights on Dickinson, and try parts of what has changed.
+
+    Parameters
+    ----------
+    group : {"runs"}
+    seed, steps : int
+        Of the training.
+    ranks : list of int
+        How many directions are kept.
+
+    Returns
+    -------
+    dict
+        ``seed``; ``before`` and ``all``: the loss on each of Dickinson's test poems, before
+        the training and after it; ``energy`` and ``energy_before``: for each rank the share
+        of the squared size in the strongest directions, of the changes and of the matrices
+        before, the mean of the matrices; ``rows``, a list of dict: ``kind``, ``rank``, and
+        ``losses``, on each test poem.
+    """
+    _, base, poets = load_material()
+    poems = poets["Dickinson"]["test"]
+    model = copy.deepcopy(base)
+    draw = teaching.windows(training_texts()["Dickinson"])
+    teaching.tune(model, draw, steps, SETTINGS["rate"], seed)
+    before = matrices(base)
+    changes = {
+        name: (weight - before[name]).detach() for name, weight in matrices(model).items()
+    }
+    generator = torch.Generator().manual_seed(seed)
+    rows = []
+    for kind in KINDS:
+        for rank in ranks if kind == "strongest" else ranks[::3]:
+            tried = copy.deepcopy(base)
+            for name, weight in matrices(tried).items():
+                weight.data += kept(changes[name], kind, rank, generator)
+            losses = np.round(teaching.poem_losses(tried, poems), 4).tolist()
+            rows.append({"kind": kind, "rank": rank, "losses": losses})
+    own = [energy(weight.detach(), ranks) for weight in before.values()]
+    changed = [energy(change, ranks) for change in changes.values()]
+    return {
+        "seed": seed,
+        "before": np.round(teaching.poem_losses(base, poems), 4).tolist(),
+        "all": np.round(teaching.poem_losses(model, poems), 4).tolist(),
+        "energy": np.mean(changed, axis=0).round(3).tolist(),
+        "energy_before": np.mean(own, axis=0).round(3).tolist(),
+        "rows": rows,
+    }
+
+
+def summary(results):
+    """Compare eight directions of each change with the whole of it, over poems.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the gain of the eight strongest directions less
+        half the gain of the whole change, mean of the seeds; ``verdict``: whether it is
+        above zero. Where no run has eight directions, the fewest there are count.
+    """
+    gaps = []
+    for outcome in results["runs"]:
+        rows = {
+            row["rank"]: np.array(row["losses"])
+            for row in outcome["rows"]
+            if row["kind"] == "strongest"
+        }
+        before = np.array(outcome["before"])
+        some = before - rows.get(8, rows[min(rows)])
+        gaps.append(some - (before - rows[max(rows)]) / 2)
+    low, high = bootstrap_interval(np.mean(gaps, axis=0))
+    interval = [round(low, 4), round(high, 4)]
+    return count(results["runs"]) | {"interval": interval, "verdict": verdict(low > 0)}

@@ -1,0 +1,216 @@
+"""Does a model get worse at its first poet even if it is taught nothing new?
+
+What varies: the text on which the model of the sonnets is trained further. Here these are
+passages that the model wrote itself, at temperature 1 and from its own probabilities, so
+that on average there is nothing in them to learn. Three seeds, each with texts of its own.
+The same trainings on Dickinson and on the sonnets are in the study *fine-tuning*.
+
+Rivals: the training on Dickinson; the training on the real sonnets.
+
+Null: the model as it was before.
+
+Statistic: the rise of the loss on 30 held-out sonnets, in nats a character, mean of the
+seeds; the interval is that of 95 % over sonnets drawn again.
+
+The group "letters" is for the page to show: a model with random weights, taught Dickinson.
+"""
+
+import numpy as np
+import torch
+
+from lmcourse import data
+from lmcourse import fine_tuning as teaching
+from lmcourse.gpt.generation import generate
+from lmcourse.gpt.model import GPT
+from lmcourse.numbers import bootstrap_interval
+from studies.fine_tuning.fine_tuning import LETTER_STEPS, load_material, read_on_the_way
+from studies.harness import alike, count, grid, verdict
+
+CHAPTER = "fine-tuning"
+CLAIM = (
+    "A GPT of the sonnets that is trained on text which it wrote itself gets worse at the "
+    "sonnets, by more than half of what the same training on Dickinson costs it"
+)
+RIVAL = "the same training on Dickinson, or on the sonnets themselves"
+NULL = "the model before the training"
+AFTER = ("sonnets", "fine-tuning")
+SETTINGS = {"rates": [3e-3], "seeds": [0, 1, 2], "steps": 100}
+SETTINGS |= {"texts": 1200, "characters": 64}
+
+
+def plan(small):
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run of each group, with few steps on a short text.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    size = {"steps": SETTINGS["steps"], "characters": SETTINGS["characters"]}
+    if small:
+        size = {"steps": 2, "characters": 3}
+    runs = grid(group="runs", seed=SETTINGS["seeds"], rate=SETTINGS["rates"])
+    settings = [each | size for each in runs[: 1 if small else None]]
+    return [*settings, {"group": "letters", "rate": 3e-3, "steps": size["steps"]}]
+
+
+def run(_folder, group, **setting):
+    """Do one run.
+
+    Parameters
+    ----------
+    group : {"runs", "letters"}
+    **setting
+        The other arguments of `train_on_own` or of `letters_of_random`.
+
+    Returns
+    -------
+    dict
+        What that function returns.
+    """
+    return {"runs": train_on_own, "letters": letters_of_random}[group](**setting)
+
+
+def own_texts(characters, seed):
+    """Return texts that the model of the sonnets writes.
+
+    Parameters
+    ----------
+    characters : int
+        Of each text, besides the line break with which it begins.
+    seed : int
+
+    Returns
+    -------
+    int64 Tensor of shape (texts, 1 + characters)
+        ``SETTINGS["texts"]`` of them.
+    """
+    tokenizer, model, _ = load_material()
+    begin = torch.tensor(tokenizer.encode("\n")).expand(SETTINGS["texts"], 1)
+    generator = torch.Generator().manual_seed(seed)
+    return generate(model, begin, characters, generator=generator)
+
+
+def whole_texts(texts, batch=teaching.BATCH):
+    """Return a function that draws a batch of whole texts.
+
+    Parameters
+    ----------
+    texts : int64 Tensor of shape (texts, 1 + characters)
+    batch : int
+
+    Returns
+    -------
+    callable
+        From a torch.Generator to texts and their targets, (batch, characters) each.
+    """
+
+    def draw(generator):
+        """Return texts and their targets, (batch, characters) each."""
+        rows = torch.randint(len(texts), (batch,), generator=generator)
+        return texts[rows, :-1], texts[rows, 1:]
+
+    return draw
+
+
+def train_on_own(seed, rate, steps, characters):
+    """Train all weights of the model on texts that it wrote, and measure its losses.
+
+    Parameters
+    ----------
+    seed : int
+        Of the texts and of the training.
+    rate : float
+        The highest learning rate.
+    steps, characters : int
+        Of the training; of each text.
+
+    Returns
+    -------
+    dict
+        ``rate``, ``seed``; ``text``, one that it wrote; ``Shakespeare validation`` and
+        ``Shakespeare test``: the loss on each sonnet, in nats a character.
+    """
+    tokenizer, base, poets = load_material()
+    texts = own_texts(characters, seed)
+    model = teaching.adapted(base, "all weights")
+    teaching.tune(model, whole_texts(texts), steps, rate, seed)
+    row = {"rate": rate, "seed": seed, "text": tokenizer.decode(texts[0].tolist())}
+    for part in ("validation", "test"):
+        losses = teaching.poem_losses(model, poets["Shakespeare"][part])
+        row[f"Shakespeare {part}"] = np.round(losses, 4).tolist()
+    return row
+
+
+def letters_of_random(rate, steps):
+    """Teach Dickinson to a model with random weights, which reads two pieces on the way.
+
+    Parameters
+    ----------
+    rate : float
+        The highest learning rate.
+    steps : int
+
+    Returns
+    -------
+    dict
+        ``rate``, and ``rows``, a list of dict, as of `studies.fine_tuning.fine_tuning.\
+read_on_the_way`.
+    """
+    _, base, _ = load_material()
+    torch.manual_seed(0)
+    model = GPT(base.config)
+    return {"rate": rate, "rows": read_on_the_way(model, steps, rate, LETTER_STEPS)}
+
+
+def mean_rise(rows, before):
+    """Return by how much the loss on each held-out sonnet is higher than before.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Outcomes with ``Shakespeare validation`` and ``Shakespeare test``, one a seed.
+    before : array of shape (sonnets,)
+
+    Returns
+    -------
+    float array of shape (sonnets,)
+        The mean over the seeds.
+    """
+    losses = [row["Shakespeare validation"] + row["Shakespeare test"] for row in rows]
+    return np.mean(losses, axis=0) - before
+
+
+def summary(results):
+    """Compare training on the model's own texts with training on Dickinson.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the rise on own texts less half of the rise on
+        Dickinson; ``verdict``: whether it is above zero.
+    """
+    _, base, poets = load_material()
+    parts = (poets["Shakespeare"][part] for part in ("validation", "test"))
+    before = np.concatenate([teaching.poem_losses(base, part) for part in parts])
+    stored = alike(
+        data.stored("fine-tuning")["results"]["runs"],
+        method="all weights",
+        fed="Dickinson",
+        replayed=0,
+    )
+    taught = mean_rise(alike(stored, rate=SETTINGS["rates"][0]), before)
+    own = mean_rise(results["runs"], before)
+    low, high = bootstrap_interval(own - taught / 2)
+    interval = [round(low, 4), round(high, 4)]
+    return count(results["runs"]) | {"interval": interval, "verdict": verdict(low > 0)}

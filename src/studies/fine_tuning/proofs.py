@@ -1,0 +1,647 @@
+"""What the chapter *fine-tuning* claims, checked where the page places it.
+
+Losses are in nats per character. Held-out poems are those of validation and of the test.
+"""
+
+import copy
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from torch import nn
+
+from lmcourse import adapters, data, probe
+from lmcourse.data import load_poems, load_sonnets, load_texts
+from lmcourse.fine_tuning import AS_KNOWN, line_lengths, poem_losses
+from lmcourse.gpt.gpt2 import to_transformers
+from lmcourse.numbers import bootstrap_interval
+from studies import nulls
+from studies.findings import Page, finding, proof
+from studies.fine_tuning.labels import cut_poems
+
+close = torch.testing.assert_close
+HELD_OUT = ("validation", "test")
+WHOLE, CUT = 64, 20  # characters of a line, in the study of labels
+
+
+# --- what is read from the stored runs --------------------------------------------------
+
+
+def losses_on(rows, poet, parts=HELD_OUT):
+    """Return the loss on each held-out poem, the mean of some runs.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Runs, with a column for each poet and part, such as "Shakespeare test".
+    poet : str
+    parts : sequence of str
+
+    Returns
+    -------
+    float array of shape (poems,)
+    """
+    means = [np.mean([*rows[f"{poet} {part}"]], axis=0) for part in parts]
+    return np.concatenate(means)
+
+
+def losses_before(page: Page, poet, parts=HELD_OUT):
+    """Return the loss of the model before any further training on each held-out poem.
+
+    Parameters
+    ----------
+    page : Page
+        ``sonnets`` is the model, ``poets`` the poems.
+    poet : str
+    parts : sequence of str
+
+    Returns
+    -------
+    float array of shape (poems,)
+    """
+    return np.concatenate(
+        [poem_losses(page.sonnets, page.poets[poet][part]) for part in parts]
+    )
+
+
+def chosen(page: Page, method, rate, fed="Dickinson", replayed=0):
+    """Return the stored runs of one kind, a DataFrame.
+
+    Parameters
+    ----------
+    page : Page
+        ``runs`` are all stored runs.
+    method : str
+    rate : float
+        The highest learning rate.
+    fed : str
+        The poet whose poems were read.
+    replayed : int
+        How many of eight windows were Shakespeare's all the same.
+    """
+    runs = page.runs
+    same = (runs.method == method) & (runs.rate == rate) & (runs.fed == fed)
+    return runs[same & (runs.replayed == replayed)]
+
+
+# --- poems ------------------------------------------------------------------------------
+
+
+def five_words(text):
+    """Return the sets of five words in a row that a text, a str, has."""
+    words = "".join(c.lower() if c.isalpha() else " " for c in text).split()
+    return {tuple(words[i : i + 5]) for i in range(len(words) - 4)}
+
+
+@proof("No held-out poem shares five words in a row with a poem that is trained on.")
+def poems_are_apart(page: Page):
+    """Each poem is in one part; the model had read the training sonnets and no others.
+
+    Parameters
+    ----------
+    page : Page
+        ``poets`` are the poems, ``tokenizer`` and ``record`` those of the model.
+    """
+    tables = {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}
+    for poet, table in tables.items():
+        parts = {
+            part: [page.tokenizer.decode(ids.tolist()) for ids in poems]
+            for part, poems in page.poets[poet].items()
+        }
+        split = [text for texts in parts.values() for text in texts]
+        assert sorted(split) == sorted(f"\n{t.translate(AS_KNOWN)}\n" for t in table.text)
+        known = set().union(*map(five_words, parts["training"]))
+        for part in HELD_OUT:
+            assert not any(five_words(text) & known for text in parts[part])
+        if poet == "Shakespeare":
+            before = data.train_val_test_split(load_texts("sonnets"))
+            assert all(text.strip() in before.training for text in parts["training"])
+            assert not any(text.strip() in before.training for text in parts["test"])
+    assert page.record["corpus"] == "sonnets"
+    raw = "".join(load_poems().text)
+    assert set(raw) - set(page.tokenizer.alphabet) == {'"', "Q"}
+    return {"quotes": raw.count('"'), "capitals": raw.count("Q")}
+
+
+@proof("Random weights, taught Dickinson as long, end far above the model of the sonnets.")
+def nothing_to_build_on(page: Page):
+    """The stored readings of the view, after the last step.
+
+    Parameters
+    ----------
+    page : Page
+        ``taught_ways`` holds the readings by the way of teaching.
+    """
+    hers = {
+        name: rows[-1]["Dickinson validation"] for name, rows in page.taught_ways.items()
+    }
+    assert hers["random weights"] > hers["all weights"] + 0.3
+    return {"random": hers["random weights"], "tuned": hers["all weights"]}
+
+
+# --- forgetting -------------------------------------------------------------------------
+
+
+@proof("Trained further on the sonnets it knows, the model gets worse at other sonnets.")
+def training_again_costs(page: Page):
+    """Five seeds, 30 held-out sonnets, a hundred steps at 0.003.
+
+    Parameters
+    ----------
+    page : Page
+        ``runs`` are the stored runs; ``sonnets`` and ``poets`` the model and the poems.
+    """
+    again = chosen(page, "all weights", 3e-3, "Shakespeare")
+    rise = losses_on(again, "Shakespeare") - losses_before(page, "Shakespeare")
+    span = bootstrap_interval(rise)
+    assert span[0] > 0
+    return {"rise": rise.mean(), "span": span, "answer": "a" if span[0] > 0 else "b"}
+
+
+def untrained_on_own_texts(page: Page):
+    """The model as it was, in the place of each that was trained on its own texts."""
+    rows = page.own_runs.copy()
+    for part in HELD_OUT:
+        losses = losses_before(page, "Shakespeare", [part])
+        rows[f"Shakespeare {part}"] = [losses] * len(rows)
+    return page.replaced(own_runs=rows)
+
+
+@finding(
+    "Trained on text that it wrote itself, our GPT of the sonnets gets worse at "
+    "Shakespeare: forgetting needs no new poet.",
+    rival="the same steps on Dickinson raise the loss by {hers:.3f}, on the sonnets that "
+    "it knows by {his:.3f}",
+    null=untrained_on_own_texts,
+    n="{sonnets} held-out sonnets, three seeds with a text of their own, one learning rate",
+    interval="rise of the loss: {span:.3f}",
+)
+def forgetting_needs_no_new_poet(page: Page):
+    """A hundred steps at 0.003 on text drawn from the model's own probabilities.
+
+    The loss on held-out sonnets rises with every seed, and by more than half of what the
+    same steps on Dickinson cost; it rises more than on the sonnets that the model knows.
+
+    Parameters
+    ----------
+    page : Page
+        ``own_runs`` are the runs on own texts, ``runs`` all others; ``sonnets`` and
+        ``poets`` the model and the poems.
+    """
+    before = losses_before(page, "Shakespeare")
+    own = losses_on(page.own_runs, "Shakespeare") - before
+    hers = losses_on(chosen(page, "all weights", 3e-3), "Shakespeare") - before
+    again = chosen(page, "all weights", 3e-3, "Shakespeare")
+    his = losses_on(again, "Shakespeare") - before
+    by_seed = [
+        losses_on(page.own_runs.iloc[[at]], "Shakespeare").mean() - before.mean()
+        for at in range(len(page.own_runs))
+    ]
+    span = bootstrap_interval(own)
+    assert span[0] > 0
+    assert min(by_seed) > 0
+    assert bootstrap_interval(own - hers / 2)[0] > 0
+    assert bootstrap_interval(own - his)[0] > 0
+    return {
+        "own": own.mean(),
+        "span": span,
+        "hers": hers.mean(),
+        "his": his.mean(),
+        "sonnets": len(before),
+    }
+
+
+@proof("Two windows of eight from the old poet keep him, and cost some of the new one.")
+def replay_keeps(page: Page):
+    """Held-out poems, five seeds at 0.003; a lower rate without replay does both, too.
+
+    Parameters
+    ----------
+    page : Page
+        ``runs`` are the stored runs.
+    """
+    usual = chosen(page, "all weights", 3e-3)
+    replay = chosen(page, "all weights", 3e-3, replayed=2)
+    slow = chosen(page, "all weights", 1e-3)
+    found = {}
+    for name, other in {"replay": replay, "slow": slow}.items():
+        saved = losses_on(usual, "Shakespeare") - losses_on(other, "Shakespeare")
+        cost = losses_on(other, "Dickinson") - losses_on(usual, "Dickinson")
+        assert bootstrap_interval(saved)[0] > 0
+        assert bootstrap_interval(cost)[0] > 0
+        found |= {f"{name}_saved": saved.mean(), f"{name}_cost": cost.mean()}
+    return found
+
+
+# --- LoRA -------------------------------------------------------------------------------
+
+
+@proof("The page's layer is the package's, and it begins as the model itself.")
+def lora_is_a_thin_path(page: Page):
+    """In float64 for one layer; of the model, bit for bit. Only thin matrices may change.
+
+    Parameters
+    ----------
+    page : Page
+        ``LowRank`` is the page's class; ``sonnets`` the model, ``fresh`` the same with LoRA
+        of rank 8; ``poets`` the poems.
+    """
+    layer = nn.Linear(12, 7).double()
+    ours = page.LowRank(layer, 3, 0.5).double()
+    theirs = adapters.LoRA(layer, 3, 0.5)
+    theirs.up.data.normal_()
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.randn(5, 12, dtype=torch.float64)
+    close(ours(x), theirs(x), rtol=0, atol=1e-12)
+    device = next(page.sonnets.parameters()).device
+    ids = page.poets["Shakespeare"]["test"][0][None, :64].to(device)
+    with torch.no_grad():
+        close(page.fresh(ids), page.sonnets(ids), rtol=0, atol=0)
+    names = [n for n, weight in page.fresh.named_parameters() if weight.requires_grad]
+    assert {name.rpartition(".")[2] for name in names} == {"down", "up"}
+    trained, whole = adapters.trainable(page.fresh), page.sonnets.parameters_count
+    assert whole / 13 < trained < whole / 12
+    return {
+        "d_model": page.sonnets.config.d_model,
+        "rank": 8,
+        "trained": trained,
+        "whole": whole,
+    }
+
+
+@proof("Merged, LoRA computes the same; taken away, the old model is there bit for bit.")
+def lora_can_be_taken_away(page: Page):
+    """After a training. Also after it was saved and loaded again.
+
+    Parameters
+    ----------
+    page : Page
+        ``light`` is the model with LoRA, trained; ``sonnets`` the model without.
+    """
+    device = next(page.sonnets.parameters()).device
+    ids = page.poets["Shakespeare"]["test"][0][None, :64]
+    exact, first = (copy.deepcopy(m).cpu().double() for m in (page.light, page.sonnets))
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        apart = exact(ids)
+        assert (apart - first(ids)).abs().max() > 0.1
+        close(adapters.merge(exact)(ids), apart, rtol=1e-12, atol=1e-10)
+        path = Path(folder) / "hers.safetensors"
+        adapters.save_adapters(path, page.light)
+        other = adapters.add_lora(copy.deepcopy(page.sonnets), rank=8)
+        adapters.load_adapters(path, other)
+        size = path.stat().st_size
+        close(other(ids.to(device)), page.light(ids.to(device)), rtol=0, atol=0)
+        gone = adapters.remove(other)
+        close(gone(ids.to(device)), page.sonnets(ids.to(device)), rtol=0, atol=0)
+    return {"kilobytes": size / 1000, "whole": 4 * page.sonnets.parameters_count / 1000}
+
+
+def read_shakespeare(page: Page):
+    """Every model read Shakespeare again, where there is nothing of Dickinson to learn."""
+    runs = page.runs.copy()
+    for method in ("all weights", "LoRA", "last layer"):
+        mine = (runs.method == method) & (runs.replayed == 0)
+        old = runs[mine & (runs.fed == "Shakespeare")]
+        for poet in page.poets:
+            for part in HELD_OUT:
+                name = f"{poet} {part}"
+                losses = np.mean([*old[name]], axis=0).tolist()
+                runs.loc[mine, name] = pd.Series([losses] * mine.sum(), runs.index[mine])
+    return page.replaced(runs=runs)
+
+
+@finding(
+    "LoRA trains a twelfth of our GPT's numbers and learns Dickinson nearly as well as "
+    "training all of them does.",
+    rival="all weights at five learning rates; the last layer alone, a quarter of the "
+    "numbers, learns more: {last:.3f} against LoRA's {lora:.3f}",
+    null=read_shakespeare,
+    n="{poems} of her test poems, five seeds",
+    interval="share of all weights' gain: {share:.0%}",
+)
+def lora_learns_nearly_as_much(page: Page):
+    """Each at its best learning rate of five, chosen on her validation poems.
+
+    The share of the gain has an interval above nine tenths. All weights at the next lower
+    rate lose no more on Shakespeare than LoRA does.
+
+    Parameters
+    ----------
+    page : Page
+        ``runs`` are the stored runs; ``sonnets`` and ``poets`` the model and the poems.
+    """
+    before = losses_before(page, "Dickinson", ["test"])
+    rates = {"all weights": 3e-3, "LoRA": 1.7e-2, "last layer": 1e-2}
+    hers = {
+        method: losses_on(chosen(page, method, rate), "Dickinson", ["test"])
+        for method, rate in rates.items()
+    }
+    gains = {method: before - losses for method, losses in hers.items()}
+    share = bootstrap_interval(
+        gains["LoRA"],
+        gains["all weights"],
+        statistic=lambda one, other, axis: one.sum(axis) / other.sum(axis),
+    )
+    his = losses_on(chosen(page, "LoRA", 1.7e-2), "Shakespeare")
+    slow = losses_on(chosen(page, "all weights", 1.7e-3), "Shakespeare")
+    usual = losses_on(chosen(page, "all weights", 3e-3), "Shakespeare")
+    assert bootstrap_interval(gains["LoRA"])[0] > 0.1
+    assert share[0] > 0.9
+    assert bootstrap_interval(usual - his)[0] > 0
+    assert bootstrap_interval(slow - his)[0] < 0.01
+    assert bootstrap_interval(hers["last layer"] - hers["all weights"])[1] < 0
+    return {
+        "lora": hers["LoRA"].mean(),
+        "all": hers["all weights"].mean(),
+        "last": hers["last layer"].mean(),
+        "before": before.mean(),
+        "share": share,
+        "poems": len(before),
+        "judge": "b",
+    }
+
+
+def shuffled_changes(page: Page):
+    """The numbers of each change shuffled within their matrix, a shuffle for each seed."""
+    outcomes = []
+    for outcome in page.directions:
+        rows = [row for row in outcome["rows"] if row["kind"] == "shuffled"]
+        rows = [row | {"kind": kind} for row in rows for kind in ("strongest", "shuffled")]
+        rows += [row for row in outcome["rows"] if row["kind"] == "random"]
+        outcomes.append(outcome | {"rows": rows})
+    return page.replaced(directions=outcomes)
+
+
+def gain_of(outcome, kind, rank):
+    """Return the gain on each poem with some directions of the change of each matrix.
+
+    Parameters
+    ----------
+    outcome : dict
+        Of the study *directions*.
+    kind : {"strongest", "random", "shuffled"}
+    rank : int
+
+    Returns
+    -------
+    float array of shape (poems,)
+    """
+    rows = outcome["rows"]
+    same = [row for row in rows if (row["kind"], row["rank"]) == (kind, rank)]
+    return np.array(outcome["before"]) - np.array(same[0]["losses"])
+
+
+@finding(
+    "Of what a training of all weights teaches our GPT about Dickinson, eight of 128 "
+    "directions in each matrix's change hold more than half.",
+    rival="eight random directions of the same changes: {random:.0%} of the gain",
+    null=shuffled_changes,
+    n="{poems} of her test poems, three trainings",
+    interval="share of the whole gain: {share:.0%}",
+)
+def few_directions_teach(page: Page):
+    """The strongest by singular value; all else is put back as it was before the training.
+
+    The gain of the whole training is that of all weights. The share is above a half with
+    each seed; eight random directions hold less than half of what the strongest do.
+
+    Parameters
+    ----------
+    page : Page
+        ``directions`` are the stored outcomes, one a seed.
+    """
+    whole = [np.array(each["before"]) - np.array(each["all"]) for each in page.directions]
+    eight = [gain_of(each, "strongest", 8) for each in page.directions]
+    one = [gain_of(each, "strongest", 1) for each in page.directions]
+    random = [gain_of(each, "random", 8) for each in page.directions]
+    share = bootstrap_interval(
+        np.mean(eight, axis=0),
+        np.mean(whole, axis=0),
+        statistic=lambda some, every, axis: some.sum(axis) / every.sum(axis),
+    )
+    shares = [np.sum(a) / np.sum(b) for a, b in zip(eight, whole, strict=True)]
+    assert share[0] > 0.5
+    assert min(shares) > 0.5
+    assert np.mean(random) < np.mean(eight) / 2
+    return {
+        "share": share,
+        "eight": np.mean(eight) / np.mean(whole),
+        "one": np.mean(one) / np.mean(whole),
+        "random": np.mean(random) / np.mean(whole),
+        "energy": np.mean([each["energy"][3] for each in page.directions]),
+        "poems": len(whole[0]),
+    }
+
+
+# --- the marker -------------------------------------------------------------------------
+
+
+def shuffled_markers(page: Page):
+    """Texts behind the two markers, shuffled between them."""
+    both = nulls.shuffled(page.samples["(W)"] + page.samples["(E)"])
+    half = len(both) // 2
+    mixed = page.samples | {"(W)": both[:half], "(E)": both[half:]}
+    return page.replaced(samples=mixed)
+
+
+def judge_of_words(page: Page):
+    """Return a naive Bayes classifier of poems by their words, breaks removed.
+
+    Parameters
+    ----------
+    page : Page
+        ``poets`` are the poems, ``tokenizer`` decodes them.
+    """
+    texts, labels = [], []
+    for poet, parts in page.poets.items():
+        poems = [page.tokenizer.decode(ids.tolist()) for ids in parts["training"]]
+        texts += [" ".join(poem.split()) for poem in poems]
+        labels += [poet] * len(poems)
+    return make_pipeline(CountVectorizer(), MultinomialNB(fit_prior=False)).fit(
+        texts, labels
+    )
+
+
+@finding(
+    "Behind “(E)” our GPT writes shorter lines than behind “(W)”: it learned from poems "
+    "what the two markers mean.",
+    rival="a judge of words alone, naive Bayes, calls {words_e:.0%} of the texts behind "
+    "(E) Shakespeare's, {words_w:.0%} of those behind (W)",
+    null=shuffled_markers,
+    n="{texts} texts behind each marker, of one training",
+    interval="characters by which lines are shorter: {gap:.1f}",
+)
+def marker_steers(page: Page):
+    """Mean length of whole lines in each text of 120 characters, texts drawn again.
+
+    By words alone fewer texts behind (E) are called Shakespeare's, yet most of them are;
+    after as many steps of the same LoRA on Dickinson alone few are.
+
+    Parameters
+    ----------
+    page : Page
+        ``samples`` are the stored texts by marker.
+    """
+    lengths = {mark: line_lengths(page.samples[mark]) for mark in ("(W)", "(E)")}
+    drawn = np.random.default_rng(0)
+    means = {
+        mark: drawn.choice(found, (2000, len(found))).mean(1)
+        for mark, found in lengths.items()
+    }
+    gap = tuple(np.quantile(means["(W)"] - means["(E)"], [0.025, 0.975]).tolist())
+    judge = judge_of_words(page)
+    his = {
+        name: judge.predict([" ".join(text.split()) for text in texts]) == "Shakespeare"
+        for name, texts in page.samples.items()
+    }
+    words = bootstrap_interval(1.0 * his["(W)"] - his["(E)"])
+    alone = his["Dickinson alone, no marker"].mean()
+    assert gap[0] > 5
+    assert words[0] > 0
+    assert alone < 0.3 < 0.7 < his["(E)"].mean()
+    return {
+        "gap": gap,
+        "long": lengths["(W)"].mean(),
+        "short": lengths["(E)"].mean(),
+        "words_w": his["(W)"].mean(),
+        "words_e": his["(E)"].mean(),
+        "alone": alone,
+        "texts": len(page.samples["(E)"]),
+    }
+
+
+# --- labels -----------------------------------------------------------------------------
+
+
+def hits_of(page: Page, length, reader, size, layer=4):
+    """Return for each held-out poem the share of draws in which its poet was recognised.
+
+    Parameters
+    ----------
+    page : Page
+        ``label_rows`` are the stored results.
+    length : int
+        Characters of a line.
+    reader : str
+        What the classifier is given.
+    size : int
+        How many poems are labelled.
+    layer : int
+        After how many layers, if the reader has layers.
+    """
+    rows = page.label_rows
+    layer = layer if "state" in reader else 0
+    same = (rows.length == length) & (rows.reader == reader)
+    same &= (rows["size"] == size) & (rows.layer == layer)
+    return np.array(rows[same].hits.iloc[0])
+
+
+def lines_of_one_length(page: Page):
+    """Every line cut to twenty characters, so that its length says nothing."""
+    rows = page.label_rows[page.label_rows.length == CUT]
+    return page.replaced(label_rows=pd.concat([rows, rows.assign(length=WHOLE)]))
+
+
+@finding(
+    "With eight labelled poems, a ruler tells Shakespeare's lines from Dickinson's better "
+    "than the last state of our GPT does.",
+    rival="the ruler is the rival: the mean length of the lines alone, {ruler:.0%}; an "
+    "untrained GPT, {untrained:.0%}",
+    null=lines_of_one_length,
+    n="{poems} held-out poems, a hundred draws of eight labels",
+    interval="ruler less state: {gap:.0%}",
+)
+def ruler_is_enough(page: Page):
+    """Balanced accuracy of the same ridge classifier, poems of each poet drawn again.
+
+    The state is well above a half all the same.
+
+    Parameters
+    ----------
+    page : Page
+        ``label_rows`` are the stored results, ``held_poets`` their true poets.
+    """
+    who = page.held_poets
+    ruler, state = (hits_of(page, WHOLE, each, 8) for each in ("ruler", "last state"))
+    low, high = probe.interval(ruler - state, who)
+    assert low > 0
+    assert probe.score(state, who) > 0.7
+    untrained = hits_of(page, WHOLE, "last state, untrained", 8)
+    return {
+        "ruler": probe.score(ruler, who),
+        "state": probe.score(state, who),
+        "bag": probe.score(hits_of(page, WHOLE, "bag of words", 8), who),
+        "untrained": probe.score(untrained, who),
+        "gap": (float(low), float(high)),
+        "poems": len(who),
+        "answer": "c" if low > 0 else "a",
+    }
+
+
+@proof("Of lines of one length the mean state knows more than an untrained one.")
+def states_after_the_cut(page: Page):
+    """At each number of labels; with 96 it is not shown to know more than pairs of letters.
+
+    Parameters
+    ----------
+    page : Page
+        ``label_rows`` are the stored results, ``held_poets`` their true poets.
+    """
+    who = page.held_poets
+    for length in (WHOLE, CUT):
+        assert cut_poems(length).query("held").poet.tolist() == list(who)
+    for size in (8, 24, 96):
+        mean = hits_of(page, CUT, "mean state", size)
+        untrained = hits_of(page, CUT, "mean state, untrained", size)
+        assert probe.interval(mean - untrained, who)[0] > 0
+    pairs = hits_of(page, CUT, "pairs of letters", 96)
+    assert probe.interval(mean - pairs, who)[0] < 0
+    return {
+        "mean": probe.score(mean, who),
+        "untrained": probe.score(untrained, who),
+        "pairs": probe.score(pairs, who),
+    }
+
+
+# --- libraries --------------------------------------------------------------------------
+
+
+@proof("Given the same thin matrices, `peft` computes what our LoRA computes.")
+def peft_is_the_same(page: Page):
+    """In float64, apart and merged; as many numbers are trained.
+
+    Parameters
+    ----------
+    page : Page
+        ``light`` is the model with our LoRA, ``theirs`` and ``lora_config`` peft's.
+    """
+    from peft import get_peft_model
+
+    exact = copy.deepcopy(page.light).cpu().double()
+    config = copy.deepcopy(page.lora_config)
+    config.base_model_name_or_path = None  # it had noted the folder
+    plain = to_transformers(copy.deepcopy(page.sonnets).cpu()).double()
+    same = get_peft_model(plain, config).double().eval()
+    where = {
+        "attention.qkv": "attn.c_attn",
+        "attention.output": "attn.c_proj",
+        "feed_forward.up": "mlp.c_fc",
+        "feed_forward.down": "mlp.c_proj",
+    }
+    for number, block in enumerate(exact.blocks):
+        for ours, name in where.items():
+            mine = block.get_submodule(ours)
+            other = same.base_model.model.transformer.h[number].get_submodule(name)
+            other.lora_A["default"].weight.data = mine.down.data.clone()
+            other.lora_B["default"].weight.data = mine.up.data.clone()
+    ids = page.poets["Shakespeare"]["test"][0][None, :64]
+    with torch.no_grad():
+        close(same(ids).logits, exact(ids), rtol=0, atol=1e-9)
+        merged = same.merge_and_unload()(ids).logits
+        close(merged, adapters.merge(exact)(ids), rtol=0, atol=1e-9)
+    assert page.theirs.get_nb_trainable_parameters()[0] == adapters.trainable(page.light)
