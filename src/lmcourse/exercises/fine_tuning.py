@@ -132,6 +132,15 @@ def _output(module, x, want):
     return found
 
 
+judge(
+    "fine-tuning.claim",
+    a="the same rate is not a fair one: each method has its own best rate.",
+    b=None,
+    c="equal steps are not equal work, and a shared rate is not a fair one.",
+    d="more seeds would tell how sure the difference is, not what it is due to.",
+)
+
+
 @exercise("fine-tuning.many")
 def many():
     """Compare with each text run alone."""
@@ -160,15 +169,6 @@ def many():
         "`downs` are picked by `who`, and `ups` are not.": apart(who, order),
     }
     yield Case([x, weight, downs, ups, who], apart(who), mistakes, tolerance=1e-9)
-
-
-judge(
-    "fine-tuning.claim",
-    a="the same rate is not a fair one: each method has its own best rate.",
-    b=None,
-    c="equal steps are not equal work, and a shared rate is not a fair one.",
-    d="more seeds would tell how sure the difference is, not what it is due to.",
-)
 
 
 LEARNED, KEPT, TOO_LOW = 1.92, 1.63, 1.4

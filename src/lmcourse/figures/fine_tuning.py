@@ -166,7 +166,7 @@ def directions(outcomes):
     ax.set_xscale("log", base=2)
     ax.set_xticks(ranks := [1, 2, 4, 8, 16, 32, 64, 128], ranks)
     ax.set(xlabel="directions kept of each matrix", ylabel="loss on Dickinson")
-    ax.legend(loc="center left", bbox_to_anchor=(0, 0.4))
+    ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     plt.show()
 
 
