@@ -6,75 +6,99 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from lmcourse import views
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.views.markup import table
 
-SIX = {  # the kind of knowledge → two sentences, their words, and what one must know
+SHOWN = {  # the kind of knowledge → which pair of twins is shown, and what one must know
     "a fact": (
-        ("Hamlet was written by ▢.", "Oliver Twist was written by ▢."),
-        ("Shakespeare", "Dickens"),
+        0,
         "who wrote what: a fact about the world, which the sentence does not say",
     ),
-    "agreement": (
-        (
-            "The poems in the booklet ▢ never printed.",
-            "The poem in the booklets ▢ never printed.",
-        ),
-        ("were", "was"),
-        "which noun is the subject: the nearer one has another number",
-    ),
-    "coreference": (
-        (
-            "Mary copied the poems because John, who was ill, had asked ▢ to.",
-            "John copied the poems because Mary, who was ill, had asked ▢ to.",
-        ),
-        ("her", "him"),
-        "who is meant: the one who asks is not the one who is asked",
-    ),
-    "topic": (
-        (
-            "Waves, gulls, salt: we had come to the ▢ at last.",
-            "Flour, butter, ovens: we had come to the ▢ at last.",
-        ),
-        ("sea", "bakery"),
-        "what the listed things have in common",
-    ),
-    "a judgement": (
-        (
-            "The guests praised the soup, which was ▢.",
-            "The guests sent back the soup, which was ▢.",
-        ),
-        ("delicious", "disgusting"),
-        "not what the thing is, but whether somebody liked it",
-    ),
-    "a sum": (
-        (
-            "She wrote three poems in May and four in June, which makes ▢ in all.",
-            "She wrote three poems in May and two in June, which makes ▢ in all.",
-        ),
-        ("seven", "five"),
-        "a number that no word of the sentence names: it must be computed",
-    ),
+    "agreement": (0, "which noun is the subject: the nearer one has another number"),
+    "coreference": (0, "who is meant: nobody asks himself or herself"),
+    "topic": (0, "what the listed things have in common"),
+    "a judgement": (1, "not what the thing is, but whether somebody liked it"),
+    "a sum": (0, "a number that no word of the sentence names: it must be computed"),
 }
 WRITERS = {"0": "untrained", "100": "step 100", "300": "step 300", "900": "step 900"}
 
 # --- blanks that take one kind of knowledge each ------------------------------------------
 
 
-def blanks():
-    """Show two sentences of each kind, and what belongs into their blanks.
+def blanks(results):
+    """Show a pair of sentences of each kind, and what a model puts into their blanks.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *blanks*: groups "trained" and "random".
 
     Returns
     -------
     View
     """
+    trained = {row["kind"]: row for row in results["trained"]}
+    untrained = {row["kind"]: row for row in results["random"] if row["seed"] == 0}
     shown, answers = {}, []
-    for kind, (lines, words, knowledge) in SIX.items():
+    for kind, (index, knowledge) in SHOWN.items():
+        twin = trained[kind]["twins"][index]
+        words = twin["words"]
+        lines = [f"{begin} ▢{twin['end']}" for begin in twin["begins"]]
         shown[kind] = (f"Choose for each: {words[0]} or {words[1]}?", "\n".join(lines))
+        columns = [words]
+        for row in (trained[kind], untrained[kind]):
+            leads = row["leads"][index]
+            columns.append([words[i] if leads[i] > 0 else words[1 - i] for i in (0, 1)])
+        rows = [(lines[i], *(column[i] for column in columns)) for i in (0, 1)]
+        head = ("sentence", "right", "SmolLM2", "random weights")
         answers.append(
-            "<details><summary>What belongs there?</summary>"
-            f"<p>First <em>{words[0]}</em>, then <em>{words[1]}</em>. "
-            f"You must know {escape(knowledge)}.</p></details>"
+            "<details><summary>What belongs there, and what do the models choose?"
+            f"</summary>{table(head, rows)}<p>You must know {escape(knowledge)}.</p>"
+            "</details>"
         )
     return views.samples("What must one know?", shown, answers)
+
+
+def right_choices(results):
+    """Draw how many blanks of each kind are filled rightly, with 95 % intervals.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Of the study *blanks*: groups "trained", "random" and "similarity".
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, ax = plt.subplots(figsize=(6.6, 3.8))
+    groups = {
+        "trained": "SmolLM2",
+        "similarity": "word vectors",
+        "random": "random weights",
+    }
+    kinds = [row["kind"] for row in results["trained"]]
+    for place, (group, label) in enumerate(groups.items()):
+        rows = {row["kind"]: row for row in results[group] if row["seed"] == 0}
+        pairs = [(np.array(rows[kind]["leads"]) > 0).mean(axis=1) for kind in kinds]
+        y = np.arange(len(kinds)) + 0.22 * (place - 1)
+        means = np.array([each.mean() for each in pairs])
+        ends = np.array([bootstrap_interval(each) for each in pairs])
+        ax.errorbar(
+            means,
+            y,
+            xerr=np.abs(ends.T - means),
+            fmt="os^"[place],
+            color=views.PALETTE[(0, 1, 6)[place]],
+            label=label,
+        )
+    ax.axvline(0.5, color=views.PALETTE[6], ls=":")
+    ax.set_yticks(range(len(kinds)), kinds)
+    ax.invert_yaxis()
+    ax.set(xlabel="share of right choices", xlim=(0, 1.02))
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, columnspacing=1)
+    plt.show()
 
 
 # --- a small BERT that learns -------------------------------------------------------------
