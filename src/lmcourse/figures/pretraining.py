@@ -79,6 +79,7 @@ def right_choices(results):
         "random": "random weights",
     }
     kinds = [row["kind"] for row in results["trained"]]
+    labels = [kind.replace(", ", ",\n") for kind in kinds]
     for place, (group, label) in enumerate(groups.items()):
         rows = {row["kind"]: row for row in results[group] if row["seed"] == 0}
         pairs = [(np.array(rows[kind]["leads"]) > 0).mean(axis=1) for kind in kinds]
@@ -94,10 +95,10 @@ def right_choices(results):
             label=label,
         )
     ax.axvline(0.5, color=views.PALETTE[6], ls=":")
-    ax.set_yticks(range(len(kinds)), kinds)
+    ax.set_yticks(range(len(kinds)), labels)
     ax.invert_yaxis()
-    ax.set(xlabel="share of right choices", xlim=(0, 1.02))
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, columnspacing=1)
+    ax.set(xlabel="share of right choices", xlim=(0.2, 1.02))
+    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=1)
     plt.show()
 
 
