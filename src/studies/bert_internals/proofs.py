@@ -427,8 +427,8 @@ def widths(weights):
 
 
 @finding(
-    "In a small BERT the early layers are not the most diffuse: layers 1 and 2 attend to "
-    "fewer words than the three layers above them.",
+    "In a small BERT attention does not narrow from layer to layer: layers 1 and 2 "
+    "attend to fewer words than the three layers above them.",
     rival="random weights, where the difference is at most {random:.1f} bits",
     null=random_weights,
     n="{texts} stanzas, {heads} heads a layer, [CLS] and [SEP] left out",
@@ -624,8 +624,8 @@ def moved_without(model, out, token, masked):
 
 
 @finding(
-    "A small BERT's first token gets over ten times the attention of any other, but what "
-    "it hands over counts for little more than another token's.",
+    "A small BERT's first token gets, on average, over ten times the attention of any "
+    "other, but what it hands over counts for little more than another token's.",
     rival="the {others} other tokens, whose values move the result {mean:.0%}",
     null=random_weights,
     n="{texts} stanzas; {long_texts} beginnings of 96 tokens",

@@ -304,8 +304,8 @@ def untrained_walker(page):
 
 
 @finding(
-    "A small graph Transformer that is told which nodes an edge joins finds nearly every "
-    "distance; one that knows only each node's number of edges finds fewer than half.",
+    "Told which nodes an edge joins, our small graph Transformer finds nearly every "
+    "distance; told only each node's number of edges, it finds fewer than half.",
     rival="tables of how many edges both nodes have, {counts:.0%}",
     null=untrained_walker,
     n="500 graphs of {nodes} nodes; three trainings of each kind",
@@ -407,8 +407,8 @@ def other_edges(page):
 
 
 @finding(
-    "Each layer lets a small graph Transformer see one edge farther: with three layers it "
-    "knows which nodes are one, two and three edges away.",
+    "With each layer a small graph Transformer can see one edge farther: with three, "
+    "it can tell which nodes are one, two and three edges away.",
     rival="a layer fewer, also trained five times as long: at most {fewer:.0%} told apart",
     null=other_edges,
     n="500 graphs; {trainings} trainings of one, two and three layers",
