@@ -322,8 +322,8 @@ def read_shakespeare(page: Page):
 
 
 @finding(
-    "LoRA trains a twelfth of our GPT's numbers and learns Dickinson nearly as well as "
-    "training all of them does.",
+    "LoRA freezes our GPT and trains small matrices beside it, a twelfth as many "
+    "numbers; it learns Dickinson nearly as well as full training.",
     rival="all weights at five learning rates; the last layer alone, a quarter of the "
     "numbers, learns more: {last:.3f} against LoRA's {lora:.3f}",
     null=read_shakespeare,
@@ -403,8 +403,8 @@ def gain_of(outcome, kind, rank):
 
 
 @finding(
-    "Of what a training of all weights teaches our GPT about Dickinson, eight of 128 "
-    "directions in each matrix's change hold more than half.",
+    "Full training changes every matrix of our GPT; keep the strongest eight of each "
+    "change's 128 directions, and most of what it taught about Dickinson remains.",
     rival="eight random directions of the same changes: {random:.0%} of the gain",
     null=shuffled_changes,
     n="{poems} of her test poems, three trainings",
@@ -474,8 +474,8 @@ def judge_of_words(page: Page):
 
 
 @finding(
-    "Behind “(E)” our GPT writes shorter lines than behind “(W)”: it learned from poems "
-    "what the two markers mean.",
+    "Trained on marked poems, our GPT writes shorter lines after “(E)”, for Emily, "
+    "than after “(W)”, for William: the marker steers the form.",
     rival="a judge of words alone, naive Bayes, calls {words_e:.0%} of the texts behind "
     "(E) Shakespeare's, {words_w:.0%} of those behind (W)",
     null=shuffled_markers,
@@ -554,8 +554,8 @@ def lines_of_one_length(page: Page):
 
 
 @finding(
-    "With eight labelled poems, a ruler tells Shakespeare's lines from Dickinson's better "
-    "than the last state of our GPT does.",
+    "Given eight labelled poems, mere line length tells Shakespeare from Dickinson "
+    "better than what our GPT computes at a text's last character.",
     rival="the ruler is the rival: the mean length of the lines alone, {ruler:.0%}; an "
     "untrained GPT, {untrained:.0%}",
     null=lines_of_one_length,

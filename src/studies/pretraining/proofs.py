@@ -79,7 +79,8 @@ def verb_follows_subject(page: Page):
 
 
 @finding(
-    "SmolLM2 fills most blanks that take a fact, a topic or a judgement.",
+    "Offered two words, SmolLM2 picks the right one in most sentences that need a "
+    "known fact, the topic or a judgement.",
     rival="word vectors without order: {fact_vectors:.0%}, {topic_vectors:.0%} and "
     "{judgement_vectors:.0%}",
     null=random_weights,
