@@ -341,8 +341,8 @@ def strongest(weights, numbers, to_number_before):
 
 
 @finding(
-    "One head of a small BERT attends to the token numbered one lower. Number the tokens "
-    "in a random order, and it follows the numbers.",
+    "One head of a small BERT attends to the token before, but finds it by its "
+    "number: shuffle the numbers, and it follows them.",
     rival="the token printed before it, {neighbour:.0%}; the next best head, {next:.0%}",
     null=random_weights,
     n="{texts} stanzas, each in {orders} random orders, and rows of random words",
@@ -427,8 +427,8 @@ def widths(weights):
 
 
 @finding(
-    "In a small BERT attention does not narrow from layer to layer: layers 1 and 2 "
-    "attend to fewer words than the three layers above them.",
+    "In a small BERT attention does not narrow from layer to layer: the second and "
+    "third of six layers attend to fewer words than those above.",
     rival="random weights, where the difference is at most {random:.1f} bits",
     null=random_weights,
     n="{texts} stanzas, {heads} heads a layer, [CLS] and [SEP] left out",
@@ -503,8 +503,8 @@ def middle_share(page: Page, ids, numbers, token=0):
 
 
 @finding(
-    "In a small BERT's middle layers the first token collects attention. [CLS] or position "
-    "0 can draw it there; without both it stays away.",
+    "In a small BERT's middle layers the first token collects attention if it is the "
+    "mark [CLS] or has the number 0; otherwise it does not.",
     rival="the sixth token under its own number, {own:.0%}, and numbered 40, {as_40:.0%}",
     null=random_weights,
     n="{texts} stanzas; {few} of them with 3 words for [CLS], and from 13 numbers",
@@ -758,8 +758,8 @@ def without_punctuation(page: Page):
 
 
 @finding(
-    "No layer of a small BERT is shown to tell Dickinson's lines from Shakespeare's better "
-    "than plain counts of their words do.",
+    "We found no layer of a small BERT that tells Dickinson's lines from "
+    "Shakespeare's better than plain counts of their words do.",
     rival="counts weighted by rarity, {counts:.0%} right",
     null=shuffled_poets,
     n="{texts} excerpts of {tokens} tokens; again without punctuation",

@@ -239,8 +239,8 @@ def pronouns_matter(page: Page) -> float:
 
 
 @finding(
-    "With another word between “thou” and “shal” or “wil”, our GPT still mostly expects a "
-    "t next; an n-gram model never does.",
+    "After “thou”, another word, and “shal” or “wil”, our GPT mostly expects the t of "
+    "“shalt” or “wilt”; an n-gram model never does.",
     rival="n-gram models of 4 to 10 letters, the best on validation text among them: a t "
     "after {ngram} of {prompts} prompts; “they” in the place of “thou”: {they}",
     null=random_weights,
@@ -454,8 +454,8 @@ def loses_t_without(page: Page, texts, head) -> float:
 
 
 @finding(
-    "Two of our GPT's sixteen heads carry “thou”: copy what they return into “they … "
-    "shal”, and it expects the t of “shalt”.",
+    "Two of our GPT's sixteen heads carry “thou”: put their output from “thou … shal” "
+    "into “they … shal”, and it expects the t of “shalt”.",
     rival="the other fourteen heads together, which change {others} of {told} answers",
     null=random_weights,
     n="{told} of {prompts} pairs of prompts: those that the model tells apart",
@@ -690,8 +690,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
 
 
 @finding(
-    "Our GPT predicts a line that it has just read no better than a new one; counting "
-    "letters in the text at hand makes the repetition far easier.",
+    "Our GPT finds a line no easier the second time; a program that counts letters in "
+    "the text so far finds it much easier.",
     rival="the same GPT, half of its prediction replaced by what followed the last two "
     "letters before in this text: {counted:.1f} nats a character less",
     null=counts_in_text,

@@ -502,8 +502,8 @@ def parts_shuffled(page: Page):
 
 
 @finding(
-    "Four attention heads in place of one help a bare model more than ten times as much as "
-    "a whole GPT.",
+    "Where attention is nearly all a model has, four heads in place of one help over "
+    "ten times as much as in a whole GPT.",
     rival="what each other part gains in the bare model: less",
     null=parts_shuffled,
     n="3 seeds of each model",
@@ -663,8 +663,8 @@ def pairs_shuffled(page: Page):
 
 
 @finding(
-    "A small GPT of the Sonnets gains more by being averaged with n-grams than with a "
-    "second GPT of its kind.",
+    "Averaging its guesses with those of n-grams improves a small GPT of the Sonnets "
+    "more than averaging them with a second such GPT's.",
     rival="another seed of the small GPT in the place of the n-grams",
     null=pairs_shuffled,
     n="{sonnets} held-out sonnets, 3 seeds",
