@@ -39,8 +39,8 @@ def shares_by_kind(rows):
 
 
 @finding(
-    "SmolLM2 chooses *was* or *were* by the subject, whether that is the first noun of the "
-    "sentence or the nearest.",
+    "In simple sentences SmolLM2 chooses *was* or *were* by the subject, whether that "
+    "is the first noun or the nearest.",
     rival="the first noun, and the nearest: each is right in half of the sentences; word "
     "vectors without order: {similarity:.0%}",
     null=random_weights,
