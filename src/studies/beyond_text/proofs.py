@@ -304,8 +304,8 @@ def untrained_walker(page):
 
 
 @finding(
-    "Told which nodes an edge joins, our small graph Transformer finds nearly every "
-    "distance; told only each node's number of edges, it finds fewer than half.",
+    "Told which nodes are joined, our small graph Transformer finds nearly every "
+    "distance from a marked node; told only each node's edge count, under half.",
     rival="tables of how many edges both nodes have, {counts:.0%}",
     null=untrained_walker,
     n="500 graphs of {nodes} nodes; three trainings of each kind",
@@ -408,7 +408,7 @@ def other_edges(page):
 
 @finding(
     "With each layer a small graph Transformer can see one edge farther: with three, "
-    "it can tell which nodes are one, two and three edges away.",
+    "it can recognise nodes up to three edges from a marked one.",
     rival="a layer fewer, also trained five times as long: at most {fewer:.0%} told apart",
     null=other_edges,
     n="500 graphs; {trainings} trainings of one, two and three layers",
@@ -526,8 +526,8 @@ def losses_by_owner(run):
 
 
 @finding(
-    "Most small models that learn two rules of spelling keep each in a head of its own: "
-    "without that head they lose its rule, and only that one.",
+    "Most small models that learned two letter rules keep each in a head of its own: "
+    "remove the head, and its rule is lost, not the other.",
     rival="the other head of the same model",
     null=no_rule,
     n="{models} models of one layer and two heads; 500 sequences",
@@ -689,8 +689,8 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
 
 
 @finding(
-    "Turned copies of the test's digits in training make a nearest neighbour look better "
-    "than it is; so do other digits by the same hands.",
+    "A nearest neighbour looks better than it is if it learned from rotated copies of "
+    "the test digits, or from other digits of the same forms.",
     rival="neither of the two in training: {apart:.1%} right",
     null=in_another_order,
     n="{digits:,} digits in five parts, each tested in turn; as many to learn from",

@@ -180,8 +180,8 @@ def no_difference(page: Page):
 
 
 @finding(
-    "Trained for 900 steps on the poems of two poets, a small BERT fills blanks worse than "
-    "a table of the three neighbours on each side.",
+    "After a short training on two poets, a small BERT fills blanks worse than a "
+    "table counting what stood between the same three neighbours on each side.",
     rival="tables of one and two neighbours a side: worse by {one:.2f} and {two:.2f} nats",
     null=no_difference,
     n="{poems} poems that neither has read, each token hidden once; {seeds} trainings",
