@@ -427,8 +427,8 @@ def widths(weights):
 
 
 @finding(
-    "In a small BERT attention does not narrow from layer to layer: the second and "
-    "third of six layers attend to fewer words than those above.",
+    "In a small BERT attention does not narrow steadily: the second and third of six "
+    "layers attend to fewer words than the later layers do.",
     rival="random weights, where the difference is at most {random:.1f} bits",
     null=random_weights,
     n="{texts} stanzas, {heads} heads a layer, [CLS] and [SEP] left out",
@@ -503,8 +503,8 @@ def middle_share(page: Page, ids, numbers, token=0):
 
 
 @finding(
-    "In a small BERT's middle layers the first token collects attention if it is the "
-    "mark [CLS] or has the number 0; otherwise it does not.",
+    "In a small BERT's middle layers, the first token draws attention only if it is "
+    "the start mark [CLS] or carries position number 0.",
     rival="the sixth token under its own number, {own:.0%}, and numbered 40, {as_40:.0%}",
     null=random_weights,
     n="{texts} stanzas; {few} of them with 3 words for [CLS], and from 13 numbers",

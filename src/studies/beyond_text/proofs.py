@@ -118,8 +118,8 @@ def exchanged(page):
 
 
 @finding(
-    "With some 1,100 small digits to learn from, looking up the most similar ones reads "
-    "new digits better than a small vision Transformer does.",
+    "With some 1,100 little images of digits to learn from, looking up the most "
+    "similar reads new ones better than a small vision Transformer.",
     rival="ten times the training; logistic regression, {logistic:.0%} on average",
     null=exchanged,
     n="{digits:,} digits in five parts, each tested in turn; three trainings each",
@@ -526,8 +526,8 @@ def losses_by_owner(run):
 
 
 @finding(
-    "Most small models that learned two letter rules keep each in a head of its own: "
-    "remove the head, and its rule is lost, not the other.",
+    "Most small models that learned two rules about letters keep each in its own "
+    "attention head: remove that head, and only its rule is lost.",
     rival="the other head of the same model",
     null=no_rule,
     n="{models} models of one layer and two heads; 500 sequences",
@@ -689,8 +689,8 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
 
 
 @finding(
-    "A nearest neighbour looks better than it is if it learned from rotated copies of "
-    "the test digits, or from other digits of the same forms.",
+    "Looking up similar digits seems more accurate than it is if the examples include "
+    "rotated test digits, or others from the same filled-in forms.",
     rival="neither of the two in training: {apart:.1%} right",
     null=in_another_order,
     n="{digits:,} digits in five parts, each tested in turn; as many to learn from",

@@ -322,8 +322,8 @@ def read_shakespeare(page: Page):
 
 
 @finding(
-    "LoRA freezes our GPT and trains small matrices beside it, a twelfth as many "
-    "numbers; it learns Dickinson nearly as well as full training.",
+    "With LoRA our GPT stays frozen and only a small add-on, a twelfth its size, is "
+    "trained; it learns Dickinson nearly as well as full training.",
     rival="all weights at five learning rates; the last layer alone, a quarter of the "
     "numbers, learns more: {last:.3f} against LoRA's {lora:.3f}",
     null=read_shakespeare,
@@ -555,7 +555,7 @@ def lines_of_one_length(page: Page):
 
 @finding(
     "Given eight labelled poems, mere line length tells Shakespeare from Dickinson "
-    "better than what our GPT computes at a text's last character.",
+    "better than our GPT's inner state on reaching a text's end.",
     rival="the ruler is the rival: the mean length of the lines alone, {ruler:.0%}; an "
     "untrained GPT, {untrained:.0%}",
     null=lines_of_one_length,

@@ -239,8 +239,8 @@ def pronouns_matter(page: Page) -> float:
 
 
 @finding(
-    "After “thou”, another word, and “shal” or “wil”, our GPT mostly expects the t of "
-    "“shalt” or “wilt”; an n-gram model never does.",
+    "After “thou”, another word and “shal” or “wil”, our GPT mostly expects the t of "
+    "“shalt” or “wilt”; models that count short letter sequences never do.",
     rival="n-gram models of 4 to 10 letters, the best on validation text among them: a t "
     "after {ngram} of {prompts} prompts; “they” in the place of “thou”: {they}",
     null=random_weights,
@@ -690,8 +690,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
 
 
 @finding(
-    "Our GPT finds a line no easier the second time; a program that counts letters in "
-    "the text so far finds it much easier.",
+    "When a line is repeated, our GPT predicts it no better; a program that counts "
+    "letters in the text so far predicts it much better.",
     rival="the same GPT, half of its prediction replaced by what followed the last two "
     "letters before in this text: {counted:.1f} nats a character less",
     null=counts_in_text,

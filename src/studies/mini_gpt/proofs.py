@@ -408,8 +408,8 @@ def sonnet_interval(values, sonnets) -> tuple[float, float]:
 
 
 @finding(
-    "A GPT trained on the Sonnets knows by its number of characters that a line is over: "
-    "fill the line with e's, and it still knows.",
+    "A GPT trained on the Sonnets knows by a line's length in characters that it is "
+    "over: fill it with e's, and it still knows.",
     rival="the words, the syllables and the letters of the line, each changed by itself; "
     "6-grams give a new line {ngrams:.0%} at line ends and {ngrams_inside:.0%} elsewhere",
     null=random_weights,
@@ -502,8 +502,8 @@ def parts_shuffled(page: Page):
 
 
 @finding(
-    "Where attention is nearly all a model has, four heads in place of one help over "
-    "ten times as much as in a whole GPT.",
+    "Replacing one attention head by four helps a model with little but attention "
+    "over ten times as much as it helps a whole GPT.",
     rival="what each other part gains in the bare model: less",
     null=parts_shuffled,
     n="3 seeds of each model",
@@ -663,8 +663,8 @@ def pairs_shuffled(page: Page):
 
 
 @finding(
-    "Averaging its guesses with those of n-grams improves a small GPT of the Sonnets "
-    "more than averaging them with a second such GPT's.",
+    "A small GPT of the Sonnets gains more by averaging its guesses with counts of "
+    "short letter sequences than with a second such GPT's.",
     rival="another seed of the small GPT in the place of the n-grams",
     null=pairs_shuffled,
     n="{sonnets} held-out sonnets, 3 seeds",

@@ -39,8 +39,8 @@ def shares_by_kind(rows):
 
 
 @finding(
-    "In simple sentences SmolLM2 chooses *was* or *were* by the subject, whether that "
-    "is the first noun or the nearest.",
+    "In simple sentences SmolLM2 fits *was* or *were* to the real subject, whether "
+    "another noun comes before it or stands between it and the verb.",
     rival="the first noun, and the nearest: each is right in half of the sentences; word "
     "vectors without order: {similarity:.0%}",
     null=random_weights,
@@ -79,8 +79,8 @@ def verb_follows_subject(page: Page):
 
 
 @finding(
-    "Offered two words, SmolLM2 picks the right one in most sentences that need a "
-    "known fact, the topic or a judgement.",
+    "Offered two words to complete a sentence, SmolLM2 mostly picks the right one, "
+    "whether that takes a known fact, the topic or a judgement.",
     rival="word vectors without order: {fact_vectors:.0%}, {topic_vectors:.0%} and "
     "{judgement_vectors:.0%}",
     null=random_weights,
@@ -180,8 +180,8 @@ def no_difference(page: Page):
 
 
 @finding(
-    "After a short training on two poets, a small BERT fills blanks worse than a "
-    "table counting what stood between the same three neighbours on each side.",
+    "Briefly trained on two poets, a small BERT fills blanks worse than a table of "
+    "what stood between the same three neighbours on either side.",
     rival="tables of one and two neighbours a side: worse by {one:.2f} and {two:.2f} nats",
     null=no_difference,
     n="{poems} poems that neither has read, each token hidden once; {seeds} trainings",
