@@ -322,8 +322,8 @@ def read_shakespeare(page: Page):
 
 
 @finding(
-    "With LoRA our GPT stays frozen and only a small add-on, a twelfth its size, is "
-    "trained; it learns Dickinson nearly as well as full training.",
+    "With LoRA our GPT stays frozen; a small add-on, a twelfth its size, learns Dickinson "
+    "nearly as well as training everything.",
     rival="all weights at five learning rates; the last layer alone, a quarter of the "
     "numbers, learns more: {last:.3f} against LoRA's {lora:.3f}",
     null=read_shakespeare,

@@ -239,8 +239,8 @@ def pronouns_matter(page: Page) -> float:
 
 
 @finding(
-    "After “thou”, another word and “shal” or “wil”, our GPT mostly expects the t of "
-    "“shalt” or “wilt”; models that count short letter sequences never do.",
+    "After “thou”, another word and “shal”, our GPT mostly expects the t of “shalt”; "
+    "models that count short letter sequences never do.",
     rival="n-gram models of 4 to 10 letters, the best on validation text among them: a t "
     "after {ngram} of {prompts} prompts; “they” in the place of “thou”: {they}",
     null=random_weights,
