@@ -4,6 +4,7 @@ import bs4
 import pandas as pd
 import pytest
 
+from bare import PHONE
 from lmcourse import views
 from lmcourse.ablation import PARTS
 
@@ -50,7 +51,8 @@ def test_a_click_and_a_key_tell_of_a_part_and_nothing_of_the_others(opened):
     assert "The loss goes from 2.00 to 2.40: +0.40." in status.text_content()
     assert "It writes: <b>attention" in page.locator(".lmb-line").text_content()
     assert page.locator(".lmb-off th").text_content() == "attention"
-    assert body.text_content().count("+") == 1
+    shown = page.locator(".lmb-off td").all_text_contents()
+    assert [cell.strip() for cell in shown] == ["+0.40", "+0.39 to +0.42"]
     head = page.get_by_role("button", name="head 1")
     head.press("Enter")  # one at a time: only that was measured
     assert part.get_attribute("aria-pressed") == "false"
@@ -65,6 +67,15 @@ def test_a_click_and_a_key_tell_of_a_part_and_nothing_of_the_others(opened):
     changes = table()[table().layer == 0].change.abs()
     ratios = [w / c for w, c in zip(widths, changes, strict=True)]
     assert max(ratios) == pytest.approx(min(ratios), rel=1e-6)
+
+
+def test_on_a_phone_all_changes_and_their_intervals_have_room(opened):
+    page = opened.page
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    page.get_by_role("button", name="Show all").click()
+    for cell in page.locator(".lmb-losses td").all():
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= PHONE
 
 
 def test_random_weights_are_another_model_with_the_same_clicks(opened):

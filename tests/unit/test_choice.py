@@ -77,6 +77,16 @@ def test_a_picture_stands_with_its_text():
     assert [panel.svg.text for panel in read(view).select("section")] == ["1", "2"]
 
 
+def test_an_answer_is_read_after_its_text():
+    folded = ["<details>a nightingale</details>", "<details>a machine</details>"]
+    view = views.samples("Who?", SHOWN, ["<svg>1</svg>", "<svg>2</svg>"], answers=folded)
+    for panel, (_, text) in zip(read(view).select("section"), SHOWN.values(), strict=True):
+        written = panel.select_one(".lm-text")
+        assert written.text == text.strip("\n")
+        assert written.find_next("details") is panel.details
+        assert not panel.select(".lm-beside details")
+
+
 def test_another_than_the_first_may_be_shown_first():
     inputs = read(views.samples("Who?", SHOWN, first="a GPT")).select("input")
     assert [radio.has_attr("checked") for radio in inputs] == [False, True]

@@ -56,7 +56,7 @@ def blanks(results):
             f"</summary>{table(head, rows)}<p>You must know {escape(knowledge)}.</p>"
             "</details>"
         )
-    return views.samples("What must one know?", shown, answers)
+    return views.samples("What must one know?", shown, answers=answers)
 
 
 def right_choices(results):

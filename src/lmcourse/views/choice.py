@@ -76,7 +76,9 @@ def _worlds(name: str) -> str:
     return f"<fieldset>{legend}{trained}{random}</fieldset>"
 
 
-def samples(question: str, shown: dict, pictures=None, first: str = "") -> View:
+def samples(
+    question: str, shown: dict, pictures=None, first: str = "", answers=None
+) -> View:
     """Let a reader choose between texts.
 
     Parameters
@@ -86,19 +88,25 @@ def samples(question: str, shown: dict, pictures=None, first: str = "") -> View:
     shown : dict
         Name of the writer → a note in one line, and what it wrote.
     pictures : list of str, optional
-        One a writer, as HTML: `looks`, say.
+        One a writer, as HTML: `looks`, say. It stands beside the text.
     first : str
         The name that is shown first, where it is not the first one.
+    answers : list of str, optional
+        One a writer, as HTML: what is read after the text, so it stands below it.
     """
     pictures = [""] * len(shown) if pictures is None else pictures
+    answers = [""] * len(shown) if answers is None else answers
     plain, labels, panels = [], [], []
     at = list(shown).index(first) if first else 0
-    for (name, (note, body)), picture in zip(shown.items(), pictures, strict=True):
+    for (name, (note, body)), picture, answer in zip(
+        shown.items(), pictures, answers, strict=True
+    ):
         name, note, body = tidy(name), tidy(note), body.strip("\n")
         plain.append(f"[{name}: {note}]\n{body}")
         labels.append(escape(name))
         written = f'{picture}<p class="lm-text">{escape(body)}</p>'
-        panels.append(f'<p>{escape(note)}</p><div class="lm-beside">{written}</div>')
+        beside = f'<div class="lm-beside">{written}</div>'
+        panels.append(f"<p>{escape(note)}</p>{beside}{answer}")
     return choice("samples", tidy(question), "\n\n".join(plain), labels, panels, first=at)
 
 

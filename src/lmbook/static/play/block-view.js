@@ -91,7 +91,7 @@ export function mount(element, data) {
         make("p", { class: "play-controls" }, make("label", {}, "Parts of ", layer), all),
         status,
         line,
-        make("table", {}, heading("changed", "the loss", "±"), body),
+        make("table", {}, heading("changed", "the loss", "95 % interval"), body),
       ),
     ),
   );
@@ -152,7 +152,12 @@ export function mount(element, data) {
         const [from, to] = [across(Math.min(0, mean)), across(Math.max(0, mean))];
         const bar = svg(
           "svg",
-          { viewBox: "0 0 150 14", class: "lmb-bar", "aria-hidden": "true" },
+          {
+            viewBox: "0 0 150 14",
+            preserveAspectRatio: "none", // on a phone it is shorter, and as high
+            class: "lmb-bar",
+            "aria-hidden": "true",
+          },
           svg("rect", { x: from, y: 2, width: to - from, height: 10 }),
           svg("path", { d: `M${across(0)} 0V14` }),
           svg("path", { d: `M${across(low)} 7H${across(high)}`, class: "lmb-interval" }),
@@ -160,7 +165,7 @@ export function mount(element, data) {
         const shown = row(
           title,
           [bar, " ", make("span", {}, signed(mean))],
-          fixed((high - low) / 2),
+          `${signed(low)} to ${signed(high)}`,
         );
         shown.classList.toggle("lmb-off", part === off);
         return shown;
