@@ -108,6 +108,23 @@ def test_views_draw_at_the_first_run_with_no_network(page, kind, way):
     assert page.asked == []
 
 
+def test_the_model_view_shows_every_head_in_a_narrow_notebook(page):
+    page.set_content(HEAD)
+    page.set_viewport_size({"width": 600, "height": 800})
+    even = np.full((12, 6, 6), 1 / 6)
+    view = views.model_view([even] * 6, tokens=TOKENS, alt="Even.")
+    page.evaluate(INSERT, view._repr_mimebundle_()["text/html"])
+    heads = page.locator("rect.attn_background")
+    heads.nth(71).wait_for(state="attached", timeout=visits.LOAD)
+    drawn = page.locator("svg").bounding_box()
+    assert drawn["x"] + drawn["width"] <= 600
+    for head in (heads.first, heads.last):
+        box = head.bounding_box()
+        assert drawn["x"] <= box["x"]
+        assert box["x"] + box["width"] <= drawn["x"] + drawn["width"] + 1
+        assert box["y"] + box["height"] <= drawn["y"] + drawn["height"] + 1
+
+
 def shown(page, selector):
     """Return the texts that a reader sees, in their order."""
     return page.locator(selector).all_text_contents()

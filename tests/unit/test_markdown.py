@@ -79,6 +79,10 @@ DRAWING = '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *be
             "So.\n:::{deeper-end}\n:::\n\n:::{deeper-start} B\n:::\nOn.",
             "So.\n\n***\n\n**Going deeper: B**\n\nOn.",
         ),
+        (
+            "So.\n:::{deeper-end}\n:::\n\n(b)=\n:::{deeper-start} B\n:::\nOn.",
+            'So.\n\n<a id="b"></a>\n\n***\n\n**Going deeper: B**\n\nOn.',
+        ),
         (":::{workshop-start}\n:::\nSo.\n:::{workshop-end}\n:::", "So."),
         (":::{drawing} bees\n:name: fig-bees\nTwo {term}`bees`.\n:::", DRAWING),
     ],

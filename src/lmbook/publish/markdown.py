@@ -39,6 +39,10 @@ ADMONITIONS = (
 LETTER_CHECK = re.compile(
     r'`exercises\.check\("([\w.-]+)", "a"\)`'
 )  # of `{choices}`, below
+# Between two folded sections one rule is enough, also where a label stands between them.
+_TWO_RULES = re.compile(
+    r"""^\*\*\*\n\n(?=(?:<a id="[^"]*"></a>\n+)*\*\*\*$)""", re.MULTILINE
+)
 
 
 def to_markdown(text: str, links: "BookLinks") -> str:
@@ -64,8 +68,7 @@ def to_markdown(text: str, links: "BookLinks") -> str:
             last = end
     out.append(_rewrite_inline("\n".join(lines[last:]), links))
     plain = re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
-    # Between two folded sections one rule is enough.
-    return re.sub(r"^(\*\*\*\n\n)+(?=\*\*\*$)", "", plain, flags=re.MULTILINE)
+    return _TWO_RULES.sub("", plain)
 
 
 def split_at_solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
