@@ -92,7 +92,8 @@ def _embed_mistakes(parts, ids):
     centred = total - total.mean(-1, keepdim=True)
     unbiased = centred / total.std(-1, keepdim=True) * norm.weight + norm.bias
     return {
-        "this is the word's row alone: position, type and norm are missing.": word,
+        "this is only the row of the word table: the position, the type and the norm "
+        "are missing.": word,
         "the sum is right, but it is not normalised.": total,
         "the position and the norm are missing.": word + kind,
         "the position is missing: a word has the same vector at every position.": norm(
@@ -101,9 +102,12 @@ def _embed_mistakes(parts, ids):
         "the position table is indexed with input_ids, not with positions.": norm(
             misplaced
         ),
-        "the token type is missing; type 0 is added, too.": norm(word + place),
+        "the token type is missing: its vector is added even where the type is 0.": norm(
+            word + place
+        ),
         "token_type_ids is not used: you always add type 0.": norm(word + place + first),
-        "the word's row alone is normalised; position and type are missing.": norm(word),
+        "only the row of the word table is normalised; the position and the type are "
+        "missing.": norm(word),
         "the type table is indexed with input_ids, not with token_type_ids.": norm(
             word + place + of_ids
         ),
@@ -114,11 +118,10 @@ def _embed_mistakes(parts, ids):
         "the position is added after the norm; add first, then normalise.": (
             norm(word + kind) + place
         ),
-        "positions are counted from 1; they begin with 0.": norm(word + rows[1:6] + kind),
+        "positions are counted from 1; they begin at 0.": norm(word + rows[1:6] + kind),
         "the position is added twice.": norm(total + place),
-        "each row was normalised by itself; add first, then normalise.": sum(
-            map(norm, (word, place, kind))
-        ),
+        "each of the three vectors was normalised by itself; add first, then "
+        "normalise.": sum(map(norm, (word, place, kind))),
         "the norm divides by the standard deviation with n − 1; use `LayerNorm`, or "
         "`correction=0`.": unbiased,
     }
@@ -153,32 +156,30 @@ def same():
     """Ask of pairs of which it is known whether they agree."""
     pairs, near = _pairs(), 1e-9
     known = {
-        "`x.all()` asks whether no number of x is 0, nothing else: compare first.": (
+        "`x.all()` only asks whether no number of x is 0: compare x with y first.": (
             lambda x, y: x.all() == y.all()
         ),
-        "all numbers must be equal to the last bit; allow for rounding.": (
+        "your function wants numbers that are equal to the last bit; allow for rounding.": (
             lambda x, y: (x == y).all()
         ),
-        "one number that agrees is enough for it; all must agree.": (
+        "one number that agrees is enough for your function; all must agree.": (
             lambda x, y: ((x - y).abs() <= near).any()
         ),
-        "where y is larger the difference is negative: take its size, `abs`.": (
+        "where y is larger, the difference is negative: take its absolute value.": (
             lambda x, y: (x - y).max() <= near
         ),
-        "differences up and down cancel in a sum or a mean.": (
+        "positive and negative differences cancel in a sum or a mean.": (
             lambda x, y: (x - y).mean().abs() <= near
         ),
-        "a mean can be small although one number is far off: take the largest.": (
-            lambda x, y: (x - y).abs().mean() <= near
-        ),
+        "the mean difference can be small although one number is far off: take the "
+        "largest difference.": (lambda x, y: (x - y).abs().mean() <= near),
         "`allclose` allows more where the numbers are large, unless you pass `rtol=0`.": (
             lambda x, y: torch.allclose(x, y, atol=near)
         ),
-        "the length of the difference grows with the number of numbers: look at each.": (
-            lambda x, y: (x - y).norm() <= near
-        ),
-        "it says that all pairs agree.": lambda x, y: True,
-        "it says that no pair agrees.": lambda x, y: False,
+        "the norm of the difference grows with the number of entries: look at each "
+        "entry by itself.": (lambda x, y: (x - y).norm() <= near),
+        "your function says that all pairs agree.": lambda x, y: True,
+        "your function says that no pair agrees.": lambda x, y: False,
     }
 
     def verdicts(function):
@@ -242,8 +243,8 @@ def small_bert():
             seen.millions > 10.5
         ),
         "{millions:.2f} million parameters are too few.": lambda seen: seen.millions < 9.5,
-        "{millions:.2f} million parameters, but only {share:.1%} of them in the layers: "
-        "the table of words is too wide.": lambda seen: seen.share < 0.5,
+        "{millions:.2f} million parameters, but only {share:.1%} of them are in the "
+        "layers: the word table is too wide.": lambda seen: seen.share < 0.5,
     }
     yield Faults(_counted, counts)
 
@@ -324,7 +325,7 @@ def _layer_mistakes(whole, x, heads):
     z = x + one(attend(x))
     inside = z + last.LayerNorm(last.dense(F.gelu(whole.intermediate.dense(z))))
     return {
-        "there are always 2 heads; use as many as are given.": built(heads=2, over=4),
+        "you always use 2 heads; use as many as `heads` says.": built(heads=2, over=4),
         "x is not added to what attention returns.": built(first=0),
         "nothing is added to what the feed-forward network returns.": built(1, 0),
         "the second sum adds x; add what the first norm returned.": built(1, 0, 1),
@@ -335,28 +336,32 @@ def _layer_mistakes(whole, x, heads):
         "the first norm is missing.": built(norms="-1"),
         "the last norm is missing.": built(norms="0-"),
         "the two norms are swapped.": built(norms="10"),
-        "both norms are attention's; the second is another.": built(norms="00"),
-        "both norms are layer.output's; the first is attention's.": built(norms="11"),
-        "it normalises before each step, as GPT-2 does; BERT normalises each sum.": pre,
-        "what is added is normalised; BERT normalises the sum.": inside,
-        "the scores are not divided by the root of a head's width.": built(over=1),
-        "the scores are divided by the root of the whole width, not of a head's.": built(
-            over=8
+        "both norms are attention's; the second one is that of `layer.output`.": built(
+            norms="00"
         ),
-        "the scores are divided by a head's width; its root is wanted.": built(over=d * d),
-        "there is one head here; use as many as are given.": built(heads=1, over=8),
+        "both norms are layer.output's; the first one is that of "
+        "`layer.attention.output`.": built(norms="11"),
+        "your layer normalises before attention and before the feed-forward network, "
+        "as GPT-2 does; BERT normalises after each sum.": pre,
+        "you normalise what is added to the vector; BERT normalises the sum.": inside,
+        "the scores are not divided by the square root of a head's width.": built(over=1),
+        "the scores are divided by the square root of the whole width, not of a "
+        "head's.": built(over=8),
+        "the scores are divided by a head's width; divide by its square root.": built(
+            over=d * d
+        ),
+        "you use only one head; use as many as `heads` says.": built(heads=1, over=8),
         "each head gets numbers of several tokens: split the last axis, then "
         "transpose.": built(turn=(0, 1)),
-        "each head gets every so-many-th number; its numbers stand side by side.": built(
-            strided=True
-        ),
+        "each head gets numbers from all over the vector; a head's numbers should "
+        "stand side by side in it.": built(strided=True),
         "the heads are not transposed back before they are merged.": built(turn=(1, 0)),
         "the query is used for key and value, too.": built(parts="qqq"),
         "query and key are swapped.": built(parts="kqv"),
         "key and value are swapped.": built(parts="qvk"),
         "`layer.attention.output.dense` is missing.": built(end=same),
-        "the scores are taken as weights: there is no softmax.": built(weigh=same),
-        "a causal mask hides the later tokens; BERT attends both ways.": built(
+        "the scores are used as weights: there is no softmax.": built(weigh=same),
+        "a causal mask hides the later tokens; BERT attends to both sides.": built(
             weigh=_behind
         ),
         "the softmax runs over the queries; it must run over the keys.": built(
@@ -364,23 +369,26 @@ def _layer_mistakes(whole, x, heads):
         ),
         "the softmax runs over the heads; it must run over the keys.": built(weigh=soft[1]),
         "the activation is ReLU; BERT's is GELU.": built(gelu=F.relu),
-        "this is GELU approximated by tanh; BERT's is the exact one.": built(gelu=tanh),
+        "this is GELU approximated by tanh; BERT uses the exact function.": built(
+            gelu=tanh
+        ),
         "there is no activation: two linear layers in a row are one.": built(gelu=same),
     }
 
 
 predict(
     "bert-internals.sink",
-    a="turn the first switch below: at position 0 “the” gets what [CLS] got.",
-    b="[SEP] gets no more than before.",
+    a="turn the first switch below. How much attention does “the” get at position 0?",
+    b="turn the first switch below: [SEP] gets no more than before.",
     c=None,
 )
 judge(
     "bert-internals.judge_sink",
     a=None,
-    b="no purpose is tested here; and at position 0 “the” draws as much.",
-    c="one of the two is enough: turn only one of the first two switches.",
-    d="the switches belong to one model; BERT-base has its sink at [SEP].",
+    b="the switches do not test what the attention is good for. And at position 0 "
+    "“the” draws as much.",
+    c="turn only one of the first two switches. Is the sink gone?",
+    d="the switches show one model. BERT-base has its sink at [SEP].",
 )
 
 
@@ -418,7 +426,7 @@ def _last_four_mistakes(states, mask):
     both = last.mean(0, keepdim=True).expand_as(last)
     real = [x.masked_fill(mask[..., None] == 0, -math.inf).amax(1) for x in four]
     return {
-        "the padding is averaged in: the second text has only three real tokens.": _means(
+        "the mean includes padding: the second text has only three real tokens.": _means(
             four, (5, 5), (5, 5)
         ),
         "the padding is left out of the sum, but counted in the number of tokens.": _means(
@@ -427,17 +435,19 @@ def _last_four_mistakes(states, mask):
         "these are sums; divide each by the text's number of tokens.": _means(
             four, over=(1, 1)
         ),
-        "each sum is divided by the tokens of the whole batch.": _means(four, over=(8, 8)),
+        "each sum is divided by the number of tokens in the whole batch.": _means(
+            four, over=(8, 8)
+        ),
         "these are the first four hidden states, not the last.": _means(states[:4]),
         "the last hidden state itself is left out.": _means(states[-5:-1]),
         "the order is reversed: the fourth from the end comes first.": last.flip(1),
         "the layers are interleaved; each mean stays in one piece.": last.mT,
-        "the last layer is there four times.": last[:, 3:].expand_as(last),
+        "the mean of the last layer is there four times.": last[:, 3:].expand_as(last),
         "the layers are averaged; they should be laid end to end.": last.mean(1, True),
         "the layers are added; they should be laid end to end.": last.sum(1, True),
         "the texts are averaged together; each has a mean of its own.": both,
-        "these are the largest numbers; take the mean.": torch.stack(real, 1),
-        "these are the largest numbers, of the padding, too; take the mean.": torch.stack(
+        "these are maxima over the tokens; take the mean.": torch.stack(real, 1),
+        "these are maxima over the tokens, padding included; take the mean.": torch.stack(
             [x.amax(1) for x in four], 1
         ),
         "these are the vectors of [CLS]; take the mean.": _means(four, (1, 1), (1, 1)),
@@ -448,6 +458,6 @@ def _last_four_mistakes(states, mask):
             four, (4, 2), (3, 1), begin=1
         ),
         "[CLS] is left out; it is a real token, too.": _means(four, over=(4, 2), begin=1),
-        "each number is divided by another text's length: keep the axis, "
+        "each number is divided by the length of another text: keep the axis, "
         "`mask.sum(1)[:, None]`.": _means(four, over=(1, 1)) / torch.tensor([5, 3]),
     }

@@ -19,36 +19,34 @@ def cut():
         down, across = rows // size, columns // size
         blocks = want.unflatten(1, (down, across)).unflatten(-1, (size, size))
         mistakes = {
-            "still strips: the numbers of a patch stand in one row of the image.": (
-                images.reshape(want.shape)
-            ),
-            "these are the right patches, down the columns first: row by row, please.": (
-                blocks.transpose(1, 2).reshape(want.shape)
-            ),
-            "each patch is mirrored at its diagonal: its own rows come first.": (
-                blocks.transpose(-1, -2).reshape(want.shape)
-            ),
-            "every second pixel is taken: `size` splits an axis into (count, size), not "
-            "(size, count).": images.unflatten(-1, (size, across))
+            "these are strips, not squares: the numbers of a patch follow one "
+            "another in the rows of the image.": (images.reshape(want.shape)),
+            "the patches are right, but they go down the columns first; they should "
+            "go row by row.": (blocks.transpose(1, 2).reshape(want.shape)),
+            "each patch is mirrored at its diagonal: inside a patch the numbers go "
+            "row by row, too.": (blocks.transpose(-1, -2).reshape(want.shape)),
+            "the pixels of a patch lie far apart in the image: split an axis into "
+            "(count, size), not into (size, count).": images.unflatten(-1, (size, across))
             .unflatten(1, (size, down))
             .permute(0, 2, 4, 1, 3)
             .reshape(want.shape),
-            "tokens and numbers have changed places: a row is a patch.": want.mT,
+            "the last two axes are swapped: each row should be a patch.": want.mT,
         }
         yield Case([images, size], want, mistakes)
 
 
 predict(
     "beyond-text.dealt",
-    a="its places are learned: a patch elsewhere gets another vector, and that is all.",
+    a="its positions are learned: a patch that moves gets another position vector, "
+    "and that is all.",
     b=None,
-    c="a distance is a sum over pixels, and a sum has no order.",
-    d="two of the three never knew which patches were neighbours.",
+    c="the distance of two images is a sum over pixels, and a sum has no order.",
+    d="two of the three were never told which patches are neighbours.",
 )
 predict(
     "beyond-text.no_edges",
-    a="it has learned what graphs look like; which one this is, nothing tells it.",
-    b="nothing in it is drawn by lot: equal tokens get equal answers.",
+    a="it has learned what graphs look like, but what tells it which graph this is?",
+    b="nothing in the model is random. By what could it tell two of the other nodes apart?",
     c=None,
 )
 
@@ -62,21 +60,24 @@ def late():
     plain, open_ = scores.softmax(-1), (scores + bias).softmax(-1)
     added = plain + bias
     mistakes = {
-        "the bias still comes after the softmax: the weights are no shares any more.": (
+        "the bias comes after the softmax: the weights are no longer shares.": (
             added @ value
         ),
-        "divided by their sum they sum to 1, but may be negative: add the bias before the "
-        "softmax.": added / added.sum(-1, keepdim=True) @ value,
-        "a softmax of a softmax is nearly even: one is enough.": added.softmax(-1) @ value,
-        "what falls below zero is cut off, but the rows still do not sum to 1: add the "
+        "divided by their sum, the weights sum to 1, but they may be negative: add "
+        "the bias before the softmax.": added / added.sum(-1, keepdim=True) @ value,
+        "a softmax of a softmax gives nearly equal weights: one is enough.": added.softmax(
+            -1
+        )
+        @ value,
+        "negative weights are cut off, but the rows still do not sum to 1: add the "
         "bias before the softmax.": added.clamp(min=0) @ value,
         "the bias is not used.": plain @ value,
-        "the bias is taken away; add it.": (scores - bias).softmax(-1) @ value,
+        "the bias is subtracted; add it.": (scores - bias).softmax(-1) @ value,
         "the bias multiplies the scores; add it.": (scores * bias).softmax(-1) @ value,
         "the softmax runs down the columns; each row should sum to 1.": (
             (scores + bias).softmax(-2) @ value
         ),
-        "these are the weights: mix the values with them.": open_,
+        "these are the weights; return the values mixed by them.": open_,
     }
     yield Case([scores, bias, value], whole(query, key, value, bias), mistakes)
 
@@ -99,27 +100,27 @@ def by_distance():
 
         want = given(steps)
         mistakes = {
-            "only neighbours are told apart: how many steps is it to the others?": given(
-                np.where(steps == 1, 1, np.where(steps == 0, 0, far))
-            ),
-            "a node that cannot be reached is as far as can be: it gets the last number.": (
-                given(np.where(np.isinf(steps), 0, steps))
-            ),
-            "where no path leads, the bias is the last number, not zero.": torch.where(
+            "you only tell neighbours from all others: how many edges away are the "
+            "others?": given(np.where(steps == 1, 1, np.where(steps == 0, 0, far))),
+            "a node that cannot be reached counts as farthest away: it gets the last "
+            "number.": (given(np.where(np.isinf(steps), 0, steps))),
+            "where there is no path, the bias is the last number, not zero.": torch.where(
                 torch.tensor(np.isinf(steps)), torch.zeros(()).double(), want
             ),
-            "each round overwrites the last: who was reached keeps its number.": given(
-                np.where(steps < far, far - 1, far)
-            ),
-            "a node is 0 steps from itself: it gets the first number.": given(
+            "each round overwrites the one before: a node that was reached keeps its "
+            "number.": given(np.where(steps < far, far - 1, far)),
+            "a node is 0 edges away from itself: it gets the first number.": given(
                 np.where(steps == 0, far, steps)
             ),
-            "one step too many: a node is 0 steps from itself.": given(steps + 1),
-            "one step too few: a neighbour is 1 step away.": given((steps - 1).clip(0)),
-            "the heads come last; they come first.": want.movedim(0, -1),
-            "a longer walk takes the place of a shorter: who was reached stays.": given(
-                last
+            "each distance is one too large: a node is 0 edges away from itself.": given(
+                steps + 1
             ),
+            "each distance is one too small: a neighbour is 1 edge away.": given(
+                (steps - 1).clip(0)
+            ),
+            "the heads are the last axis; they should be the first.": want.movedim(0, -1),
+            "a longer walk replaces a shorter one: a node that was reached keeps its "
+            "distance.": given(last),
         }
         yield Case([joined, bonus], want, mistakes)
 
@@ -133,10 +134,9 @@ def winding():
         ids, _ = sample_sequences(300, dice, 0.5, (turn,))
         ids = torch.randperm(20, generator=dice)[ids]  # other letters, another partner
         mistakes = {
-            "one less: from the letter that looks; the letter to come is one farther.": (
-                turn - 1
-            ),
-            "twice as far: the partner's partner.": 2 * turn,
+            "one too small: count from the letter that is predicted, not from the "
+            "one before it.": (turn - 1),
+            "twice as far: this is the partner of the partner.": 2 * turn,
         }
         unfit = {"numbers are expected": one, "the shape is": one}
         yield Case([ids], turn, mistakes, instead=unfit)
@@ -145,7 +145,9 @@ def winding():
 judge(
     "beyond-text.copies",
     a=None,
-    b="no copy is left, but both parts have digits from the same forms.",
-    c="each test image has nearly the same image, with its answer, in training.",
-    d="the other way: whoever knows a digit finds it again a little turned.",
+    b="no copies are left, but both parts have digits from the same forms.",
+    c="for nearly every test image, almost the same image is in the training set, "
+    "with its answer.",
+    d="it is the other way round: a digit that is known is easily recognised when it "
+    "is turned a little.",
 )

@@ -86,20 +86,19 @@ def _trained(answer):
 def lora():
     """Wrap a layer, look at what it computes, and train it a little."""
     untrained = {
-        "the layer's own weights are trained, too: `requires_grad_(False)`.": (
-            lambda seen: len(seen.own) < len(seen.moving)
-        ),
-        "nothing in it is trained: its matrices must be `nn.Parameter`.": (
+        "the layer's own weights are trained, too: freeze them with "
+        "`requires_grad_(False)`.": (lambda seen: len(seen.own) < len(seen.moving)),
+        "nothing in your module is trained: its matrices must be `nn.Parameter`.": (
             lambda seen: not seen.own
         ),
-        "{count} numbers are trained; for a rank of 2, 2 × (6 + 4).": (
+        "{count} numbers are trained; with a rank of 2, there should be 2 × (6 + 4).": (
             lambda seen: seen.count != 20
         ),
         "the layer's own matrix has changed.": (
             lambda seen: not torch.equal(seen.layer.weight, seen.before)
         ),
-        "before it has learned anything it must compute what the layer computes: "
-        "what is added must be zero.": (
+        "before any training, your module must compute what the layer computes: what "
+        "it adds must be zero.": (
             lambda seen: not torch.allclose(seen.first, seen.want, atol=1e-5)
         ),
         "no gradient reaches its matrices: is the path detached?": (
@@ -108,17 +107,19 @@ def lora():
     }
     yield Faults(_untrained, untrained)
     trained = {
-        "it never learns. The gradient of each factor is a product with the other one: if "
-        "both are zero, both gradients are, for ever.": lambda seen: seen.stuck,
-        "fifty steps of training hardly change what it computes.": (
+        "the module never learns. The gradient of each matrix is a product with the "
+        "other matrix: what are both gradients when both matrices are zero?": lambda seen: (
+            seen.stuck
+        ),
+        "fifty steps of training hardly change what the module computes.": (
             lambda seen: seen.loss > 0.9 * seen.loss_before
         ),
-        "of −x it should add the opposite of what it adds of x: is there an activation "
-        "on the path?": (
+        "for −x the module should add the opposite of what it adds for x: is there "
+        "an activation on the path?": (
             lambda seen: not torch.allclose(seen.back, -seen.there, atol=1e-4)
         ),
-        "what it learned has rank 1, not 2: rows of `down` that begin alike get the same "
-        "gradients for ever.": lambda seen: seen.rank < 2,
+        "what the module learned has rank 1, not 2: rows of `down` that start out "
+        "equal always get the same gradients.": lambda seen: seen.rank < 2,
     }
     yield Faults(_trained, trained)
 
@@ -134,10 +135,11 @@ def _output(module, x, want):
 
 judge(
     "fine-tuning.claim",
-    a="the same rate is not a fair one: each method has its own best rate.",
+    a="the same learning rate is not a fair one: each method has its own best rate.",
     b=None,
-    c="equal steps are not equal work, and a shared rate is not a fair one.",
-    d="more seeds would tell how sure the difference is, not what it is due to.",
+    c="the same number of steps is not the same amount of work, and a shared "
+    "learning rate is not a fair one.",
+    d="more seeds would tell how certain the difference is, not what causes it.",
 )
 
 
@@ -160,11 +162,14 @@ def many():
     paths, order = sum(ups[i] @ downs[i] for i in range(3)), [0, 1, 2, 0]
     mistakes = {
         "the shared matrix is missing.": apart(who, base=0.0),
-        "the paths are missing.": x @ weight.T,
-        "all get the first reader's path.": apart([0] * 4),
-        "everybody's paths are added up; each text has one owner.": x @ (weight + paths).T,
-        "the texts are taken for the readers in order; look at `who`.": apart(order),
-        "`who` is not to be sorted; it is in the order of the texts.": apart(who.sort()[0]),
+        "the readers' own matrices are missing.": x @ weight.T,
+        "every text gets the first reader's matrices.": apart([0] * 4),
+        "the matrices of all readers are added up; each text belongs to one reader.": x
+        @ (weight + paths).T,
+        "you assume that the texts come in the order of the readers; look at `who`.": apart(
+            order
+        ),
+        "do not sort `who`; it is in the order of the texts.": apart(who.sort()[0]),
         "`ups` are picked by `who`, and `downs` are not.": apart(order, who),
         "`downs` are picked by `who`, and `ups` are not.": apart(who, order),
     }
@@ -189,25 +194,26 @@ def _losses(answer):
 @exercise("fine-tuning.own", kind="experiment")
 def own():
     """Read both poets' test poems to the model that is handed in."""
-    told = "It loses {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
+    told = "The loss is {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
     faults = {
-        f"{told} Her validation poems cost it {{chosen:.3f}}, more than her test poems; in "
-        "every run of ours they cost less. Did it read the test poems in training?": (
-            lambda seen: seen.new < min(seen.chosen - 0.005, 2.0)
-        ),
-        f"{told} So little no run of ours has reached: was it trained on test poems?": (
+        f"{told} On her validation poems it is {{chosen:.3f}}, higher than on her test "
+        "poems; in every run of ours it was lower. Did the model read the test poems in "
+        "training?": (lambda seen: seen.new < min(seen.chosen - 0.005, 2.0)),
+        f"{told} No run of ours came so low: was the model trained on test poems?": (
             lambda seen: min(seen.new, seen.old) < TOO_LOW
         ),
-        f"{told} Shakespeare is kept, but Dickinson is not learned. Train for longer, at a "
-        "higher rate, or more of the weights.": (
+        f"{told} Shakespeare is kept, but Dickinson is not learned. Train longer, at a "
+        "higher learning rate, or train more of the weights.": (
             lambda seen: seen.new >= LEARNED and seen.old < KEPT
         ),
         f"{told} Dickinson is learned, but too much of Shakespeare is forgotten. What if "
         "the model goes on reading him?": (
             lambda seen: seen.new < LEARNED and seen.old >= KEPT
         ),
-        f"{told} The new poet is not learned, and the old one is forgotten: is the rate "
-        "too high?": lambda seen: not (seen.new < LEARNED and seen.old < KEPT),
+        f"{told} The new poet is not learned, and the old one is forgotten: is the "
+        "learning rate too high?": lambda seen: (
+            not (seen.new < LEARNED and seen.old < KEPT)
+        ),
     }
     yield Faults(_losses, faults)
 
@@ -224,11 +230,13 @@ def _held_out_loss(model, table, first=9):
 
 judge(
     "fine-tuning.suspect",
-    a="a hundred random draws of labels were averaged, so luck is not the worry.",
-    b="with eight labels a curved boundary would fit them better, and perhaps nothing "
-    "else; it would not say what the states know.",
+    a="the result is a mean over a hundred random draws of labels, so luck is not "
+    "the problem.",
+    b="a curved boundary would fit the eight labels better, and perhaps nothing "
+    "else; it would not show what the states know.",
     c=None,
-    d="the penalty is chosen among the labelled poems; it would move the number a little.",
+    d="the penalty is chosen on the labelled poems; another one would change the "
+    "number a little.",
 )
 
 
@@ -256,26 +264,28 @@ def states():
     alone = (alone * own).sum(2)
     late, known = torch.arange(5) <= lengths[:, None], (ids > 0)[..., None]
     mistakes = {
-        "one token too many: a line's own are those before `lengths`, `<`, not `<=`.": (
-            (every * late[..., None]).sum(2) / lengths[:, None]
-        ),
+        "one token too many: a line's own tokens are at positions below its length, "
+        "`<`, not `<=`.": ((every * late[..., None]).sum(2) / lengths[:, None]),
         "divide by the line's own tokens, not by the padded length.": padded,
-        "a line's own tokens may have the number 0, too: `lengths` says which they are.": (
+        "a line's own tokens may have the id 0, too: `lengths` says which they are.": (
             (every * known).sum(2) / known.sum(1)
         ),
-        "each block reads what the block before it gave, not the embedding.": alone,
+        "each block reads what the block before it returned, not the embedding.": alone,
         "the axes are swapped: layers first, then lines.": want.transpose(0, 1),
-        "the last norm comes after the residual stream.": torch.cat([want[:2], read[2:]]),
+        "the last entry has been through the model's last norm; the states of the "
+        "residual stream are taken before it.": torch.cat([want[:2], read[2:]]),
         "the padding is counted, too.": every.mean(2),
-        "this is the state at a line's last token alone; take the mean of all its own.": (
-            inside.line_states(model, ids, lengths, last=True)
-        ),
-        "this is the sum; divide by how many tokens are the line's own.": (
+        "this is only the state at a line's last token; take the mean over all of "
+        "its own tokens.": (inside.line_states(model, ids, lengths, last=True)),
+        "this is the sum; divide by the number of the line's own tokens.": (
             want * lengths[:, None]
         ),
         "the vectors before layer 0 are missing.": want[1:],
-        "the layers are there in the wrong order.": want.flip(0),
-        "the model's last norm is no part of the residual stream.": read,
-        "that is what comes after the last layer; all are asked for.": want[-1],
+        "the layers are in the wrong order.": want.flip(0),
+        "every entry has been through the model's last norm, which is not part of "
+        "the residual stream.": read,
+        "these are only the states after the last layer; return those of all layers.": want[
+            -1
+        ],
     }
     yield Case([model, ids, lengths], want, mistakes, tolerance=1e-4)

@@ -58,11 +58,11 @@ def _slips(*given):
         "the temperature multiplies; it should divide.": _nucleus(
             logits, 1 / temperature, p
         ),
-        "they stand in falling order: scatter them back to their tokens.": falling,
-        "these stand at wrong tokens: `scatter` takes them back, `gather` does not.": (
+        "they are in falling order: scatter them back to their tokens.": falling,
+        "these are at the wrong tokens: `scatter` puts them back, `gather` does not.": (
             falling.gather(-1, warm.argsort(descending=True))
         ),
-        "these are logits, or logarithms; probabilities are asked for.": found.log(),
+        "these are logits or logarithms; return probabilities.": found.log(),
     }
 
 
@@ -81,8 +81,8 @@ def nucleus():
             "temperature 1: the temperature belongs before it.": _nucleus(
                 *given, first=False
             ),
-            "the order is right. But what is left of the probabilities does not sum to 1 "
-            "again.": kept,
+            "the order is right. But the probabilities that are kept no longer sum "
+            "to 1.": kept,
             "the temperature is used twice: in the logits, and again as a power of the "
             "probabilities.": again / again.sum(-1, keepdim=True),
             "divide each row by its own sum, not by that of all rows.": kept / kept.sum(),
@@ -102,25 +102,26 @@ def places():
     for kept in (2, 4, 0):
         new = ids[:, kept:]
         mistakes = {
-            "positions start at zero again: the first new token is told that it is the "
-            "first of the text. Before it stand those that the cache holds.": (
+            "positions start at zero again: the first new token gets the position of "
+            "the first token of the text, although those in the cache come before it.": (
                 tokens[new] + positions[: new.shape[1]]
             ),
-            "one position too late.": tokens[new] + positions[kept + 1 : 6],
-            "all vectors are there; those of the first `kept` tokens are in the cache "
-            "already.": whole,
-            "these are the last rows of the table, which is longer than the text.": (
-                tokens[new] + positions[-new.shape[1] :]
-            ),
+            "each position is one too high.": tokens[new] + positions[kept + 1 : 6],
+            "these are the vectors of all tokens; those of the first `kept` are in "
+            "the cache already.": whole,
+            "these positions are the last rows of the table, which is longer than "
+            "the text.": (tokens[new] + positions[-new.shape[1] :]),
             "positions are missing.": tokens[new],
             "every new token gets the same position.": tokens[new] + positions[kept],
             "these are the first tokens; the new ones are wanted.": whole[:, : 5 - kept],
         }
         if kept > 1:
-            mistakes["one position too early."] = tokens[new] + positions[kept - 1 : 4]
+            mistakes["each position is one too low."] = (
+                tokens[new] + positions[kept - 1 : 4]
+            )
         unequal = (
-            "vectors and positions are not equally many: the table has rows for longer "
-            "texts, too."
+            "there are not as many positions as new tokens: the table has rows for "
+            "longer texts, too."
         )
         stopped = {"stopped with RuntimeError": unequal}
         given = [tokens, positions, ids, kept]
@@ -131,7 +132,7 @@ predict(
     "inside-gpt.subject",
     a="a reader of English would say so. Nobody told the model what a subject is.",
     b=None,
-    c="that would be the answer if both pronouns counted alike.",
+    c="that would be the answer if both pronouns mattered equally.",
 )
 
 
@@ -186,16 +187,19 @@ def carry():
             "only one text of the batch is changed; each has a row of `value`.": torch.cat(
                 [right[:1], before[1:]]
             ),
-            "this is another head: they lie side by side, d_head numbers each.": logits(
-                layer, head - 1
-            ),
-            "this is the other layer.": logits(1 - layer, head),
-            "the value is added to the head's output; it takes its place.": put(
+            "another head is changed: the heads lie side by side, d_head numbers "
+            "each.": logits(layer, head - 1),
+            "a head of the other layer is changed.": logits(1 - layer, head),
+            "the value is added to the head's output; it should replace it.": put(
                 own + value
             ),
-            "the head is switched off: where is the value?": put(0 * value),
-            "the value stands behind the output matrix.": written(columns, value, True),
-            "unflatten into (heads, d_head), not the other way.": written(crossed, value),
+            "the head's output becomes zero: where is the value?": put(0 * value),
+            "the value is put in after the output matrix; it belongs before it.": written(
+                columns, value, True
+            ),
+            "unflatten into (heads, d_head), not into (d_head, heads).": written(
+                crossed, value
+            ),
             "these are probabilities, not logits.": right.softmax(-1),
         }
         given = model, ids, layer, head, value
@@ -213,7 +217,7 @@ def _left_behind(model, ids):
         "a hook is still there: remove every one when you are done.": (
             lambda model: _hooks(model) != hooks
         ),
-        "the model stays in training mode, or frozen: leave it as it was.": (
+        "the model is left in training mode, or frozen: leave it as it was.": (
             lambda model: (
                 model.training or not all(w.requires_grad for w in model.parameters())
             )
@@ -234,22 +238,28 @@ def art():
     mistakes = {
         "layers are rows and heads are columns.": lambda: _art().T,
         "these are sums over the openings; the mean is asked for.": lambda: 16 * _art(),
-        "these are per cent: 1 is the whole difference.": lambda: 100 * _art(),
+        "these are percentages; hand in shares, where 1 is the whole difference.": lambda: (
+            100 * _art()
+        ),
         "the layers are in the wrong order.": lambda: _art()[::-1],
-        "this is the difference between t and l; here it is t and e.": partial(_art, "tl"),
-        "this is the way back, from we into thou.": partial(_art, others=("we", "thou")),
-        "these are the heads of shal: let the prompts end in ar.": partial(
+        "this is the difference between t and l; take that between t and e.": partial(
+            _art, "tl"
+        ),
+        "this is the other direction: from “we” into “thou”.": partial(
+            _art, others=("we", "thou")
+        ),
+        "these are the heads of “shal”: let the prompts end in “ar”.": partial(
             _art, "tl", "shal"
         ),
-        "the prompts end in art: the t is what the model should say.": partial(
+        "the prompts end in “art”: the t is what the model should predict.": partial(
             _art, end="art"
         ),
-        "this is they in place of we.": partial(_art, others=("thou", "they")),
-        "divide at each opening, then take the mean; this is the ratio of two means.": (
+        "here “they” stands in place of “we”.": partial(_art, others=("thou", "they")),
+        "divide for each opening, then take the mean; this is the ratio of two means.": (
             partial(_art, of="sums")
         ),
         "this is the median over the openings; take the mean.": partial(_art, of="median"),
-        "take all 16 openings, also those where the model does not say e.": (
+        "take all 16 openings, also those after which the model does not predict e.": (
             partial(_art, of="those that turn")
         ),
     }
@@ -315,17 +325,19 @@ def _openings(count):
 
 predict(
     "inside-gpt.longer",
-    a="more steps do not bring a layer what only a layer below it could bring.",
-    b="for that it would have to find what followed the present token last time.",
+    a="a layer finds only what its inputs hold. What would a layer below have to add "
+    "to them?",
+    b="for that it would have to find what followed the present token last time. By "
+    "what could it find that position?",
     c=None,
-    d="it learns something: which tokens the text has.",
+    d="it does learn something about the text. What can one layer of attention find in it?",
 )
 judge(
     "inside-gpt.story",
-    a="a picture of attention says where a head takes something from, and not whether it "
-    "matters.",
-    b="other heads can stand in, and the loss on all text says little about a rare case: "
-    "the end of “shalt”.",
-    c="what can be read from a vector need not be read by the model.",
+    a="a picture of attention shows where a head takes something from, not whether "
+    "it matters.",
+    b="other heads can do its work, and the loss on all text says little about a "
+    "rare case such as the end of “shalt”.",
+    c="what a classifier can read from a vector need not be what the model uses.",
     d=None,
 )

@@ -50,8 +50,8 @@ def windows():
         "token, the targets without their first.": cut(0, context + 1),
         "the windows are one token too short.": cut(0, context - 1),
         "these are the targets: inputs and targets are swapped.": second,
-        "the shape is (context, batch); each window is to be a row.": first.T,
-        "these are positions in the corpus, not the characters there.": positions,
+        "the shape is (context, batch); each window should be a row.": first.T,
+        "these are positions in the corpus, not the tokens at these positions.": positions,
         "every window begins at the first start.": cut(0, starts=starts[[0] * 4]),
     }
     wrong_targets = {
@@ -60,8 +60,8 @@ def windows():
             -1
         ),
         "they are shifted by two.": cut(2),
-        "the last one is the first token of the window, as `roll` makes it. Cut one "
-        "token more instead.": first.roll(-1, 1),
+        "the last one is the first token of the window again, as `roll` makes it. "
+        "Cut one more token instead.": first.roll(-1, 1),
         "only the token after the window is there; every token has a target.": last,
         "the last one is missing: it is the token after the window.": second[:, :-1],
     }
@@ -86,12 +86,12 @@ def windows():
         return SimpleNamespace(few=few.calls, many=many.calls, apart=apart)
 
     loop = (
-        "right, but in a loop: {few} calls of PyTorch cut 4 windows, and {many} cut 40. "
-        "Index `ids` with a whole matrix of positions, once."
+        "right, but in a loop: {few} calls of PyTorch for 4 windows, and {many} for "
+        "40. Index `ids` once, with a whole matrix of positions."
     )
     lists = (
-        "right, but in a loop over Python's numbers. Leave `ids` and `starts` tensors, and "
-        "index `ids` with a whole matrix of positions, once."
+        "right, but in a loop over Python's numbers. Keep `ids` and `starts` as "
+        "tensors, and index `ids` once, with a whole matrix of positions."
     )
     table = {
         lists: lambda seen: bool(seen.apart),
@@ -111,9 +111,10 @@ predict(
     "mini-gpt.first_loss",
     a=None,
     b="it has learned nothing yet. How could it be sure, and right?",
-    c="so it should be. But one table with large random numbers turns characters into "
-    "vectors and vectors into predictions. What is the product of a row with itself, and "
-    "what is it with another row?",
+    c="that would be so if it gave every character about the same probability. But "
+    "one table with large random numbers turns characters into vectors, and "
+    "vectors into predictions. What is the product of a row with itself, and what "
+    "is it with another row?",
 )
 
 
@@ -152,11 +153,10 @@ def estimate():
 
 
 MODES = {
-    "the model came in {before} mode and is left in {after} mode. If training goes on, it "
-    "is without dropout; if the model is used, it is with it.": lambda seen: (
-        seen.before != seen.after
-    ),
-    "two calls on one text give two losses: dropout is still on.": lambda seen: (
+    "you were given the model in {before} mode, and you leave it in {after} mode. "
+    "Left in the wrong mode, a model goes on training without dropout, or is used "
+    "with it.": lambda seen: seen.before != seen.after,
+    "two calls on the same text give different losses: dropout is still on.": lambda seen: (
         abs(seen.got - seen.again) > 1e-9
     ),
 }
@@ -244,13 +244,15 @@ def _trained(model, training, apart, name="the model"):
 
 
 UNTRAINED = {  # what a model has that learned nothing, or what it should not have
-    "{name} has a loss of {loss:.2f} on the held-out text; counting single characters "
-    "has {bar:.2f} there. Train longer.": lambda seen: not seen.loss < seen.bar,
+    "{name} has a loss of {loss:.2f} on the held-out text; counting single "
+    "characters gives {bar:.2f} there. Train longer.": lambda seen: (
+        not seen.loss < seen.bar
+    ),
     "{name} is better on the held-out text ({loss:.2f}) than on the training text "
     "({own:.2f}): it was trained on the text that should test it.": (
         lambda seen: seen.loss < seen.own - 0.2
     ),
-    "{name} sees the last character only: it is a table of pairs, and no GPT.": (
+    "{name} sees only the last character: it is a table of pairs, not a GPT.": (
         lambda seen: seen.sees_one()
     ),
 }
@@ -314,7 +316,7 @@ def _own_model(answer):
 def own():
     """Measure a model on the end of the text that it was trained on the rest of."""
     texts = {
-        "{length:,} characters are too few; take 5,000 at least, and better more.": (
+        "{length:,} characters are too few; take at least 5,000, and more if you can.": (
             lambda seen: seen.length < 5000
         ),
         "that is Shakespeare's text; take one of your own.": (
@@ -336,8 +338,8 @@ predict(
     a="a sonnet keeps to its subject, true. But does a model of this size?",
     b=None,
     c="five characters are most of a word already. How much is left to be guessed?",
-    d="many guesses need the last few letters only. Which one depends on how many letters "
-    "came before?",
+    d="many guesses need only the last few letters. Which guess depends on how many "
+    "characters came before?",
 )
 
 
@@ -401,12 +403,14 @@ def nearly_equal(model, other):
 
 
 UNSWEPT = UNTRAINED | {
-    "of {name} you say {told:.2f}, and that is its loss on the training text. Hand in its "
-    "loss on the validation text.": lambda seen: seen.told_own,
-    "of {name} you say {told:.2f}; on other windows of the validation text it is "
-    "{loss:.2f}. Which text was yours?": lambda seen: abs(seen.told - seen.loss) > 0.15,
-    "{name} has nearly the same weights as one before it: the models should differ in "
-    "their width, heads or layers.": lambda seen: bool(seen.earlier),
+    "you say that {name} has a loss of {told:.2f}; that is its loss on the training "
+    "text. Hand in its loss on the validation text.": lambda seen: seen.told_own,
+    "you say that {name} has a loss of {told:.2f}; on other windows of the "
+    "validation text we measure {loss:.2f}. On which text did you measure?": lambda seen: (
+        abs(seen.told - seen.loss) > 0.15
+    ),
+    "{name} has nearly the same weights as an earlier one: the models should differ "
+    "in their width, heads or layers.": lambda seen: bool(seen.earlier),
 }
 
 
@@ -421,7 +425,7 @@ def sweep():
 # The page names who wrote what.
 judge(
     "mini-gpt.writer",
-    a="read a's lines to their ends: this writer knows how long a line is.",
-    b="read b's lines to their ends. How long are they?",
+    a="read the lines of a to their ends: this writer knows how long a line should be.",
+    b="read the lines of b to their ends. How long are they?",
     c=None,
 )

@@ -43,12 +43,14 @@ def _one_sided(seen):
 # state did.
 DRAWN = {
     "special tokens are chosen.": lambda seen: (seen.first & ~seen.ordinary).any(),
-    "two draws are the same: use the generator.": (
+    "two draws choose the same positions: draw with `generator`.": (
         lambda seen: torch.equal(seen.first, seen.second)
     ),
-    "whole texts or whole columns are chosen: draw for each place.": _by_columns,
-    "one half of the texts is hidden twice as often.": _one_sided,
-    "the reader's own random state moved: use the generator.": lambda seen: seen.moved,
+    "whole texts or whole columns are chosen: draw for each position.": _by_columns,
+    "in each text, one half is hidden at least twice as often as the other.": _one_sided,
+    "PyTorch's global random state has changed: draw with `generator`.": lambda seen: (
+        seen.moved
+    ),
 }
 
 
@@ -91,23 +93,25 @@ def _ignores_special(seen):
 def places():
     """Look at which tokens an answer chooses: with shares of 1 and 0, in two draws."""
     faults = {
-        "with a share of 1 special tokens are chosen: padding, [CLS], [SEP]. A model "
-        "would learn to say that texts begin with [CLS].": (
+        "with a share of 1, special tokens are chosen, too: padding, [CLS], [SEP]. "
+        "What would a model learn from predicting them?": (
             lambda seen: (seen.every & ~seen.text).any()
         ),
-        "with a share of 1 ordinary places are left out.": (
+        "with a share of 1, some ordinary tokens are left out.": (
             lambda seen: (seen.text & ~seen.every).any()
         ),
-        "with a share of 0 something is chosen.": lambda seen: seen.none.any(),
-        "`special` is not used: in another vocabulary other ids are no text.": (
+        "with a share of 0, something is chosen.": lambda seen: seen.none.any(),
+        "`special` is not used: in another vocabulary, special tokens have other ids.": (
             _ignores_special
         ),
-        "a share of 0.15 chooses 85 %: which way round is the comparison?": (
-            lambda seen: seen.share > 0.8
-        ),
+        "with a share of 0.15, 85 % of the tokens are chosen: which way round is the "
+        "comparison?": (lambda seen: seen.share > 0.8),
         **DRAWN,
-        "a share of 0.15 chooses {share:.0%}.": lambda seen: abs(seen.share - 0.15) > 0.03,
-        "{both:.0%} of pairs of neighbours are chosen, not 2 %.": (
+        "with a share of 0.15, {share:.0%} of the tokens are chosen.": lambda seen: (
+            abs(seen.share - 0.15) > 0.03
+        ),
+        "in {both:.0%} of the pairs of neighbours both are chosen. If each position "
+        "were drawn by itself, it would be 2 %.": (
             lambda seen: abs(seen.both - 0.0225) > 0.01
         ),
     }
@@ -145,16 +149,19 @@ def _mistakes(logits, ids, chosen, each):
     across = F.nll_loss(logits.log_softmax(1)[chosen], right)
     total, takes = each[chosen].sum(), "`nll_loss` takes log probabilities"
     return {
-        "all places count: copying what was never hidden is rewarded.": each.mean(),
-        "`cross_entropy` takes logits; a softmax was taken before.": soft,
+        "all positions count: the model is rewarded for copying what was never "
+        "hidden.": each.mean(),
+        "`cross_entropy` takes logits; it was given what a softmax returned.": soft,
         f"{takes}: `log_softmax` first.": F.nll_loss(logits[chosen], right),
         f"{takes}: the logarithm is missing.": F.nll_loss(share, right),
-        "places that were not chosen have their logits set to 0, and still count.": zero,
-        "places that were not chosen are asked for id 0, and still count.": rest,
-        "only the places that were *not* chosen count.": each[~chosen].mean(),
-        "the losses are divided by the number of all places.": total / each.numel(),
+        "positions that were not chosen have their logits set to 0, and they still "
+        "count.": zero,
+        "positions that were not chosen have id 0 as their target, and they still "
+        "count.": rest,
+        "only the positions that were *not* chosen count.": each[~chosen].mean(),
+        "the losses are divided by the number of all positions.": total / each.numel(),
         "the losses are divided by the number of texts.": total / len(each),
-        "id 0 is left out of the mean; here it is a piece like others.": each[
+        "id 0 is left out of the mean; here it is a token like any other.": each[
             chosen & (ids != 0)
         ].mean(),
         "these are bits; the natural logarithm is wanted.": total
@@ -163,8 +170,9 @@ def _mistakes(logits, ids, chosen, each):
         "the softmax is over the tokens, not over the vocabulary.": across,
         "this is the exponential of the loss.": (total / len(right)).exp(),
         "the losses are summed; take their mean.": total,
-        "the sign: a loss is minus the logarithm.": -each[chosen].mean(),
-        "each text is averaged by itself; all places count the same.": sum(texts) / 3,
+        "the sign is wrong: a loss is minus the logarithm.": -each[chosen].mean(),
+        "each text is averaged by itself; every chosen position should count the "
+        "same.": sum(texts) / 3,
     }
 
 
@@ -195,13 +203,15 @@ def _chosen_blanks(answer):
 def runs():
     """Count blanks with both neighbours in sight, in texts of its own, at two shares."""
     faults = DRAWN | {
-        "shares of 0.15 and 0.3 hide {one:.0%} and {two:.0%}.": (
+        "with shares of 0.15 and 0.3, {one:.0%} and {two:.0%} of the tokens are hidden.": (
             lambda seen: abs(seen.one - 0.15) > 0.03 or abs(seen.two - 0.3) > 0.05
         ),
-        "some places are never hidden, so they are never asked for.": (
+        "some positions are never hidden, so the model never has to predict them.": (
             lambda seen: not seen.ever[:, 1:29].any(0).all()
         ),
-        "{both:.0%} of the blanks keep both neighbours.": lambda seen: seen.both > 0.1,
+        "{both:.0%} of the blanks keep both neighbours; at most 10 % may.": lambda seen: (
+            seen.both > 0.1
+        ),
     }
     yield Faults(_chosen_blanks, faults)
 
@@ -288,17 +298,16 @@ CUT = {  # about the ends and the place of a span
     "source and target are swapped.": (
         lambda seen: (seen.source, seen.asked) == (seen.wanted, seen.right)
     ),
-    "the end of a span is not part of it: of {ids} the span {first} is {inside}.": (
+    "the end of a span is not part of it: in {ids}, the span {first} is {inside}.": (
         lambda seen: seen.asked == seen.closed
     ),
-    "once a span is cut out of the list, all behind it moves to the left, and the next "
-    "pair points elsewhere: of {ids} with {spans} {forwards} is left.": (
-        lambda seen: seen.source == seen.forwards != seen.right
-    ),
+    "once a span is cut out of the list, everything behind it moves to the left, and "
+    "the next pair points to other tokens: {ids} with the spans {spans} becomes "
+    "{forwards}.": (lambda seen: seen.source == seen.forwards != seen.right),
 }
 SOURCE = {
-    "a span of several tokens becomes one sentinel, each span another; here all are the "
-    "same.": (
+    "each span, however long, becomes one sentinel of its own; yours becomes several, "
+    "and all of them are the same.": (
         lambda seen: (
             len(seen.named) > 1
             and seen.source == _all_the_same(_one_for_each(seen), seen) != seen.right
@@ -307,43 +316,42 @@ SOURCE = {
     "a span of several tokens becomes one sentinel, not one for each token.": (
         lambda seen: seen.source == _one_for_each(seen) != seen.right
     ),
-    "all spans have the same sentinel: which is which?": (
+    "all spans have the same sentinel: how could the decoder tell them apart?": (
         lambda seen: seen.source == _all_the_same(seen.right, seen) != seen.right
     ),
-    "the sentinels are not taken in their order: the first span has the first.": (
+    "the sentinels are not in their order: the first span gets the first one.": (
         _mixes_up_sentinels
     ),
     "the source keeps what should be cut out.": lambda seen: seen.source == seen.ids,
-    "the spans are cut out of the source, but nothing marks where.": (
+    "the spans are cut out of the source, but nothing marks where they were.": (
         lambda seen: seen.source == [x for x in seen.right if x not in seen.names]
     ),
-    "the source ends at a sentinel: what stands behind the last span is missing.": (
+    "the source ends at a sentinel: what comes after the last span is missing.": (
         lambda seen: (
             seen.source == seen.right[: seen.right.index(seen.names[-1]) + 1] != seen.right
         )
     ),
-    "the last sentinel belongs to the target alone.": (
+    "the last sentinel belongs in the target only.": (
         lambda seen: seen.source[:-1] == seen.right
     ),
     "the source is not right.": lambda seen: seen.source != seen.right,
 }
 TARGET = {
-    "the target lacks its last sentinel, which says that it ends.": (
+    "the target lacks its last sentinel, which marks its end.": (
         lambda seen: seen.asked == seen.wanted[:-1]
     ),
-    "the target ends in the first sentinel again; the one left over says that it ends.": (
-        lambda seen: seen.asked == [*seen.wanted[:-1], seen.wanted[0]]
-    ),
-    "the target holds what was cut out, without its sentinels.": (
+    "the target ends in the first sentinel again; it should end in the one that is "
+    "left over.": (lambda seen: seen.asked == [*seen.wanted[:-1], seen.wanted[0]]),
+    "the target holds the tokens that were cut out, but not their sentinels.": (
         lambda seen: seen.asked == [x for _, cut in seen.named for x in cut]
     ),
-    "in the target each sentinel stands before what it stands for.": (
+    "in the target, each sentinel comes before the tokens that it replaced.": (
         lambda seen: (
             seen.asked
             == [x for name, cut in seen.named for x in (*cut, name)] + seen.wanted[-1:]
         )
     ),
-    "the target is the whole text; only what was cut out is asked for.": (
+    "the target is the whole text; only what was cut out belongs in it.": (
         lambda seen: seen.asked == seen.ids
     ),
     "the target is not right.": lambda seen: seen.asked != seen.wanted,
@@ -359,7 +367,7 @@ def _seen(answer):
     ids = torch.tensor([[5, 6, 0, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
     found = array(run(answer, ids, 1))
     if found.dtype != bool:
-        raise Unfit("a mask of True and False is expected: True where one may look.")
+        raise Unfit("a mask of True and False is expected: True where a token may attend.")
     try:
         seen = torch.as_tensor(found).expand(3, 1, 4, 4)  # (batch, heads, queries, keys)
     except RuntimeError:
@@ -376,25 +384,26 @@ LATER = torch.ones(4, 4, dtype=torch.bool).triu(1)  # (queries, keys)
 def mask():
     """Look at who may look at whom, two texts of different lengths at once."""
     faults = {
-        "nothing can be seen at all.": lambda seen: not seen.all.any(),
-        "True and False are swapped: padding is all that can be seen.": (
+        "no token can attend to anything.": lambda seen: not seen.all.any(),
+        "True and False are swapped: the tokens attend to padding and to nothing else.": (
             lambda seen: seen.second[:, 2:].all() and not seen.second[:, :2].any()
         ),
-        "each token sees itself only.": (
+        "each token attends only to itself.": (
             lambda seen: torch.equal(seen.whole, torch.eye(4, dtype=torch.bool))
         ),
-        "padding can be looked at: its id is `pad`, on either side.": (
-            lambda seen: seen.second[:, 2:].any() or seen.third[:, :2].any()
-        ),
-        "an id below `pad` can't be looked at; only `pad` itself is padding.": (
+        "padding is not hidden: its id is `pad`, and it may come before a text or "
+        "after it.": (lambda seen: seen.second[:, 2:].any() or seen.third[:, :2].any()),
+        "tokens with an id below `pad` are hidden; only `pad` itself is padding.": (
             lambda seen: not seen.whole[:, 2].any() and seen.whole[:, 3].any()
         ),
-        "the mask is causal: no token sees what stands after it. A decoder must not; "
-        "an encoder that fills blanks needs both sides.": (
+        "the mask is causal: no token attends to what comes after it. That is right "
+        "in a decoder; an encoder that fills blanks needs both sides.": (
             lambda seen: not seen.whole[LATER].any()
         ),
-        "no token sees what stands before it.": lambda seen: not seen.whole[LATER.T].any(),
-        "some real token can't be looked at.": (
+        "no token attends to what comes before it.": lambda seen: (
+            not seen.whole[LATER.T].any()
+        ),
+        "some of the real tokens are hidden.": (
             lambda seen: (
                 not (
                     seen.whole.all()
@@ -409,10 +418,11 @@ def mask():
 
 judge(
     "pretraining.compare",
-    a="one model saw both sides of what it was asked for, the other one side: piece by "
-    "piece they were not asked the same.",
-    b="it hid more, but it also saw both sides; nothing here says which weighs more.",
-    c="both can be right: one is a mean over all pieces from the left, the other over "
-    "hidden ones.",
+    a="one model saw both sides of each token that it predicted, the other only one "
+    "side. Which of them had it easier?",
+    b="much was hidden, but the encoder also saw both sides. Nothing here says which "
+    "matters more.",
+    c="both numbers can be right: one is a mean over all tokens, each predicted from "
+    "its left side, the other a mean over the hidden tokens.",
     d=None,
 )

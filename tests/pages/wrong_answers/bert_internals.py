@@ -113,7 +113,7 @@ WRONG = {
     "embed": {
         "not bert itself": lambda b, i, k: b(i, token_type_ids=k),
         "not bert.embeddings itself": lambda b, i, k: b.embeddings(i, token_type_ids=k),
-        "the word's row alone": lambda b, i, k: b.embeddings.LayerNorm(
+        "only the row of the word table is": lambda b, i, k: b.embeddings.LayerNorm(
             b.embeddings.word_embeddings(i)
         ),
         "counted from 1": lambda *given: at_places(
@@ -155,7 +155,7 @@ WRONG = {
         "not layer.output itself": lambda layer, x, heads: layer.output(
             layer.intermediate.dense(x), x
         ),
-        "always 2 heads": lambda layer, x, heads: layer_of(layer, x, 2),
+        "always use 2 heads": lambda layer, x, heads: layer_of(layer, x, 2),
         "not transposed back": lambda *given: layer_of(*given, merge=False),
         "over the heads": lambda *given: layer_of(*given, over_heads=True),
         "is given x": lambda *given: layer_of(*given, fed=given[1]),
@@ -171,21 +171,21 @@ WRONG = {
         ),
         "as GPT-2 does": pre_norm,
         "BERT normalises the sum": norm_inside,
-        "divided by the root of a head": lambda *given: layer_of(*given, scale=False),
+        "by the square root of a head": lambda *given: layer_of(*given, scale=False),
         "causal mask hides": lambda *given: layer_of(*given, ahead=False),
         "no softmax": lambda *given: layer_of(*given, raw=True),
         "numbers of several tokens": lambda *given: layer_of(*given, by_rows=True),
         "activation is ReLU": lambda *given: layer_of(*given, relu=True),
     },
     "same": {
-        "asks whether no number": lambda x, y: (x != 0).all() == (y != 0).all(),
+        "whether no number of x": lambda x, y: (x != 0).all() == (y != 0).all(),
         "last bit": torch.equal,
         "one number that agrees": lambda x, y: bool((x - y).abs().min() <= 1e-9),
-        "take its size": lambda x, y: not (x - y > 1e-9).any(),
+        "absolute value": lambda x, y: not (x - y > 1e-9).any(),
         "cancel": lambda x, y: abs(float((x - y).sum())) <= 2e-7,
         "although one number": lambda x, y: F.l1_loss(x, y) < 1e-9,
         "`allclose`": lambda x, y: np.allclose(x, y, atol=1e-9),
-        "look at each": lambda x, y: torch.dist(x, y) <= 1e-9,
+        "each entry by itself": lambda x, y: torch.dist(x, y) <= 1e-9,
         "that all pairs": lambda x, y: x.shape == y.shape,
         "that no pair": lambda x, y: x is y,
     },
@@ -212,7 +212,7 @@ WRONG = {
         "averaged together": lambda states, mask: (
             one_by_one(states, mask).mean(0, keepdim=True).expand(2, -1)
         ),
-        "of the padding, too": lambda states, mask: torch.cat(
+        "padding included": lambda states, mask: torch.cat(
             [x.amax(1) for x in states[-4:]], -1
         ),
     },

@@ -154,13 +154,13 @@ WRONG = {
     "states": {
         "not by the padded length": padded,
         "one token too many": late,
-        "number 0": nonzero,
+        "the id 0": nonzero,
     },
     "lora": {
-        "both gradients are, for ever": lora(down="zero"),
+        "what are both gradients": lora(down="zero"),
         "has rank 1, not 2": lora(down="one"),
         "is the path detached": Detached,
-        "what is added must be zero": [lora(up="random"), PathOnly],
+        "what it adds must be zero": [lora(up="random"), PathOnly],
         "the layer's own weights are trained": lora(frozen=False),
         "must be `nn.Parameter`": lora(parameter=False),
         "2 × (6 + 4)": [lora(extra=1), OneMatrix],
@@ -173,7 +173,7 @@ WRONG = {
     "own": {
         "hand in the model itself": [(1.85, 1.6), 1.85],
         "Dickinson is not learned": load_gpt("sonnets", "cpu")[1],
-        "is the rate too high": [noisy(0.3), Same("flat")],
+        "is the learning rate too high": [noisy(0.3), Same("flat")],
         "a logit for each character": Same("short"),
         "read the test poems in training": cheated(),
     },

@@ -177,7 +177,7 @@ WRONG = {
     "nucleus": {
         "two things": late,
         "before it": lambda *given: whole(late(*given)),
-        "does not sum": lambda x, heat, p: cut((x / heat).softmax(-1), p),
+        "no longer sum": lambda x, heat, p: cut((x / heat).softmax(-1), p),
         "by its own sum": batch,
         "p is not used": lambda x, heat, p: (x / heat).softmax(-1),
         "the temperature is not used": lambda x, heat, p: right(x, 1, p),
@@ -199,15 +199,15 @@ WRONG = {
         "before the last": hooked(before_last),
         "one text of the batch": hooked(one_text),
         "another head": hooked(beside),
-        "the other layer": lambda model, ids, layer, *rest: sliced(
+        "of the other layer": lambda model, ids, layer, *rest: sliced(
             model, ids, 1 - layer, *rest
         ),
         "is added": hooked(plus),
-        "switched off": hooked(gone),
+        "becomes zero": hooked(gone),
         "stays changed": hooked(put, keep=True),
         "training mode": [training, frozen],
         "still there": hanging,
-        "stands behind": behind,
+        "after the output matrix": behind,
         "unflatten into": interleaved,
         "these are probabilities": lambda *given: sliced(*given).softmax(-1),
     },
@@ -215,20 +215,20 @@ WRONG = {
         "last rows": lambda tokens, positions, ids, kept: (
             tokens[ids[:, kept:]] + positions[kept - ids.shape[1] :]
         ),
-        "equally many": lambda tokens, positions, ids, kept: (
+        "as many positions": lambda tokens, positions, ids, kept: (
             tokens[ids[:, kept:]] + positions[kept:]
         ),
     },
     "art": {
         "rows and": ART.T,
         "sums": 16 * ART,
-        "per cent": 100 * ART,
+        "percentages": 100 * ART,
         "wrong order": ART[::-1],
         "t and l": _art("tl"),
-        "the way back": _art(others=("we", "thou")),
-        "heads of shal": _art("tl", "shal"),
-        "end in art": _art(end="art"),
-        "they in place": _art(others=("thou", "they")),
+        "other direction": _art(others=("we", "thou")),
+        "heads of “shal”": _art("tl", "shal"),
+        "end in “art”": _art(end="art"),
+        "“they” stands in place": _art(others=("thou", "they")),
         "ratio of two means": _art(of="sums"),
         "the median": _art(of="median"),
         "take all 16": _art(of="those that turn"),

@@ -149,8 +149,8 @@ WRONG = {
     "windows": {"two tensors": lambda ids, starts, context: ids},
     "estimate": {
         "dropout is still on": lambda m, x, y: loss_of(m, x, y),
-        "left in evaluation mode": lambda m, x, y: loss_of(m.eval(), x, y),
-        "left in training mode": [left_training],
+        "leave it in evaluation mode": lambda m, x, y: loss_of(m.eval(), x, y),
+        "leave it in training mode": [left_training],
     },
     "own": {
         "a pair: your text": [poet, (poems, poet, 2.4)],
@@ -162,20 +162,20 @@ WRONG = {
         "Train longer": (poems, Table(first[:2], poet.logits.shape[0])),
         "trained on the text that should test it": (poems, seen),
         "a logit for each": (poems, Flat()),
-        "no GPT": (poems, Pairs(first, poet.logits.shape[0])),
+        "not a GPT": (poems, Pairs(first, poet.logits.shape[0])),
     },
     "sweep": {
         "a list of pairs": [1.0, [(20_000, 2.4, 1)] * 4, tables],
         "too few for a sweep": [swept[:3]],
         "should be the trained model itself": [[(54_912, 2.3), *swept]],
         "Train longer": [pairs_of([*tables[:3], Table(training[:2], size)])],
-        "Which text was yours": [[(model, loss - 0.5) for model, loss in swept]],
+        "On which text": [[(model, loss - 0.5) for model, loss in swept]],
         "trained on the text that should test it": [
             pairs_of([*tables[:3], Parrot(apart, size)])
         ],
         "nearly the same weights": [swept[:1] * 4, pairs_of(nudged)],
         "its loss on the training text": [told_training_loss(tables)],
-        "no GPT": [pairs_of([*tables[:3], Pairs(training, size)])],
+        "not a GPT": [pairs_of([*tables[:3], Pairs(training, size)])],
     },
 }
 

@@ -139,25 +139,25 @@ def forwards(ids, spans, names):
 
 WRONG = {
     "places": {
-        "share of 1 special tokens": lambda i, s, share, g: draw(i, share, g),
+        "share of 1, special tokens": lambda i, s, share, g: draw(i, share, g),
         "85 %": lambda i, s, share, g: (
             torch.where(torch.tensor(share < 1), ~draw(i, share, g), draw(i, share, g))
             & ~torch.isin(i, s)
             & (share > 0)
         ),
-        "with a share of 0": lambda i, s, share, g: (
+        "with a share of 0, something": lambda i, s, share, g: (
             (draw(i, share, g) | (torch.arange(i.shape[1]) == 1)) & ~torch.isin(i, s)
         ),
-        "ordinary places are left out": lambda i, s, share, g: (
+        "ordinary tokens are left out": lambda i, s, share, g: (
             draw(i, share, g) & ~torch.isin(i, s) & (torch.arange(i.shape[1]) > 1)
         ),
-        "two draws are the same": same_draw,
+        "draws choose the same": same_draw,
         "pairs of neighbours": in_pairs,
-        "one half of the texts": doubled_left,
+        "one half is hidden": doubled_left,
         "whole texts or whole columns": [whole_texts, in_runs(1, shared=True)],
-        "random state moved": global_draw,
+        "random state has changed": global_draw,
         "True and False of the shape": lambda i, s, share, g: i,
-        "chooses 29%": lambda i, s, share, g: (
+        "29% of the tokens": lambda i, s, share, g: (
             draw(i, min(2 * share, 1), g) & ~torch.isin(i, s)
         ),
     },
@@ -166,7 +166,7 @@ WRONG = {
         "set to 0": lambda x, ids, c: F.cross_entropy(
             (x * c[..., None]).flatten(0, 1), ids.flatten()
         ),
-        "asked for id 0": lambda x, ids, c: F.cross_entropy(
+        "id 0 as their target": lambda x, ids, c: F.cross_entropy(
             x.flatten(0, 1), ids.masked_fill(~c, 0).flatten()
         ),
         "`log_softmax` first": lambda x, ids, c: F.nll_loss(x[c], ids[c]),
@@ -187,36 +187,36 @@ WRONG = {
             lambda i, s, share, g: in_runs(3)(i, s, min(3 * share, 0.9), g),
             lambda i, s, share, g: in_runs(3)(i, s, 0.15, g),
         ],
-        "two draws are the same": same_runs,
+        "draws choose the same": same_runs,
         "whole texts or whole columns": [whole_texts, in_runs(3, shared=True)],
-        "one half of the texts": [left_half, skewed],
+        "one half is hidden": [left_half, skewed],
         "never hidden": lambda i, s, share, g: (
             in_runs(3)(i, s, share, g) & (torch.arange(i.shape[1]) != 9)
         ),
         "keep both neighbours": lambda i, s, share, g: (
             draw(i, share, g) & ~torch.isin(i, s)
         ),
-        "random state moved": global_runs,
+        "random state has changed": global_runs,
         "True and False of the shape": lambda i, s, share, g: 0.02,
     },
     "target": {
         "are swapped": lambda *a: cut(*a)[::-1],
         "one sentinel, not one for each": changed(each=True),
-        "here all are the same": changed(each=True, same=True),
+        "all of them are the same": changed(each=True, same=True),
         "ends in the first sentinel again": lambda i, s, n: cut(i, s, [*n[: len(s)], n[0]]),
-        "which is which": changed(same=True),
-        "not taken in their order": lambda i, s, n: cut(i, s, n[::-1]),
+        "tell them apart": changed(same=True),
+        "not in their order": lambda i, s, n: cut(i, s, n[::-1]),
         "keeps what should be cut": lambda i, s, n: (i, cut(i, s, n)[1]),
         "nothing marks where": changed(mark=False),
-        "behind the last span": without_end,
-        "stands before what": named_after,
-        "to the target alone": lambda i, s, n: (
+        "after the last span": without_end,
+        "before the tokens that it replaced": named_after,
+        "in the target only": lambda i, s, n: (
             [*cut(i, s, n)[0], n[len(s)]],
             cut(i, s, n)[1],
         ),
         "the source is not right": lambda i, s, n: (cut(i, s, n)[0][1:], cut(i, s, n)[1]),
         "lacks its last sentinel": changed(end=False),
-        "without its sentinels": changed(named=False, end=False),
+        "but not their sentinels": changed(named=False, end=False),
         "the target is the whole text": lambda i, s, n: (cut(i, s, n)[0], i),
         "the target is not right": changed(named=False),
         "the end of a span": ended,
@@ -225,17 +225,19 @@ WRONG = {
     },
     "mask": {
         "the mask is causal": lambda i, p: real(i, p) & causal(i),
-        "padding can be looked at": [
+        "padding is not hidden": [
             lambda i, p: torch.ones_like(real(i, p)),
             lambda i, p: real(i, 0),
             lambda i, p: real(i, p) | causal(i),
         ],
         "an id below": lambda i, p: (i > p)[:, None, None, :],
-        "itself only": lambda i, p: torch.eye(i.shape[1], dtype=torch.bool) & real(i, p),
-        "nothing can be seen": lambda i, p: torch.zeros_like(real(i, p)),
-        "are swapped: padding": lambda i, p: ~real(i, p),
-        "what stands before it": lambda i, p: real(i, p) & causal(i).T,
-        "some real token": lambda i, p: real(i, p) & (torch.arange(i.shape[1]) != 1),
+        "only to itself": lambda i, p: torch.eye(i.shape[1], dtype=torch.bool) & real(i, p),
+        "attend to anything": lambda i, p: torch.zeros_like(real(i, p)),
+        "are swapped: the tokens": lambda i, p: ~real(i, p),
+        "what comes before it": lambda i, p: real(i, p) & causal(i).T,
+        "some of the real tokens": lambda i, p: (
+            real(i, p) & (torch.arange(i.shape[1]) != 1)
+        ),
         "True and False is expected": lambda i, p: real(i, p).float(),
         "does not broadcast": lambda i, p: torch.ones(3, 4, dtype=torch.bool),
     },
