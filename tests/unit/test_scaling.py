@@ -8,6 +8,12 @@ import pytest
 
 from lmcourse import scaling
 from studies.scaling import scaling as study
+from studies.scaling.predictions import (
+    predict_by_line,
+    predict_runs,
+    relative_errors,
+    resample_groups,
+)
 
 TRUE = np.array([[1.2, 20.0, 0.5, 60.0, 0.4]])
 SIZE, TOKENS = (x.ravel() for x in np.meshgrid([1e3, 1e4, 1e5], [2e4, 1e5, 5e5]))
@@ -42,7 +48,7 @@ def test_no_part_of_a_law_is_negative():
 
 def test_draws_keep_runs_of_one_configuration_together():
     groups = [1, 1, 1, 2, 3, 4, 4]
-    counts = scaling.resample_groups(groups, 50)
+    counts = resample_groups(groups, 50)
     assert counts.shape == (50, 7)
     assert (counts[:, 0] == counts[:, 2]).all()
     assert (counts[:, [0, 3, 4, 5]].sum(1) == 4).all()
@@ -65,9 +71,7 @@ def loss_of(size, tokens):
 
 @pytest.fixture(scope="module")
 def predicted():
-    (prediction,) = scaling.predict_runs(
-        SEEN, [{"parameters": 1e5, "tokens": 5e5}], draws=50
-    )
+    (prediction,) = predict_runs(SEEN, [{"parameters": 1e5, "tokens": 5e5}], draws=50)
     return prediction
 
 
@@ -89,7 +93,7 @@ def test_each_rival_predicts_by_its_own_rule(predicted):
 def test_a_step_twice_as_far_is_taken_twice():
     there = {"parameters": 1e4, "tokens": 25e5, "test": 1.0}
     target = {"parameters": 1e5, "tokens": 25e5}
-    (far,) = scaling.predict_runs([*SEEN, there], [target], draws=5)
+    (far,) = predict_runs([*SEEN, there], [target], draws=5)
     first, last = loss_of(1e5, 2e4), loss_of(1e5, 1e5)
     assert far["ratio"] == pytest.approx(last * (last / first) ** 2, abs=1e-4)
 
@@ -99,7 +103,7 @@ def test_a_line_without_a_floor_expects_too_little_loss(predicted):
 
 
 def test_errors_are_shares_of_the_loss_that_came(predicted):
-    (errors,) = scaling.relative_errors([predicted], [LARGEST])
+    (errors,) = relative_errors([predicted], [LARGEST])
     assert errors["same"] == pytest.approx(
         loss_of(1e5, 1e5) / LARGEST["test"] - 1, abs=1e-4
     )
@@ -115,5 +119,5 @@ def test_the_study_holds_where_the_law_comes_near(predicted, factor, verdict):
 
 def test_a_straight_line_is_found_again():
     power = 9 * SIZE**-0.1 * TOKENS**-0.2
-    there = scaling.predict_by_line(SIZE, TOKENS, power, 1e6, 1e7)
+    there = predict_by_line(SIZE, TOKENS, power, 1e6, 1e7)
     assert there == pytest.approx(9 * 1e6**-0.1 * 1e7**-0.2)

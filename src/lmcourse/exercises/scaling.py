@@ -9,19 +9,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from lmcourse.data import load_corpus, load_texts, train_val_test_split
-from lmcourse.exercises import Case, Faults, exercise, judge, predict
-from lmcourse.exercises.answers import Unfit, type_name
+from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
+from lmcourse.exercises.answers import Unfit, Wrong, type_name
 from lmcourse.exercises.mini_gpt import window_loss
-from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.gpt.model import GPT, GPTConfig, evaluating
 from lmcourse.gpt.training import cross_entropy
 from lmcourse.tokenization import CharTokenizer
 
-# The study measures it.
+# The proof `law_missed` measures it.
 predict(
     "scaling.line",
-    a="the points lie on no line: at the most text they had begun to fall faster.",
+    a="it misses by far more than a hundredth.",
     b=None,
-    c="so it would be if the floor were near; but the points had begun to fall faster.",
+    c="so it would be if the loss were already close to its floor. It went on falling.",
 )
 
 
@@ -38,12 +38,20 @@ def optimum():
         share, turn = budget ** (b / (a + b)), budget ** ((a - b) / (a + b))
         bare = share * (big / long) ** (1 / (a + b))
         mistakes = {
-            "a and b come down as factors in the derivative.": (bare, budget / bare),
-            "b / (a + b) is the exponent of parameters.": (size * turn, tokens / turn),
-            "parameters come first, and A and a are theirs.": (tokens, size),
-            "each token costs six FLOPs a parameter.": _searched(fitted, flops),
-            "equal shares of the budget are the best only of equal parts: weigh A "
-            "and a against B and b.": (budget**0.5, budget**0.5),
+            "the exponents come down as factors in the derivative: *a A* and *b B*.": (
+                bare,
+                budget / bare,
+            ),
+            "the exponents of the two are exchanged: parameters grow with b / (a + b).": (
+                size * turn,
+                tokens / turn,
+            ),
+            "parameters come first, then tokens; these are exchanged.": (tokens, size),
+            "each token costs six operations for each parameter: divide the budget by six.": _searched(
+                fitted, flops
+            ),
+            "as many parameters as tokens is best only where both terms of the law are "
+            "alike: A and a are not B and b.": (budget**0.5, budget**0.5),
             "the exponents are right, but A and B are left out.": (share, budget / share),
         }
         yield Case([fitted, flops], (size, tokens), mistakes, tolerance=0.01)
@@ -63,7 +71,7 @@ def _searched(fitted, budget):
 judge(
     "scaling.schedule",
     a="at the moment of the comparison both have read as much.",
-    b="with three seeds each it is easily seen whether two tenths are more than chance.",
+    b="three seeds each are enough to see whether two tenths are more than chance.",
     c="what was learned by heart would count there; the test text is the right one.",
     d=None,
 )
@@ -75,30 +83,37 @@ def flops():
     for layers, width, context, vocabulary in ((1, 8, 6, 5), (3, 4, 14, 30)):
         tokens = 2 * context
         block, head = 12 * width**2, vocabulary * width
-        looking = 2 * context * width
+        mixing = 2 * context * width
 
-        def spent(block=block, looking=looking, head=head, times=3, n=layers, t=tokens):
+        def spent(block=block, mixing=mixing, head=head, times=3, n=layers, t=tokens):
             """Return the FLOPs of a training, with one term counted in another way."""
-            return 2 * times * t * (n * (block + looking) + head)
+            return 2 * times * t * (n * (block + mixing) + head)
 
         counted = _counted(GPTConfig(vocabulary, context, layers, 2, width))
         mistakes = {
             "two things are still wrong. How many matrices has a feed-forward network? And "
-            "how many products does a gradient need for each one forwards?": (
-                spent(block - 4 * width**2, times=2)
+            "how many products does the backward pass need for each one of the forward "
+            "pass?": (spent(block - 4 * width**2, times=2)),
+            "the block is right. But for each product of the forward pass the backward pass "
+            "needs two.": (spent(times=2)),
+            "the backward pass is right. But the feed-forward network has two matrices, "
+            "each four times as large as one of attention's.": spent(block - 4 * width**2),
+            "the last matrix, which makes the logits, is missing.": spent(head=0),
+            "the two products with attention's scores and weights are missing.": spent(
+                mixing=0
             ),
-            "the block is right. But backwards each product of the way forward has two.": (
-                spent(times=2)
+            "attention needs two such products: one for the scores, one for the weighted sum.": spent(
+                mixing=mixing / 2
             ),
-            "backwards is right. But the feed-forward network has two matrices, each four "
-            "times as large as one of attention's.": spent(block - 4 * width**2),
-            "the last matrix, which makes the logits, is left out.": spent(head=0),
-            "what attention does with scores and weights is left out.": spent(looking=0),
-            "scores are one product, what they weigh another.": spent(looking=looking / 2),
-            "attention has a fourth matrix, for what it found.": spent(block - width**2),
-            "a token's vector is looked up: that multiplies nothing.": spent(head=2 * head),
-            "this is the way forward alone.": spent(times=1),
-            "a multiplication and an addition are two.": spent() / 2,
+            "attention has four matrices; the output's is missing.": spent(
+                block - width**2
+            ),
+            "the vocabulary is counted twice. A token's vector is only looked up.": spent(
+                head=2 * head
+            ),
+            "this is the forward pass alone.": spent(times=1),
+            "each weight takes two operations, a multiplication and an addition.": spent()
+            / 2,
         }
         given = [layers, width, context, vocabulary, tokens]
         yield Case(given, counted, mistakes)
@@ -115,50 +130,86 @@ def _counted(config):
 
 
 MOST, BAR, TOO_LOW = 20_000, 2.1, 1.5
+CHANGED = 40  # from this position on a window is changed, to see who looks ahead
+
+
+def _looks_ahead(model, ids):
+    """Return whether a logit depends on a later token; False if the model fails.
+
+    Parameters
+    ----------
+    model : nn.Module
+        From ids (batch, context) to logits.
+    ids : int64 Tensor of shape (context,)
+    """
+    weight = next(model.parameters(), torch.zeros(1))
+    other = ids.clone()
+    other[CHANGED:] = ids[CHANGED:].flip(0)
+    try:
+        with evaluating(model):
+            first, second = (run(model, x[None].to(weight.device)) for x in (ids, other))
+    except Wrong:
+        return False
+    gap = (first[:, :CHANGED] - second[:, :CHANGED]).abs().max()
+    return bool(gap > 1e-3)
 
 
 def _measured(answer):
-    """Return the loss of a model on the test sonnets, and the count of its numbers."""
+    """Return a model's loss on the test sonnets, its numbers, and whether it looks ahead.
+
+    Numbers are those of parameters and buffers, since a table may be kept in either.
+    """
     if not isinstance(answer, nn.Module):
         made = type_name(answer)
         raise Unfit(f"hand in the trained model itself, not {made}.")
     tokenizer = CharTokenizer(load_corpus("sonnets"))
-    ids = train_val_test_split(load_texts("sonnets")).test
-    loss = window_loss(answer, torch.tensor(tokenizer.encode(ids)), 120)
-    numbers = sum(weight.numel() for weight in answer.parameters())
-    return SimpleNamespace(loss=loss, numbers=numbers, most=MOST)
+    text = train_val_test_split(load_texts("sonnets")).test
+    ids = torch.tensor(tokenizer.encode(text))
+    try:
+        loss = window_loss(answer, ids, 120)
+    except Unfit:
+        raise
+    except Wrong as error:
+        wanted = "the model must map ids (batch, tokens) to a logit for each character"
+        raise Unfit(f"{wanted}. {error}") from error
+    numbers = sum(x.numel() for x in (*answer.parameters(), *answer.buffers()))
+    ahead = _looks_ahead(answer, ids[:64])
+    return SimpleNamespace(loss=loss, numbers=numbers, most=MOST, ahead=ahead)
 
 
 @exercise("scaling.small", kind="experiment")
 def small():
     """Read the test sonnets to the model that is handed in, and count its numbers."""
-    told = "It has {numbers:,} numbers and loses {loss:.3f}."
+    told = "It has {numbers:,} numbers and a loss of {loss:.3f}."
     faults = {
-        f"{told} Tables are numbers, too: at most {{most:,}} in all.": (
+        f"{told} At most {{most:,}} are allowed, tables and buffers included.": (
             lambda seen: seen.numbers > MOST
         ),
-        f"{told} So little no run of ours has reached: was it trained on the test "
-        "sonnets?": lambda seen: seen.loss < TOO_LOW,
-        f"{told} That is not enough: which rate, for how long, which shape?": (
-            lambda seen: seen.loss > BAR
+        f"{told} But it looks ahead: its logits change when later characters do.": (
+            lambda seen: seen.ahead
         ),
+        f"{told} No run of ours has come so low: was it trained on the test sonnets?": (
+            lambda seen: seen.loss < TOO_LOW
+        ),
+        f"{told} That is not enough. Try another learning rate, more steps, or another "
+        "shape.": lambda seen: not seen.loss < BAR,
     }
     yield Faults(_measured, faults)
 
 
+# The proof `examples_are_followed` measures it.
 predict(
     "scaling.shuffled",
-    a="guessing needs no examples. But the model does not know that these are mixed up, "
-    "and goes by them.",
-    b="the tasks are new: nothing that it learned in training tells their answers.",
+    a="so it would be if the model took no notice of its examples.",
+    b="the tasks are new: nothing that it learned in training holds their answers.",
     c=None,
 )
 
-# The study measures it.
+# The proof `letters_before_are_missed` measures it.
 predict(
     "scaling.missed",
     a=None,
-    b="it and its rates bring most alone; left out of the whole they are missed less.",
-    c="alone, in so few steps, it costs; among the others it is missed little.",
-    d="alone they help; together with the others they are missed less.",
+    b="it helps most of all when it comes alone; left out of the whole it is missed less.",
+    c="in so short a run it does harm when it comes alone, and is hardly missed here.",
+    d="they help when they come alone; the other ideas make up for most of that.",
 )

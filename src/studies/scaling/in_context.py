@@ -124,17 +124,45 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     history : list of float
         The loss of each step, in nats an answer.
     """
-    torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     known_tasks = in_context.sample_tasks(known or 1, generator)
+
+    def sample(count):
+        """Return so many new texts."""
+        which = torch.randint(len(known_tasks), (count,), generator=generator)
+        tasks = known_tasks[which] if known else in_context.sample_tasks(count, generator)
+        return in_context.sample_texts(tasks, generator)
+
+    return train_on_texts(sample, seed, steps, learning_rate, batch)
+
+
+def train_on_texts(sample, seed, steps, learning_rate, batch=32):
+    """Train a model on texts that a function draws.
+
+    Parameters
+    ----------
+    sample : callable
+        From a number of texts to such texts, ids (texts, 48).
+    seed : int
+        Of the initial weights.
+    steps : int
+    learning_rate : float
+        Reached after 50 steps; it falls to zero over the last fifth.
+    batch : int
+        Texts a step.
+
+    Returns
+    -------
+    model : Repeater
+    history : list of float
+        The loss of each step, in nats an answer.
+    """
+    torch.manual_seed(seed)
     model = Repeater()
 
     def loss_at(step):
         """Return the loss of a batch of new texts."""
-        which = torch.randint(len(known_tasks), (batch,), generator=generator)
-        tasks = known_tasks[which] if known else in_context.sample_tasks(batch, generator)
-        texts = in_context.sample_texts(tasks, generator)
-        return in_context.answer_losses(model, texts).mean()
+        return in_context.answer_losses(model, sample(batch)).mean()
 
     def share_at(step):
         """Return the share of the learning rate at a step."""

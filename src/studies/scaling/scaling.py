@@ -26,6 +26,7 @@ from lmcourse.gpt.model import GPTConfig
 from lmcourse.gpt.training import estimate
 from lmcourse.train import new_run
 from studies.harness import best_rate, count, finished, grid, verdict
+from studies.scaling.predictions import predict_runs, relative_errors
 
 CHAPTER = "scaling"
 CLAIM = (
@@ -276,8 +277,8 @@ def predict_largest(folder, corpus, targets, rows):
     Returns
     -------
     list of dict
-        Of each target what `lmcourse.scaling.predict_runs` predicts, losses in nats a
-        character: ``law``, by the power law, with its 95 % ``interval``; ``line``,
+        Of each target what `studies.scaling.predictions.predict_runs` predicts, losses in
+        nats a character: ``law``, by the power law, with its 95 % ``interval``; ``line``,
         ``ratio``, ``neighbour`` and ``same``, by its rivals and if nothing more is gained.
 
     Raises
@@ -291,7 +292,7 @@ def predict_largest(folder, corpus, targets, rows):
     parameters = {tuple(row["size"]): row["parameters"] for row in smaller}
     targets = [each | {"parameters": parameters[tuple(each["size"])]} for each in targets]
     smaller.sort(key=lambda row: (row["parameters"], row["tokens"], row["seed"]))
-    return scaling.predict_runs(smaller, targets)
+    return predict_runs(smaller, targets)
 
 
 def summary(results):
@@ -310,7 +311,7 @@ def summary(results):
     """
     runs = [*results["smaller"], *results["largest"]]
     predictions = results["foretold"]
-    errors = scaling.relative_errors(predictions, results["largest"])[-1]
+    errors = relative_errors(predictions, results["largest"])[-1]
     law, *rivals = (abs(error) for error in errors.values())
     holds = law < min(0.02, *rivals)
     return count(runs) | {

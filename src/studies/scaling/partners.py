@@ -1,0 +1,196 @@
+"""Does a small model use what the partner of a question tells, and where has it that from?
+
+Questions come in pairs that share their answer (`lmcourse.in_context`). Here the answers of
+held-out tasks are sorted by what came before in the text: the question itself, only its
+partner, both, or neither.
+
+What varies: the texts of the training. Either partners share their answer, as everywhere
+else, or the link is cut: each question has an answer of its own. Five seeds each, and the
+learning rate that the study *in-context* chose.
+
+Rivals: counting the question's own earlier answers; an untrained model.
+
+Null: the model trained with the link cut, which could not learn it. Also, for the other
+model, test texts in which the link is cut.
+
+Statistic: the mean loss in nats of answers whose question is new in the text, while its
+partner has been answered, among the last twelve of each of 2,000 texts. The interval is
+that of the loss with the link cut less that with the link, from the lowest to the highest
+seed.
+"""
+
+import math
+
+import torch
+
+from lmcourse import in_context
+from lmcourse.in_context import ANSWERS, EXAMPLES, NOISE, PAIRS, QUESTIONS
+from lmcourse.repeats import Repeater
+from studies.harness import alike, count, grid, verdict
+from studies.scaling.in_context import SEEDS, STEPS, sample_held_out, train_on_texts
+from studies.scaling.in_context import SETTINGS as TASKS
+
+CHAPTER = "scaling"
+CLAIM = (
+    "From the answer to a question's partner alone, a small model predicts the answer to a "
+    "question that is new in the text"
+)
+RIVAL = "counting earlier answers to the question itself; an untrained model"
+NULL = "a model trained on texts in which partners do not share their answer"
+RATE = 2.5e-3
+TRUST = 0.925
+SETTINGS = {"rate": RATE, "steps": STEPS, "trust": TRUST}
+KINDS = ("linked", "cut", "untrained")
+
+
+def plan(small):
+    """Return the settings of all runs, or two short ones if ``small``, and the rivals."""
+    seeds, steps = (SEEDS[:1], 2) if small else (SEEDS, STEPS)
+    runs = grid(group="runs", kind=KINDS, seed=seeds, steps=steps)
+    return [*runs, {"group": "rivals"}]
+
+
+def sample_cut(count, generator):
+    """Return texts in which each of the 16 questions has an answer of its own.
+
+    Parameters
+    ----------
+    count : int
+    generator : torch.Generator
+
+    Returns
+    -------
+    int64 Tensor of shape (count, 48)
+        As of `lmcourse.in_context.sample_texts`.
+    """
+    right = torch.randint(ANSWERS, (count, QUESTIONS), generator=generator)
+    questions = torch.randint(QUESTIONS, (count, EXAMPLES), generator=generator)
+    other = torch.randint(ANSWERS, questions.shape, generator=generator)
+    noisy = torch.rand(questions.shape, generator=generator) < NOISE
+    answers = QUESTIONS + torch.where(noisy, other, right.gather(1, questions))
+    return torch.stack([questions, answers], -1).flatten(1)
+
+
+def evidence(ids):
+    """Say of the last twelve answers of each text what came before them.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (texts, 48)
+
+    Returns
+    -------
+    dict of str to bool Tensor of shape (texts, 12)
+        "itself", "partner", "both" or "neither": which question was answered before.
+    """
+    questions = ids[:, ::2]
+    before = torch.ones(EXAMPLES, EXAMPLES).tril(-1).bool()
+    same = questions[:, :, None] == questions[:, None, :]
+    pair = PAIRS[questions][:, :, None] == PAIRS[questions][:, None, :]
+    last = slice(-TASKS["last"], None)
+    itself = (same & before).any(-1)[:, last]
+    partner = (pair & ~same & before).any(-1)[:, last]
+    return {
+        "itself": itself & ~partner,
+        "partner": partner & ~itself,
+        "both": itself & partner,
+        "neither": ~itself & ~partner,
+    }
+
+
+def mean_losses(losses, ids):
+    """Return the mean loss of the last twelve answers, sorted by `evidence`.
+
+    Parameters
+    ----------
+    losses : Tensor of shape (texts, 24)
+    ids : int64 Tensor of shape (texts, 48)
+
+    Returns
+    -------
+    dict of str to float
+    """
+    losses = losses[:, -TASKS["last"] :]
+    return {
+        name: round(losses[where].mean().item(), 4) for name, where in evidence(ids).items()
+    }
+
+
+def run(_folder, group, kind="", seed=0, steps=0):
+    """Train one model and test it, or test what counts.
+
+    Parameters
+    ----------
+    _folder : Path
+        Unused: no weights are saved.
+    group : {"runs", "rivals"}
+    kind : {"linked", "cut", "untrained"}
+        Whether partners share their answer in the texts of the training.
+    seed, steps : int
+
+    Returns
+    -------
+    dict
+        Of "runs" ``kind``, ``seed``; ``loss``, by evidence, on held-out tasks; ``cut``,
+        the same on texts in which the link is cut. Of "rivals" ``count`` and ``count
+        pairs``, by evidence, and ``answers``, how many answers there are of each kind.
+    """
+    texts = sample_held_out(10**6 + 1)
+    if group == "rivals":
+        return {
+            "count": mean_losses(in_context.count_losses(texts, TRUST), texts),
+            "count pairs": mean_losses(in_context.count_losses(texts, TRUST, True), texts),
+            "answers": {name: int(at.sum()) for name, at in evidence(texts).items()},
+        }
+    model = make_model(kind, seed, steps)
+    cut = sample_cut(len(texts), torch.Generator().manual_seed(10**6 + 3))
+    with torch.no_grad():
+        return {
+            "kind": kind,
+            "seed": seed,
+            "loss": mean_losses(in_context.answer_losses(model, texts), texts),
+            "cut": mean_losses(in_context.answer_losses(model, cut), cut),
+        }
+
+
+def make_model(kind, seed, steps):
+    """Return a model, trained on texts of a kind (`run`) for so many steps."""
+    generator = torch.Generator().manual_seed(seed)
+    if kind == "untrained":
+        torch.manual_seed(seed)
+        return Repeater()
+
+    def sample(batch):
+        """Return so many new texts."""
+        if kind == "cut":
+            return sample_cut(batch, generator)
+        tasks = in_context.sample_tasks(batch, generator)
+        return in_context.sample_texts(tasks, generator)
+
+    return train_on_texts(sample, seed, steps, RATE)[0]
+
+
+def summary(results):
+    """Compare the models with and without the link in their training, seed by seed.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, of the loss with the link cut less that with the
+        link; ``verdict``: whether each model with the link is better by half a nat than
+        guessing among four answers, and none of the others is by a twentieth.
+    """
+    by_kind = {
+        kind: [row["loss"]["partner"] for row in alike(results["runs"], kind=kind)]
+        for kind in ("linked", "cut")
+    }
+    gaps = [b - a for a, b in zip(by_kind["linked"], by_kind["cut"], strict=True)]
+    guess = math.log(ANSWERS)
+    holds = max(by_kind["linked"]) < guess - 0.5 and min(by_kind["cut"]) > guess - 0.05
+    interval = [round(min(gaps), 4), round(max(gaps), 4)]
+    return count(results["runs"]) | {"interval": interval, "verdict": verdict(holds)}

@@ -1,0 +1,123 @@
+"""The loss of a run, predicted from smaller ones by a scaling law and by its rivals."""
+
+import numpy as np
+
+from lmcourse.scaling import fit, law
+
+WAYS = ("law", "line", "neighbour", "ratio", "same")  # to predict the loss of a run
+
+
+def predict_by_line(parameters, tokens, losses, at_parameters, at_tokens):
+    """Predict by a straight line in logarithms: a power law without an offset.
+
+    Parameters
+    ----------
+    parameters, tokens, losses : array of shape (runs,)
+    at_parameters, at_tokens : float
+
+    Returns
+    -------
+    float
+    """
+    inputs = np.log([np.full(len(tokens), np.e), parameters, tokens])  # (3, runs)
+    line = np.linalg.lstsq(inputs.T, np.log(losses), rcond=None)[0]
+    return np.exp(np.log([np.e, at_parameters, at_tokens]) @ line)
+
+
+def resample_groups(groups, draws, seed=0):
+    """Draw groups of runs again, with replacement.
+
+    Parameters
+    ----------
+    groups : sequence
+        The group to which each run belongs: runs that differ in their seed alone are of
+        one.
+    draws, seed : int
+
+    Returns
+    -------
+    float array of shape (draws, runs)
+        How often each run counts.
+    """
+    names, group = np.unique(groups, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), draws)
+    return drawn[:, group].astype(float)
+
+
+def predict_runs(rows, targets, draws=400):
+    """Predict the losses of runs from others, by the law and by its rivals.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Finished runs: ``parameters``, ``tokens``, ``test`` (a loss).
+    targets : list of dict
+        What is to come: ``parameters``, ``tokens``.
+    draws : int
+        How often the runs are drawn again for the interval.
+
+    Returns
+    -------
+    list of dict
+        Of each target ``law`` with its ``interval`` (95 % of the fits to runs drawn
+        again), ``line`` (straight in logarithms), ``ratio`` (what the last step in
+        tokens did to this size, again as far), ``neighbour`` (what the same step did to
+        the next smaller size) and ``same`` (nothing more is gained).
+    """
+    sizes = np.array([row["parameters"] for row in rows], float)
+    tokens = np.array([row["tokens"] for row in rows], float)
+    losses = np.array([row["test"] for row in rows], float)
+    best = fit(sizes, tokens, losses)
+    resampled = fit(sizes, tokens, losses, resample_groups(sizes * 1e9 + tokens, draws))
+
+    def mean_loss(size, read):
+        """Return the mean loss of the runs of one size and one number of tokens."""
+        return losses[(sizes == size) & (tokens == read)].mean()
+
+    predictions = []
+    for target in targets:
+        size, wanted = target["parameters"], target["tokens"]
+        smaller = sizes[sizes < size].max()
+        before_last, last_read = np.unique(tokens[sizes == size])[-2:]
+        first, last = mean_loss(size, before_last), mean_loss(size, last_read)
+        steps = np.log(wanted / last_read) / np.log(last_read / before_last)
+        gain = mean_loss(smaller, wanted) / mean_loss(smaller, last_read)
+        guesses = {
+            "law": law(best, size, wanted)[0, 0],
+            "line": predict_by_line(sizes, tokens, losses, size, wanted),
+            "neighbour": last * gain,
+            "ratio": last * (last / first) ** steps,
+            "same": last,
+        }
+        guesses = {way: round(float(guess), 4) for way, guess in guesses.items()}
+        ends = np.nanquantile(law(resampled, size, wanted), [0.025, 0.975])
+        predictions.append(target | guesses | {"interval": ends.round(4).tolist()})
+    return predictions
+
+
+def relative_errors(predictions, runs):
+    """Return by how much each way missed each target, as a share of the mean loss.
+
+    Parameters
+    ----------
+    predictions : list of dict
+        Of `predict_runs`.
+    runs : list of dict
+        What came: ``parameters``, ``tokens``, ``test``.
+
+    Returns
+    -------
+    list of dict of str to float
+        By way; above zero if it expected too much loss.
+    """
+    errors = []
+    for prediction in predictions:
+        losses = [
+            run["test"]
+            for run in runs
+            if run["parameters"] == prediction["parameters"]
+            and run["tokens"] == prediction["tokens"]
+        ]
+        errors.append({way: float(prediction[way] / np.mean(losses) - 1) for way in WAYS})
+    return errors
