@@ -8,6 +8,7 @@ import torch
 from lmcourse import in_context
 from lmcourse.in_context import ANSWERS, NOISE, PAIRS, QUESTIONS
 from studies.scaling.in_context import train_on_tasks
+from studies.scaling.partners import evidence, sample_cut
 
 
 def test_tasks_are_shuffled_once(monkeypatch):
@@ -95,3 +96,33 @@ def test_answers_are_judged_by_the_targets_and_training_is_repeated_by_its_seed(
         want = -logits.gather(-1, ids[:, 1::2, None])[..., 0]
         torch.testing.assert_close(found, want)
         assert not torch.equal(found, in_context.answer_losses(model, mixed))
+
+
+def test_what_came_before_an_answer_is_sorted():
+    _, ids = drawn(20)
+    found = evidence(ids)
+    for row, text in enumerate(ids[:, ::2].tolist()):
+        for at in range(12):
+            *before, asked = text[: 13 + at]
+            itself = asked in before
+            partner = (asked + 8) % 16 in before
+            names = {
+                "itself": itself and not partner,
+                "partner": partner and not itself,
+                "both": itself and partner,
+                "neither": not itself and not partner,
+            }
+            assert {name: bool(found[name][row, at]) for name in names} == names
+
+
+def test_where_the_link_is_cut_partners_agree_by_chance():
+    ids = sample_cut(2000, torch.Generator().manual_seed(0))
+    asked, told = ids[:, ::2], ids[:, 1::2]
+    agree = told[:, :, None] == told[:, None, :]
+    earlier = torch.ones(24, 24).tril(-1).bool()
+    same = (asked[:, :, None] == asked[:, None, :]) & earlier
+    partner = (asked[:, :, None] == (asked[:, None, :] + 8) % 16) & earlier
+    assert agree[partner].float().mean() == pytest.approx(1 / ANSWERS, abs=0.02)
+    right = 1 - NOISE * (1 - 1 / ANSWERS)
+    both = right**2 + (1 - right) ** 2 / (ANSWERS - 1)
+    assert agree[same].float().mean() == pytest.approx(both, abs=0.02)

@@ -12,6 +12,7 @@ from lmbook.bench import speedrun as bench
 from lmcourse.data import stored
 from lmcourse.gpt.model import GPT
 from lmcourse.speedrun import CONTEXT, Recipe, train_recipe
+from studies.scaling import four_ideas
 from studies.scaling import speedrun as study
 from studies.scaling.speedrun import IDEAS, recipe_of
 
@@ -231,3 +232,24 @@ def test_a_wrong_entry_is_told_why(code, words, tmp_path, corpus, quick, capsys)
     file.write_text(code)
     assert bench.main(corpus, "--with", str(file), "--seeds", "1") == 1
     assert words in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("record", "loss", "verdict"),
+    [(3.0, 1.9, "holds"), (2.0, 1.9, "not so"), (3.0, 2.0, "not so")],
+)
+def test_four_ideas_hold_if_they_are_good_enough_and_soon_enough(record, loss, verdict):
+    """Their five seconds are to be less than twice the record's."""
+    fast = [
+        {"way": "record", "seed": s, "seconds": record, "loss": 1.89} for s in (0, 1, 2)
+    ]
+    four = [{"way": "four", "seed": s, "seconds": 5.0, "loss": loss} for s in range(9)]
+    assert four_ideas.summary({"ways": fast + four})["verdict"] == verdict
+
+
+def test_other_rates_are_the_same_recipe_otherwise():
+    plain = recipe_of(study.WAYS["without before"])
+    twice = four_ideas.recipe("without before, twice the rates")
+    assert twice.learning_rate == 2 * plain.learning_rate
+    assert twice.muon_learning_rate == 2 * plain.muon_learning_rate
+    assert (twice.steps, twice.previous_tokens) == (plain.steps, 0)

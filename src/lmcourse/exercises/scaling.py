@@ -47,7 +47,7 @@ def optimum():
                 tokens / turn,
             ),
             "parameters come first, then tokens; these are exchanged.": (tokens, size),
-            "each token costs six operations for each parameter: divide the budget by six.": _searched(
+            "each token costs six operations a parameter: divide by six.": _searched(
                 fitted, flops
             ),
             "as many parameters as tokens is best only where both terms of the law are "
@@ -93,16 +93,16 @@ def flops():
         mistakes = {
             "two things are still wrong. How many matrices has a feed-forward network? And "
             "how many products does the backward pass need for each one of the forward "
-            "pass?": (spent(block - 4 * width**2, times=2)),
-            "the block is right. But for each product of the forward pass the backward pass "
-            "needs two.": (spent(times=2)),
+            "pass?": spent(block - 4 * width**2, times=2),
+            "the block is right. But the backward pass needs two products for each one of "
+            "the forward pass.": spent(times=2),
             "the backward pass is right. But the feed-forward network has two matrices, "
             "each four times as large as one of attention's.": spent(block - 4 * width**2),
             "the last matrix, which makes the logits, is missing.": spent(head=0),
-            "the two products with attention's scores and weights are missing.": spent(
+            "the products with attention's scores and weights are missing.": spent(
                 mixing=0
             ),
-            "attention needs two such products: one for the scores, one for the weighted sum.": spent(
+            "attention has two such products: the scores, and the weighted sum.": spent(
                 mixing=mixing / 2
             ),
             "attention has four matrices; the output's is missing.": spent(
@@ -112,8 +112,7 @@ def flops():
                 head=2 * head
             ),
             "this is the forward pass alone.": spent(times=1),
-            "each weight takes two operations, a multiplication and an addition.": spent()
-            / 2,
+            "a multiplication and an addition are two operations.": spent() / 2,
         }
         given = [layers, width, context, vocabulary, tokens]
         yield Case(given, counted, mistakes)
@@ -127,6 +126,24 @@ def _counted(config):
     with sdpa_kernel(SDPBackend.MATH), counter, torch.enable_grad():
         cross_entropy(model(ids), ids).backward()
     return counter.get_total_flops()
+
+
+# The proof `examples_are_followed` measures it.
+predict(
+    "scaling.shuffled",
+    a="so it would be if the model took no notice of its examples.",
+    b="the tasks are new: nothing that it learned in training holds their answers.",
+    c=None,
+)
+
+# The proof `letters_before_are_missed` measures it.
+predict(
+    "scaling.missed",
+    a=None,
+    b="it helps most of all when it comes alone; left out of the whole it is missed less.",
+    c="in so short a run it does harm when it comes alone, and is hardly missed here.",
+    d="they help when they come alone; the other ideas make up for most of that.",
+)
 
 
 MOST, BAR, TOO_LOW = 20_000, 2.1, 1.5
@@ -167,11 +184,9 @@ def _measured(answer):
     ids = torch.tensor(tokenizer.encode(text))
     try:
         loss = window_loss(answer, ids, 120)
-    except Unfit:
-        raise
     except Wrong as error:
-        wanted = "the model must map ids (batch, tokens) to a logit for each character"
-        raise Unfit(f"{wanted}. {error}") from error
+        wanted = "the model must make of ids (batch, tokens) a logit for each character"
+        raise Unfit(f"{wanted}: {error}") from error
     numbers = sum(x.numel() for x in (*answer.parameters(), *answer.buffers()))
     ahead = _looks_ahead(answer, ids[:64])
     return SimpleNamespace(loss=loss, numbers=numbers, most=MOST, ahead=ahead)
@@ -195,21 +210,3 @@ def small():
         "shape.": lambda seen: not seen.loss < BAR,
     }
     yield Faults(_measured, faults)
-
-
-# The proof `examples_are_followed` measures it.
-predict(
-    "scaling.shuffled",
-    a="so it would be if the model took no notice of its examples.",
-    b="the tasks are new: nothing that it learned in training holds their answers.",
-    c=None,
-)
-
-# The proof `letters_before_are_missed` measures it.
-predict(
-    "scaling.missed",
-    a=None,
-    b="it helps most of all when it comes alone; left out of the whole it is missed less.",
-    c="in so short a run it does harm when it comes alone, and is hardly missed here.",
-    d="they help when they come alone; the other ideas make up for most of that.",
-)
