@@ -491,19 +491,19 @@ def cut_in_training(page: Page):
 
 @finding(
     "From its partner's answer alone, our small model answers a question new to the text; "
-    "with that link cut in training, it can only guess.",
+    "trained without that link, it hardly does better than guessing.",
     rival="counting the question's answers has none to count and guesses: {guess:.2f}",
     null=cut_in_training,
     n="{answers:,d} answers in held-out tasks, five seeds each",
     interval="loss with the link, by seed: {linked:.2f}; cut: {cut:.2f}",
 )
 def partner_is_enough(page: Page):
-    """Each seed is better than guessing by half a nat, and none of the others by 0.05.
+    """Each seed is better than guessing by half a nat, and none of the others by 0.1.
 
     Each predicts about as well as where the question itself has been answered instead.
-    The others did learn from the question itself. Where the link is cut in the test
-    texts instead, the models go by the partner and do worse than guessing. None does
-    better than Bayes' rule.
+    Four of the five others did learn from the question itself. Where the link is cut in
+    the test texts instead, the models go by the partner and do worse than guessing. None
+    does better than Bayes' rule.
 
     Parameters
     ----------
@@ -522,8 +522,8 @@ def partner_is_enough(page: Page):
     assert linked.max() < guess - 0.5
     assert abs(linked - losses("linked", "itself")).max() < 0.03
     assert linked.min() > rivals["count pairs"]["partner"] - 0.02
-    assert cut.min() > guess - 0.05
-    assert losses("cut", "itself").max() < guess - 0.3
+    assert cut.min() > guess - 0.1
+    assert sorted(losses("cut", "itself"))[3] < guess - 0.3
     assert losses("linked", "partner", "cut").min() > guess
     assert losses("untrained", "partner").min() > guess - 0.05
     return {
@@ -531,6 +531,7 @@ def partner_is_enough(page: Page):
         "cut": (cut.min(), cut.max()),
         "loss": np.median(linked),
         "guess": guess,
+        "untrained": np.median(losses("untrained", "partner")),
         "bayes": rivals["count pairs"]["partner"],
         "answers": rivals["answers"]["partner"],
         "share": np.exp(-np.median(linked)),
