@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from bare import PHONE
 from lmcourse import views
 from lmcourse.positions import frequencies, rotate
 
@@ -49,3 +50,18 @@ def test_the_dials_show_the_products_of_turned_pairs(opened):
     assert texts[1:] == ["not counted"] * 2
     one = math.cos((9 - 2) * SPEEDS[0])
     assert f"{one:.2f} of at most 1" in page.get_by_role("status").text_content()
+
+
+def test_on_a_phone_a_value_stands_beside_its_slider(opened):
+    opened.page.set_viewport_size({"width": PHONE, "height": 844})
+    labels = opened.page.locator(".play-slider")
+    assert labels.count() == 2
+    for label in labels.all():
+        slider, value = (
+            label.locator(part).bounding_box() for part in ("input", ".play-value")
+        )
+        assert value["x"] >= slider["x"] + slider["width"]
+        assert (
+            abs(value["y"] + value["height"] / 2 - slider["y"] - slider["height"] / 2) < 9
+        )
+        assert value["x"] + value["width"] <= PHONE

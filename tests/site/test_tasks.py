@@ -71,6 +71,21 @@ def test_every_kind_has_its_word_and_its_look(tasks):
     tasks.clean()
 
 
+def test_on_a_phone_minutes_and_level_stay_in_one_line(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/tasks.html", width=390) as visit:
+        heads = visit.page.locator("div.exercise .admonition-title .lm-task-kind")
+        boxes = heads.evaluate_all(
+            "heads => heads.map(head => head.getBoundingClientRect())"
+        )
+        assert len(boxes) == len(KINDS)
+        assert max(box["height"] for box in boxes) < 1.5 * min(b["height"] for b in boxes)
+        sizes = heads.evaluate_all(
+            "heads => heads.map(head => parseFloat(getComputedStyle(head).fontSize))"
+        )
+        assert all(b["height"] < 2 * size for b, size in zip(boxes, sizes, strict=True))
+        assert all(box["x"] > 0 and box["right"] < 390 for box in boxes)
+
+
 def test_what_the_check_says_of_a_starter_is_folded(tasks, demo):
     page = tasks.page
     folds = page.locator("div.exercise details.lm-starter")
