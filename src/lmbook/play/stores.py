@@ -27,6 +27,7 @@ from lmcourse.bert import rebuild
 from lmcourse.bert_checkpoint import SHA256
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.mini_bert import load_mini_bert
 from lmcourse.models import load_bert, load_gpt2_vocabulary, trained
 from lmcourse.recurrent import load_char_lstm
 from lmcourse.shuffled import shuffled_weights
@@ -138,6 +139,49 @@ def bert_file(model, as_int8: bool = True) -> bytes:
     return _file(tensors, bert_config(model.config))
 
 
+def masked_bert_file(model, dtype=torch.float16) -> bytes:
+    """Return a `MaskedBert`, which fills gaps, as a safetensors file.
+
+    ``dtype`` : torch.dtype, of the stored weights.
+    """
+    state = model.state_dict()
+    bert = {name.removeprefix("bert."): x for name, x in state.items()}
+    tensors = {
+        new + name.removeprefix(old): weight
+        for name, weight in bert.items()
+        for old, new in RENAMES.items()
+        if name.startswith(old)
+    }
+    for old, new in {"head.0": "mlm.dense", "head.2": "mlm.norm"}.items():
+        for kind in ("weight", "bias"):
+            tensors[f"{new}.{kind}"] = state[f"{old}.{kind}"]
+    tensors["mlm.bias"] = state["bias"]
+    tensors = {name: x.to(dtype) for name, x in tensors.items()}
+    return _file(tensors, masked_bert_config(model))
+
+
+def masked_bert_config(model) -> dict:
+    """Return what ``engine.js`` is to know of a `MaskedBert`, by name."""
+    vectors, block = model.bert.embeddings, model.bert.layers[0]
+    vocab_size, d_model = vectors.word.weight.shape
+    return {
+        "vocab_size": vocab_size,
+        "context": vectors.position.num_embeddings,
+        "layers": len(model.bert.layers),
+        "heads": block.attention.heads,
+        "d_model": d_model,
+        "d_ff": block.feed_forward.down.in_features,
+        "activation": "gelu",
+        "eps": vectors.norm.eps,
+        "positions": "learned",
+        "token_types": vectors.token_type.num_embeddings,
+        "embedding_norm": True,
+        "output": "mlm",
+        "causal": False,
+        "norm_first": False,
+    }
+
+
 def digits_file(model) -> bytes:
     """Return a `VisionTransformer` as a safetensors file: its classes are the vocabulary.
 
@@ -191,6 +235,8 @@ STORES = {
     "sonnets-gpt": lambda: _gpt("sonnets"),
     "bert": lambda: bert_file(load_bert(device="cpu")[1]),
     "bert-pieces": lambda: _json(vocabularies.wordpiece(load_bert(device="cpu")[0])),
+    "mini-bert": lambda: masked_bert_file(load_mini_bert()[1]),
+    "mini-bert-pieces": lambda: _json(vocabularies.wordpiece(load_mini_bert()[0])),
     "neighbours": lambda: neighbours_file(spaces(*load_bert(device="cpu"))),
     "sonnets": lambda: load_corpus("sonnets").encode(),
     "sonnets-training": lambda: train_val_test_split(load_texts("sonnets"))[0].encode(),

@@ -23,6 +23,7 @@ the page is our own.
   `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
 - `talker`: a model that answers, to talk to and to look into.
+- `whole`: whole models in one picture.
 - `neighbours`: the words nearest to a word in three tables (`spaces`).
 """
 
@@ -58,3 +59,4 @@ from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy
 from lmcourse.views.training import training
 from lmcourse.views.view import MIME, View
+from lmcourse.views.whole import whole

@@ -68,7 +68,7 @@ def talker(
     config = model.config
     layer, head, looks = _looks(model, ids, layer, head)
     written = list(_write(model, tokenizer, ids, count))
-    names = [_name(tokenizer, i) for i in [*ids, *written]]
+    names = [token_name(tokenizer, i) for i in [*ids, *written]]
     answer = tokenizer.decode(written, skip_special_tokens=True)
     told = _told(tokenizer, model, ids)
     alt = _summary(text, answer, told, dialogue)
@@ -132,7 +132,7 @@ def _write(model, tokenizer, ids: list[int], count: int):
     return sample_tokens(model, prompt, count, {tokenizer.eos_token_id})
 
 
-def _name(tokenizer, token: int) -> str:
+def token_name(tokenizer, token: int) -> str:
     """Return a token so that it can be seen; one that stands for no text as it is."""
     piece = tokenizer.convert_ids_to_tokens(token)
     return piece if token in tokenizer.all_special_ids else shown("gpt2", piece)
@@ -150,7 +150,7 @@ def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
     best, tokens = shares.topk(TOP)
     return [
         [
-            {"id": token, "piece": _name(tokenizer, token), "share": round(share, 4)}
+            {"id": token, "piece": token_name(tokenizer, token), "share": round(share, 4)}
             for token, share in zip(row, those, strict=True)
         ]
         for row, those in zip(tokens.tolist(), best.tolist(), strict=True)

@@ -26,4 +26,5 @@ export * as "talker-view" from "./talker-view.js";
 export * as "tokenizer-view" from "./tokenizer-view.js";
 export * as "toy-view" from "./toy-view.js";
 export * as training from "./training.js";
+export * as "whole-view" from "./whole-view.js";
 export * as "word-removal-view" from "./word-removal-view.js";

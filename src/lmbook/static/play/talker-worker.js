@@ -10,6 +10,7 @@ import { readLlama, turnBits } from "./llama.js";
 import { CACHE, checksum } from "./store.js";
 import { shown } from "./tokenizers.js";
 import { demand } from "./weights.js";
+import { mentioned, readWhole } from "./whole-reading.js";
 import { serve as answer, REQUESTS } from "./worker.js";
 import { draw, nextProbs, randomness } from "./writing.js";
 
@@ -464,10 +465,22 @@ function* tokens(talker, { text = "", turns }) {
 /** @type {(talker: Talker, details: { ids: number[], options: ForwardOptions }) => Generator<unknown, Answer, any>} */
 const forward = ({ model }, details) => REQUESTS.forward(model, details);
 
+/**
+ * All that the view *whole* shows of a text, and how its tokens are shown.
+ *
+ * @param {Talker} talker
+ * @param {{ ids: number[], place: number }} asked
+ */
+function* whole(talker, asked) {
+  const found = yield* readWhole(talker.model, asked);
+  const pieces = Object.fromEntries(mentioned(found).map((id) => [id, talker.shown(id)]));
+  return { ...found, pieces };
+}
+
 /* What may be asked; with `random`, a seed, of the model whose weights are random. */
 /** @type {Record<string, (talker: Talker, details: any) => Generator<any, any, any>>} */
 const ASKED = Object.fromEntries(
-  Object.entries({ attention, forward, lens, next, speak, tokens }).map(([name, ask]) => [
+  Object.entries({ attention, forward, lens, next, speak, tokens, whole }).map(([name, ask]) => [
     name,
     function* (talker, { random = null, ...details }) {
       talker.setSeed(random);

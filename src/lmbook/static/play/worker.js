@@ -3,6 +3,7 @@
 
 import { Model } from "./engine.js";
 import { joined } from "./store.js";
+import { readWhole } from "./whole-reading.js";
 import { write } from "./writing.js";
 
 /** @import { Answer, ForwardOptions, Neighbour } from "./engine.js" */
@@ -63,6 +64,7 @@ export const REQUESTS = {
   *nearest(model, { vector, count }) {
     return model.nearest(vector, count);
   },
+  whole: readWhole,
 };
 
 /**

@@ -1,0 +1,239 @@
+/* What stands below the picture of the view *whole*: the part that is open, in a sentence, in
+   rows with bars, and in numbers on demand. */
+
+import { fixed, heading, make, percent, row } from "./dom.js";
+import { count, quoted } from "./whole-tour.js";
+
+/** @import { Reading } from "./whole-reading.js" */
+/** @import { Opened } from "./whole-picture.js" */
+
+/**
+ * A part from inside: a title, a sentence, rows to be seen, and a table of numbers.
+ *
+ * @typedef {object} Inside
+ * @property {string} title
+ * @property {string} text
+ * @property {HTMLElement[]} shown
+ * @property {HTMLElement[]} numbers parts of a table
+ */
+
+/** @typedef {{ name: string, unit: string }} About */
+
+const SHOWN = 6; // tokens that a head attends to
+
+/** @type {(...rows: Node[]) => HTMLElement} */
+const table = (...rows) => make("table", { class: "lmw-rows" }, ...rows);
+
+/**
+ * A bar, from 0 to 1.
+ *
+ * @type {(share: number, className?: string) => HTMLElement}
+ */
+const bar = (share, className = "") =>
+  make("span", { class: `play-bar ${className}`, style: `--share: ${share}` });
+
+/** @type {(piece: string) => HTMLElement} */
+const word = (piece) => make("bdi", {}, piece);
+
+/** @type {(change: number) => string} */
+const points = (change) => `${change >= 0 ? "+" : ""}${fixed(100 * change, 1)} points`;
+
+/** @type {Record<string, (reading: Reading, opened: Opened, about: About) => Inside>} */
+const PARTS = {
+  tokens({ ids, pieces, sizes }) {
+    return {
+      title: "Tokens",
+      text:
+        `Your text is ${count(ids.length)} tokens. The model never sees letters or words, only their numbers ` +
+        `in a vocabulary of ${count(sizes.vocab_size)}. Press a token to ask the model there.`,
+      shown: [],
+      numbers: [
+        heading("position", "token", "number"),
+        ...ids.map((id, i) => row(i, word(pieces[id]), count(id))),
+      ],
+    };
+  },
+
+  vectors({ ids, place, pieces, token, position, sum, sizes }) {
+    const own = quoted(pieces[ids[place]]);
+    /** @type {(name: string, numbers: number[]) => HTMLTableRowElement} */
+    const line = (name, numbers) => row(name, ...numbers.map((number) => fixed(number)));
+    const lines = position
+      ? [
+          line("token", token[place]),
+          line("+ position", position[place]),
+          line(sizes.norm_first ? "= start" : "= start, after a norm", sum[place]),
+        ]
+      : [line("start", sum[place])];
+    return {
+      title: "Vectors",
+      text:
+        `${own} begins as ${count(sizes.d_model)} numbers; these are the first eight. They were learned: ` +
+        "tokens that are used alike have vectors that point the same way.",
+      shown: [
+        make(
+          "div",
+          { class: "lmw-scroll", tabindex: 0, role: "region", "aria-label": "Vectors" },
+          table(...lines),
+        ),
+      ],
+      numbers: [
+        heading("what each token starts with"),
+        ...ids.map((id, i) => row(word(pieces[id]), ...sum[i].map((number) => fixed(number)))),
+      ],
+    };
+  },
+
+  stream(reading, { layer }) {
+    const { ids, place, pieces, lens, rise, next, sizes } = reading;
+    const own = quoted(pieces[ids[place]]);
+    const [[id, share]] = lens[layer];
+    const most = lens[layer][0][1];
+    const final = quoted(pieces[next[0][0]]);
+    return {
+      title: `The stream after layer ${layer}`,
+      text:
+        `If the model stopped here, it would say ${quoted(pieces[id])} at ${own}, with ${percent(share)}. ` +
+        (layer < sizes.layers - 1
+          ? `The final answer, ${final}, has ${percent(rise[layer])} here.`
+          : "This is the last layer, so this is its answer."),
+      shown: [
+        table(
+          ...lens[layer].map(([token, own]) =>
+            row(word(pieces[token]), bar(own / most), percent(own, 1)),
+          ),
+        ),
+      ],
+      numbers: [
+        heading(
+          "after layer",
+          "likeliest",
+          "second",
+          "third",
+          "the final answer",
+          "length of the vector",
+        ),
+        ...lens.map((found, i) =>
+          row(
+            i,
+            ...found.slice(0, 3).map(([token, own]) => [word(pieces[token]), ` ${percent(own)}`]),
+            percent(rise[i], 1),
+            fixed(reading.stream[i], 1),
+          ),
+        ),
+      ],
+    };
+  },
+
+  heads(reading, { layer, head }) {
+    return PARTS.head(reading, { part: "head", layer, head }, { name: "", unit: "" });
+  },
+
+  head({ ids, place, pieces, weights }, { layer, head }) {
+    const own = quoted(pieces[ids[place]]);
+    const all = Array.from(ids.keys(), (token) => ({
+      token,
+      weight: weights[layer][head][place * ids.length + token],
+    }));
+    const best = all.slice().sort((a, b) => b.weight - a.weight || a.token - b.token);
+    /** @param {number} token */
+    const place_ = (token) => (token === place ? "itself" : `position ${token}`);
+    return {
+      title: `Layer ${layer}, head ${head}`,
+      text: `From ${own} it attends most to ${quoted(pieces[ids[best[0].token]])} (${place_(best[0].token)}): ${percent(best[0].weight)}.`,
+      shown: [
+        table(
+          ...best
+            .slice(0, SHOWN)
+            .map(({ token, weight }) =>
+              row(word(pieces[ids[token]]), bar(weight), percent(weight, 1), place_(token)),
+            ),
+        ),
+      ],
+      numbers: [
+        heading("position", "token", "weight"),
+        ...all.map(({ token, weight }) => row(token, word(pieces[ids[token]]), fixed(weight, 3))),
+      ],
+    };
+  },
+
+  neurons({ neurons, pieces, sizes, ids, place }, { layer }) {
+    const own = neurons[layer];
+    const most = Math.max(...own.map(([, value]) => Math.abs(value)));
+    return {
+      title: `The feed-forward network of layer ${layer}`,
+      text:
+        `Of ${count(sizes.d_ff)} neurons these add most to the stream at ${quoted(pieces[ids[place]])}. Beside each: ` +
+        "the token that it makes likelier, if the model stopped after this layer, and the one that it makes less likely.",
+      shown: [
+        table(
+          heading("neuron", "", "its value", "raises", "lowers"),
+          ...own.map(([neuron, value, up, more, down, less]) =>
+            row(
+              neuron,
+              bar(Math.abs(value) / most, value < 0 ? "lmw-low" : "lmw-high"),
+              fixed(value, 1),
+              [word(pieces[up]), ` ${points(more)}`],
+              [word(pieces[down]), ` ${points(less)}`],
+            ),
+          ),
+        ),
+      ],
+      numbers: [
+        heading("layer", "strongest neuron", "its value", "raises", "lowers"),
+        ...neurons.map(([[neuron, value, up, more, down, less]], i) =>
+          row(
+            i,
+            neuron,
+            fixed(value),
+            [word(pieces[up]), ` ${points(more)}`],
+            [word(pieces[down]), ` ${points(less)}`],
+          ),
+        ),
+      ],
+    };
+  },
+
+  norm({ attention, feed_forward, stream, sizes }) {
+    const last = sizes.layers - 1;
+    return {
+      title: "The last norm",
+      text: sizes.norm_first
+        ? `After the last layer the vector is ${fixed(stream[last], 1)} long. The norm brings it to a standard size, so that only its direction counts when it is compared with every token.`
+        : "In a BERT a norm follows each part, so that the vector never grows. At the end a small network of its own turns it into scores.",
+      shown: [],
+      numbers: [
+        heading("layer", "attention adds", "feed-forward adds", "length after it"),
+        ...stream.map((length, i) =>
+          row(i, fixed(attention[i], 1), fixed(feed_forward[i], 1), fixed(length, 1)),
+        ),
+      ],
+    };
+  },
+
+  next({ next, pieces, ids, place, sizes }, _, { name, unit }) {
+    const [[best, , share]] = next;
+    const where = name === "bert" ? "In the gap" : `After ${quoted(pieces[ids[place]])}`;
+    return {
+      title: "The answer",
+      text:
+        `${where} the likeliest ${unit} is ${quoted(pieces[best])}: ${percent(share, 1)}. ` +
+        `All ${count(sizes.vocab_size)} together have 100 %.`,
+      shown: [],
+      numbers: [
+        heading(unit, "score (logit)", "probability"),
+        ...next.map(([id, logit, own]) => row(word(pieces[id]), fixed(logit), percent(own, 2))),
+      ],
+    };
+  },
+};
+
+/**
+ * The part that is open.
+ *
+ * @param {Reading} reading
+ * @param {Opened} opened
+ * @param {About} about
+ * @returns {Inside}
+ */
+export const inside = (reading, opened, about) => PARTS[opened.part](reading, opened, about);

@@ -1,0 +1,810 @@
+/* The drawing of the view *whole*: text, vectors, layers, answer, from left to right; on a
+   narrow screen in three strips. Each part is a button; one layer is open, the others are
+   narrow. */
+
+import { svg } from "./dom.js";
+import { pressable, roving } from "./keys.js";
+
+/** @import { Reading } from "./whole-reading.js" */
+
+/**
+ * What is opened. Parts: tokens, vectors, stream, heads, head, neurons, norm, next.
+ *
+ * @typedef {{ part: string, layer: number, head: number }} Opened
+ */
+
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+
+/**
+ * What a reader's press asks for: a part, or another token.
+ *
+ * @typedef {object} Presses
+ * @property {(opened: Partial<Opened>) => void} open
+ * @property {(token: number) => void} choose
+ */
+
+/** @typedef {ReturnType<typeof plan>} Plan where things stand */
+
+const TOP = 40; // above the rows: names
+const LENS = 64; // below the rows: what each layer would say
+const NARROW = 600;
+const GAP = 8;
+const SHADES = [0.04, 0.12, 0.25, 0.45, 0.7]; // weights from which a colour is stronger
+const ANSWERS = 8;
+const MAPS = 0.33; // of the open layer's width
+const SUMS = 0.71; // where the heads are added
+
+/** @type {(value: number, least: number, most: number) => number} */
+const between = (value, least, most) => Math.max(least, Math.min(most, value));
+/** @type {(number: number) => string} */
+const short = (number) => number.toFixed(1);
+
+/**
+ * Where everything stands.
+ *
+ * @param {Reading} reading
+ * @param {Opened} opened
+ * @param {number} width of the drawing
+ */
+function plan(reading, opened, width) {
+  const tokens = reading.ids.length;
+  const { layers } = reading.sizes;
+  const isNarrow = width < NARROW;
+  const row = between(300 / tokens, 12.5, 38);
+  const height = Math.max(tokens * row, isNarrow ? 220 : 270);
+  const above = (height - tokens * row) / 2; // what is free above the first row
+  const longest = Math.max(...reading.ids.map((id) => Array.from(reading.pieces[id]).length));
+  const labels = between(7.5 * longest + 22, 54, isNarrow ? 92 : 110);
+  const blocks = reading.position ? 3 : 1;
+  const beside = 15 * (blocks - 1) + 6; // signs, and a margin
+  const cell = isNarrow
+    ? between((width - labels - beside - 8) / (8 * blocks), 3, 9)
+    : 6 - blocks * 0.8;
+  const vectors = 8 * blocks * cell + beside;
+  const wordsOfAnswers = reading.next.slice(0, ANSWERS).map(([id]) => reading.pieces[id].length);
+  const words = between(7.5 * Math.max(...wordsOfAnswers) + 6, 20, 96);
+  const answer = words + 182; // with the norm and the fan
+  const first = isNarrow ? labels : labels + vectors + 2 * GAP;
+  const last = isNarrow ? width - 6 : width - answer;
+  const least = isNarrow ? 185 : 245;
+  const most = isNarrow ? 18 : 27;
+  const closed = layers > 1 ? between((last - first - least) / (layers - 1), 2, most) : 0;
+  const open = last - first - closed * (layers - 1);
+  const shift = isNarrow ? TOP + tokens * row + 18 : 0; // of the layers
+  const end = isNarrow ? shift + TOP + height + LENS + 20 : 0; // where the answer's strip begins
+  const answersHeight = 24 * ANSWERS;
+  return {
+    tokens,
+    row,
+    height,
+    above: isNarrow ? 0 : above, // in the strip of tokens and vectors
+    isNarrow,
+    width,
+    labels,
+    cell,
+    vectors,
+    words,
+    layers,
+    first,
+    last,
+    closed,
+    open,
+    shift,
+    end,
+    total: isNarrow ? end + answersHeight + 60 : TOP + height + LENS + 8,
+    /** @param {number} layer */
+    layerAt: (layer) => first + closed * layer + (layer > opened.layer ? open - closed : 0),
+    /** @param {number} layer */
+    layerWidth: (layer) => (layer === opened.layer ? open : closed),
+    /** @param {number} token */
+    y: (token) => TOP + (isNarrow ? 0 : above) + (token + 0.5) * row,
+    /** @param {number} token */
+    layerY: (token) => TOP + shift + above + (token + 0.5) * row,
+  };
+}
+
+/**
+ * A part of the drawing that can be pressed.
+ *
+ * @param {string} key names it for the focus, and for the tour
+ * @param {string} label what a screen reader says
+ * @param {() => void} press
+ * @param {(SVGElement)[]} children
+ */
+function pressed(key, label, press, ...children) {
+  const group = svg(
+    "g",
+    { class: "lmw-part", role: "button", tabindex: 0, "aria-label": label, "data-key": key },
+    ...children,
+  );
+  group.addEventListener("click", press);
+  pressable(group, press);
+  return group;
+}
+
+/** @type {(x: number, y: number, text: string, className?: string) => SVGTextElement} */
+const label = (x, y, text, className = "") => svg("text", { x, y, class: className }, text);
+
+/** @type {(box: Box, className: string, r?: number) => SVGRectElement} */
+const rect = ({ x, y, width, height }, className, r = 5) =>
+  svg("rect", { x, y, width: Math.max(0, width), height, rx: r, class: className });
+
+/** @type {(from: [number, number], to: [number, number]) => string} */
+function curve([x1, y1], [x2, y2]) {
+  const middle = short((x1 + x2) / 2);
+  return `M${short(x1)} ${short(y1)}C${middle} ${short(y1)} ${middle} ${short(y2)} ${short(x2)} ${short(y2)}`;
+}
+
+/**
+ * Cells that have one of a few shades: a path for each shade.
+ *
+ * @param {{ x: number, y: number, strength: number }[]} cells strength from 0 to 1
+ * @param {number} width of a cell
+ * @param {number} height
+ * @param {string} className
+ */
+function shaded(cells, width, height, className) {
+  return SHADES.map((least, i) => {
+    const most = SHADES[i + 1] ?? Infinity;
+    const d = cells
+      .filter(({ strength }) => strength >= least && strength < most)
+      .map(
+        ({ x, y }) => `M${short(x)} ${short(y)}h${short(width)}v${short(height)}h${short(-width)}z`,
+      )
+      .join("");
+    return svg("path", { d, class: className, "fill-opacity": (i + 1) / SHADES.length });
+  });
+}
+
+/**
+ * The picture: an element, `draw`, and `box`, which tells where a part stands.
+ *
+ * @param {Presses} presses
+ */
+export function makePicture({ open, choose }) {
+  const root = svg("svg", { class: "lmw-picture", role: "group", "aria-label": "The model" });
+  /** @type {Record<string, Box>} */
+  let boxes = {};
+
+  /**
+   * Draw a reading; what has the focus keeps it.
+   *
+   * @param {Reading} reading
+   * @param {Opened} opened
+   * @param {number} width
+   * @param {string} asked what a newcomer calls the position that is asked
+   */
+  function draw(reading, opened, width, asked) {
+    const at = plan(reading, opened, width);
+    const focused = root.contains(document.activeElement)
+      ? document.activeElement?.getAttribute("data-key")
+      : null;
+    boxes = boxesOf(reading, opened, at);
+    root.setAttribute("viewBox", `0 0 ${short(width)} ${short(at.total)}`);
+    root.style.height = `${at.total}px`;
+    root.replaceChildren(
+      ...streams(reading, at),
+      tokens(reading, at, asked),
+      vectors(reading, at, opened),
+      ...layerColumns(reading, at, opened),
+      openLayer(reading, at, opened),
+      lens(reading, at, opened),
+      answers(reading, at, opened),
+    );
+    roving(root.querySelectorAll("[data-key^='token ']"), 1);
+    roving(root.querySelectorAll("[data-key^='layer ']"), at.layers);
+    roving(root.querySelectorAll("[data-key^='head ']"), mapColumns(reading, at).columns);
+    if (focused) {
+      const again = root.querySelector(`[data-key="${focused}"]`);
+      /** @type {SVGElement | null} */ (again)?.focus({ preventScroll: true });
+    }
+  }
+
+  /* --- the stream: a line for each token --- */
+
+  /** @type {(reading: Reading, at: Plan) => SVGElement[]} */
+  function streams({ place }, at) {
+    const left = at.labels + (at.isNarrow ? 2 : 0);
+    const right = at.last + (at.isNarrow ? 2 : 16);
+    return Array.from({ length: at.tokens }, (_, token) => {
+      const y = at.layerY(token);
+      const isOwn = token === place;
+      const line = svg("path", {
+        d: `M${short(left)} ${short(y)}H${short(isOwn ? right : at.last)}`,
+        class: isOwn ? "lmw-stream lmw-own" : "lmw-stream",
+      });
+      const before = svg("path", {
+        d: `M${short(at.labels)} ${short(at.y(token))}h${short(at.vectors)}`,
+        class: "lmw-stream",
+      });
+      const moving = svg("path", {
+        d: `M${short(left)} ${short(y)}H${short(at.last)}`,
+        class: "lmw-moving",
+        style: `animation-delay: ${-((token * 0.37) % 3)}s`,
+      });
+      return svg("g", { "data-part": "stream" }, ...(at.isNarrow ? [before] : []), line, moving);
+    });
+  }
+
+  /* --- tokens --- */
+
+  /** @type {(reading: Reading, at: Plan, asked: string) => SVGElement} */
+  function tokens({ ids, pieces, place }, at, asked) {
+    const height = Math.min(at.row - 1.5, 22);
+    const chips = ids.map((id, token) => {
+      const y = at.y(token);
+      const box = { x: 2, y: y - height / 2, width: at.labels - 8, height };
+      const isOwn = token === place;
+      return pressed(
+        `token ${token}`,
+        `${pieces[id]}${isOwn ? `, ${asked}` : ""}`,
+        () => choose(token),
+        rect(box, isOwn ? "lmw-chip lmw-own" : "lmw-chip", 4),
+        label(at.labels / 2 - 2, y + 4, clip(pieces[id], at.labels - 12), "lmw-middle"),
+      );
+    });
+    const again = at.isNarrow
+      ? ids.map((id, token) =>
+          label(
+            at.labels - 4,
+            at.layerY(token) + 4,
+            clip(pieces[id], at.labels - 6),
+            token === place ? "lmw-end lmw-strong" : "lmw-end",
+          ),
+        )
+      : [];
+    return svg(
+      "g",
+      { "data-part": "tokens head", role: "group", "aria-label": "Tokens" },
+      label(2, 16, "tokens", "lmw-title"),
+      ...chips,
+      svg("g", { "aria-hidden": "true" }, ...again),
+    );
+  }
+
+  /* --- vectors: the first numbers of each --- */
+
+  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
+  function vectors({ token, position, sum }, at, opened) {
+    const left = at.labels + 2;
+    const wide = 8 * at.cell;
+    /** @type {[number[][], number, string][]} */
+    const blocks = position
+      ? [
+          [token, left, ""],
+          [position, left + wide + 15, "+"],
+          [sum, left + 2 * (wide + 15), "="],
+        ]
+      : [[sum, left, ""]];
+    const drawn = blocks.flatMap(([rows, x, sign]) => [
+      ...stripes(rows, x, at),
+      label(x - 7.5, TOP + at.above - 4, sign, "lmw-middle"),
+    ]);
+    return svg(
+      "g",
+      { "data-part": "vectors" },
+      label(left, 16, "vectors", "lmw-title"),
+      pressed(
+        "vectors",
+        "Vectors: what each token becomes",
+        () => open({ part: "vectors" }),
+        rect(
+          { x: left - 2, y: TOP + at.above - 2, width: at.vectors, height: at.tokens * at.row + 4 },
+          opened.part === "vectors" ? "lmw-ground lmw-opened" : "lmw-ground",
+        ),
+        ...drawn,
+      ),
+    );
+  }
+
+  /** @type {(rows: number[][], x: number, at: Plan) => SVGElement[]} */
+  function stripes(rows, x, at) {
+    const most = Math.max(...rows.flat().map(Math.abs)) || 1;
+    const cells = rows.flatMap((row, token) =>
+      row.map((value, i) => ({
+        x: x + i * at.cell,
+        y: at.y(token) - at.row / 2 + 1,
+        strength: Math.sqrt(Math.abs(value) / most),
+        isUp: value > 0,
+      })),
+    );
+    const height = at.row - 2;
+    return [
+      ...shaded(
+        cells.filter(({ isUp }) => isUp),
+        at.cell - 0.4,
+        height,
+        "lmw-plus",
+      ),
+      ...shaded(
+        cells.filter(({ isUp }) => !isUp),
+        at.cell - 0.4,
+        height,
+        "lmw-minus",
+      ),
+    ];
+  }
+
+  /* --- layers --- */
+
+  /**
+   * How strong the two updates of a layer are beside the stream: shares from 0 to 1.
+   *
+   * @type {(reading: Reading, layer: number) => [number, number]}
+   */
+  function strengths({ attention, feed_forward, stream }, layer) {
+    /** @param {number} update */
+    const share = (update) => between(update / (stream[layer] + update), 0.06, 1);
+    return [share(attention[layer]), share(feed_forward[layer])];
+  }
+
+  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement[]} */
+  function layerColumns(reading, at, opened) {
+    const step = Math.ceil(18 / Math.max(at.closed, 1)); // every so many has room for its number
+    return Array.from({ length: at.layers }, (_, layer) => {
+      const x = at.layerAt(layer);
+      const isOpen = layer === opened.layer;
+      const width = at.layerWidth(layer);
+      const inner = Math.max(width - Math.min(4, width / 4), 1.5);
+      const [attention, feedForward] = strengths(reading, layer);
+      const y = TOP + at.shift;
+      const box = { x: 0, y, width: inner, height: at.height };
+      const half = inner / 2;
+      const body = isOpen
+        ? [rect(box, "lmw-panel", 8)]
+        : [
+            rect(box, "lmw-closed", Math.min(7, half)),
+            svg("rect", {
+              x: half * 0.3,
+              y: y + 6,
+              width: half * 0.6,
+              height: at.height - 12,
+              rx: 2,
+              class: "lmw-attention",
+              "fill-opacity": Math.sqrt(attention),
+            }),
+            svg("rect", {
+              x: half * 1.1,
+              y: y + 6,
+              width: half * 0.6,
+              height: at.height - 12,
+              rx: 2,
+              class: "lmw-neurons",
+              "fill-opacity": Math.sqrt(feedForward),
+            }),
+          ];
+      const isNamed = isOpen || (layer % step === 0 && Math.abs(layer - opened.layer) >= step / 2);
+      const name = isOpen ? `layer ${layer}` : String(layer);
+      const title = label(inner / 2, y - 8, isNamed ? name : "", "lmw-middle lmw-number");
+      const column = pressed(
+        `layer ${layer}`,
+        `Layer ${layer}${isOpen ? ", open" : ""}`,
+        () => open({ part: "stream", layer }),
+        rect({ x: 0, y: y - 22, width, height: at.height + 22 }, "lmw-hit", 0),
+        ...body,
+        title,
+      );
+      const group = svg(
+        "g",
+        {
+          class: "lmw-layer",
+          "data-part": isOpen ? "stream heads head neurons" : "stream",
+          style: `transform: translate(${short(x)}px, 0)`,
+        },
+        column,
+      );
+      return group;
+    });
+  }
+
+  /** @type {(reading: Reading, at: Plan) => { columns: number, size: number }} */
+  function mapColumns({ sizes }, at) {
+    const width = (at.open - 18) * MAPS - 6;
+    let best = { columns: 1, size: 0 };
+    for (let columns = 1; columns <= sizes.heads; columns++) {
+      const rows = Math.ceil(sizes.heads / columns);
+      const size = Math.min(width / columns - 6, (at.height - 16) / rows - 17, 96);
+      if (size > best.size) best = { columns, size };
+    }
+    return best;
+  }
+
+  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
+  function openLayer(reading, at, opened) {
+    const left = at.layerAt(opened.layer) + 8;
+    const width = at.open - 18;
+    const own = at.layerY(reading.place);
+    const maps = width * MAPS;
+    const sum = [left + width * SUMS, left + width - 8];
+    return svg(
+      "g",
+      { class: "lmw-open" },
+      headMaps(reading, at, opened, left),
+      looks(reading, at, opened, [left + maps, sum[0] - 9], own),
+      plus(sum[0], own, "head heads stream"),
+      hourglass(reading, at, opened, [sum[0] + 12, sum[1] - 12], own),
+      plus(sum[1], own, "neurons stream"),
+    );
+  }
+
+  /** @type {(x: number, y: number, parts: string) => SVGElement} */
+  const plus = (x, y, parts) =>
+    svg(
+      "g",
+      { "data-part": parts },
+      svg("circle", { cx: x, cy: y, r: 7.5, class: "lmw-sum" }),
+      svg("path", { d: `M${x - 4} ${y}h8M${x} ${y - 4}v8`, class: "lmw-sign" }),
+    );
+
+  /** @type {(reading: Reading, at: Plan, opened: Opened, left: number) => SVGElement} */
+  function headMaps(reading, at, opened, left) {
+    const { columns, size } = mapColumns(reading, at);
+    const { heads } = reading.sizes;
+    const rows = Math.ceil(heads / columns);
+    const top = TOP + at.shift + (at.height - rows * (size + 17)) / 2 + 13;
+    const buttons = Array.from({ length: heads }, (_, head) => {
+      const x = left + (head % columns) * (size + 6);
+      const y = top + Math.floor(head / columns) * (size + 17);
+      const isOwn = head === opened.head;
+      return pressed(
+        `head ${head}`,
+        `Head ${head} of layer ${opened.layer}${isOwn ? ", open" : ""}`,
+        () => open({ part: "head", head }),
+        rect(
+          { x: x - 1, y: y - 1, width: size + 2, height: size + 2 },
+          isOwn ? "lmw-map lmw-opened" : "lmw-map",
+          2,
+        ),
+        ...map(reading, reading.weights[opened.layer][head], x, y, size),
+        label(x + size / 2, y - 3, String(head), isOwn ? "lmw-middle lmw-strong" : "lmw-middle"),
+      );
+    });
+    return svg(
+      "g",
+      { "data-part": "heads head", role: "group", "aria-label": "Heads" },
+      label(left, TOP + at.shift - 24, "heads", "lmw-title"),
+      ...buttons,
+    );
+  }
+
+  /**
+   * A head's weights: a row attends, a column is attended to.
+   *
+   * @type {(reading: Reading, weights: ArrayLike<number>, x: number, y: number, size: number) => SVGElement[]}
+   */
+  function map({ ids, place }, weights, x, y, size) {
+    const tokens = ids.length;
+    const step = size / tokens;
+    const cells = Array.from(weights, (weight, i) => ({
+      x: x + (i % tokens) * step,
+      y: y + Math.floor(i / tokens) * step,
+      strength: weight,
+    }));
+    const row = svg("path", {
+      d: `M${short(x)} ${short(y + (place + 0.5) * step)}h${short(size)}`,
+      class: "lmw-row",
+      "stroke-width": step,
+    });
+    return [row, ...shaded(cells, step, step, "lmw-attention")];
+  }
+
+  /**
+   * What the open head attends to from the place: a curve from each token.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], own: number) => SVGElement}
+   */
+  function looks({ weights, ids, place, pieces }, at, opened, [from, to], own) {
+    const row = Array.from(weights[opened.layer][opened.head]).slice(
+      place * ids.length,
+      (place + 1) * ids.length,
+    );
+    const best = Math.max(...row);
+    const named = row.map((weight, token) => (weight >= 0.04 ? pieces[ids[token]] : ""));
+    const most = Math.max(...named.map((name) => Array.from(name).length));
+    const room = between(7.4 * most, 8, (to - from) * 0.45);
+    const curves = row.flatMap((weight, token) => {
+      if (weight < 0.01) return [];
+      const y = at.layerY(token);
+      const d = curve([from + room + 3, y], [to, own]);
+      const look = svg("path", {
+        d,
+        class: "lmw-look",
+        "stroke-width": short(0.6 + 6 * weight),
+        "stroke-opacity": short(0.25 + 0.75 * weight),
+      });
+      const moving = svg("path", { d, class: "lmw-fetched" });
+      const name = label(from + room, y + 4, clip(named[token], room), "lmw-end lmw-halo");
+      return weight > best / 4 ? [look, moving, name] : [look, name];
+    });
+    return svg(
+      "g",
+      { "data-part": "head" },
+      label(
+        (from + to) / 2 - 8,
+        TOP + at.shift - 24,
+        at.open > 280 ? "attention" : "",
+        "lmw-title lmw-middle",
+      ),
+      ...curves,
+    );
+  }
+
+  /**
+   * The feed-forward network: wide in the middle, with its strongest neurons.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], own: number) => SVGElement}
+   */
+  function hourglass(reading, at, opened, [left, right], own) {
+    const neurons = reading.neurons[opened.layer];
+    const size = Math.min(at.height * 0.7, 230);
+    const centre = between(
+      own,
+      TOP + at.shift + size / 2 + 14,
+      TOP + at.shift + at.height - size / 2,
+    );
+    const middle = (left + right) / 2;
+    const low = size * 0.26; // half of how high it is at its ends
+    const slope = Math.min(16, (right - left) * 0.25);
+    const high = size / 2;
+    /** @type {[number, number][]} */
+    const corners = [
+      [left, centre - low],
+      [left + slope, centre - high],
+      [right - slope, centre - high],
+      [right, centre - low],
+      [right, centre + low],
+      [right - slope, centre + high],
+      [left + slope, centre + high],
+      [left, centre + low],
+    ];
+    const shape = `M${corners.map((corner) => corner.map(short).join(" ")).join("L")}z`;
+    const most = Math.max(...neurons.map(([, value]) => Math.abs(value)));
+    const hasRoom = right - left > 46;
+    const dots = neurons.flatMap(([, value, up], i) => {
+      const y = centre + (i - (neurons.length - 1) / 2) * (size / (neurons.length + 0.6));
+      const x = hasRoom ? left + 15 : middle;
+      const dot = svg("circle", {
+        cx: x,
+        cy: y,
+        r: 6.5,
+        class: value > 0 ? "lmw-neuron" : "lmw-neuron lmw-below",
+        "fill-opacity": short(0.15 + 0.85 * (Math.abs(value) / most)),
+      });
+      const name = hasRoom ? clip(reading.pieces[up], right - x - 12) : "";
+      return [dot, label(x + 11, y + 4, name)];
+    });
+    return svg(
+      "g",
+      { "data-part": "neurons" },
+      label(right + 22, TOP + at.shift - 24, "feed-forward", "lmw-title lmw-end"),
+      svg("path", { d: curve([left - 10, own], [left, centre]), class: "lmw-way" }),
+      svg("path", { d: curve([right, centre], [right + 10, own]), class: "lmw-way" }),
+      pressed(
+        "neurons",
+        `The feed-forward network of layer ${opened.layer}`,
+        () => open({ part: "neurons" }),
+        svg("path", {
+          d: shape,
+          class: opened.part === "neurons" ? "lmw-glass lmw-opened" : "lmw-glass",
+        }),
+        ...dots,
+      ),
+    );
+  }
+
+  /* --- what the stream would say after each layer --- */
+
+  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
+  function lens(reading, at, opened) {
+    const top = TOP + at.shift + at.height + 10;
+    const most = Math.max(...reading.rise, 0.05);
+    const bars = reading.rise.flatMap((share, layer) => {
+      const x = at.layerAt(layer) + at.layerWidth(layer) - 2;
+      const isOpen = layer === opened.layer;
+      const height = Math.max(1.5, (28 * share) / most);
+      const [[id, own]] = reading.lens[layer];
+      const text = isOpen
+        ? `“${reading.pieces[id]}” ${Math.round(100 * own)} %`
+        : reading.pieces[id];
+      const fits = isOpen || 7.5 * text.length < at.closed;
+      const wide = Math.min(at.closed * 0.6, 12);
+      return [
+        rect(
+          { x: x - wide - 1, y: top + 28 - height, width: Math.max(wide, 1.5), height },
+          isOpen ? "lmw-rise lmw-own" : "lmw-rise",
+          1,
+        ),
+        label(x, top + 43, fits ? text : "", isOpen ? "lmw-end lmw-strong" : "lmw-end"),
+      ];
+    });
+    const isOpen = opened.part === "stream";
+    return svg(
+      "g",
+      { "data-part": "lens" },
+      pressed(
+        "lens",
+        "If the model stopped after a layer",
+        () => open({ part: "stream" }),
+        rect(
+          {
+            x: at.isNarrow ? 2 : at.first - 2,
+            y: top - 4,
+            width: at.last - (at.isNarrow ? 2 : at.first),
+            height: LENS - 10,
+          },
+          isOpen ? "lmw-ground lmw-opened" : "lmw-ground",
+        ),
+        ...bars,
+      ),
+      at.isNarrow
+        ? label(6, top + 10, "if it stopped here", "lmw-title")
+        : label(at.first - 10, top + 27, "if it stopped here", "lmw-title lmw-end"),
+    );
+  }
+
+  /* --- the answer --- */
+
+  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
+  function answers(reading, at, opened) {
+    const own = at.layerY(reading.place);
+    const top = at.isNarrow ? at.end + 40 : TOP + at.height / 2 - 12 * ANSWERS;
+    const left = at.isNarrow ? at.words + 40 : at.last + 74 + at.words;
+    const right = at.width - 48;
+    const x = at.isNarrow ? 14 : at.last + 16;
+    const next = reading.next.slice(0, ANSWERS);
+    const most = next[0][2];
+    const start = at.isNarrow ? top + 12 * ANSWERS : own;
+    const fan = next.map(([, , share], i) =>
+      svg("path", {
+        d: curve([x + 6, start], [left - at.words - 2, top + 24 * i + 12]),
+        class: "lmw-fan",
+        "stroke-width": short(0.7 + (5 * share) / most),
+      }),
+    );
+    const bars = next.flatMap(([id, , share], i) => {
+      const y = top + 24 * i;
+      return [
+        label(
+          left - 4,
+          y + 16,
+          clip(reading.pieces[id], at.words),
+          i ? "lmw-end" : "lmw-end lmw-strong",
+        ),
+        rect(
+          { x: left, y: y + 4, width: Math.max(1, ((right - left) * share) / most), height: 16 },
+          i ? "lmw-answer" : "lmw-answer lmw-own",
+          3,
+        ),
+        label(
+          left + Math.max(1, ((right - left) * share) / most) + 5,
+          y + 16,
+          `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`,
+          "",
+        ),
+      ];
+    });
+    const normHeight = Math.min(at.height, 120);
+    const normTop = between(start - normHeight / 2, top - 30, Infinity);
+    const norm = {
+      x: x - 5,
+      y: at.isNarrow ? start - normHeight / 2 : Math.min(normTop, TOP + at.height - normHeight),
+      width: 11,
+      height: normHeight,
+    };
+    const ground = {
+      x: left - at.words - 2,
+      y: top - 4,
+      width: at.width - 2 - (left - at.words - 2),
+      height: 24 * ANSWERS + 8,
+    };
+    const down = at.isNarrow
+      ? [
+          svg("path", {
+            d:
+              `M${short(at.last)} ${short(own)}H${short(at.width - 10)}q8 0 8 8V${short(at.end - 8)}` +
+              `q0 8 -8 8H${x + 8}q-8 0 -8 8V${short(norm.y)}`,
+            class: "lmw-stream lmw-own",
+          }),
+        ]
+      : [];
+    return svg(
+      "g",
+      {},
+      svg("g", { "data-part": "next" }, ...down, ...fan),
+      svg(
+        "g",
+        { "data-part": "norm" },
+        pressed(
+          "norm",
+          "The last norm",
+          () => open({ part: "norm" }),
+          rect(norm, opened.part === "norm" ? "lmw-norm lmw-opened" : "lmw-norm", 5),
+        ),
+        label(x, norm.y - 6, "norm", "lmw-middle"),
+      ),
+      svg(
+        "g",
+        { "data-part": "next" },
+        label(ground.x + 2, at.isNarrow ? top - 12 : 16, "what comes next", "lmw-title"),
+        pressed(
+          "next",
+          "The answer: probabilities",
+          () => open({ part: "next" }),
+          rect(ground, opened.part === "next" ? "lmw-ground lmw-opened" : "lmw-ground"),
+          ...bars,
+        ),
+      ),
+    );
+  }
+
+  /* --- where parts are, for the tour --- */
+
+  /** @type {(reading: Reading, opened: Opened, at: Plan) => Record<string, Box>} */
+  function boxesOf(reading, opened, at) {
+    const y = TOP + at.shift;
+    const { height } = at;
+    const x = at.layerAt(opened.layer);
+    const inside = at.open - 18;
+    const rows = { y: TOP + at.above - 4, height: at.tokens * at.row + 8 };
+    const answerTop = at.isNarrow ? at.end + 30 : TOP + height / 2 - 12 * ANSWERS - 6;
+    const answerLeft = at.isNarrow ? 34 : at.last + 68;
+    return {
+      tokens: { x: 0, width: at.labels - 3, ...rows },
+      vectors: { x: at.labels - 2, width: at.vectors + 4, ...rows },
+      stream: {
+        x: at.first - 3,
+        y: at.layerY(reading.place) - at.row / 2 - 3,
+        width: at.last - at.first + 6,
+        height: at.row + 6,
+      },
+      head: { x: x + 6 + inside * MAPS, y, width: inside * (SUMS - MAPS) + 12, height },
+      heads: { x: x + 3, y, width: inside * MAPS - 2, height },
+      neurons: { x: x + 14 + inside * SUMS, y, width: inside * (1 - SUMS) - 4, height },
+      lens: {
+        x: at.isNarrow ? 0 : at.first - 4,
+        y: y + height + 4,
+        width: at.last - (at.isNarrow ? 0 : at.first - 4),
+        height: LENS - 8,
+      },
+      norm: at.isNarrow
+        ? { x: 2, y: answerTop, width: 26, height: 24 * ANSWERS + 16 }
+        : { x: at.last + 6, y: TOP, width: 22, height },
+      next: {
+        x: answerLeft,
+        y: answerTop,
+        width: at.width - answerLeft,
+        height: 24 * ANSWERS + 14,
+      },
+    };
+  }
+
+  /**
+   * Point at a part, or with null at none.
+   *
+   * @param {string | null} part
+   */
+  function point(part) {
+    root.classList.toggle("lmw-pointing", Boolean(part));
+    for (const group of root.querySelectorAll("[data-part]")) {
+      const parts = (group.getAttribute("data-part") ?? "").split(" ");
+      group.classList.toggle("lmw-on", parts.includes(part ?? ""));
+    }
+    root.querySelector(".lmw-ring")?.remove();
+    if (!part || !boxes[part]) return;
+    const { x, y, width, height } = boxes[part];
+    root.append(rect({ x: x + 1, y, width: width - 2, height }, "lmw-ring", 8));
+  }
+
+  return { element: root, draw, point, box: (/** @type {string} */ part) => boxes[part] };
+}
+
+/**
+ * A text that fits a width, at about 7.5 pixels a letter.
+ *
+ * @type {(text: string, width: number) => string}
+ */
+function clip(text, width) {
+  const all = Array.from(text);
+  const room = Math.max(1, Math.floor(width / 7.2));
+  return all.length <= room ? text : `${all.slice(0, Math.max(1, room - 1)).join("")}…`;
+}

@@ -1,0 +1,182 @@
+/* The tour of the view *whole*: ten stops, each a sentence or two about the reader's own text. */
+
+import { fixed, percent } from "./dom.js";
+
+/** @import { Reading } from "./whole-reading.js" */
+/** @import { Opened } from "./whole-picture.js" */
+
+/**
+ * @typedef {object} Stop
+ * @property {string} part that it points at
+ * @property {string} title
+ * @property {string} text
+ * @property {Partial<Opened>} open
+ */
+
+/**
+ * What the tour is told of the model.
+ *
+ * @typedef {{ name: string, unit: string, isRandom: boolean }} About
+ */
+
+/** @type {(piece: string) => string} */
+export const quoted = (piece) => `“\u2068${piece}\u2069”`; // what turns round turns nothing else
+
+/** @type {(number: number) => string} */
+export const count = (number) => number.toLocaleString("en");
+
+/**
+ * The head of a layer that attends most to one token, from the place. The first token and the
+ * place itself count only if there is no other.
+ *
+ * @param {Reading} reading
+ * @param {number} layer
+ * @returns {{ head: number, token: number, weight: number }}
+ */
+export function strongestLook({ weights, ids, place }, layer) {
+  const tokens = ids.length;
+  const all = Array.from(ids.keys());
+  const others = all.filter((token) => token !== 0 && token !== place);
+  let best = { head: 0, token: 0, weight: -1 };
+  weights[layer].forEach((ofHead, head) => {
+    for (const token of others.length ? others : all) {
+      const weight = ofHead[place * tokens + token];
+      if (weight > best.weight) best = { head, token, weight };
+    }
+  });
+  return best;
+}
+
+/**
+ * The layer at which most is to be seen of attention: that of the strongest look, the first
+ * layer left out if there are others.
+ *
+ * @param {Reading} reading
+ */
+export function tellingLayer(reading) {
+  const { layers } = reading.sizes;
+  let best = layers - 1;
+  for (let layer = layers - 1; layer >= Math.min(1, layers - 1); layer--)
+    if (strongestLook(reading, layer).weight > strongestLook(reading, best).weight) best = layer;
+  return best;
+}
+
+/**
+ * The stops.
+ *
+ * @param {Reading} reading
+ * @param {About} about
+ * @returns {Stop[]}
+ */
+export function stops(reading, { name, unit, isRandom }) {
+  const { ids, place, pieces, sizes, next, lens, neurons } = reading;
+  const { layers, heads, d_model, d_ff, vocab_size } = sizes;
+  const isGap = name === "bert";
+  /** @param {number} id */
+  const word = (id) => quoted(pieces[id]);
+  const own = word(ids[place]);
+  const first = isGap ? 1 + Number(place === 1) : 0; // behind [CLS], and not the gap
+  const layer = tellingLayer(reading);
+  const look = strongestLook(reading, layer);
+  const [neuron, , up, more] = neurons[layer][0];
+  const [best, logit, share] = next[0];
+  const [second, otherLogit, otherShare] = next[1];
+  const [[early, earlyShare]] = lens[0];
+  const question = isGap
+    ? `which ${unit} belongs in the gap`
+    : `which ${unit} comes after the last one, ${own}`;
+  return [
+    {
+      part: "next",
+      title: "One question",
+      text:
+        `From your text the model works out one thing: ${question}. Here it says ${word(best)}, ` +
+        `with ${percent(share)}. Let us see how it gets there.`,
+      open: { part: "next", layer, head: look.head },
+    },
+    {
+      part: "tokens",
+      title: "Text becomes tokens",
+      text:
+        `The text is cut into ${count(ids.length)} tokens. For the model each is only a number: ` +
+        `${word(ids[first])} is number ${count(ids[first])} of ${count(vocab_size)}.`,
+      open: { part: "tokens" },
+    },
+    {
+      part: "vectors",
+      title: "Tokens become vectors",
+      text: reading.position
+        ? `Each token becomes a list of ${count(d_model)} learned numbers: one list for what it is, plus one for where it stands. ` +
+          "You see the first eight of each, blue above zero, orange below."
+        : `Each token becomes a list of ${count(d_model)} learned numbers, a vector. You see the first eight, blue above zero, orange below. ` +
+          "Where a token stands comes in later, inside attention.",
+      open: { part: "vectors" },
+    },
+    {
+      part: "stream",
+      title: "The residual stream",
+      text:
+        `Every token's vector flows from left to right through ${count(layers)} layers. This line is that of ${own}: ` +
+        "each part reads from it and adds something to it (⊕).",
+      open: { part: "stream", layer, head: look.head },
+    },
+    {
+      part: "head",
+      title: "Attention fetches from other tokens",
+      text:
+        `In layer ${layer}, head ${look.head} lets ${own} attend to ${word(ids[look.token])} with ${percent(look.weight)} of its weight. ` +
+        "What it finds there is added to the stream: this is the only way in which tokens hear of each other.",
+      open: { part: "head", layer, head: look.head },
+    },
+    {
+      part: "heads",
+      title: "Many heads at once",
+      text:
+        `Each layer has ${count(heads)} heads, ${count(layers * heads)} in all, and each attends in its own way. In a small map every row is a token that attends` +
+        (sizes.causal
+          ? "; the upper half is empty, because no token may see what comes later."
+          : ", and both halves are full: this model sees the text after the gap, too."),
+      open: { part: "heads", layer, head: look.head },
+    },
+    {
+      part: "neurons",
+      title: "The feed-forward network",
+      text:
+        `Then each token by itself goes through ${count(d_ff)} neurons. Here the strongest is number ${count(neuron)}: ` +
+        `if the model stopped after this layer, ${word(up)} would have ${fixed(100 * more, 1)} percentage points less without it.`,
+      open: { part: "neurons", layer, head: look.head },
+    },
+    {
+      part: "lens",
+      title: "The answer takes shape",
+      text:
+        `If the model stopped after layer 0, it would say ${word(early)} (${percent(earlyShare)}); after the last layer it says ${word(best)} (${percent(share)}). ` +
+        "The bars show how likely that final answer is after each layer.",
+      open: { part: "stream", layer: layers - 1, head: strongestLook(reading, layers - 1).head },
+    },
+    {
+      part: "norm",
+      title: "Every token gets a score",
+      text:
+        (sizes.norm_first
+          ? "A last norm brings the vector to a standard size; "
+          : "A last small network prepares the vector; ") +
+        `then it is compared with all ${count(vocab_size)} tokens. ` +
+        `${word(best)} scores ${logit.toFixed(1)}, ${word(second)} ${otherLogit.toFixed(1)}: these are the logits.`,
+      open: { part: "norm" },
+    },
+    {
+      part: "next",
+      title: "Scores become probabilities",
+      text:
+        `The softmax turns scores into shares of 100 %: ${word(best)} gets ${percent(share)}, ${word(second)} ${percent(otherShare)}. ` +
+        (isGap
+          ? "Press another token to hide it, and the model guesses that one."
+          : "Append one, and everything starts again: that is how a model writes.") +
+        (isRandom
+          ? " All this was random weights: the same machine, but it has learned nothing."
+          : " Now switch to random weights above: the same machine, and nothing learned."),
+      open: { part: "next" },
+    },
+  ];
+}

@@ -1,0 +1,546 @@
+/* The view *whole*: a model in one picture, from the text to the next token. Each part opens to
+   its numbers, and a tour goes through all of them. `lmcourse.views.whole` gives a text for each
+   model of which all is known; small models are loaded when the reader first comes near, the
+   model that talks after a click. */
+
+import { openModel } from "./client.js";
+import {
+  announcer,
+  button,
+  make,
+  ownLine,
+  percent,
+  plural,
+  radios,
+  select,
+  slider,
+} from "./dom.js";
+import { FORGOTTEN, readText } from "./store.js";
+import { openTalker } from "./talker-client.js";
+import { shown, WordPiece } from "./tokenizers.js";
+import { inside } from "./whole-inside.js";
+import { makePicture } from "./whole-picture.js";
+import { mentioned } from "./whole-reading.js";
+import { quoted, stops, strongestLook, tellingLayer } from "./whole-tour.js";
+
+/** @import { Client } from "./client.js" */
+/** @import { Opened } from "./whole-picture.js" */
+/** @import { Reading } from "./whole-reading.js" */
+
+const LONGEST = 2000; // characters of a line that are read
+const SEED = 1; // of random weights
+const NAMES = {
+  gpt: "GPT: the next letter",
+  bert: "BERT: a hidden word",
+  talker: "The model that talks: the next word",
+};
+let views = 0;
+
+/**
+ * A model, and what is known of a text to begin with.
+ *
+ * @typedef {object} Given
+ * @property {keyof typeof NAMES} name
+ * @property {string} text
+ * @property {number} room the most tokens of a text
+ * @property {string} store
+ * @property {string} pieces the store of its vocabulary; "" if there is none
+ * @property {string} [alphabet] of a model that reads letters
+ * @property {number[]} [around] the ids of [CLS], [SEP] and [MASK]
+ * @property {string} unit "letter" or "token"
+ * @property {string} why it does not run in the page; "" if it does
+ * @property {Omit<Reading, "weights"> & { weights: string[][] }} reading
+ */
+
+/**
+ * A text as the model is given it.
+ *
+ * @typedef {{ ids: number[], place: number, message: string }} Input
+ */
+
+/** @type {(bytes: number) => string} */
+const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
+
+/**
+ * @param {Given["reading"]} stored
+ * @returns {Reading}
+ */
+const unpacked = (stored) => ({
+  ...stored,
+  weights: stored.weights.map((heads) =>
+    heads.map((line) => line.split(" ").map((number) => +number / 1000)),
+  ),
+});
+
+/**
+ * @param {HTMLElement} element
+ * @param {{ models: Given[] }} data
+ * @param {ViewContext} context
+ */
+export function mount(element, data, context) {
+  const lane = `whole ${++views}`;
+  const { models } = data;
+  let given = models[0];
+  let reading = unpacked(given.reading);
+  /** @type {Opened} */
+  let opened = opening();
+  let world = 0; // 1: random weights
+  /** @type {number | null} the token that was pressed; null: the last one, or the gap */
+  let pressed = null;
+  let stop = -1; // of the tour; -1: it is not on
+  let left = -1; // where the tour was left
+  /** @type {Record<string, string>} what was typed for each model */
+  const lines = {};
+  /** @type {WordPiece | undefined} */
+  let wordPiece;
+  let isHere = false; // the model that talks
+
+  /* --- what stands there --- */
+
+  const picture = makePicture({ open, choose });
+  const which = radios(
+    "Model",
+    models.map(({ name }) => NAMES[name]),
+    0,
+    (chosen) => change(models[chosen]),
+  );
+  which.classList.add("lmw-models");
+  const { area, note, label } = ownLine(given.text, typed, { maxlength: LONGEST });
+  const worlds = select(["trained", "random weights"], changeWorld);
+  const tourButton = button("Take the tour: three minutes", startTour, { class: "lmw-start" });
+  const loader = button("", load);
+  const halt = button("Stop loading", stopLoading, { hidden: "" });
+  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
+  const about = make("span", { class: "play-muted" });
+  const offer = make("p", { class: "play-controls lmw-offer" }, loader, halt, progress, about);
+  const back = button("Back", () => goTo(stop - 1));
+  const forth = button("Next", () => goTo(stop + 1));
+  const cardTitle = make("b");
+  const cardText = make("p", { role: "status" });
+  const card = make(
+    "div",
+    { class: "lmw-card", role: "group", "aria-label": "Tour", hidden: "", onkeydown: onCardKey },
+    cardTitle,
+    cardText,
+    make("p", { class: "play-controls" }, back, forth, button("Leave", leaveTour)),
+  );
+  const layerSlider = slider("open layer", {
+    min: 0,
+    max: reading.sizes.layers - 1,
+    step: 1,
+    value: opened.layer,
+    oninput: () => open({ layer: +layerSlider.input.value }),
+  });
+  const title = make("p", { class: "lmw-heading" });
+  const text = make("p", { class: "lmw-text" });
+  const shownParts = make("div");
+  const numbers = make("table");
+  const details = make(
+    "details",
+    {},
+    make("summary", {}, "The numbers"),
+    make(
+      "div",
+      { class: "lmw-scroll", tabindex: 0, role: "region", "aria-label": "The numbers" },
+      numbers,
+    ),
+  );
+  const append = button("", appendBest);
+  const frame = make("div", { class: "lmw-frame" }, picture.element);
+  const panel = make("div", { class: "lmw-inside" }, title, text, shownParts, append, details);
+  const { live, later } = announcer(() => `${title.textContent}. ${text.textContent}`);
+  element.append(
+    which,
+    label,
+    note,
+    offer,
+    make(
+      "p",
+      { class: "play-controls" },
+      tourButton,
+      make("label", {}, "Had it learned nothing? ", worlds),
+    ),
+    card,
+    frame,
+    make("p", { class: "play-controls lmw-layer-choice" }, layerSlider.label),
+    panel,
+    live,
+  );
+  element.addEventListener("focusin", () => given.name !== "talker" && prepare().catch(() => {}), {
+    once: true,
+  });
+  new ResizeObserver(draw).observe(frame);
+  addEventListener(FORGOTTEN, () => {
+    if (!models.some(({ name }) => name === "talker")) return;
+    talker().stop();
+    isHere = false;
+    drawOffer();
+  });
+
+  /* --- models --- */
+
+  /** What is open to begin with: the layer at which attention tells most. */
+  function opening() {
+    const layer = tellingLayer(reading);
+    return { part: "head", layer, head: strongestLook(reading, layer).head };
+  }
+
+  function talker() {
+    return openTalker("talker", context);
+  }
+
+  /** @returns {Client} */
+  function model() {
+    if (given.name === "talker") return talker();
+    return openModel(given.store, context, world ? SEED : null);
+  }
+
+  /* Load what a small model needs. */
+  async function prepare() {
+    if (given.why) return;
+    if (given.pieces && !wordPiece)
+      wordPiece = new WordPiece(JSON.parse(await readText(given.pieces, context)));
+    await model().load();
+  }
+
+  async function load() {
+    loader.disabled = true;
+    progress.hidden = halt.hidden = false;
+    about.textContent = "";
+    try {
+      const found = await talker().load((share) => {
+        progress.value = share;
+        about.textContent = percent(share);
+      });
+      isHere = Boolean(found);
+    } catch (error) {
+      about.textContent = `The model does not load: ${error.message}`;
+    }
+    progress.hidden = halt.hidden = true;
+    loader.disabled = false;
+    if (isHere) about.textContent = "The model is here: change the text.";
+    drawOffer();
+    if (isHere && (area.value !== given.text || world)) answer();
+  }
+
+  function stopLoading() {
+    talker().stop();
+    about.textContent = "What has come so far is kept.";
+  }
+
+  /** @param {Given} chosen */
+  function change(chosen) {
+    lines[given.name] = area.value;
+    cancel();
+    given = chosen;
+    pressed = null;
+    world = 0;
+    worlds.value = "0";
+    note.textContent = given.why;
+    area.value = given.text;
+    show(unpacked(given.reading));
+    opened = opening();
+    const line = lines[given.name];
+    if (line !== undefined && line !== given.text && isReady()) {
+      area.value = line;
+      answer();
+    }
+    drawOffer();
+    draw();
+    if (stop >= 0) goTo(stop);
+  }
+
+  const isReady = () => !given.why && (given.name !== "talker" || isHere);
+
+  function drawOffer() {
+    offer.hidden = given.name !== "talker" || Boolean(given.why);
+    if (offer.hidden) return;
+    const { obstacle, about: store } = talker();
+    loader.hidden = isHere;
+    loader.disabled = Boolean(obstacle);
+    loader.textContent = `Load the model: ${megabytes(store.bytes)}`;
+    if (obstacle) about.textContent = obstacle;
+    else if (!isHere)
+      talker()
+        .isKept()
+        .then((kept) => {
+          if (kept) loader.textContent = "Open the model: your browser kept it";
+        });
+  }
+
+  function cancel() {
+    if (!given.why) model().cancel(lane);
+  }
+
+  /* --- asking --- */
+
+  function typed() {
+    pressed = null;
+    answer();
+  }
+
+  /** @param {number} token */
+  function choose(token) {
+    if (!isReady()) return tellMissing();
+    pressed = token;
+    answer();
+  }
+
+  function changeWorld() {
+    cancel();
+    world = +worlds.value;
+    if (!isReady()) {
+      world = 0;
+      worlds.value = "0";
+      return tellMissing();
+    }
+    answer();
+  }
+
+  function tellMissing() {
+    note.textContent =
+      given.why ||
+      talker().obstacle ||
+      "To ask this model, load it first: the button is above the picture.";
+  }
+
+  /* What the model makes of the line. */
+  async function answer() {
+    if (!isReady()) return tellMissing();
+    const own = given;
+    try {
+      if (own.name !== "talker") {
+        note.textContent = "";
+        await prepare();
+      }
+      const input = await read();
+      if (own !== given || !input) return;
+      note.textContent = input.message;
+      if (!input.ids.length) return;
+      const random = world ? SEED : null;
+      const found = await model().when(
+        "whole",
+        { ids: input.ids, place: input.place, ...(own.name === "talker" ? { random } : {}) },
+        lane,
+      );
+      if (found && own === given) show({ ...found, pieces: found.pieces ?? piecesOf(found) });
+    } catch (error) {
+      note.textContent = `The model does not answer: ${error.message}`;
+    }
+  }
+
+  /**
+   * The line as the model is given it.
+   *
+   * @returns {Promise<Input | null>}
+   */
+  async function read() {
+    const line = area.value;
+    if (given.name === "gpt") return readLetters(line);
+    if (given.name === "bert") return readGap(line);
+    if (!line) return empty();
+    const tokens = await talker().tokens({ text: line });
+    return tokens && atEnd(tokens.ids);
+  }
+
+  const empty = () => ({ ids: [], place: 0, message: "Type something: the picture follows." });
+
+  /**
+   * A text that the model goes on with, from its end.
+   *
+   * @param {number[]} all
+   * @param {string} [message]
+   * @returns {Input}
+   */
+  function atEnd(all, message = "") {
+    const ids = all.slice(-given.room);
+    const cut =
+      ids.length < all.length ? `The picture has room for the last ${given.room} tokens.` : "";
+    const place = Math.min(pressed ?? ids.length - 1, ids.length - 1);
+    return { ids, place, message: `${message}${cut}` };
+  }
+
+  /** @param {string} line */
+  function readLetters(line) {
+    const alphabet = Array.from(given.alphabet ?? "");
+    const letters = Array.from(line);
+    const strange = Array.from(new Set(letters.filter((c) => !alphabet.includes(c))), (c) =>
+      quoted(shown(c)),
+    );
+    const ids = letters.map((c) => alphabet.indexOf(c)).filter((id) => id >= 0);
+    const more = strange.length > 8 ? ` and ${strange.splice(8).length} more` : "";
+    const message = strange.length
+      ? `Left out, as it has never read them: ${strange.join(" ")}${more}. `
+      : "";
+    if (!ids.length) return { ...empty(), message: message || empty().message };
+    return atEnd(ids, message);
+  }
+
+  /**
+   * A text with a gap: where [MASK] stands, or at the token that was pressed.
+   *
+   * @param {string} line
+   * @returns {Input}
+   */
+  function readGap(line) {
+    const [first, last, mask] = given.around ?? [];
+    const all = /** @type {WordPiece} */ (wordPiece).encode(line).map(({ id }) => id);
+    if (!all.length) return empty();
+    const some = all.slice(0, given.room - 2);
+    const ids = [first, ...some, last];
+    const gap = ids.indexOf(mask);
+    const wanted = pressed ?? (gap > 0 ? gap : ids.length - 2);
+    const place = Math.max(1, Math.min(wanted, ids.length - 2));
+    let message =
+      some.length < all.length
+        ? `The picture has room for the first ${plural(some.length, "token")}. `
+        : "";
+    if (gap < 0 && pressed === null)
+      message +=
+        "The last word is hidden. Press another token to hide it, or write [MASK] for a gap.";
+    ids[place] = mask;
+    return { ids, place, message };
+  }
+
+  /**
+   * How the tokens of a small model are shown.
+   *
+   * @param {Reading} found
+   * @returns {Record<string, string>}
+   */
+  function piecesOf(found) {
+    const all = wordPiece && given.pieces ? wordPiece.pieces : Array.from(given.alphabet ?? "");
+    return Object.fromEntries(mentioned(found).map((id) => [id, shown(all[id])]));
+  }
+
+  /* --- opening --- */
+
+  /** @param {Reading} found */
+  function show(found) {
+    reading = found;
+    const { layers, heads } = reading.sizes;
+    opened.layer = Math.min(opened.layer, layers - 1);
+    opened.head = Math.min(opened.head, heads - 1);
+    layerSlider.input.max = String(layers - 1);
+    if (stop >= 0) drawStop();
+    else draw();
+  }
+
+  /** @param {Partial<Opened>} wanted */
+  function open(wanted) {
+    opened = { ...opened, ...wanted };
+    draw();
+    later();
+  }
+
+  /* The likeliest token becomes part of the text. */
+  function appendBest() {
+    if (!isReady()) return tellMissing();
+    const [[id]] = reading.next;
+    const piece = reading.pieces[id];
+    const word = piece.replaceAll("·", " ").replaceAll("⏎", "\n").replaceAll("⇥", "\t");
+    area.value += word;
+    pressed = null;
+    answer();
+  }
+
+  /* --- the tour --- */
+
+  const isRandom = () => world === 1;
+  const tour = () => stops(reading, { name: given.name, unit: given.unit, isRandom: isRandom() });
+
+  function startTour() {
+    card.hidden = false;
+    tourButton.hidden = true;
+    goTo(Math.max(0, left));
+    forth.focus({ preventScroll: true });
+  }
+
+  /** @param {number} wanted */
+  function goTo(wanted) {
+    if (wanted >= tour().length) return leaveTour();
+    stop = Math.max(0, wanted);
+    opened = { ...opened, ...tour()[stop].open };
+    drawStop();
+    bringIntoSight(tour()[stop].part);
+  }
+
+  function leaveTour() {
+    const all = tour().length;
+    left = stop >= all - 1 ? -1 : stop;
+    stop = -1;
+    card.hidden = true;
+    tourButton.hidden = false;
+    tourButton.textContent =
+      left < 0 ? "Take the tour again" : `Go on with the tour: stop ${left + 1} of ${all}`;
+    draw();
+    tourButton.focus({ preventScroll: true });
+  }
+
+  function drawStop() {
+    const all = tour();
+    const { title, text, part } = all[stop];
+    cardTitle.textContent = `${stop + 1} of ${all.length} · ${title}`;
+    cardText.textContent = text;
+    back.disabled = stop === 0;
+    forth.textContent = stop === all.length - 1 ? "Done" : "Next";
+    draw();
+    const box = picture.box(part);
+    const share = (box.x + box.width / 2) / frame.clientWidth;
+    card.style.setProperty("--pointer", `${Math.round(100 * share)}%`);
+  }
+
+  /* Scroll as little as shows a part below the card. */
+  function bringIntoSight(/** @type {string} */ part) {
+    const { y, height } = picture.box(part);
+    const top = frame.getBoundingClientRect().top + y;
+    const above = card.getBoundingClientRect().bottom;
+    const behaviour = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    const room = Math.max(0, innerHeight - 40);
+    if (card.getBoundingClientRect().top < 0 || card.getBoundingClientRect().bottom > innerHeight)
+      card.scrollIntoView({ block: "start", behavior: behaviour });
+    else if (top < above) scrollBy({ top: top - above - 20, behavior: behaviour });
+    else if (top + Math.min(height, room - above) > room)
+      scrollBy({ top: Math.min(top - above - 20, top + height - room), behavior: behaviour });
+  }
+
+  /** @param {KeyboardEvent} event */
+  function onCardKey(event) {
+    /** @type {Record<string, (() => void) | undefined>} */
+    const keys = {
+      ArrowRight: () => goTo(stop + 1),
+      ArrowLeft: () => goTo(stop - 1),
+      Escape: leaveTour,
+    };
+    const act = keys[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  /* --- drawing --- */
+
+  function draw() {
+    const width = Math.max(300, frame.clientWidth);
+    const asked = given.name === "bert" ? "the gap" : "what follows is asked";
+    picture.draw(reading, opened, width, asked);
+    picture.point(stop >= 0 ? tour()[stop].part : null);
+    layerSlider.input.value = String(opened.layer);
+    layerSlider.value.textContent = String(opened.layer);
+    drawInside();
+  }
+
+  function drawInside() {
+    const part = inside(reading, opened, given);
+    title.textContent = part.title;
+    text.textContent = part.text;
+    shownParts.replaceChildren(...part.shown);
+    numbers.replaceChildren(...part.numbers);
+    append.hidden = opened.part !== "next" || given.name === "bert" || pressed !== null;
+    append.textContent = `Append ${quoted(reading.pieces[reading.next[0][0]])} and go on`;
+  }
+
+  drawOffer();
+  note.textContent = given.why;
+  draw();
+}

@@ -1,0 +1,418 @@
+"""A whole model in one picture: from the text through every layer to the next token."""
+
+import copy
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from lmcourse.masking import MaskedBert
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.views.generator import too_much
+from lmcourse.views.markup import table
+from lmcourse.views.talker import token_name
+from lmcourse.views.talker import too_much as too_much_to_talk
+from lmcourse.views.tokenizer import SIGNS, shown
+from lmcourse.views.view import View
+
+ROOM = 40  # tokens that a picture has rows for
+NUMBERS = 8  # of a vector that are shown
+LENS, NEURONS, NEXT = 5, 6, 10  # words of a layer; neurons of a layer; next tokens
+STORED_NEXT = 5  # next tokens on paper
+
+
+def whole(*, gpt=None, bert=None, talker=None) -> View:
+    """Whole models, each in one picture in which every part opens to its numbers.
+
+    On the site the reader follows a text of their own from its tokens through embeddings,
+    attention heads, feed-forward networks and the residual stream to the probabilities of
+    the next token, opens each part, takes a tour, and sees the same with random weights.
+    The site carries the book's GPT (or that of ``LMCOURSE_GPT``), its mini-BERT and the
+    model that talks; pass the same: ::
+
+        views.whole(
+            gpt=("Shall I compare thee", *load_gpt()[:2]),
+            bert=("My [MASK]' eyes are nothing like the sun", *load_mini_bert()[:2]),
+            talker=("The capital of France is", *load_talker()),
+        )
+
+    Parameters
+    ----------
+    gpt, bert, talker : tuple, optional
+        A text to begin with, a tokenizer and a model, as `load_gpt`, `load_mini_bert` and
+        `load_talker` return them. The text for ``bert`` has one [MASK].
+
+    Returns
+    -------
+    View
+        Its alternative text tells what each model makes of its text.
+
+    Raises
+    ------
+    ValueError
+        If no model is given, a text has no or more than `ROOM` tokens, or the text for
+        ``bert`` has not exactly one [MASK].
+    """
+    makers = {"gpt": (_gpt, gpt), "bert": (_bert, bert), "talker": (_talker, talker)}
+    models = [make(*given) for make, given in makers.values() if given]
+    if not models:
+        raise ValueError("a model, please: gpt=, bert= or talker=")
+    alt = "Whole models in one picture. " + " ".join(map(_told, models))
+    stored = "\n".join(map(_stored, models))
+    stores = [model["store"] for model in models if not model["why"]]
+    stores += [model["pieces"] for model in models if model["pieces"]]
+    return View("whole-view", {"models": models}, stored, alt=alt, stores=stores)
+
+
+# --- the three models -----------------------------------------------------------------
+
+
+def _gpt(text: str, tokenizer, model) -> dict:
+    """Return what the view shows of a GPT; its weights are rounded as the site's are."""
+    why = too_much(tokenizer, model)
+    model = copy.deepcopy(model).cpu().half().float().eval()
+    ids = tokenizer.encode(text)
+    room = min(ROOM, model.config.context)
+    _check(ids, room)
+    in_letters = isinstance(tokenizer, CharTokenizer)
+
+    def name(token: int) -> str:
+        """Return a token so that it can be seen."""
+        return "".join(SIGNS.get(c, c) for c in tokenizer.decode([token]))
+
+    return {
+        "name": "gpt",
+        "text": text,
+        "room": room,
+        "store": "gpt",
+        "pieces": "",
+        "alphabet": tokenizer.alphabet if in_letters else "",
+        "unit": "letter" if in_letters else "token",
+        "why": f"This model does not run in the page: {why}." if why else "",
+        "reading": read(model, ids, len(ids) - 1, name),
+    }
+
+
+def _bert(text: str, tokenizer, model) -> dict:
+    """Return what the view shows of a BERT that fills a gap."""
+    ids = tokenizer(text)["input_ids"]
+    room = min(ROOM, model.bert.embeddings.position.num_embeddings)
+    _check(ids, room)
+    if ids.count(tokenizer.mask_token_id) != 1:
+        raise ValueError(f"a text with one {tokenizer.mask_token}, please, not {text!r}")
+    place = ids.index(tokenizer.mask_token_id)
+    model = copy.deepcopy(model).cpu().half().float().eval()
+    around = [tokenizer.cls_token_id, tokenizer.sep_token_id]
+    return {
+        "name": "bert",
+        "text": text,
+        "room": room,
+        "store": "mini-bert",
+        "pieces": "mini-bert-pieces",
+        "around": [*around, tokenizer.mask_token_id],
+        "unit": "token",
+        "why": "",
+        "reading": read(
+            model, ids, place, lambda i: shown("bert", tokenizer.convert_ids_to_tokens(i))
+        ),
+    }
+
+
+def _talker(text: str, tokenizer, model) -> dict:
+    """Return what the view shows of the model that talks; the text is not a dialogue."""
+    ids = tokenizer(text, add_special_tokens=False).input_ids
+    _check(ids, ROOM)
+    return {
+        "name": "talker",
+        "text": text,
+        "room": ROOM,
+        "store": "talker",
+        "pieces": "",
+        "unit": "token",
+        "why": too_much_to_talk(),
+        "reading": read(model, ids, len(ids) - 1, lambda i: token_name(tokenizer, i)),
+    }
+
+
+def _check(ids: Sequence[int], room: int) -> None:
+    """Refuse a text that has no tokens, or more than ``room``."""
+    if not 1 <= len(ids) <= room:
+        raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
+
+
+# --- reading --------------------------------------------------------------------------
+
+
+class Parts(NamedTuple):
+    """What the three models have in common.
+
+    Attributes
+    ----------
+    blocks : sequence of lmcourse.transformer.Block
+    token : Tensor of shape (tokens, d_model)
+        The vectors of the text's tokens in the table.
+    position : Tensor of shape (tokens, d_model) or None
+        What is added for their positions.
+    start : Tensor of shape (1, tokens, d_model)
+        What the first block is given.
+    read_out : callable
+        From states (..., d_model) to logits (..., vocab_size).
+    sizes : dict
+    """
+
+    blocks: Sequence
+    token: torch.Tensor
+    position: torch.Tensor | None
+    start: torch.Tensor
+    read_out: Callable
+    sizes: dict
+
+
+def _parts(model, ids: torch.Tensor) -> Parts:
+    """Take a GPT, a `MaskedBert` or a Llama apart; ``ids`` : int Tensor (1, tokens)."""
+    tokens = ids.shape[1]
+    if isinstance(model, MaskedBert):
+        vectors = model.bert.embeddings
+        table = vectors.word.weight
+        blocks = model.bert.layers
+        position = vectors.position.weight[:tokens]
+        start = vectors(ids, torch.zeros_like(ids))
+
+        def read_out(x):
+            """Return the logits of states: head, table and bias."""
+            return model.head(x) @ table.T + model.bias
+    else:
+        table = model.tokens.weight
+        blocks = model.blocks
+        places = getattr(model, "positions", None)
+        position = None if places is None else places.weight[:tokens]
+        start = model.embed(ids)
+
+        def read_out(x):
+            """Return the logits of states: last norm and table."""
+            return F.linear(model.norm(x), model.output_matrix)
+
+    sizes = {
+        "layers": len(blocks),
+        "heads": blocks[0].attention.heads,
+        "d_model": table.shape[1],
+        "d_ff": blocks[0].feed_forward.down.in_features,
+        "vocab_size": table.shape[0],
+        "causal": not isinstance(model, MaskedBert),
+        "norm_first": blocks[0].norm_first,
+    }
+    return Parts(blocks, table[ids[0]], position, start, read_out, sizes)
+
+
+@torch.no_grad()
+def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> dict:
+    """Return, rounded, all that the picture shows of a text, as `whole-reading.js` does.
+
+    Parameters
+    ----------
+    model : GPT, MaskedBert or Llama
+        In evaluation mode, on the CPU.
+    ids : sequence of int
+        The text's tokens.
+    place : int
+        The position at which the model is asked for a token.
+    name : callable
+        How a token is shown, by its id.
+
+    Returns
+    -------
+    dict
+        ``ids``, ``place``, ``sizes``, ``pieces`` (how tokens are shown, by id); ``token``,
+        ``position`` (or None) and ``sum``, of each token the first `NUMBERS` numbers of
+        its vectors; by layer ``weights`` (a line of thousandths for each head),
+        ``attention``, ``feed_forward`` and ``stream`` (lengths of the two updates and of
+        what comes out, at the place), ``lens`` (the likeliest tokens if the model ended
+        here: id and probability), ``rise`` (the probability of the final answer there) and
+        ``neurons`` (`_neurons`); ``next``: id, logit and probability of the likeliest.
+    """
+    parts = _parts(model, torch.tensor([ids]))
+    x = parts.start
+    layers = []
+    for block in parts.blocks:
+        x, layer = _layer(block, x, place, parts.read_out)
+        layers.append(layer)
+    logits = parts.read_out(x[0, place])
+    probs = logits.softmax(-1)
+    best = probs.sort(descending=True, stable=True).indices[:NEXT].tolist()
+    found = {
+        "ids": [*ids],
+        "place": place,
+        "sizes": parts.sizes,
+        "token": _first(parts.token),
+        "position": None if parts.position is None else _first(parts.position),
+        "sum": _first(parts.start[0]),
+        "next": [[i, _round(logits[i], 3), _round(probs[i])] for i in best],
+        "rise": [_round(layer.pop("probs")[best[0]]) for layer in layers],
+    }
+    for key in layers[0]:
+        found[key] = [layer[key] for layer in layers]
+    return found | {"pieces": {i: name(i) for i in sorted(_mentioned(found))}}
+
+
+def _mentioned(found: dict) -> set[int]:
+    """Return the ids of all tokens that a reading names."""
+    ids = {*found["ids"], *(i for i, *_ in found["next"])}
+    ids |= {i for layer in found["lens"] for i, _ in layer}
+    return ids | {
+        i for layer in found["neurons"] for _, _, up, _, down, _ in layer for i in (up, down)
+    }
+
+
+def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, dict]:
+    """Run a block; return what comes out (1, tokens, d_model), and what is shown of it.
+
+    ``x``, ``place`` and ``read_out`` are as in `read` and `Parts`.
+    """
+    seen = block.before(x, block.norm_1)
+    update, weights = block.attention(seen)
+    if weights is None:
+        weights = block.attention.weights(seen)
+    middle = block.after(x, update, block.norm_1)
+    hidden = []
+    down = block.feed_forward.down
+    with down.register_forward_pre_hook(lambda module, inputs: hidden.append(inputs[0])):
+        added = block.feed_forward(block.before(middle, block.norm_2))
+    out = block.after(middle, added, block.norm_2)
+    probs = read_out(out[0, place]).softmax(-1)
+    # Each of the strongest neurons: what it adds, and the state without it.
+    values = hidden[0][0, place]  # (d_ff,)
+    strength = values.abs() * down.weight.norm(dim=0)
+    strongest = strength.sort(descending=True, stable=True).indices[:NEURONS]
+    parts = values[strongest, None] * down.weight.T[strongest]  # (neurons, d_model)
+    without = block.after(middle[0, place], added[0, place] - parts, block.norm_2)
+    changes = probs - read_out(without).softmax(-1)  # (neurons, vocab_size)
+    best = probs.sort(descending=True, stable=True).indices[:LENS].tolist()
+    return out, {
+        "weights": [_thousandths(head, x.shape[1]) for head in weights[0]],
+        "attention": _round(update[0, place].norm(), 3),
+        "feed_forward": _round(added[0, place].norm(), 3),
+        "stream": _round(out[0, place].norm(), 3),
+        "lens": [[i, _round(probs[i])] for i in best],
+        "neurons": _neurons(strongest, values, changes),
+        "probs": probs,
+    }
+
+
+def _neurons(strongest, values, changes) -> list[list]:
+    """Tell what the strongest neurons do to the answer that the layer would give.
+
+    For each its number, its value, the token whose probability it raises most and by how
+    much, and the token whose probability it lowers most and by how much.
+    """
+    high, raised = changes.max(-1)
+    low, lowered = changes.min(-1)
+    columns = zip(
+        strongest.tolist(),
+        values[strongest].tolist(),
+        raised.tolist(),
+        high.tolist(),
+        lowered.tolist(),
+        low.tolist(),
+        strict=True,
+    )
+    return [
+        [number, _round(value, 3), up, _round(more), down, _round(less)]
+        for number, value, up, more, down, less in columns
+    ]
+
+
+def _round(number, digits: int = 4) -> float:
+    """Return a number with some digits after the point."""
+    return round(float(number), digits)
+
+
+def _first(vectors: torch.Tensor) -> list[list[float]]:
+    """Return the first numbers of each vector."""
+    return [[_round(x, 3) for x in row] for row in vectors[:, :NUMBERS].tolist()]
+
+
+def _thousandths(weights: torch.Tensor, tokens: int) -> str:
+    """Return a head's weights (tokens, tokens) as a line of whole numbers, row after row."""
+    return " ".join(str(round(1000 * x)) for x in weights.flatten().tolist())
+
+
+# --- what stands there without scripts ------------------------------------------------
+
+
+def _quoted(reading: dict, token: int) -> str:
+    """Return a token in quotation marks."""
+    return f"“{reading['pieces'][token]}”"
+
+
+def _told(model: dict) -> str:
+    """Say in a sentence what a model makes of its text."""
+    reading = model["reading"]
+    names = {"gpt": "A GPT", "bert": "A BERT", "talker": "The model that talks"}
+    best, _, share = reading["next"][0]
+    sizes = reading["sizes"]
+    asked = "in the gap of" if model["name"] == "bert" else "after"
+    return (
+        f"{names[model['name']]} of {sizes['layers']} layers of {sizes['heads']} heads: "
+        f"{asked} “{model['text']}” the likeliest {model['unit']} is "
+        f"{_quoted(reading, best)}, {100 * share:.0f} %."
+    )
+
+
+def _stored(model: dict) -> str:
+    """Return what is shown of a model without scripts, as HTML: its layers, its answer."""
+    reading = model["reading"]
+    rows = [_stored_layer(reading, layer) for layer in range(reading["sizes"]["layers"])]
+    head = ["layer", "what a head brings here", "strongest neuron", "if it stopped here"]
+    answers = [
+        (reading["pieces"][i], f"{100 * share:.1f} %")
+        for i, _, share in reading["next"][:STORED_NEXT]
+    ]
+    tokens = " | ".join(reading["pieces"][i] for i in reading["ids"])
+    why = f"<p><small>{escape(model['why'])}</small></p>" if model["why"] else ""
+    return (
+        f"{why}<p><b>{escape(_told(model))}</b></p>\n"
+        f"<p>Its tokens: {escape(tokens)}</p>\n"
+        f'<div class="lmw-layers">{table(head, rows)}</div>\n'
+        f'<div class="lmw-answer">{table([model["unit"], "probability"], answers)}</div>'
+    )
+
+
+def _stored_layer(reading: dict, layer: int) -> list[str]:
+    """Return a layer's row of the table on paper."""
+    head, token, weight = strongest_look(reading, layer)
+    number, _, up, more, _, _ = reading["neurons"][layer][0]
+    word, share = reading["lens"][layer][0]
+    own = reading["ids"][token]
+    return [
+        str(layer),
+        f"head {head} attends to {_quoted(reading, own)}: {weight / 10:.0f} %",
+        f"{number} raises {_quoted(reading, up)} by {100 * more:.1f} points",
+        f"{_quoted(reading, word)} {100 * share:.0f} %",
+    ]
+
+
+def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
+    """Return the head of a layer that attends most to one token, as the view chooses it.
+
+    The first token and the place itself count only if there is no other: most heads rest
+    on the one or the other.
+
+    Returns
+    -------
+    head : int
+    token : int
+        Its position.
+    weight : int
+        In thousandths.
+    """
+    tokens, place = len(reading["ids"]), reading["place"]
+    others = [i for i in range(tokens) if i not in (0, place)] or [*range(tokens)]
+    rows = [
+        [int(x) for x in line.split()][place * tokens : (place + 1) * tokens]
+        for line in reading["weights"][layer]
+    ]
+    looks = [(row[i], -head, -i) for head, row in enumerate(rows) for i in others]
+    weight, head, token = max(looks)
+    return -head, -token, weight
