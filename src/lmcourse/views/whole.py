@@ -261,7 +261,10 @@ def _mentioned(found: dict) -> set[int]:
     ids = {*found["ids"], *(i for i, *_ in found["next"])}
     ids |= {i for layer in found["lens"] for i, _ in layer}
     return ids | {
-        i for layer in found["neurons"] for _, _, up, _, down, _ in layer for i in (up, down)
+        i
+        for layer in found["neurons"]
+        for _, _, up, _, down, _ in layer
+        for i in (up, down)
     }
 
 
@@ -290,7 +293,7 @@ def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, 
     changes = probs - read_out(without).softmax(-1)  # (neurons, vocab_size)
     best = probs.sort(descending=True, stable=True).indices[:LENS].tolist()
     return out, {
-        "weights": [_thousandths(head, x.shape[1]) for head in weights[0]],
+        "weights": [_thousandths(head) for head in weights[0]],
         "attention": _round(update[0, place].norm(), 3),
         "feed_forward": _round(added[0, place].norm(), 3),
         "stream": _round(out[0, place].norm(), 3),
@@ -333,8 +336,8 @@ def _first(vectors: torch.Tensor) -> list[list[float]]:
     return [[_round(x, 3) for x in row] for row in vectors[:, :NUMBERS].tolist()]
 
 
-def _thousandths(weights: torch.Tensor, tokens: int) -> str:
-    """Return a head's weights (tokens, tokens) as a line of whole numbers, row after row."""
+def _thousandths(weights: torch.Tensor) -> str:
+    """Return a head's weights (tokens, tokens) as a line of whole numbers."""
     return " ".join(str(round(1000 * x)) for x in weights.flatten().tolist())
 
 

@@ -49,15 +49,16 @@ export function strongestLook({ weights, ids, place }, layer) {
 
 /**
  * The layer at which most is to be seen of attention: that of the strongest look, the first
- * layer left out if there are others.
+ * layer left out if there are several others. Most first layers look one token back.
  *
  * @param {Reading} reading
  */
 export function tellingLayer(reading) {
   const { layers } = reading.sizes;
-  let best = layers - 1;
-  for (let layer = layers - 1; layer >= Math.min(1, layers - 1); layer--)
-    if (strongestLook(reading, layer).weight > strongestLook(reading, best).weight) best = layer;
+  const first = layers > 2 ? 1 : 0;
+  let best = first;
+  for (let layer = first; layer < layers; layer++)
+    if (strongestLook(reading, layer).weight >= strongestLook(reading, best).weight) best = layer;
   return best;
 }
 

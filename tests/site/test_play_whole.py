@@ -1,0 +1,360 @@
+"""The view *whole* in a browser: numbers are PyTorch's, the tour tells the reader's own."""
+
+import re
+from functools import cache
+
+import pytest
+import torch
+
+import visits
+from bare import both_ways, served
+from lmcourse import llama, views
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.inside import lens, states
+from lmcourse.mini_bert import load_mini_bert
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+STORE = "gpt"
+LINE = "And thou shal"
+GAP = "My [MASK]' eyes are nothing like the sun"
+BERT = "BERT: a hidden word"
+TALKER = "The model that talks: the next word"
+
+
+@cache
+def gpt():
+    tokenizer, model, _ = load_gpt(device="cpu")
+    return tokenizer, model.half().float()  # as the site carries it
+
+
+@cache
+def bert():
+    tokenizer, model, _ = load_mini_bert()
+    return tokenizer, model.half().float()
+
+
+@cache
+def talker():
+    return llama.load_talker(device="cpu")
+
+
+@cache
+def view():
+    given = {"bert": (GAP, *bert()), "talker": ("The capital of France is", *talker())}
+    return views.whole(gpt=(LINE, *gpt()), **given)
+
+
+def make():
+    return view(), {}
+
+
+def ask(page):
+    page.get_by_label("Your line").fill("Love")
+
+
+def use(page):
+    write(page, "Naïve 🦋 " + "x" * 90)
+    part(page, "head 1").press("Enter")
+    part(page, "neurons").press("Enter")
+    page.get_by_text("The numbers").click()
+    page.get_by_role("button", name="Take the tour").click()
+
+
+def part(page, key):
+    return page.locator(f"[data-key='{key}']")
+
+
+def write(page, text):
+    """Type a line and wait until the picture shows its last tokens."""
+    again(page, lambda: page.get_by_label("Your line").fill(text))
+
+
+def drawn_anew(page):
+    page.wait_for_function(
+        "() => !document.querySelector('.lmw-picture > g').seen", timeout=visits.LOAD
+    )
+
+
+def again(page, act):
+    """Do something that asks the model, and wait for what it answers."""
+    page.evaluate("document.querySelector('.lmw-picture > g').seen = true")
+    act()
+    drawn_anew(page)
+
+
+def numbers(page):
+    """Return the rows of the table of numbers of the part that is open."""
+    return page.locator(".lmw-inside details tr").evaluate_all(
+        "rows => rows.map(row => Array.from(row.cells, cell => cell.textContent))"
+    )[1:]
+
+
+def opened(page, key, layer=None):
+    """Open a part by key, and return its numbers."""
+    if layer is not None:
+        part(page, f"layer {layer}").press("Enter")
+    part(page, key).press("Enter")
+    return numbers(page)
+
+
+def number(text):
+    return float(re.search(r"[−+]?[\d.]+", text.replace(",", ""))[0].replace("−", "-"))
+
+
+def drawn(page):
+    """What is stored and what is drawn have in common: the answer of the first model."""
+    rows = page.locator(".lmw-answer tr")
+    if rows.count():
+        cells = [row.locator("th, td").all_text_contents() for row in rows.all()[1:6]]
+        return [(name, round(number(share))) for name, share in cells]
+    return [(name, round(number(share))) for name, _, share in opened(page, "next")[:5]]
+
+
+def answer(page):
+    return {name: number(share) / 100 for name, _, share in opened(page, "next")}
+
+
+def shown(character):
+    return {" ": "·", "\n": "⏎"}.get(character, character)
+
+
+def same(found, probs, names):
+    """The page's ten likeliest tokens are those, and have these probabilities."""
+    best = probs.topk(10)
+    for share, i in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+        assert found.get(names[i], 0) == pytest.approx(share, abs=2e-3)
+
+
+def test_each_part_of_a_typed_line_is_pytorch_s(opened_page):
+    page, text = opened_page, "O thou, my lovely boy, wh"
+    write(page, text)
+    tokenizer, model = gpt()
+    ids = torch.tensor([tokenizer.encode(text)])
+    names = [shown(c) for c in tokenizer.alphabet]
+    with torch.no_grad():
+        logits = model(ids)[0, -1]
+        layers = lens(model, ids)[1:, 0, -1].softmax(-1)
+        attentions = model.attentions(ids)
+        stream = states(model, ids)[1:, 0, -1]
+    same(answer(page), logits.softmax(-1), names)
+    scores = {name: number(score) for name, score, _ in numbers(page)}
+    best = int(logits.argmax())
+    assert scores[names[best]] == pytest.approx(logits[best].item(), abs=0.01)
+    weights = [number(row[-1]) for row in opened(page, "head 2", layer=1)]
+    torch.testing.assert_close(
+        torch.tensor(weights), attentions[1][0, 2, -1], atol=1e-3, rtol=0
+    )
+    for row, probs, x in zip(opened(page, "lens"), layers, stream, strict=True):
+        assert row[1].split()[0] == names[int(probs.argmax())]
+        assert number(row[4]) == pytest.approx(100 * probs[best].item(), abs=0.06)
+        assert number(row[5]) == pytest.approx(x.norm().item(), abs=0.06)
+
+
+def test_a_neuron_away_changes_what_the_layer_would_say_by_so_much(opened_page):
+    page, layer = opened_page, 2
+    tokenizer, model = gpt()
+    ids = torch.tensor([tokenizer.encode(LINE)])
+    write(page, LINE + "?")
+    write(page, LINE)
+    opened(page, "neurons", layer=layer)
+    cells = page.locator(".lmw-rows tbody tr, .lmw-rows > tr").first.locator("th, td")
+    neuron, _, value, raised, _ = cells.all_text_contents()
+    values = []
+
+    def remove(module, inputs):
+        values.append(inputs[0][0, -1, int(neuron)].item())
+        changed = inputs[0].clone()
+        changed[0, -1, int(neuron)] = 0
+        return (changed,)
+
+    before = lens(model, ids)[layer + 1, 0, -1].softmax(-1)
+    down = model.blocks[layer].feed_forward.down
+    with down.register_forward_pre_hook(remove):
+        after = lens(model, ids)[layer + 1, 0, -1].softmax(-1)
+    change = before - after
+    name, points = raised.split()[:2]
+    assert number(value) == pytest.approx(values[0], abs=0.06)
+    assert name == shown(tokenizer.alphabet[int(change.argmax())])
+    assert number(points) == pytest.approx(100 * change.max().item(), abs=0.1)
+
+
+def test_a_gap_is_filled_as_pytorch_fills_it_and_another_token_is_hidden(opened_page):
+    page = opened_page
+    tokenizer, model = bert()
+    names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    page.get_by_label(BERT).check()
+    write(page, "Hope is the [MASK] with feathers")
+    ids = tokenizer("Hope is the [MASK] with feathers", return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        same(answer(page), model(ids)[0, 4].softmax(-1), names)
+        again(page, lambda: part(page, "token 3").press("Enter"))
+        ids[0, 3] = tokenizer.mask_token_id
+        same(answer(page), model(ids)[0, 3].softmax(-1), names)
+    assert part(page, "token 3").get_attribute("aria-label") == "[MASK], the gap"
+    again(page, lambda: page.get_by_label("Your line").fill("I died for beauty"))
+    assert "The last word is hidden" in page.locator(".play-note").text_content()
+    assert part(page, "token 4").get_attribute("aria-label") == "[MASK], the gap"
+
+
+def test_what_is_stored_is_what_the_page_computes(opened_page):
+    page, keys = opened_page, ["next", "lens", "neurons", "norm", "vectors", "head 3"]
+    for model, line in (("GPT: the next letter", LINE), (BERT, GAP)):
+        page.get_by_label(model).check()
+        before = {key: opened(page, key) for key in keys}
+        again(page, lambda: page.get_by_label("Your line").fill("Love"))
+        again(page, lambda line=line: page.get_by_label("Your line").fill(line))
+        for key in keys:
+            for row, stored in zip(opened(page, key), before[key], strict=True):
+                for cell, other in zip(row, stored, strict=True):
+                    if re.search(r"\d", other):
+                        off = 0.11 if "." in other else 1.0
+                        assert number(cell) == pytest.approx(number(other), abs=off)
+                    else:
+                        assert cell == other
+
+
+def test_random_weights_say_something_else_and_trained_ones_come_back(opened_page):
+    page = opened_page
+    before = answer(page)
+    worlds = page.get_by_label("Had it learned nothing?")
+    again(page, lambda: worlds.select_option("random weights"))
+    random = answer(page)
+    assert max(random.values()) < max(before.values())
+    assert random != before
+    again(page, lambda: worlds.select_option("trained"))
+    assert answer(page) == pytest.approx(before, abs=2e-4)
+
+
+def test_the_tour_tells_the_reader_s_own_text_by_keys_and_goes_on_where_it_was_left(
+    opened_page,
+):
+    page = opened_page
+    write(page, "Love is not lov")
+    page.get_by_role("button", name="Take the tour").press("Enter")
+    card = page.get_by_role("group", name="Tour")
+    assert card.evaluate("card => card.contains(document.activeElement)")
+    texts = []
+    for stop in range(1, 11):
+        assert card.inner_text().startswith(f"{stop} of 10")
+        texts.append(card.inner_text())
+        assert page.locator(".lmw-ring").count() == 1
+        assert page.locator(".lmw-on").count() >= 1
+        if stop < 10:
+            page.keyboard.press("ArrowRight")
+    (best, share), *_ = answer(page).items()
+    assert f"“\u2068{best}\u2069”" in texts[-1]
+    assert f"{100 * share:.0f} %" in texts[-1]
+    assert "15 tokens" in texts[1]
+    page.keyboard.press("Escape")  # the focus is in the picture now
+    part(page, "next").focus()
+    card.get_by_role("button", name="Back").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Escape")
+    assert card.is_hidden()
+    assert page.locator(".lmw-ring").count() == 0
+    go_on = page.get_by_role("button", name="Go on with the tour: stop 7 of 10")
+    assert go_on.evaluate("button => button === document.activeElement")
+    go_on.press("Enter")
+    assert card.inner_text().startswith("7 of 10")
+    again(page, lambda: page.get_by_label("Your line").fill("And thou shal"))
+    card.get_by_role("button", name="Next").click()
+    assert "“\u2068t\u2069”" in card.inner_text()
+
+
+def test_the_ring_of_a_stop_lies_around_what_it_speaks_of(opened_page):
+    page = opened_page
+    page.get_by_role("button", name="Take the tour").click()
+    seen = {2: "token 0", 3: "vectors", 7: "neurons", 8: "lens", 9: "norm", 10: "next"}
+    for stop in range(1, 11):
+        if stop in seen:
+            ring = page.locator(".lmw-ring").bounding_box()
+            own = part(page, seen[stop]).bounding_box()
+            middle = own["x"] + own["width"] / 2, own["y"] + own["height"] / 2
+            assert ring["x"] <= middle[0] <= ring["x"] + ring["width"]
+            assert ring["y"] <= middle[1] <= ring["y"] + ring["height"]
+        if stop < 10:
+            page.get_by_role("button", name="Next", exact=True).click()
+
+
+def test_layers_and_heads_are_opened_by_key_and_keep_the_focus(opened_page):
+    page = opened_page
+    part(page, "layer 3").focus()
+    for key in ("ArrowLeft", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    assert "after layer 1" in page.locator(".lmw-heading").text_content()
+    key = page.evaluate("document.activeElement.dataset.key")
+    assert key == "layer 1"
+    page.get_by_label("open layer").fill("2")
+    part(page, "head 1").press("Enter")
+    assert page.locator(".lmw-heading").text_content() == "Layer 2, head 1"
+    visits.heard(page.locator("[aria-live=polite]"), "Layer 2, head 1")
+
+
+def test_texts_that_do_not_fit_get_a_clear_word(opened_page):
+    page, note = opened_page, opened_page.locator(".play-note")
+    write(page, "Naïve love 🦋")
+    assert "Left out" in note.text_content()
+    assert "ï" in note.text_content()
+    write(page, "x" * 39 + "abc")
+    assert "last 40 tokens" in note.text_content()
+    assert page.locator("[data-key^='token ']").count() == 40
+    page.get_by_label("Your line").fill("")
+    page.get_by_text("Type something").wait_for()
+    assert page.locator("[data-key^='token ']").count() == 40  # the picture stays
+    page.get_by_label("Your line").fill("🦋")
+    page.get_by_text("never read").wait_for()
+
+
+def test_the_answer_becomes_part_of_the_text(opened_page):
+    page = opened_page
+    opened(page, "next")
+    again(page, lambda: page.get_by_role("button", name="Append").click())
+    assert page.get_by_label("Your line").input_value() == LINE + "t"
+    assert page.locator("[data-key^='token ']").count() == len(LINE) + 1
+
+
+@pytest.fixture
+def opened_page(request):
+    """The page of a visit to the view, opened as a file."""
+    return request.getfixturevalue("opened").page
+
+
+@both_ways
+def test_nothing_comes_before_somebody_asks(opened):
+    stores = ("play/gpt/", "play/mini-bert/", "play/talker/")
+    assert not any(store in asked for asked in opened.inside for store in stores)
+
+
+def test_a_page_opened_as_a_file_says_what_the_model_that_talks_needs(opened):
+    page = opened.page
+    page.get_by_label(TALKER).check()
+    assert page.get_by_role("button", name="Load the model").is_disabled()
+    assert "make serve" in page.locator(".lmw-offer").text_content()
+    page.get_by_label("Your line").fill("The capital of Italy is")
+    assert "make serve" in page.locator(".play-note").text_content()
+    assert "·Paris" in answer(page)  # what is stored stays
+
+
+@served
+def test_the_model_that_talks_is_loaded_by_a_click_and_read_as_in_python(opened):
+    page = opened.page
+    page.get_by_label(TALKER).check()
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("The model is here").wait_for(timeout=visits.LOAD)
+    again(page, lambda: page.get_by_label("Your line").fill("The capital of Italy is"))
+    tokenizer, model = talker()
+    ids = tokenizer("The capital of Italy is", return_tensors="pt").input_ids
+    with torch.no_grad():
+        probs = model(ids, last=True)[0, -1].softmax(-1)
+    best = int(probs.argmax())
+    found = answer(page)
+    (name, share), *_ = found.items()
+    assert name == "·" + tokenizer.decode(best).strip()
+    assert share == pytest.approx(probs[best].item(), abs=0.02)
+    worlds = page.get_by_label("Had it learned nothing?")
+    again(page, lambda: worlds.select_option("random weights"))
+    assert name not in answer(page)
+    again(page, lambda: worlds.select_option("trained"))
+    assert answer(page) == pytest.approx(found, abs=1e-3)

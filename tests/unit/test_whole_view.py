@@ -1,0 +1,111 @@
+"""What the view *whole* shows before any script runs, and what it refuses."""
+
+import bs4
+import pytest
+import torch
+
+from lmcourse import views
+from lmcourse.gpt.inside import lens
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.masking import MaskedBert
+from lmcourse.mini_bert import load_mini_bert
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.views.whole import read, strongest_look
+
+TEXT = "a <b>b"
+
+
+@pytest.fixture(scope="module")
+def gpt():
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(6, 8, 2, heads=2, d_model=8)).half().float()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.5 * torch.randn(weight.shape).half()
+    return CharTokenizer("ab< >\n"), model.half().float().eval()
+
+
+@pytest.fixture(scope="module")
+def bert():
+    tokenizer, model, _ = load_mini_bert()
+    assert isinstance(model, MaskedBert)
+    return tokenizer, model.half().float()
+
+
+def reading(view):
+    return view.data["models"][0]["reading"]
+
+
+def test_what_is_stored_of_a_gpt_is_torch_s(gpt):
+    tokenizer, model = gpt
+    view = views.whole(gpt=(TEXT, tokenizer, model))
+    ids = torch.tensor([tokenizer.encode(TEXT)])
+    page = bs4.BeautifulSoup(view.stored, "html.parser")
+    with torch.no_grad():
+        probs = model(ids)[0, -1].softmax(-1)
+        layers = lens(model, ids)[1:, 0, -1].softmax(-1)
+    share, best = probs.max(-1)
+    names = {" ": "·", "\n": "⏎"}
+    word = names.get(tokenizer.alphabet[best], tokenizer.alphabet[best])
+    first = page.select(".lmw-answer tr")[1]
+    assert [cell.text for cell in first] == [word, f"{100 * share:.1f} %"]
+    rows = page.select(".lmw-layers tr")[1:]
+    for row, probs in zip(rows, layers, strict=True):
+        share, own = probs.max(-1)
+        name = names.get(tokenizer.alphabet[own], tokenizer.alphabet[own])
+        assert row.select("td")[-1].text == f"“{name}” {100 * share:.0f} %"
+    found = reading(view)
+    for layer, weights in enumerate(model.attentions(ids)):
+        lines = [[int(x) / 1000 for x in line.split()] for line in found["weights"][layer]]
+        stored = torch.tensor(lines).view(weights[0].shape)
+        torch.testing.assert_close(stored, weights[0], atol=6e-4, rtol=0)
+    assert f"“{word}”" in view.alt
+    assert not page.find("b", string="b")  # the text is text
+
+
+def test_without_its_strongest_neuron_a_layer_says_what_is_told(gpt, bert):
+    for tokenizer, model, blocks, place in (
+        (*gpt, gpt[1].blocks, 5),
+        (*bert, bert[1].bert.layers, 2),
+    ):
+        is_bert = isinstance(model, MaskedBert)
+        ids = bert[0]("my [MASK] is")["input_ids"] if is_bert else tokenizer.encode(TEXT)
+        found = read(model, ids, place, str)
+        layer = len(blocks) - 1  # after it the model itself answers
+        neuron, value, up, more, down, less = found["neurons"][layer][0]
+
+        def remove(module, inputs, neuron=neuron, value=value, place=place):
+            assert inputs[0][0, place, neuron].item() == pytest.approx(value, abs=1e-3)
+            changed = inputs[0].clone()
+            changed[0, place, neuron] = 0
+            return (changed,)
+
+        with torch.no_grad():
+            before = model(torch.tensor([ids]))[0, place].softmax(-1)
+            with blocks[layer].feed_forward.down.register_forward_pre_hook(remove):
+                after = model(torch.tensor([ids]))[0, place].softmax(-1)
+        change = before - after
+        assert (int(change.argmax()), int(change.argmin())) == (up, down)
+        assert change.max().item() == pytest.approx(more, abs=1e-3)
+        assert change.min().item() == pytest.approx(less, abs=1e-3)
+
+
+def test_the_strongest_look_leaves_out_the_first_token_and_the_place():
+    told = {"ids": [5, 6, 7], "place": 2}
+    rows = ["0 0 0 0 0 0 700 100 200", "0 0 0 0 0 0 500 300 200"]
+    assert strongest_look(told | {"weights": [rows]}, 0) == (1, 1, 300)
+    alone = {"ids": [5], "place": 0, "weights": [["1000"]]}
+    assert strongest_look(alone, 0) == (0, 0, 1000)
+
+
+def test_what_cannot_be_shown_is_told(gpt, bert):
+    with pytest.raises(ValueError, match="a model, please"):
+        views.whole()
+    for text, said in (("", "these are 0"), ("a" * 9, "1 to 8 tokens.*these are 9")):
+        with pytest.raises(ValueError, match=said):
+            views.whole(gpt=(text, *gpt))
+    for text in ("my eyes", "[MASK] my [MASK]"):
+        with pytest.raises(ValueError, match="one \\[MASK\\]"):
+            views.whole(bert=(text, *bert))
+    with pytest.raises(ValueError, match="1 to 40 tokens"):
+        views.whole(bert=("[MASK] " + "sun " * 60, *bert))
