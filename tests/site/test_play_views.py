@@ -12,9 +12,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NAMES = ["block", "contest", "dates", "dials", "digits", "explorer", "generator", "graph"]
 NAMES += ["lengths", "neighbours", "neurons", "order", "sentences", "sequence"]
-NAMES += ["sorting", "talker", "tokenizer", "toy", "training", "word_removal"]
+NAMES += ["sorting", "talker", "tokenizer", "toy", "training", "whole", "word_removal"]
 LOADING = ["contest", "digits", "explorer", "generator", "neighbours", "sentences"]
-LOADING += ["sequence", "tokenizer"]
+LOADING += ["sequence", "tokenizer", "whole"]
 
 
 @pytest.fixture
