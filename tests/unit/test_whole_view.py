@@ -56,8 +56,7 @@ def test_what_is_stored_of_a_gpt_is_torch_s(gpt):
         assert row.select("td")[-1].text == f"“{name}” {100 * share:.0f} %"
     found = reading(view)
     for layer, weights in enumerate(model.attentions(ids)):
-        lines = [[int(x) / 1000 for x in line.split()] for line in found["weights"][layer]]
-        stored = torch.tensor(lines).view(weights[0].shape)
+        stored = torch.tensor(found["weights"][layer]).view(weights[0].shape) / 1000
         torch.testing.assert_close(stored, weights[0], atol=6e-4, rtol=0)
     assert f"“{word}”" in view.alt
     assert not page.find("b", string="b")  # the text is text
@@ -92,9 +91,9 @@ def test_without_its_strongest_neuron_a_layer_says_what_is_told(gpt, bert):
 
 def test_the_strongest_look_leaves_out_the_first_token_and_the_place():
     told = {"ids": [5, 6, 7], "place": 2}
-    rows = ["0 0 0 0 0 0 700 100 200", "0 0 0 0 0 0 500 300 200"]
+    rows = [[0] * 6 + [700, 100, 200], [0] * 6 + [500, 300, 200]]
     assert strongest_look(told | {"weights": [rows]}, 0) == (1, 1, 300)
-    alone = {"ids": [5], "place": 0, "weights": [["1000"]]}
+    alone = {"ids": [5], "place": 0, "weights": [[[1000]]]}
     assert strongest_look(alone, 0) == (0, 0, 1000)
 
 

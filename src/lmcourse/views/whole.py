@@ -226,7 +226,7 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
     dict
         ``ids``, ``place``, ``sizes``, ``pieces`` (how tokens are shown, by id); ``token``,
         ``position`` (or None) and ``sum``, of each token the first `NUMBERS` numbers of
-        its vectors; by layer ``weights`` (a line of thousandths for each head),
+        its vectors; by layer ``weights`` (of each head, in thousandths),
         ``attention``, ``feed_forward`` and ``stream`` (lengths of the two updates and of
         what comes out, at the place), ``lens`` (the likeliest tokens if the model ended
         here: id and probability), ``rise`` (the probability of the final answer there) and
@@ -336,9 +336,9 @@ def _first(vectors: torch.Tensor) -> list[list[float]]:
     return [[_round(x, 3) for x in row] for row in vectors[:, :NUMBERS].tolist()]
 
 
-def _thousandths(weights: torch.Tensor) -> str:
-    """Return a head's weights (tokens, tokens) as a line of whole numbers."""
-    return " ".join(str(round(1000 * x)) for x in weights.flatten().tolist())
+def _thousandths(weights: torch.Tensor) -> list[int]:
+    """Return a head's weights (tokens, tokens) in thousandths, row after row."""
+    return [round(1000 * x) for x in weights.flatten().tolist()]
 
 
 # --- what stands there without scripts ------------------------------------------------
@@ -413,8 +413,8 @@ def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
     tokens, place = len(reading["ids"]), reading["place"]
     others = [i for i in range(tokens) if i not in (0, place)] or [*range(tokens)]
     rows = [
-        [int(x) for x in line.split()][place * tokens : (place + 1) * tokens]
-        for line in reading["weights"][layer]
+        weights[place * tokens : (place + 1) * tokens]
+        for weights in reading["weights"][layer]
     ]
     looks = [(row[i], -head, -i) for head, row in enumerate(rows) for i in others]
     weight, head, token = max(looks)

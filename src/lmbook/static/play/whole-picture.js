@@ -165,6 +165,8 @@ export function makePicture({ open, choose }) {
   const root = svg("svg", { class: "lmw-picture", role: "group", "aria-label": "The model" });
   /** @type {Record<string, Box>} */
   let boxes = {};
+  /** @type {{ layer: number, at: Plan } | null} what was drawn last */
+  let before = null;
 
   /**
    * Draw a reading; what has the focus keeps it.
@@ -179,6 +181,7 @@ export function makePicture({ open, choose }) {
     const focused = root.contains(document.activeElement)
       ? document.activeElement?.getAttribute("data-key")
       : null;
+    const isNew = before?.layer !== opened.layer;
     boxes = boxesOf(reading, opened, at);
     root.setAttribute("viewBox", `0 0 ${short(width)} ${short(at.total)}`);
     root.style.height = `${at.total}px`;
@@ -187,17 +190,34 @@ export function makePicture({ open, choose }) {
       tokens(reading, at, asked),
       vectors(reading, at, opened),
       ...layerColumns(reading, at, opened),
-      openLayer(reading, at, opened),
+      openLayer(reading, at, opened, isNew),
       lens(reading, at, opened),
       answers(reading, at, opened),
     );
     roving(root.querySelectorAll("[data-key^='token ']"), 1);
     roving(root.querySelectorAll("[data-key^='layer ']"), at.layers);
     roving(root.querySelectorAll("[data-key^='head ']"), mapColumns(reading, at).columns);
+    if (isNew && before?.at.layers === at.layers && before.at.width === width) slide(before.at, at);
+    before = { layer: opened.layer, at };
     if (focused) {
       const again = root.querySelector(`[data-key="${focused}"]`);
       /** @type {SVGElement | null} */ (again)?.focus({ preventScroll: true });
     }
+  }
+
+  /**
+   * Let the layers slide from where they stood.
+   *
+   * @type {(from: Plan, to: Plan) => void}
+   */
+  function slide(from, to) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    root.querySelectorAll(".lmw-layer").forEach((group, layer) => {
+      const places = [from, to].map((at) => ({
+        transform: `translate(${short(at.layerAt(layer))}px, 0)`,
+      }));
+      group.animate(places, { duration: 350, easing: "ease" });
+    });
   }
 
   /* --- the stream: a line for each token --- */
@@ -409,8 +429,8 @@ export function makePicture({ open, choose }) {
     return best;
   }
 
-  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
-  function openLayer(reading, at, opened) {
+  /** @type {(reading: Reading, at: Plan, opened: Opened, isNew: boolean) => SVGElement} */
+  function openLayer(reading, at, opened, isNew) {
     const left = at.layerAt(opened.layer) + 8;
     const width = at.open - 18;
     const own = at.layerY(reading.place);
@@ -418,7 +438,7 @@ export function makePicture({ open, choose }) {
     const sum = [left + width * SUMS, left + width - 8];
     return svg(
       "g",
-      { class: "lmw-open" },
+      { class: isNew ? "lmw-open" : "" },
       headMaps(reading, at, opened, left),
       looks(reading, at, opened, [left + maps, sum[0] - 9], own),
       plus(sum[0], own, "head heads stream"),

@@ -49,7 +49,7 @@ let views = 0;
  * @property {number[]} [around] the ids of [CLS], [SEP] and [MASK]
  * @property {string} unit "letter" or "token"
  * @property {string} why it does not run in the page; "" if it does
- * @property {Omit<Reading, "weights"> & { weights: string[][] }} reading
+ * @property {Omit<Reading, "weights"> & { weights: number[][][] }} reading
  */
 
 /**
@@ -68,7 +68,7 @@ const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 const unpacked = (stored) => ({
   ...stored,
   weights: stored.weights.map((heads) =>
-    heads.map((line) => line.split(" ").map((number) => +number / 1000)),
+    heads.map((weights) => weights.map((weight) => weight / 1000)),
   ),
 });
 
@@ -223,6 +223,14 @@ export function mount(element, data, context) {
     if (isHere && (area.value !== given.text || world)) answer();
   }
 
+  /* Another view may have forgotten the model: it comes back after a click alone. */
+  async function isStillHere() {
+    isHere = Boolean(talker().worker) || (await talker().isKept());
+    if (!isHere) about.textContent = "";
+    drawOffer();
+    return isHere;
+  }
+
   function stopLoading() {
     talker().stop();
     about.textContent = "What has come so far is kept.";
@@ -308,6 +316,7 @@ export function mount(element, data, context) {
   async function answer() {
     if (!isReady()) return tellMissing();
     const own = given;
+    if (own.name === "talker" && !(await isStillHere())) return tellMissing();
     try {
       if (own.name !== "talker") {
         note.textContent = "";
