@@ -65,6 +65,7 @@ def test_every_page(visiting, page):
     with visiting(page, width=PHONE) as visit:
         visit.draw()
         does_not_scroll_sideways(visit)
+        opens_with_something_to_touch(visit)
         visit.turn(pictures.PHONE)
         pictures.legible(visit)
         visit.turn(DESK)
@@ -95,6 +96,18 @@ def test_in_other_looks(visiting, page, theme, width):
 
 def does_not_scroll_sideways(visit):
     assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+TOPS = """() => [...document.querySelectorAll(
+  "article :is(button, input, select, textarea, [role=button])")]
+  .filter((control) => control.checkVisibility())
+  .map((control) => control.getBoundingClientRect().top + scrollY)"""
+
+
+def opens_with_something_to_touch(visit):
+    """A chapter does, on the first screen of a phone."""
+    if visit.page.locator("article .course-line").count():
+        assert min(visit.page.evaluate(TOPS)) < visit.page.viewport_size["height"]
 
 
 def is_typeset(visit):
