@@ -275,9 +275,8 @@ def test_circuitsvis_closes_its_div(made):
 
 def parameters(view):
     """Return what bertviz's script is handed in a notebook."""
-    return json.loads(
-        re.search(r"\}\)\((\{.*\}), require, requirejs", view._repr_html_())[1]
-    )
+    given = re.search(r"^const params = (\{.*\});$", view._repr_html_(), re.MULTILINE)
+    return json.loads(given[1])
 
 
 @pytest.mark.parametrize("name", ["head_view", "model_view"])
