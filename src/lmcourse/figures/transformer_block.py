@@ -67,8 +67,8 @@ def hull(rounds):
         if torch.cdist(x, x).max() > 1e-2:
             ring = ConvexHull(x.numpy()).vertices
             ax.plot(*x[[*ring, ring[0]]].T, lw=1.5, color=views.PALETTE[i])
-    ax.set(xlabel="first number", ylabel="second number", xlim=(-2.5, 4))
-    ax.legend(loc="upper right", fontsize=9)
+    ax.set(xlabel="first number", ylabel="second number")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=9, ncols=3)
     plt.show()
 
 
@@ -109,8 +109,9 @@ def spreads(flows):
     _, ax = plt.subplots(figsize=(6.4, 3.4))
     names = ["nothing", "paths", "paths, other tokens", "attention"]
     _levels(ax, flows, "spread", names)
-    ax.set(ylabel="spread of the tokens", ylim=(-0.05, 1.75), yticks=[0, 0.5, 1])
-    ax.legend(title="missing", fontsize=9, loc="upper right", ncols=2)
+    ax.set(ylabel="spread of the tokens", ylim=(-0.05, 1.1), yticks=[0, 0.5, 1])
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # on a phone it is wider
+    ax.legend(title="missing", fontsize=9, ncols=2, **above)
     plt.show()
 
 
@@ -212,7 +213,7 @@ def trained_without(runs):
         losses = runs[runs.weights == weights].pivot_table("loss", "off", "layers")
         losses = losses.reindex([*NAMES]).dropna()
         told = losses.map(lambda x: f"{x:.2f}" if x < 10 else f"{x:.0f}")
-        losses.index = [NAMES[name][0] for name in losses.index]
+        losses.index = [NAMES[name][0].replace(" (", "\n(") for name in losses.index]
         options = {"annot": told.to_numpy(), "fmt": "", "cbar": False}
         options |= {"vmin": 2.4, "vmax": 3.2, "cmap": views.SEQUENTIAL}
         sns.heatmap(losses, ax=ax, **options)

@@ -1,6 +1,7 @@
 """A neuron's strongest contexts beside those of its shuffled copy: which is which?"""
 
 from collections import Counter
+from html import escape
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def neurons(found, seed: int = 0) -> View:
     Returns
     -------
     View
-        Stored are both lists of the first neuron.
+        Stored are both lists of the first neuron, and the answer, folded.
     """
     sides = np.random.default_rng(seed).integers(2, size=len(found)).tolist()
     pairs = [
@@ -36,7 +37,10 @@ def neurons(found, seed: int = 0) -> View:
         f"copy's. Of {name}'s own {len(lists[0])} texts {counts[0]} end in one letter, of "
         f"the copy's {counts[1]}."
     )
-    rows = [(i, *texts) for i, texts in enumerate(zip(*lists, strict=True), 1)]
-    return View(
-        "neurons-view", {"pairs": pairs}, table(["", name, "shuffled"], rows), alt=alt
+    rows = [(i, *texts) for i, texts in enumerate(zip(*pairs[0]["lists"], strict=True), 1)]
+    stored = (
+        f"{table(['', 'A', 'B'], rows)}<details><summary>Which list is the neuron’s?"
+        f"</summary><p>{'AB'[sides[0]]} is {escape(name)}’s: of its {len(lists[0])} texts "
+        f"{counts[0]} end in the same letter, of the other’s {counts[1]}.</p></details>"
     )
+    return View("neurons-view", {"pairs": pairs}, stored, alt=alt)
