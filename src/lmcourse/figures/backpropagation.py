@@ -5,9 +5,12 @@ from html import escape
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import torch
 
 from lmcourse import views
+from lmcourse.numbers import format_number
 from lmcourse.views.choice import choice
+from lmcourse.views.markup import table
 
 LAYERS = 2
 LINES = {"sonnets": ("o-", 0), "shuffled": ("s--", 1), "dealt": ("^:", 2)}
@@ -68,6 +71,22 @@ def training_run(study):
     return views.samples("Steps of training", shown, pictures, first=str(marks[-1]))
 
 
+def _passes(q, k, v, t):
+    """Return each value of the smallest attention, with the gradient of the loss by it."""
+    q, k, v, t = (torch.tensor(x, requires_grad=True) for x in (q, k, v, t))
+    s = q * k
+    a = s.sigmoid()
+    o = a * v
+    d = o - t
+    loss = d * d
+    named = {"q": q, "k": k, "v": v, "t": t, "s": s, "a": a, "o": o, "d": d, "L": loss}
+    slopes = torch.autograd.grad(loss, [*named.values()])
+    return {
+        name: (value.item(), slope.item())
+        for (name, value), slope in zip(named.items(), slopes, strict=True)
+    }
+
+
 def graph():
     """Show the smallest attention, whose numbers can be dragged, with its gradients.
 
@@ -75,9 +94,15 @@ def graph():
     -------
     View
     """
+    start = {"q": 2.0, "k": 0.5, "v": 3.0, "t": 1.0}
+    rows = [
+        (name, format_number(value, ".2f"), format_number(slope, ".2f"))
+        for name, (value, slope) in _passes(**start).items()
+    ]
     return views.View(
         "graph-view",
-        {"start": {"q": 2.0, "k": 0.5, "v": 3.0, "t": 1.0}, "rate": 0.1},
+        {"start": start, "rate": 0.1},
+        table(["", "value", "gradient"], rows),
         alt="Four numbers to drag, q, k, v and t, with the values and gradients that "
         "follow from them, and a button for one step of gradient descent.",
     )

@@ -8,9 +8,26 @@ import pandas as pd
 from lmcourse import views
 from lmcourse.digit_readers import reader_accuracies
 from lmcourse.graphs import FAR
+from lmcourse.numbers import format_number
 from lmcourse.rules import REACH, TURNS
 
 # --- digits ---------------------------------------------------------------------------
+
+
+def _ink(image):
+    """Return a drawing of 8 × 8 cells, ink from 0 to 1, as an SVG."""
+    cells = "".join(
+        f'<rect x="{x}" y="{y}" width="1" height="1" fill-opacity="{ink:.2f}"/>'
+        for (y, x), ink in np.ndenumerate(np.asarray(image))
+        if ink > 0
+    )
+    frame = (
+        '<rect width="8" height="8" fill="none" stroke="currentColor" stroke-width="0.1"/>'
+    )
+    return (
+        '<svg viewBox="-0.1 -0.1 8.2 8.2" width="160" height="160" fill="currentColor" '
+        f'role="img" aria-label="A drawn digit.">{frame}{cells}</svg>'
+    )
 
 
 def digits(reader, images, chosen):
@@ -36,11 +53,14 @@ def digits(reader, images, chosen):
         "probs": probabilities,
         "weights": [layer[0].numpy().round(4).tolist() for layer in weights],
     }
-    told = " ".join(f"{digit}: {share:.0%}." for digit, share in enumerate(probabilities))
+    told = ", ".join(
+        f"{digit}: {format_number(share, '.0%')}"
+        for digit, share in enumerate(probabilities)
+    )
     return views.View(
         "digits-view",
         {"examples": examples},
-        f"<p>Probabilities of the ten digits for the first drawing. {told}</p>",
+        f"{_ink(images[chosen[0]])}<p>What the model makes of this drawing: {told}.</p>",
         alt="A square of 8 by 8 cells to draw a digit in, the same digit as 16 patches "
         "with the attention that each gets, and the probabilities of the ten digits. A "
         "switch puts random weights in the model's place.",

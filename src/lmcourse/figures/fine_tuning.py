@@ -1,6 +1,8 @@
 """What the chapter *fine-tuning* draws: data in, figure or view out."""
 
 import math
+from html import escape
+from itertools import groupby
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,6 +40,26 @@ def losses_in_words(row):
     )
 
 
+def _painted(text, letters):
+    """Return a text as HTML, with each letter on its colour.
+
+    Parameters
+    ----------
+    text : str
+    letters : list of [float, float, list]
+        Of `coloured`.
+    """
+    strengths = [round(strength, 1) for _, strength, _ in letters]
+    spans = [
+        f'<span style="background: rgba(217, 100, 43, {0.62 * abs(strength):.2f})">'
+        f"{escape(''.join(letter for _, letter in run))}</span>"
+        for strength, run in groupby(
+            zip(strengths, text, strict=True), key=lambda pair: pair[0]
+        )
+    ]
+    return f'<p style="white-space: pre-wrap">{"".join(spans)}</p>'
+
+
 def surprise(pieces, taught, moments):
     """Show two pieces, each letter coloured by how little a model expected it.
 
@@ -61,10 +83,20 @@ def surprise(pieces, taught, moments):
         ways.append({"name": name, "losses": told, "letters": letters})
     shown = [{"name": poet, "text": text} for poet, text in pieces.items()]
     first, last = ways[0]["losses"][0], ways[0]["losses"][-1]
+    columns = [
+        f"<div><p>{when}: {ways[0]['losses'][i]}</p>"
+        + "".join(
+            _painted(text, moment[i])
+            for text, moment in zip(pieces.values(), ways[0]["letters"], strict=True)
+        )
+        + "</div>"
+        for i, when in ((0, "Before"), (-1, f"After {moments[-1]} steps"))
+    ]
+    beside = "display: flex; flex-wrap: wrap; gap: 0 2rem; grid-column: 1 / -1"
     return views.View(
         "surprise",
         {"pieces": shown, "ways": ways, "moments": moments},
-        f"<p>Before: {first} After {moments[-1]} steps: {last}</p>",
+        f'<div style="{beside}">{"".join(columns)}</div>',
         alt=f"A stanza, each letter coloured by surprise. Before: {first} After "
         f"{moments[-1]} steps with all weights: {last}",
     )

@@ -1,5 +1,6 @@
 """What the chapter *positional-encoding* draws: data in, figure or view out."""
 
+import cmath
 import math
 
 import matplotlib.pyplot as plt
@@ -23,6 +24,7 @@ from lmcourse.long_texts import (
     slowed,
     untrained_losses,
 )
+from lmcourse.numbers import format_number
 from lmcourse.word_order import (
     FAR,
     FARTHER,
@@ -164,6 +166,43 @@ def digits_and_waves(bits, waves):
 # --- hands of dials -------------------------------------------------------------------
 
 
+def _dials_picture(query, key, speeds, position, behind):
+    """Return dials as an SVG: hands of a query and of a key before it, and their score.
+
+    Parameters
+    ----------
+    query, key : Tensor of shape (pairs, 2)
+    speeds : Tensor of shape (pairs,)
+        Radians for each position.
+    position, behind : int
+        The query's position, and by how many tokens the key is before it.
+    """
+    marks = []
+    for i, speed in enumerate(speeds.tolist()):
+        ends = []
+        for (x, y), at, long in ((key[i], position - behind, 44), (query[i], position, 32)):
+            end = long * complex(x, y) * cmath.exp(1j * speed * at)
+            ends.append(end)
+        left = 54 + 108 * i
+        lines = "".join(
+            f'<path d="M{left} 54l{end.real:.1f} {-end.imag:.1f}" stroke="{colour}"{dash}/>'
+            for end, colour, dash in zip(
+                ends, views.PALETTE[:2], (' stroke-dasharray="5 4"', ""), strict=True
+            )
+        )
+        product = (ends[0] * ends[1].conjugate()).real / (44 * 32)
+        marks.append(
+            f'<circle cx="{left}" cy="54" r="48" stroke="currentColor" stroke-width="1"/>'
+            f'{lines}<text x="{left}" y="122" fill="currentColor" text-anchor="middle" '
+            f'font-size="15">{format_number(product, ".2f")}</text>'
+        )
+    return (
+        f'<svg viewBox="0 0 {108 * len(marks)} 130" style="width: 100%; max-width: 40rem" '
+        'fill="none" stroke-width="3" role="img" aria-label="Dials with two hands each.">'
+        f"{''.join(marks)}</svg>"
+    )
+
+
 def dials():
     """Show six pairs of a query and a key as hands of dials, and their score.
 
@@ -175,6 +214,7 @@ def dials():
     scores = dial_scores()
     chosen = {"one pair": 1, "two pairs": 2, "six pairs": 6}
     table = pd.DataFrame({name: scores[:, n - 1] for name, n in chosen.items()})
+    table = table.rename_axis("tokens back").iloc[[*range(0, 13, 3), 20, 30, FAR]]
     data = {
         "query": query.numpy().round(4).tolist(),
         "key": key.numpy().round(4).tolist(),
@@ -184,10 +224,12 @@ def dials():
         "place": 12,
         "behind": 5,
     }
+    picture = _dials_picture(query, key, speeds, data["place"], data["behind"])
+    told = f"The query is at {data['place']}, the key {data['behind']} tokens before it."
     return views.View(
         "dials-view",
         data,
-        table.round(2).to_html(),
+        f"{picture}<p>{told} The score by distance:</p>{table.round(2).to_html()}",
         alt="Six dials, each with a full hand for the query and a dashed one for the key, "
         "and a curve of their score against the distance. Three tokens back all six pairs "
         f"agree and the score is {scores[3, 5]:.1f}. The first pair alone has 1 at "
@@ -304,7 +346,17 @@ def _lengths_view(cases, controls, alt):
     told = "; ".join(f"{', '.join(at)} {loss:.2f}" for at, loss in ends.items())
     data = {"short": SHORT, "tokens": LONG, "guess": guess_loss(), "most": 8}
     data |= {"cases": cases, "controls": controls}
-    return views.View("lengths-view", data, ends.to_frame().to_html(), alt=f"{alt} {told}.")
+    ends.index.names = [each["name"] for each in controls]
+    first = [each["name"] for each in controls[:-2]]
+    table = ends.reset_index().pivot_table(
+        index=controls[-2]["name"],
+        columns=[controls[-1]["name"], *first],
+        values=ends.name,
+        sort=False,
+    )
+    table = table[controls[-1]["values"]].round(2)
+    stored = f"<p>Loss over the last {SHORT} positions, in nats:</p>{table.to_html()}"
+    return views.View("lengths-view", data, stored, alt=f"{alt} {told}.")
 
 
 TRAINED = {"name": "The model is", "values": ["trained", "random weights"]}
