@@ -17,7 +17,8 @@ the page is our own.
   `anatomy`: a word's vector on its way up; `switches`: shares, setting by setting;
   `apart`: one token's look in one head.
 - `View`: what a chapter makes itself, for a module of the site.
-- `training`: a small GPT that learns on the reader's device.
+- `training`: a small GPT that learns on the reader's device; `own_text`: the same with a
+  text of the reader's, beside n-grams.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
   `block`: a block's parts switched off; `neurons`: two lists to guess from;
   `generator`: a GPT that goes on with a line;
@@ -42,6 +43,7 @@ from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
 from lmcourse.views.neurons import neurons
+from lmcourse.views.own_text import own_text
 from lmcourse.views.plots import (
     AT_ONCE,
     DIVERGING,

@@ -19,6 +19,8 @@ import {
   svg,
 } from "./dom.js";
 import { softmax } from "./engine.js";
+import { OwnClient, offerOwn } from "./own-model.js";
+import { FORGOTTEN } from "./store.js";
 import { nextProbs } from "./writing.js";
 
 const LONGEST = 10000; // characters of a line that are read, from its end
@@ -29,7 +31,7 @@ const SEED = 1; // of random weights
 const FIRST = 3; // rows of the bars, choices of the lens
 let views = 0;
 
-/** @import { Answer } from "./engine.js" */
+/** @import { Answer, Config } from "./engine.js" */
 /** @import { Piece } from "./writing.js" */
 
 /**
@@ -51,6 +53,8 @@ let views = 0;
  * @property {number} temperature
  * @property {number} seed
  * @property {string[]} lines that are offered
+ * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, if it is to be used
+ * @property {any} [book] what was given for the book's model, if it is the reader's
  */
 
 /** @type {Record<string, string | undefined>} */
@@ -84,7 +88,10 @@ const named = (c) =>
 export function mount(element, data, context) {
   const { room, heads } = data;
   const alphabet = Array.from(data.alphabet);
-  let gpt = openModel(data.store, context);
+  /** @param {number | null} [seed] */
+  const open = (seed = null) =>
+    data.own ? new OwnClient(data.own, context, seed) : openModel(data.store, context, seed);
+  let gpt = open();
   const lane = `generator ${++views}`;
   /** @param {Iterable<string>} text its characters */
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
@@ -183,6 +190,7 @@ export function mount(element, data, context) {
     world,
     ...(lines.length ? [controls(...lines), ...inside, ...writing] : [...writing, ...inside]),
     live,
+    data.own ? theBooks() : offerOwn(context, useOwn),
   );
   element.addEventListener("focusin", () => gpt.load().catch(() => {}), { once: true });
 
@@ -315,8 +323,53 @@ export function mount(element, data, context) {
   /* Ask the model as it was trained, or the one whose weights are shuffled. */
   function changeWorld() {
     gpt.cancel(lane);
-    gpt = openModel(data.store, context, worlds.value === "1" ? SEED : null);
+    if (data.own) gpt.end();
+    gpt = open(worlds.value === "1" ? SEED : null);
     answer();
+  }
+
+  /**
+   * Begin again with the reader's model.
+   *
+   * @param {Config} config
+   * @param {Uint8Array<ArrayBuffer>} own
+   */
+  function useOwn({ alphabet = "", layers, heads, context: room, vocab_size }, own) {
+    gpt.cancel(lane);
+    const text = area.value.slice(-room);
+    const unknown = new Array(vocab_size).fill(0); // until it answers
+    const weights = new Array(layers * heads).fill([1]);
+    const lens = new Array(layers).fill(unknown);
+    const settings = {
+      ...data,
+      book: data,
+      own,
+      alphabet,
+      heads,
+      room,
+      text,
+      written: "",
+      lines: [],
+    };
+    element.replaceChildren();
+    mount(element, { ...settings, lens, weights }, context);
+  }
+
+  /* What says that this is the reader's model, and brings the book's back. */
+  function theBooks() {
+    /** @type {Settings & End} */
+    const book = data.book;
+    const leave = () => {
+      gpt.end();
+      element.replaceChildren();
+      mount(element, book, context);
+    };
+    const back = button("the book’s model again", () => {
+      leave();
+      element.querySelector("textarea")?.focus();
+    });
+    addEventListener(FORGOTTEN, () => back.isConnected && leave());
+    return controls(make("strong", {}, "This is your model."), back);
   }
 
   /* Write anew, by other random numbers. */
@@ -412,4 +465,5 @@ export function mount(element, data, context) {
   }
 
   draw();
+  if (data.own) answer();
 }

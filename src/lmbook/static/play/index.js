@@ -15,6 +15,8 @@ export * as "lengths-view" from "./lengths-view.js";
 export * as "neighbours-view" from "./neighbours-view.js";
 export * as "neurons-view" from "./neurons-view.js";
 export * as "order-view" from "./order-view.js";
+export * as "own-model" from "./own-model.js";
+export * as "own-text" from "./own-text.js";
 export * as plotly from "./plotly.js";
 export * as poems from "./poems.js";
 export * as sentences from "./sentences.js";

@@ -2,18 +2,11 @@
    `lmcourse.ngrams`) and by an LSTM (`lmcourse.recurrent`), trained or with random weights;
    the memory of one unit, and the loss when it is frozen. */
 import { bar, fixed, heading, make, ownLine, percent, radios, row, slider } from "./dom.js";
+import { Ngrams } from "./ngrams.js";
 import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
 
-/**
- * What contexts of one length say.
- *
- * @typedef {object} Level
- * @property {Map<string, number>} counts of n-grams
- * @property {number[]} taken what is taken from a count of 1, 2, and 3 or more
- * @property {Map<string, [total: number, left: number]>} contexts the sum of the counts after
- *   each, and of what was taken
- */
+const LONGEST = 6; // of the n-grams
 
 /**
  * What an LSTM does on its way through a text.
@@ -48,7 +41,7 @@ import { readSafetensors, toFloats } from "./weights.js";
  */
 
 /**
- * Count the n-grams of a text, smoothed (modified Kneser-Ney).
+ * Count the n-grams of a text.
  *
  * @param {string} text
  * @param {string[]} alphabet
@@ -56,71 +49,10 @@ import { readSafetensors, toFloats } from "./weights.js";
  *   character
  */
 export function makeCounts(text, alphabet) {
-  /** @type {Record<number, Map<string, number>>} */
-  const seen = {};
-  /** @type {Record<string, Level>} */
-  const levels = {};
-
-  /** @param {number} size */
-  const occurring = (size) =>
-    (seen[size] ??= tally(Array.from(text.slice(size - 1), (_, i) => text.slice(i, i + size))));
-
-  /**
-   * What contexts of `size - 1` characters say. The longest n-grams of a model count as they
-   * occur, others by how many different characters stand before them.
-   *
-   * @param {number} size
-   * @param {boolean} longest
-   * @returns {Level}
-   */
-  function makeLevel(size, longest) {
-    const counts = longest
-      ? occurring(size)
-      : tally(Array.from(occurring(size + 1).keys(), (gram) => gram.slice(1)));
-    const n = [0, 0, 0, 0, 0];
-    const taken = [0, 0.5, 1, 1.5];
-    /** @type {Level["contexts"]} */
-    const contexts = new Map();
-    for (const count of counts.values()) n[count]++;
-    for (let k = 1; k < 4; k++) {
-      const found = k - ((k + 1) * n[1] * n[k + 1]) / (n[1] + 2 * n[2]) / n[k];
-      if (n[1] && n[2] && n[k] && n[k + 1]) taken[k] = found > 0 ? found : k / 2;
-    }
-    for (const [gram, count] of counts) {
-      const before = gram.slice(0, -1);
-      const [total, left] = contexts.get(before) || [0, 0];
-      contexts.set(before, [total + count, left + taken[Math.min(count, 3)]]);
-    }
-    return { counts, taken, contexts };
-  }
-
-  return (context, order) => {
-    let probs = alphabet.map(() => 1 / alphabet.length);
-    for (let size = 1; size <= Math.min(order, context.length + 1); size++) {
-      const isLast = size === order;
-      const level = `${size} ${isLast}`;
-      levels[level] ??= makeLevel(size, isLast);
-      const { counts, taken, contexts } = levels[level];
-      const before = context.slice(context.length - size + 1);
-      const known = contexts.get(before);
-      if (known)
-        probs = probs.map((prob, i) => {
-          const count = counts.get(before + alphabet[i]) || 0;
-          return (count - taken[Math.min(count, 3)] + known[1] * prob) / known[0];
-        });
-    }
-    return probs;
-  };
-}
-
-/**
- * @param {string[]} all
- * @returns {Map<string, number>} how often each is there
- */
-function tally(all) {
-  const found = new Map();
-  for (const one of all) found.set(one, (found.get(one) || 0) + 1);
-  return found;
+  /** @param {string} of */
+  const encode = (of) => Array.from(of, (character) => alphabet.indexOf(character));
+  const counted = new Ngrams(encode(text), alphabet.length, LONGEST);
+  return (context, order) => Array.from(counted.next(encode(context), order));
 }
 
 /**
@@ -225,7 +157,7 @@ export function mount(element, data, context) {
   });
   const order = slider("Length of the n-grams", {
     min: 1,
-    max: 6,
+    max: LONGEST,
     value: data.order,
     oninput: typed,
   });

@@ -20,7 +20,10 @@ import { make, radios, slider } from "./dom.js";
  * @property {number[]} moments steps of the training
  */
 
-/** @typedef {Partial<Runs> & { text: string, letters: Letter[] }} Data */
+/**
+ * @typedef {Partial<Runs> & { text: string, letters: Letter[], kind?: string }} Data the kind
+ *   of text, a poem if nothing else is said
+ */
 
 /** @type {Record<string, string | undefined>} */
 const NAMES = { " ": "space", "\n": "new line" };
@@ -104,8 +107,8 @@ function choices({ pieces, ways, moments }, read) {
  * @param {Data} data
  */
 export function mount(element, data) {
-  /** @type {string} */
-  let text;
+  /** @type {string[]} its letters */
+  let text = [];
   /** @type {Letter[]} */
   let letters;
   /** @type {HTMLElement[]} */
@@ -124,7 +127,7 @@ export function mount(element, data) {
   const along = make("input", {
     type: "range",
     min: 0,
-    "aria-label": "Go through the poem letter by letter",
+    "aria-label": `Go through the ${data.kind ?? "poem"} letter by letter`,
     oninput: () => choose(Number(along.value)),
   });
   const { pieces, ways, moments } = data;
@@ -141,22 +144,23 @@ export function mount(element, data) {
    * @param {Letter[]} found
    */
   function read(piece, found) {
-    if (piece !== text) here = 5;
-    [text, letters] = [piece, found];
-    shown = Array.from(text, (letter, i) =>
+    if (piece !== text.join("")) here = 5;
+    [text, letters] = [Array.from(piece), found];
+    shown = text.map((letter, i) =>
       make("span", { style: `--s: ${letters[i][1]}` }, letter === "\n" ? "↵" : letter),
     );
     verse.replaceChildren(
       ...shown.flatMap((span, i) => (text[i] === "\n" ? [span, make("br")] : [span])),
     );
-    whole.textContent = text;
+    whole.textContent = piece;
     along.max = String(text.length - 1);
     choose(here);
   }
 
   /** @param {number} at */
   function before(at) {
-    const line = text.slice(Math.max(0, at - BEFORE), at).replace(/\n/g, " / ");
+    const letters = text.slice(Math.max(0, at - BEFORE), at);
+    const line = letters.join("").replace(/\n/g, " / ");
     return at > BEFORE ? `…${line.replace(/^\S*\s/, "")}` : line;
   }
 
@@ -190,4 +194,5 @@ export function mount(element, data) {
 
   if (runs) runs.draw();
   else read(data.text, data.letters);
+  return { read };
 }

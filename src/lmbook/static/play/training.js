@@ -29,7 +29,7 @@ const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 290, 44, 8, 40, 44];
  * @param {number} steps of the training
  * @returns {{ picture: SVGSVGElement, drawCurve: (moments: Moment[], of: "run" | "now") => void }}
  */
-function chart(marks, steps) {
+export function chart(marks, steps) {
   const losses = marks.map(({ loss }) => loss);
   const top = Math.max(...losses) + 0.15;
   const bottom = Math.min(...losses) - 0.15;

@@ -32,10 +32,11 @@ export function demand(condition, message) {
  * Read a safetensors file.
  *
  * @param {Uint8Array} bytes
+ * @param {string} [key] of the metadata that holds the configuration
  * @returns {{ config: Config, tensors: Map<string, Tensor> }} the configuration; tensors by
  *   name, parts of the file that are read when they are needed
  */
-export function readSafetensors(bytes) {
+export function readSafetensors(bytes, key = "config") {
   const start = 8 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
   const { __metadata__: metadata, ...entries } = header;
@@ -49,7 +50,7 @@ export function readSafetensors(bytes) {
     },
   ] of Object.entries(entries))
     tensors.set(name, { dtype, shape, bytes: bytes.subarray(start + from, start + to) });
-  return { config: metadata && JSON.parse(metadata.config), tensors };
+  return { config: metadata && JSON.parse(metadata[key]), tensors };
 }
 
 /**

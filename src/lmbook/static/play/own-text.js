@@ -1,0 +1,350 @@
+/* The view *own-text*: a small GPT learns a text of the reader's on their device, beside the
+   best n-gram model of the same text. `own-text-worker.js` does the work; it ends when the
+   training is stopped, and another one begins where it stood. */
+
+import source from "worker:./own-text-worker.js";
+import { button, fixed, make, plural, radios } from "./dom.js";
+import { resultOf } from "./own-text-result.js";
+import { charactersOf, count, decodeText, faultOf, MOST } from "./own-texts.js";
+import { startWorker } from "./start-worker.js";
+import { readText } from "./store.js";
+import { chart } from "./training.js";
+
+const SHOWN = 20_000; // characters that a box for typing holds without trouble
+const BEGINNING = 400; // characters of a longer text that are shown
+const LITTLE = 20_000; // characters, below which counting is hard to beat
+
+/** @import { Counted, Report, Result, Settings, State } from "./own-text-worker.js" */
+/** @import { Moment } from "./training.js" */
+
+/**
+ * A size of a model, and how it is trained.
+ *
+ * @typedef {Omit<Settings, "text" | "state" | "seed"> & { name: string }} Size
+ */
+
+/**
+ * A training that was begun.
+ *
+ * @typedef {object} Run
+ * @property {string[]} text
+ * @property {Size} size
+ * @property {number} steps
+ * @property {Counted | null} counted
+ * @property {Moment[]} moments
+ * @property {State | null} state
+ * @property {boolean} ahead whether it was better than the n-grams
+ */
+
+/**
+ * Where a text is typed, pasted, dropped or taken from a file. A long one does not go into
+ * the box, which would be slow: its beginning is shown.
+ *
+ * @param {ViewContext} context
+ * @param {() => void} changed is called when there is another text
+ */
+function textBox(context, changed) {
+  /** @type {string | null} a text that is too long for the box */
+  let long = null;
+  let said = ""; // of the file
+  /** @type {HTMLTextAreaElement} */
+  const area = make("textarea", {
+    rows: 7,
+    spellcheck: "false",
+    dir: "auto",
+    placeholder: "Paste letters, lyrics, a chapter, another language …",
+    oninput: () => take(area.value),
+    onpaste: paste,
+    ondrop: drop,
+  });
+  const beginning = make("p", { class: "lmo-beginning", dir: "auto", hidden: "" });
+  const note = make("p", { class: "play-note", role: "status" });
+  /** @type {HTMLInputElement} */
+  const input = make("input", {
+    type: "file",
+    hidden: "",
+    "aria-label": "A file with your text",
+    onchange: () => readFile(input.files?.[0]),
+  });
+  const another = button("another text", () => put(""), { hidden: "" });
+  const sonnets = button("take the Sonnets", takeSonnets);
+  const file = button("choose a file", () => input.click());
+
+  /**
+   * @param {string} text
+   * @param {string} [about] what is said of where it comes from
+   */
+  function take(text, about = "") {
+    [long, said] = [text.length > SHOWN ? text : null, about];
+    area.hidden = long !== null;
+    [beginning.hidden, another.hidden] = [!area.hidden, !area.hidden];
+    beginning.textContent = long === null ? "" : `${long.slice(0, BEGINNING)} …`;
+    changed();
+  }
+
+  /**
+   * @param {string} text
+   * @param {string} [about]
+   */
+  function put(text, about) {
+    area.value = text.length > SHOWN ? "" : text;
+    take(text, about);
+    if (!text) area.focus();
+  }
+
+  /** @param {ClipboardEvent} event */
+  function paste(event) {
+    const pasted = event.clipboardData?.getData("text") ?? "";
+    if (pasted.length <= SHOWN) return;
+    event.preventDefault();
+    put(area.value.slice(0, area.selectionStart) + pasted + area.value.slice(area.selectionEnd));
+  }
+
+  /** @param {DragEvent} event */
+  function drop(event) {
+    const dropped = event.dataTransfer?.files[0];
+    if (!dropped) return;
+    event.preventDefault();
+    readFile(dropped);
+  }
+
+  /** @param {File | undefined} chosen */
+  async function readFile(chosen) {
+    if (!chosen) return;
+    try {
+      // Four bytes are the most that a character has.
+      const bytes = new Uint8Array(await chosen.slice(0, 4 * MOST + 4).arrayBuffer());
+      const whole = chosen.size > 4 * MOST ? bytes.subarray(0, lastWhole(bytes)) : bytes;
+      const { text, note } = decodeText(whole);
+      put(text, note);
+    } catch (error) {
+      note.textContent = `The file cannot be read: ${error.message}`;
+    }
+    input.value = ""; // so that the same one may be chosen again
+  }
+
+  async function takeSonnets() {
+    sonnets.disabled = true;
+    try {
+      put(await readText("sonnets", context), "Shakespeare’s Sonnets. ");
+    } catch (error) {
+      note.textContent = `The Sonnets do not come: ${error.message}`;
+    }
+    sonnets.disabled = false;
+  }
+
+  return {
+    note,
+    area,
+    text: () => long ?? area.value,
+    about: () => said,
+    element: make(
+      "div",
+      {},
+      make("label", { class: "lmo-text" }, "Your text", area),
+      beginning,
+      make("p", { class: "play-controls" }, file, input, sonnets, another),
+      note,
+    ),
+  };
+}
+
+/**
+ * Where the last whole character of a cut file in UTF-8 ends.
+ *
+ * @param {Uint8Array} bytes
+ */
+function lastWhole(bytes) {
+  let end = bytes.length;
+  while (end > bytes.length - 4 && (bytes[end - 1] & 0xc0) === 0x80) end--;
+  return end - 1;
+}
+
+/**
+ * @param {number} seconds
+ * @returns {string} "40 s", "3 min"
+ */
+const duration = (seconds) =>
+  seconds < 100 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60)} min`;
+
+/**
+ * @param {HTMLElement} element
+ * @param {{ sizes: Size[], seed: number }} data
+ * @param {ViewContext} context
+ */
+export function mount(element, data, context) {
+  let chosen = 0;
+  /** @type {Worker | null} */
+  let worker = null;
+  /** @type {Run | null} */
+  let run = null;
+  const box = textBox(context, look);
+  const sizes = radios(
+    "A model of",
+    data.sizes.map(({ name }) => name),
+    chosen,
+    (i) => (chosen = i),
+  );
+  const learn = button("Learn it", begin, { disabled: "" });
+  const stop = button("Stop", halt, { hidden: "" });
+  const more = button("Go on", goOn, { hidden: "" });
+  const status = make("p", { role: "status", class: "lmo-status" });
+  const now = make("p", { class: "lmr-now" });
+  const sample = make("pre", { class: "lmr-sample", dir: "auto" });
+  const writes = make("div", {}, "It writes now:", sample);
+  const drawing = make("div", {});
+  const going = make("div", { class: "lmo-going", hidden: "" }, drawing, now, writes);
+  const results = make("div", { class: "lmo-results" });
+  /** @type {ReturnType<typeof chart>["drawCurve"]} */
+  let drawCurve = () => {};
+
+  /* Say what the text is, and whether it can be learned. */
+  function look() {
+    const text = box.text();
+    const characters = charactersOf(text);
+    const fault = faultOf(characters);
+    learn.disabled = Boolean(fault) || worker !== null;
+    box.note.textContent = fault && text ? box.about() + fault : box.about() + said(characters);
+  }
+
+  /** @param {string[]} characters */
+  function said(characters) {
+    if (!characters.length) return "";
+    const all = count(characters.length);
+    const different = count(new Set(characters).size);
+    const cut = characters.length === MOST ? "Of a longer text the beginning is learned: " : "";
+    const little = characters.length < LITTLE ? " That is little: counting is hard to beat." : "";
+    return `${cut}${all} characters, ${different} different ones.${little}`;
+  }
+
+  function begin() {
+    const size = data.sizes[chosen];
+    const text = charactersOf(box.text());
+    const { steps } = size;
+    run = { text, size, steps, counted: null, moments: [], state: null, ahead: false };
+    results.replaceChildren();
+    drawing.replaceChildren();
+    [now.textContent, sample.textContent] = ["", ""];
+    status.textContent = "It counts first, and begins by knowing nothing.";
+    start(run);
+  }
+
+  /* Take as many steps again, or those that are left. */
+  function goOn() {
+    if (!run?.state) return;
+    if (run.state.step >= run.steps) run.steps += run.size.steps;
+    status.textContent = "It goes on where it was.";
+    drawChart(run);
+    start(run);
+  }
+
+  /** @param {Run} run */
+  function start({ text, size, steps, state }) {
+    const { name, ...settings } = size;
+    worker = startWorker(source);
+    worker.onmessage = ({ data }) => heard(data);
+    worker.onerror = (event) => fail(event.message || "there is not enough memory");
+    worker.postMessage({ start: { ...settings, text, steps, state, seed: data.seed } });
+    [learn.hidden, more.hidden, stop.hidden, stop.disabled] = [true, true, false, false];
+    stop.focus();
+  }
+
+  /** @param {{ counted?: Counted, report?: Report, reading?: true, result?: Result, state?: State, error?: string }} message */
+  function heard({ counted, report, reading, result, state, error }) {
+    if (error) return fail(error);
+    if (!run) return;
+    if (counted && !run.counted) {
+      run.counted = counted;
+      drawChart(run);
+    }
+    if (report) tell(run, report);
+    if (reading) {
+      stop.disabled = true;
+      status.textContent = "Both read the text that was held out …";
+    }
+    if (result && state) finish(run, result, state);
+  }
+
+  /** @param {Run} run */
+  function drawChart({ counted, steps, moments }) {
+    if (!counted) return;
+    const { alphabet, order, line } = counted;
+    const marks = [
+      { label: "blind guessing", loss: Math.log(alphabet.length) },
+      { label: `counting: ${order}-grams`, loss: line },
+    ];
+    const { picture, drawCurve: drawn } = chart(marks, steps);
+    drawCurve = drawn;
+    drawing.replaceChildren(picture);
+    drawCurve(moments, "now");
+    going.hidden = false;
+  }
+
+  /**
+   * @param {Run} run
+   * @param {Report} report
+   */
+  function tell(run, { step, seconds, loss, sample: written }) {
+    run.moments.push({ step, loss, sample: written });
+    drawCurve(run.moments, "now");
+    const reached = `${fixed(loss)} nats a character after ${plural(step, "step")}`;
+    const left = step && step < run.steps ? (seconds / step) * (run.steps - step) : 0;
+    now.textContent = `Loss ${reached}, ${duration(seconds)}${left ? `; ${duration(left)} to go` : ""}.`;
+    drawing.firstElementChild?.setAttribute("aria-label", `Loss while it learns: ${reached}.`);
+    sample.textContent = written;
+    const line = run.counted?.line ?? 0;
+    if (run.ahead || loss >= line) return;
+    run.ahead = true;
+    status.textContent = `After ${duration(seconds)} it is better than counting.`;
+  }
+
+  /**
+   * @param {Run} run
+   * @param {Result} result
+   * @param {State} state
+   */
+  function finish(run, result, state) {
+    run.state = state;
+    end();
+    const done = state.step >= run.steps;
+    more.textContent = done ? "Go on: as many steps again" : "Go on";
+    more.hidden = false;
+    status.textContent = done ? "It has done its steps." : "It stopped; nothing is lost.";
+    const { config } = run.size;
+    const counted = /** @type {Counted} */ (run.counted);
+    results.replaceChildren(...resultOf({ result, counted, state, config }, context));
+  }
+
+  function halt() {
+    stop.disabled = true;
+    status.textContent = "It finishes this step …";
+    worker?.postMessage({ stop: true });
+  }
+
+  /* End the worker, and show what may be done next. */
+  function end() {
+    worker?.terminate();
+    worker = null;
+    const hadFocus = document.activeElement === stop;
+    [stop.hidden, learn.hidden] = [true, false];
+    learn.textContent = "Learn anew";
+    look();
+    if (hadFocus) learn.focus();
+  }
+
+  /** @param {string} message */
+  function fail(message) {
+    end();
+    more.hidden = !run?.state;
+    status.textContent = `The training stopped: ${message}.`;
+  }
+
+  element.append(
+    box.element,
+    sizes,
+    make("p", { class: "play-controls" }, learn, stop, more),
+    status,
+    going,
+    results,
+  );
+}
