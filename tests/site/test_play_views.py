@@ -11,7 +11,7 @@ from bare import PHONE, bundled, is_fit, opening
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NAMES = ["block", "contest", "dates", "dials", "digits", "explorer", "generator", "graph"]
-NAMES += ["lengths", "neighbours", "neurons", "order", "sentences", "sequence"]
+NAMES += ["lengths", "neighbours", "neurons", "order", "own_text", "sentences", "sequence"]
 NAMES += ["sorting", "talker", "tokenizer", "toy", "training", "whole", "word_removal"]
 LOADING = ["contest", "digits", "explorer", "generator", "neighbours", "sentences"]
 LOADING += ["sequence", "tokenizer", "whole"]

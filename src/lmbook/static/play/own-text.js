@@ -63,7 +63,7 @@ function textBox(context, changed) {
   const input = make("input", {
     type: "file",
     hidden: "",
-    "aria-label": "A file with your text",
+    "aria-label": "A text file",
     onchange: () => readFile(input.files?.[0]),
   });
   const another = button("another text", () => put(""), { hidden: "" });
