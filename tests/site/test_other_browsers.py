@@ -127,6 +127,23 @@ def test_a_model_in_the_page_goes_on_with_a_line(driver, read):
     driver.until(f"arguments[0].querySelector('b')?.innerText.trim() && {STOPPED}", root)
 
 
+def test_a_whole_model_opens_part_by_part_and_its_tour_is_left(driver, read):
+    read("play")
+    root = view(driver, "whole-view")
+    driver.fill("But thou art thou, and thou shal", "textarea", "Your line", root)
+    tokens = "arguments[0].querySelectorAll('[data-key^=\"token \"]').length"
+    driver.until(f"{tokens} === 32", root)
+    press = """arguments[0].querySelector("[data-key='head 2']")
+      .dispatchEvent(new MouseEvent('click', { bubbles: true }))"""
+    driver.run(press, root)
+    driver.until("arguments[0].innerText.includes(', head 2')", root)
+    driver.click("button", "Take the tour", root)
+    driver.click("button", "Next", root)
+    driver.until("arguments[0].innerText.includes('2 of 10')", root)
+    driver.click("button", "Leave", root)
+    driver.find("button", "Go on with the tour", root)
+
+
 def test_the_model_that_talks_answers_stops_and_is_forgotten(driver, read):
     read("play")
     root = view(driver, "talker-view")

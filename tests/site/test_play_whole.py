@@ -222,8 +222,12 @@ def test_random_weights_say_something_else_and_trained_ones_come_back(opened_pag
     random = answer(page)
     assert max(random.values()) < max(before.values())
     assert random != before
+    (name, share), *_ = before.items()
+    said = page.locator(".lmw-remains").text_content()
+    assert f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f} %)" in said
     again(page, lambda: worlds.select_option("trained"))
     assert answer(page) == pytest.approx(before, abs=2e-4)
+    assert not page.locator(".lmw-remains").text_content()
 
 
 def test_the_tour_tells_the_reader_s_own_text_by_keys_and_goes_on_where_it_was_left(

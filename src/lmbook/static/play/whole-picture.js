@@ -521,7 +521,7 @@ export function makePicture({ open, choose }) {
     const best = Math.max(...row);
     const named = row.map((weight, token) => (weight >= 0.04 ? pieces[ids[token]] : ""));
     const most = Math.max(...named.map((name) => Array.from(name).length));
-    const room = between(7.4 * most, 8, (to - from) * 0.45);
+    const room = between(7.4 * most, 8, (to - from) * 0.55);
     const curves = row.flatMap((weight, token) => {
       if (weight < 0.01) return [];
       const y = at.layerY(token);
@@ -745,7 +745,12 @@ export function makePicture({ open, choose }) {
       svg(
         "g",
         { "data-part": "next" },
-        label(ground.x + 2, at.isNarrow ? top - 12 : 16, "what comes next", "lmw-title"),
+        label(
+          ground.x + 2,
+          at.isNarrow ? top - 12 : 16,
+          reading.sizes.causal ? "what comes next" : "what fits the gap",
+          "lmw-title",
+        ),
         pressed(
           "next",
           "The answer: probabilities",

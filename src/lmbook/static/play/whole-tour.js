@@ -85,7 +85,8 @@ export function stops(reading, { name, unit, isRandom }) {
   const [[early, earlyShare]] = lens[0];
   const question = isGap
     ? `which ${unit} belongs in the gap`
-    : `which ${unit} comes after the last one, ${own}`;
+    : `which ${unit} comes after ${place === ids.length - 1 ? "the last one, " : ""}${own}`;
+  const hasSpace = ids.some((id) => pieces[id].includes("·"));
   return [
     {
       part: "next",
@@ -100,7 +101,7 @@ export function stops(reading, { name, unit, isRandom }) {
       title: "Text becomes tokens",
       text:
         `The text is cut into ${count(ids.length)} tokens. For the model each is only a number: ` +
-        `${word(ids[first])} is number ${count(ids[first])} of ${count(vocab_size)}.`,
+        `${word(ids[first])} is number ${count(ids[first])} of ${count(vocab_size)}.${hasSpace ? " (The dot is a space.)" : ""}`,
       open: { part: "tokens" },
     },
     {

@@ -94,6 +94,8 @@ export function mount(element, data, context) {
   /** @type {WordPiece | undefined} */
   let wordPiece;
   let isHere = false; // the model that talks
+  /** @type {Reading | null} what the trained model made of the last text */
+  let learned = null;
 
   /* --- what stands there --- */
 
@@ -107,6 +109,7 @@ export function mount(element, data, context) {
   which.classList.add("lmw-models");
   const { area, note, label } = ownLine(given.text, typed, { maxlength: LONGEST });
   const worlds = select(["trained", "random weights"], changeWorld);
+  const remains = make("p", { class: "play-note lmw-remains", role: "status" });
   const tourButton = button("Take the tour: three minutes", startTour, { class: "lmw-start" });
   const loader = button("", load);
   const halt = button("Stop loading", stopLoading, { hidden: "" });
@@ -160,6 +163,7 @@ export function mount(element, data, context) {
       tourButton,
       make("label", {}, "Had it learned nothing? ", worlds),
     ),
+    remains,
     card,
     frame,
     make("p", { class: "play-controls lmw-layer-choice" }, layerSlider.label),
@@ -431,8 +435,24 @@ export function mount(element, data, context) {
     opened.layer = Math.min(opened.layer, layers - 1);
     opened.head = Math.min(opened.head, heads - 1);
     layerSlider.input.max = String(layers - 1);
+    if (!world) learned = found;
+    remains.textContent = world ? whatRemains(found) : "";
     if (stop >= 0) drawStop();
     else draw();
+  }
+
+  /**
+   * What random weights say, beside what the trained ones said of the same text.
+   *
+   * @param {Reading} found
+   */
+  function whatRemains(found) {
+    const same =
+      learned && String([learned.place, ...learned.ids]) === String([found.place, ...found.ids]);
+    /** @param {Reading} reading */
+    const told = ({ next: [[id, , share]], pieces }) => `${quoted(pieces[id])} (${percent(share)})`;
+    const before = same && learned ? ` where the trained model says ${told(learned)}` : "";
+    return `Random weights say ${told(found)}${before}. What you still see in the picture was not learned.`;
   }
 
   /** @param {Partial<Opened>} wanted */
