@@ -71,7 +71,7 @@ def grid(runs):
         ax.set(xscale="log", yscale="log", xlabel=label)
         ax.set_yticks([1.5, 2, 2.5, 3], ["1.5", "2", "2.5", "3"])
         ax.minorticks_off()
-    axes[0].set_ylabel("test loss, nats per character")
+    axes[0].set_ylabel("test loss, nats")
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": 3}
     handles = axes[0].get_legend_handles_labels()
     fig.legend(*handles, title="parameters", fontsize=9, **below)
@@ -242,7 +242,7 @@ def examples(runs, rivals):
     for way, (style, label) in styles.items():
         ax.plot(by_way[way], style, color="0.25", label=label)
     ax.set(xlabel="examples before", ylabel="loss, nats per answer", ylim=(0, None))
-    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1))
     plt.show()
 
 
@@ -263,8 +263,8 @@ def partners(runs, rivals):
     """
     shown = {
         "neither": "neither",
-        "itself": "the question\nitself",
-        "partner": "only its\npartner",
+        "itself": "itself",
+        "partner": "partner",
         "both": "both",
     }
     names = {"linked": "trained on pairs", "cut": "trained without pairs"}
@@ -278,11 +278,11 @@ def partners(runs, rivals):
         ax.plot(places, losses[0], "os"[at], label=label, **form)
         ax.plot(places, np.transpose(losses[1:]), "os"[at], **form)
     counted = [rivals["count"][key] for key in shown]
-    form = {"color": "0.3", "ms": 18, "mew": 2, "label": "counting the question's answers"}
+    form = {"color": "0.3", "ms": 18, "mew": 2, "label": "counting its own answers"}
     ax.plot(range(len(shown)), counted, "_", **form)
     ax.set_xticks(range(len(shown)), shown.values())
     ax.set(xlabel="what has been answered before", ylabel="loss, nats", ylim=(0, None))
-    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    ax.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1))
     plt.show()
 
 
