@@ -14,7 +14,7 @@ from lmcourse.exercises.answers import Unfit, normal, run, type_name
 
 def _bert(**changes):
     """Return a small random BERT whose axes all have different sizes."""
-    # More positions and types than words: who looks words up there gets rows, no error.
+    # More positions and types than words: whoever looks words up there gets no error.
     sizes = {"vocab_size": 31, "max_position_embeddings": 37, "num_hidden_layers": 1}
     sizes |= {"type_vocab_size": 33}
     sizes |= {"hidden_size": 8, "intermediate_size": 12, "num_attention_heads": 2}
@@ -64,7 +64,9 @@ TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 @exercise("bert-internals.embed", kind="spot the bug")
 def embed():
     """Compare with the first hidden state of transformers' BERT."""
-    model = _bert(initializer_range=1.0)  # beside such vectors ε is nothing
+    model = _bert(
+        initializer_range=1.0
+    )  # next to vectors as large as these, ε does not count
     ids = torch.randint(31, (3, 5), generator=torch.Generator().manual_seed(1))
     # Not the whole model: only its parts, so that they cannot be called in one piece.
     parts = _opened(model.embeddings, "bert.embeddings")
@@ -153,7 +155,7 @@ def _pairs():
 
 @exercise("bert-internals.same", kind="spot the bug")
 def same():
-    """Ask of pairs of which it is known whether they agree."""
+    """Ask about pairs of tensors that are known to agree or not to agree."""
     pairs, near = _pairs(), 1e-9
     known = {
         "`x.all()` only asks whether no number of x is 0: compare x with y first.": (
@@ -306,7 +308,7 @@ def _steps(whole, x, heads):
 
 
 def _behind(scores):
-    """Return weights of those that stand before, as a decoder's."""
+    """Return a decoder's weights: each token attends to itself and to those before it."""
     ahead = torch.ones(5, 5, dtype=torch.bool).triu(1)
     return scores.masked_fill(ahead, -torch.inf).softmax(-1)
 

@@ -127,7 +127,7 @@ def by_distance():
 
 @exercise("beyond-text.winding", "experiment")
 def winding():
-    """Ask for the distances of rules that the page does not have."""
+    """Ask for the distances of rules that are not on the page."""
     one = "return one number, the distance."
     for seed, turn in enumerate((3, 7, 1, 6, 5)):
         dice = torch.Generator().manual_seed(1000 + seed)

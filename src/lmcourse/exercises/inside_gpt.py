@@ -45,7 +45,7 @@ def _cut(probs, p, rising=False, crossing=True):
 
 
 def _slips(*given):
-    """Return what is often met beside the task's own slips, by diagnosis."""
+    """Return what other frequent mistakes than the two of the task give, by diagnosis."""
     (logits, temperature, p), found = given, _nucleus(*given)
     warm, falling = (logits / temperature).softmax(-1), found.sort(descending=True).values
     return {
@@ -282,7 +282,7 @@ def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
 
 @cache
 def _carried(answers, end, others):
-    """Return what *we ar* and *thou ar* lean to, and with each head carried over."""
+    """Return what is predicted after *we ar* and *thou ar*, and with each head patched."""
     tokenizer, model, _ = load_gpt(device="cpu")
     answers = [tokenizer.encode(token)[0] for token in answers]
     shape = model.config.layers, model.config.heads

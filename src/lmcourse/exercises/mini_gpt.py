@@ -314,7 +314,7 @@ def _own_model(answer):
 
 @exercise("mini-gpt.own", "experiment")
 def own():
-    """Measure a model on the end of the text that it was trained on the rest of."""
+    """Measure a model on the last part of its text; it was trained on the rest."""
     texts = {
         "{length:,} characters are too few; take at least 5,000, and more if you can.": (
             lambda seen: seen.length < 5000
@@ -416,7 +416,7 @@ UNSWEPT = UNTRAINED | {
 
 @exercise("mini-gpt.sweep", "experiment")
 def sweep():
-    """Read sonnets with the models that were handed in."""
+    """Measure the models that were handed in on sonnets."""
     few = "{count} models are too few for a sweep; train four or more."
     yield Faults(_rows, {few: lambda seen: seen.count < 4})
     yield Faults(_first_faulty, UNSWEPT)

@@ -12,7 +12,7 @@ from lmcourse.exercises.answers import Unfit, array, normal, unpack
 
 
 def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
-    """Return which places an answer chooses to mask: bool of the shape of ``ids``.
+    """Return which positions an answer chooses to mask: bool of the shape of ``ids``.
 
     It is called with ids (texts, tokens), the special ids, the share to choose and a
     torch.Generator. Anything else than such a tensor raises `Wrong`.
@@ -91,7 +91,7 @@ def _ignores_special(seen):
 
 @exercise("pretraining.places", kind="spot the bug")
 def places():
-    """Look at which tokens an answer chooses: with shares of 1 and 0, in two draws."""
+    """See which tokens an answer chooses: with shares of 1 and 0, in two random draws."""
     faults = {
         "with a share of 1, special tokens are chosen, too: padding, [CLS], [SEP]. "
         "What would a model learn from predicting them?": (
@@ -129,7 +129,7 @@ predict(
 
 @exercise("pretraining.loss", kind="spot the bug")
 def loss():
-    """Compare with PyTorch's cross-entropy at the chosen places."""
+    """Compare with PyTorch's cross-entropy at the chosen positions."""
     logits = 2 * normal(3, 6, 9, seed=0).double()  # (batch, tokens, vocab_size)
     ids = torch.randint(9, (3, 6), generator=torch.Generator().manual_seed(1))
     ids[0, 1] = 0  # an id like others
@@ -141,7 +141,7 @@ def loss():
 
 
 def _mistakes(logits, ids, chosen, each):
-    """Return what other places, other logits and other sums would give."""
+    """Return what other positions, other logits and other sums would give."""
     right, share = ids[chosen], logits[chosen].softmax(-1)
     zero = F.cross_entropy((logits * chosen[..., None]).mT, ids)
     texts = [row[c].mean() for row, c in zip(each, chosen, strict=True)]
@@ -201,7 +201,7 @@ def _chosen_blanks(answer):
 
 @exercise("pretraining.runs", kind="experiment")
 def runs():
-    """Count blanks with both neighbours in sight, in texts of its own, at two shares."""
+    """Count the blanks that keep both neighbours, in texts of its own, at two shares."""
     faults = DRAWN | {
         "with shares of 0.15 and 0.3, {one:.0%} and {two:.0%} of the tokens are hidden.": (
             lambda seen: abs(seen.one - 0.15) > 0.03 or abs(seen.two - 0.3) > 0.05
@@ -268,7 +268,7 @@ def _cut(ids, spans, names):
 
 
 def _cut_forwards(ids, spans, names):
-    """Return the source of whoever cuts the first span first, though the places move."""
+    """Return the source if the first span is cut first and the positions then move."""
     forwards = [*ids]
     for name, (a, b) in zip(names, spans, strict=False):
         forwards[a:b] = [name]
@@ -294,7 +294,7 @@ def _mixes_up_sentinels(seen):
     return seen.source != seen.right and found == right
 
 
-CUT = {  # about the ends and the place of a span
+CUT = {  # about where a span begins and ends
     "source and target are swapped.": (
         lambda seen: (seen.source, seen.asked) == (seen.wanted, seen.right)
     ),
@@ -359,10 +359,10 @@ TARGET = {
 
 
 def _seen(answer):
-    """Return who may look at whom, of texts with padding behind, and of one before.
+    """Return which tokens may attend to which, in three texts with an answer's mask.
 
-    ``whole`` has no padding, ``second`` its padding behind and ``third`` before it: each is
-    bool (queries, keys), of the queries that are real tokens.
+    ``whole`` is a text without padding, ``second`` has its padding after the text and
+    ``third`` before it. Each is bool (queries, keys), of the queries that are real tokens.
     """
     ids = torch.tensor([[5, 6, 0, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
     found = array(run(answer, ids, 1))
@@ -382,7 +382,7 @@ LATER = torch.ones(4, 4, dtype=torch.bool).triu(1)  # (queries, keys)
 
 @exercise("pretraining.mask", kind="spot the bug")
 def mask():
-    """Look at who may look at whom, two texts of different lengths at once."""
+    """See which tokens may attend to which, in three texts of different lengths."""
     faults = {
         "no token can attend to anything.": lambda seen: not seen.all.any(),
         "True and False are swapped: the tokens attend to padding and to nothing else.": (
