@@ -28,7 +28,8 @@ PAGE = """<!doctype html>
 background: var(--pst-color-background); font-family: system-ui, sans-serif }}</style>
 <main><h1>Play</h1>
 {views}
-</main>{scripts}<script defer src="lib/views.js" {given}></script></html>
+</main><script>window.lmcourse = {{ reveal: () => false }}; // nothing is hidden here
+</script>{scripts}<script defer src="lib/views.js" {given}></script></html>
 """
 
 

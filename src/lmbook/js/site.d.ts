@@ -39,9 +39,14 @@ interface ViewContext {
   run(address: string): Promise<void>;
 }
 
-/** What a view may return: what is to be done when the theme changes. */
+/** What a view may return: what is to be done when the theme changes, and its state. */
 interface View {
   theme?(): unknown;
+  /** What a link carries: names and values, said and taken (`stateOf` in dom.js). */
+  state?: {
+    say(): Record<string, string | number | boolean>;
+    take(state: Record<string, string | number | boolean>): void;
+  };
 }
 
 /** Draws a view; a module's data are those of its own kind. */
@@ -71,7 +76,9 @@ interface Shared extends Omit<ViewContext, "root"> {
   /** The book's title, and the labels of each page's tasks (tasks-table.js). */
   tasks: { book: string; pages: Record<string, string[]> };
   /** The modules of views (play/index.js): functions that draw them. */
-  play: Record<string, Record<string, Mount>>;
+  play: Record<string, Record<string, Mount>> & {
+    link: { attach(root: HTMLElement, name: string, state?: View["state"]): void };
+  };
 }
 
 declare var lmcourse: Shared;

@@ -5,10 +5,12 @@
 const again = () => window.dispatchEvent(new Event("resize"));
 
 /* The element that the address leads to, or null. Readers write addresses, too: one that
-     ends in "#100%" is no valid code of a name, and leads nowhere. */
+     ends in "#100%" is no valid code of a name, and leads nowhere. Behind a view's name the
+     address may have the state that it is to be in (play/link.js). */
 function findTarget() {
   try {
-    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const [name] = location.hash.slice(1).split("&");
+    return document.getElementById(decodeURIComponent(name));
   } catch {
     return null;
   }

@@ -9,9 +9,10 @@
    context   root: the whole view; the rest is for store.js, which reads vocabularies, and
              client.js, which runs models.
 
-   It may be async. What it returns may have `theme`, called when the theme changes. If it
-   throws, what was there comes back, with a note and a button that tries again. The page
-   works from a folder too: classic scripts, and data in the page. */
+   It may be async. What it returns may have `theme`, called when the theme changes, and
+   `state`, by which a link brings it back as it was left (play/link.js). If it throws, what
+   was there comes back, with a note and a button that tries again. The page works from a
+   folder too: classic scripts, and data in the page. */
 const ownScript = /** @type {HTMLScriptElement} */ (document.currentScript);
 const folder = ownScript.src.replace(/[^/]*$/, "");
 /**
@@ -80,6 +81,20 @@ function canvasOf(root) {
 }
 
 /**
+ * The name that a link has for a view: that of its figure, or one by its position.
+ *
+ * @param {HTMLElement} root
+ * @param {number} index its position among the views of the page
+ * @returns {string}
+ */
+function nameOf(root, index) {
+  const figure = root.closest("figure[id]");
+  if (figure) return figure.id;
+  root.id ||= `view-${index}`;
+  return root.id;
+}
+
+/**
  * Draw a view, unless it is drawn or being drawn.
  *
  * @param {HTMLElement} root
@@ -102,6 +117,7 @@ async function draw(root, index) {
     const mount = exported[kind] ?? exported.mount;
     const handle = await mount(canvas, data, { ...window.lmcourse, root });
     drawn.push(handle || {});
+    window.lmcourse.play.link.attach(root, nameOf(root, index), handle?.state);
     root.dataset.state = "drawn";
     canvas.style.minHeight = "";
     performance.mark("lmcourse-view");
@@ -156,6 +172,29 @@ const near = new IntersectionObserver(
 );
 views.forEach((root) => near.observe(root));
 window.addEventListener("beforeprint", () => views.forEach(draw));
+
+/* Draw the view whose state the address has; where it is not, say so. */
+async function openLink() {
+  const [name, ...fields] = location.hash.slice(1).split("&");
+  if (!fields.length) return;
+  const index = names.indexOf(name);
+  if (index < 0) return tellMissing();
+  views[index].scrollIntoView();
+  await draw(views[index], index);
+  views[index].scrollIntoView(); // what stands above it may have grown
+}
+
+function tellMissing() {
+  const note = document.createElement("p");
+  note.className = "lmc-link";
+  note.setAttribute("role", "status");
+  note.textContent = "The link asks for a view that is not on this page.";
+  document.querySelector("main h1, h1")?.after(note);
+}
+
+const names = views.map(nameOf);
+addEventListener("hashchange", openLink);
+openLink();
 
 new MutationObserver(() => {
   for (const handle of drawn) handle.theme?.();

@@ -1,7 +1,7 @@
 /* bertviz: its scripts are functions (see `lmcourse.views.notebook.bertviz_script`) that
    ask for jQuery and d3 by way of require.js; a few lines stand in for that. Here too:
    colours that hold in both themes, names and keys for what it draws. */
-import { make, select } from "./dom.js";
+import { make, numbersField, select, stateOf } from "./dom.js";
 import { keep, name, pressable, roving } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
@@ -47,6 +47,18 @@ function given(canvas, data, layers) {
 const press = (element, kind) => element.dispatchEvent(new MouseEvent(kind, { bubbles: true }));
 
 /**
+ * Whether a head's lines are shown: its square has its colour.
+ *
+ * @param {Element} square
+ * @param {number} head
+ */
+function isOn(square, head) {
+  const colours = [square.getAttribute("fill"), COLOURS[head % COLOURS.length]];
+  const [own, full] = colours.map((colour) => `${d3.color(colour)}`);
+  return own === full;
+}
+
+/**
  * Squares switch heads; tokens, when focused, show their lines.
  *
  * @param {SVGElement} svg
@@ -55,12 +67,9 @@ function nameLines(svg) {
   /** @type {NodeListOf<SVGElement>} */
   const squares = svg.querySelectorAll(":scope > g:last-of-type > rect");
   const state = () =>
-    squares.forEach((square, head) => {
-      const colours = [square.getAttribute("fill"), COLOURS[head % COLOURS.length]].map(
-        (c) => `${d3.color(c)}`,
-      );
-      square.setAttribute("aria-checked", String(colours[0] === colours[1]));
-    });
+    squares.forEach((square, head) =>
+      square.setAttribute("aria-checked", String(isOn(square, head))),
+    );
   squares.forEach((square, head) => {
     name(square, "checkbox", `Head ${head}`);
     square.addEventListener("click", () => setTimeout(state));
@@ -102,6 +111,15 @@ export function head_view(canvas, data) {
     if (svg && svg !== named) nameLines(svg);
     named = svg;
   });
+  const squares = () => Array.from(vis.querySelectorAll("svg > g:last-of-type > rect"));
+  const shown = numbersField(
+    () => squares().flatMap((square, head) => (isOn(square, head) ? [head] : [])),
+    (wanted) =>
+      squares().forEach((square, head) => {
+        if (isOn(square, head) !== wanted.includes(head)) press(square, "click");
+      }),
+  );
+  return { state: stateOf({ layer, heads: shown }) };
 }
 
 /**
@@ -110,6 +128,7 @@ export function head_view(canvas, data) {
  */
 export function model_view(canvas, data) {
   const columns = data.heads.length;
+  let open = -1; // the picture that is shown large
   const vis = make("div", { id: "vis" });
   canvas.append(vis);
   run("model_view", {
@@ -129,6 +148,13 @@ export function model_view(canvas, data) {
     cell.classList.add("lmc-thumbnail");
     name(cell, "button", `Layer ${layer}, head ${data.heads[index % columns]}`);
     pressable(cell, () => press(cell, "click"));
+    cell.addEventListener("click", () => (open = open === index ? -1 : index));
   });
   roving(cells, columns);
+  const picture = {
+    get: () => open,
+    set: (/** @type {number} */ index) =>
+      cells[index < 0 ? open : index] && press(cells[index < 0 ? open : index], "click"),
+  };
+  return { state: stateOf({ open: picture }) };
 }

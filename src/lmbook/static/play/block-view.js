@@ -2,7 +2,7 @@
    and what the model loses and writes without them. What a part is worth shows once it was
    clicked. `lmcourse.views.block` measured it. With `untrained`, a switch shows the same of
    a model with random weights. */
-import { button, fixed, heading, make, row, select, svg } from "./dom.js";
+import { button, fixed, heading, make, row, select, stateOf, svg } from "./dom.js";
 import { name, pressable } from "./keys.js";
 
 /**
@@ -174,4 +174,22 @@ export function mount(element, data) {
   }
 
   draw();
+  const state = {
+    world: worlds,
+    layer,
+    off: {
+      get: () => off ?? "",
+      set: (/** @type {string} */ part) => (off = part in data.parts ? part : null),
+    },
+    /* The parts that were clicked: layer:part, layer:part. */
+    known: {
+      get: () => known.flatMap((parts, i) => Array.from(parts, (part) => `${i}:${part}`)).join(" "),
+      set(/** @type {string} */ line) {
+        for (const parts of known) parts.clear();
+        for (const [i, part] of line.split(" ").map((each) => each.split(":")))
+          if (part in data.parts) known[Number(i)]?.add(part);
+      },
+    },
+  };
+  return { state: stateOf(state, draw) };
 }

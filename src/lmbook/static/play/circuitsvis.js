@@ -1,6 +1,7 @@
 /* circuitsvis: heat maps of heads, and coloured tokens. It draws dark on white, on
    canvases whose colours no style sheet reaches; in the dark theme the style sheet turns
    the picture over, as it does static figures. Here: names and keys for what it draws. */
+import { countField, stateOf } from "./dom.js";
 import { inert, keep, name, pressable, roving } from "./keys.js";
 
 const BLUE = "#0072B2";
@@ -21,13 +22,23 @@ function shown(canvas, selector) {
   });
 }
 
-/** @param {HTMLElement} canvas */
-function nameHeads(canvas) {
+/**
+ * The rows that are drawn, and the small pictures: the pattern's frame, in what is clicked.
+ *
+ * @param {HTMLElement} canvas
+ */
+function partsOf(canvas) {
   const rows = /** @type {Element} */ (canvas.firstElementChild).children;
   const cells = Array.from(
     rows[1].querySelectorAll("h4"),
     (label) => /** @type {HTMLElement} */ (label.parentElement?.parentElement),
-  ); // the pattern's frame, in what is clicked
+  );
+  return { rows, cells };
+}
+
+/** @param {HTMLElement} canvas */
+function nameHeads(canvas) {
+  const { rows, cells } = partsOf(canvas);
   rows[1].classList.add("lmc-heads");
   rows[2].classList.add("lmc-zoomed");
   canvas
@@ -65,7 +76,20 @@ export async function attention_heads(canvas, { attention, tokens, causal }) {
   });
   await shown(canvas, "canvas");
   keep(canvas, () => nameHeads(canvas));
-  canvas.addEventListener("click", () => setTimeout(() => nameHeads(canvas))); // once React has drawn
+  let chosen = 0; // the head that was clicked last
+  canvas.addEventListener("click", ({ target }) => {
+    const clicked = partsOf(canvas).cells.findIndex((cell) =>
+      cell.contains(/** @type {Node} */ (target)),
+    );
+    if (clicked >= 0) chosen = clicked;
+    setTimeout(() => nameHeads(canvas)); // once React has drawn
+  });
+  const head = countField(
+    () => chosen,
+    (number) => partsOf(canvas).cells[number].click(),
+    () => attention.length,
+  );
+  return { state: stateOf({ head }) };
 }
 
 /**

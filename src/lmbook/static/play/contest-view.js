@@ -3,7 +3,7 @@
    table alone. The chapter on embeddings gives a direction for each level and where its
    middle is; a lean is a dot product with the one, less the other. Of the lines that it
    opens with there are the leans in untrained layers, too, behind a switch. */
-import { button, fixed, heading, make, row, select } from "./dom.js";
+import { button, fixed, heading, make, row, select, stateOf } from "./dom.js";
 import { ownLines } from "./own-lines.js";
 
 const MOST = 4; // occurrences that are shown
@@ -69,22 +69,18 @@ export function mount(element, data, context) {
     element.append(
       make("p", { class: "lmw-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
     );
-  element.append(
-    ...ownLines(
-      {
-        text: data.texts.join("\n"),
-        name: "Your line",
-        around: data.around,
-        take,
-        fits: (config) => config.layers === layers && config.d_model === data.levels[0][1].length,
-        keep: ["tokens", "embeddings", ...Array.from({ length: layers }, (_, i) => `blocks.${i}`)],
-      },
-      context,
-    ),
-    chosen,
-    make("div", { class: "lmw-wide" }, table),
-    summary,
+  const own = ownLines(
+    {
+      text: data.texts.join("\n"),
+      name: "Your line",
+      around: data.around,
+      take,
+      fits: (config) => config.layers === layers && config.d_model === data.levels[0][1].length,
+      keep: ["tokens", "embeddings", ...Array.from({ length: layers }, (_, i) => `blocks.${i}`)],
+    },
+    context,
   );
+  element.append(...own.parts, chosen, make("div", { class: "lmw-wide" }, table), summary);
 
   /** @param {Line[]} read */
   function take(read) {
@@ -154,4 +150,17 @@ export function mount(element, data, context) {
   }
 
   draw(data.texts, data.told);
+  const state = {
+    text: own.area,
+    word: {
+      get: () => word ?? "",
+      set(/** @type {string} */ piece) {
+        const isThere = lines.some(({ pieces }) => pieces.includes(piece));
+        if (isThere) choose(piece);
+        else if (own.area.value.toLowerCase().includes(piece.replace(/^##/, ""))) word = piece;
+      },
+    },
+    world: worlds,
+  };
+  return { state: stateOf(state) };
 }

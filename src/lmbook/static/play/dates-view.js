@@ -1,7 +1,7 @@
 /* The view *dates*: an encoder-decoder that reads a date and writes it in another form, run in
    the page. A click hides a character of the source from the decoder, which then writes again;
    a switch shuffles the weights of the model. */
-import { button, make, ownLine, percent } from "./dom.js";
+import { button, countField, make, numbersField, ownLine, percent, stateOf } from "./dom.js";
 import { EncoderDecoder, LONGEST, STOP } from "./encoder-decoder.js";
 
 const SEED = 1; // of the shuffled weights
@@ -117,6 +117,7 @@ export function mount(element, data) {
   }
 
   function choose() {
+    area.value = "";
     begin(...data.examples[Number(style.value)]);
   }
 
@@ -268,4 +269,42 @@ export function mount(element, data) {
   }
 
   choose();
+  const fields = {
+    world: worlds,
+    date: {
+      get: () => source,
+      set(/** @type {string} */ date) {
+        const example = data.examples.findIndex(([each]) => each === date);
+        if (example < 0) {
+          area.value = date;
+          return type();
+        }
+        style.value = String(example);
+        choose();
+      },
+    },
+    hidden: numbersField(
+      () => Array.from(hidden).sort((a, b) => a - b),
+      (places) => {
+        if (places.length >= source.length || !places.every((i) => i in Array.from(source))) return;
+        hidden.clear();
+        for (const each of places) hidden.add(each);
+        answer();
+      },
+    ),
+    place: countField(
+      () => chosen,
+      (at) => {
+        chosen = at;
+        place = Math.min(chosen, state.written.length);
+      },
+      () => LONGEST + 1,
+    ),
+    head: countField(
+      () => (head ?? -1) + 1,
+      (each) => (head = each ? each - 1 : null),
+      () => data.heads + 1,
+    ),
+  };
+  return { state: stateOf(fields, draw) };
 }

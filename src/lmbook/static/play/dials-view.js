@@ -1,6 +1,6 @@
 /* The view *dials*: a query's and a key's pairs of numbers as hands of dials, turned by
    their positions, and the score against the offset for as many pairs as are chosen. */
-import { fixed, make, plural, radios, slider, svg } from "./dom.js";
+import { fixed, make, plural, radios, slider, stateOf, svg } from "./dom.js";
 
 /** @typedef {[number, number]} Pair */
 
@@ -73,11 +73,12 @@ export function mount(element, data) {
     "aria-hidden": "true",
   });
   const status = make("p", { role: "status" });
+  const pairs = radios("The score of", names, counts.length - 1, (i) => {
+    count = counts[i];
+    draw();
+  });
   element.append(
-    radios("The score of", names, counts.length - 1, (i) => {
-      count = counts[i];
-      draw();
-    }),
+    pairs,
     make("p", { class: "play-controls" }, place.label, behind.label),
     make(
       "p",
@@ -162,4 +163,5 @@ export function mount(element, data) {
   }
 
   draw();
+  return { state: stateOf({ pairs, position: place.input, before: behind.input }) };
 }

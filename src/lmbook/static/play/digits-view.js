@@ -2,7 +2,7 @@
    and each of its tokens shows where it attends. A switch puts random weights in its place. */
 
 import { openModel } from "./client.js";
-import { arrow, bar, button, make, percent, radios, row, svg } from "./dom.js";
+import { arrow, bar, button, countField, make, percent, radios, row, stateOf, svg } from "./dom.js";
 import { softmax } from "./engine.js";
 import { roving } from "./keys.js";
 
@@ -10,6 +10,7 @@ const SIDE = 8;
 const SIZE = 2;
 const ACROSS = SIDE / SIZE;
 const TOKENS = 1 + ACROSS * ACROSS;
+const FULL = 240; // ink in a link: two digits a cell, by which sixteenths and halves are whole
 
 /**
  * Weights of attention, [layer][head][token][key].
@@ -121,6 +122,30 @@ export function mount(element, data, context) {
   );
   roving(tokens.slice(1), ACROSS);
 
+  const eraser = make("input", {
+    type: "checkbox",
+    onchange: () => {
+      erasing = eraser.checked;
+    },
+  });
+  const layers = radios(
+    "Layer",
+    weights.map((_, i) => i),
+    layer,
+    (i) => {
+      layer = i;
+      draw();
+    },
+  );
+  const heads = radios(
+    "Head",
+    weights[0].map((_, i) => i),
+    head,
+    (i) => {
+      head = i;
+      draw();
+    },
+  );
   element.append(
     make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
     make(
@@ -136,17 +161,7 @@ export function mount(element, data, context) {
           { class: "play-controls" },
           button("Clear", () => start(ink.map(() => 0))),
           button("Another", startNext),
-          make(
-            "label",
-            {},
-            make("input", {
-              type: "checkbox",
-              onchange: ({ target }) => {
-                erasing = target.checked;
-              },
-            }),
-            " erase",
-          ),
+          make("label", {}, eraser, " erase"),
         ),
       ),
       make("div", {}, make("p", { class: "lmd-title" }, "What it predicts"), table),
@@ -158,24 +173,8 @@ export function mount(element, data, context) {
         tokens[0],
       ),
     ),
-    radios(
-      "Layer",
-      weights.map((_, i) => i),
-      layer,
-      (i) => {
-        layer = i;
-        draw();
-      },
-    ),
-    radios(
-      "Head",
-      weights[0].map((_, i) => i),
-      head,
-      (i) => {
-        head = i;
-        draw();
-      },
-    ),
+    layers,
+    heads,
     status,
     where,
   );
@@ -313,4 +312,34 @@ export function mount(element, data, context) {
   }
 
   draw();
+  const state = {
+    world: worlds,
+    erase: eraser,
+    layer: layers,
+    head: heads,
+    token: countField(
+      () => chosen,
+      (token) => {
+        chosen = token;
+        draw();
+      },
+      () => TOKENS,
+    ),
+    ink: {
+      get: () =>
+        ink
+          .map((value) =>
+            Math.round(FULL * value)
+              .toString(16)
+              .padStart(2, "0"),
+          )
+          .join(""),
+      set(/** @type {string} */ digits) {
+        const cells = digits.match(/../g)?.map((two) => parseInt(two, 16) / FULL) ?? [];
+        if (cells.length === ink.length && cells.every((value) => value >= 0 && value <= 1))
+          start(cells);
+      },
+    },
+  };
+  return { state: stateOf(state) };
 }

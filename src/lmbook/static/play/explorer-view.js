@@ -7,6 +7,7 @@ import {
   announcer,
   arrow,
   button,
+  countField,
   fixed,
   heading,
   make,
@@ -14,6 +15,7 @@ import {
   percent,
   row,
   select,
+  stateOf,
 } from "./dom.js";
 import { readText } from "./store.js";
 import { shown, WordPiece } from "./tokenizers.js";
@@ -128,6 +130,8 @@ export function mount(element, data, context) {
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
   const size = `${(bytes / 1e6).toFixed(1)} MB`;
   let { layer, head, token } = data;
+  /** @type {number | null} */
+  let wantedToken = null; // the token that a link has chosen of a line that was not read yet
   /** @type {WordPiece | undefined} */
   let tokenizer;
   /** @type {(rows: string[][]) => number[][][]} */
@@ -299,7 +303,8 @@ export function mount(element, data, context) {
       states: [answered.kept.embeddings.values, ...each((layer) => of(layer))],
       near: [[], ...each(() => [])],
     };
-    token = Math.min(token, ids.length - 1);
+    token = Math.min(wantedToken ?? token, ids.length - 1);
+    wantedToken = null;
     draw();
   }
 
@@ -352,6 +357,7 @@ export function mount(element, data, context) {
   /** @param {[layer: number, head: number, token: number]} place */
   function choose(...place) {
     [layer, head, token] = place;
+    wantedToken = null;
     drawHead();
     drawNear();
   }
@@ -467,5 +473,27 @@ export function mount(element, data, context) {
   }
 
   draw();
-  return { theme: drawGrid };
+  const state = {
+    world: worlds,
+    text: area,
+    layer: countField(
+      () => layer,
+      (number) => choose(number, head, token),
+      () => layers,
+    ),
+    head: countField(
+      () => head,
+      (number) => choose(layer, number, token),
+      () => heads,
+    ),
+    token: countField(
+      () => wantedToken ?? token,
+      (number) => {
+        if (number < seen.tokens.length) choose(layer, head, number);
+        else wantedToken = number;
+      },
+      () => (area.value === data.text ? data.tokens.length : room),
+    ),
+  };
+  return { theme: drawGrid, state: stateOf(state) };
 }

@@ -10,12 +10,14 @@ import {
   arrow,
   bar,
   button,
+  countField,
   make,
   ownLine,
   percent,
   row,
   select,
   slider,
+  stateOf,
   svg,
 } from "./dom.js";
 import { softmax } from "./engine.js";
@@ -466,4 +468,40 @@ export function mount(element, data, context) {
 
   draw();
   if (data.own) answer();
+  const state = {
+    world: worlds,
+    text: area,
+    ...Object.fromEntries(Object.entries(sliders).map(([name, { input }]) => [name, input])),
+    dice: countField(
+      () => seed,
+      (number) => (seed = number),
+      () => Number.MAX_SAFE_INTEGER,
+    ),
+    drawn: countField(
+      () => drawn,
+      (number) => (drawn = number),
+      () => LONGEST,
+    ),
+    goal: countField(
+      () => goal,
+      (number) => (goal = number),
+      () => MOST + 1,
+    ),
+    head: countField(
+      () => shown,
+      (head) => (shown = head),
+      () => places.length,
+    ),
+    /* Heads that are switched off: layer.head layer.head. */
+    off: {
+      get: () => Array.from(off, (head) => places[head].join(".")).join(" "),
+      set(/** @type {string} */ line) {
+        const names = places.map((place) => place.join("."));
+        off.clear();
+        for (const head of line.split(" ").map((name) => names.indexOf(name)))
+          if (head >= 0) off.add(head);
+      },
+    },
+  };
+  return { state: stateOf(state, answer) };
 }

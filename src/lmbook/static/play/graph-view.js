@@ -1,5 +1,5 @@
 /* The view *graph*: attention with one key, its gradients, and steps against them. */
-import { button, fixed, heading, make, row, slider, svg } from "./dom.js";
+import { button, fixed, heading, make, numbersField, row, slider, stateOf, svg } from "./dom.js";
 
 /** @typedef {"q" | "k" | "v" | "t"} Input */
 /** @typedef {Input | "s" | "a" | "o" | "d" | "L"} Name */
@@ -147,4 +147,19 @@ export function mount(element, data) {
   }
 
   draw();
+  const state = {
+    values: numbersField(
+      () => INPUTS.map((name) => now[name]),
+      (numbers) => {
+        if (numbers.length !== INPUTS.length || numbers.some((x) => Math.abs(x) > FAR)) return;
+        INPUTS.forEach((name, i) => (now[name] = numbers[i]));
+      },
+    ),
+    losses: numbersField(
+      () => losses,
+      (numbers) => (losses = numbers),
+    ),
+    rate: rate.input,
+  };
+  return { state: stateOf(state, draw) };
 }

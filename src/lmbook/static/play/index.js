@@ -12,6 +12,7 @@ export * as "explorer-view" from "./explorer-view.js";
 export * as "generator-view" from "./generator-view.js";
 export * as "graph-view" from "./graph-view.js";
 export * as "lengths-view" from "./lengths-view.js";
+export * as link from "./link.js";
 export * as "neighbours-view" from "./neighbours-view.js";
 export * as "neurons-view" from "./neurons-view.js";
 export * as "order-view" from "./order-view.js";

@@ -1,6 +1,6 @@
 /* The view *lengths*: how well a model that was trained on short texts reads on, and above
    the curve, what of a longer text it has met in training. The study's numbers. */
-import { fixed, make, radios, svg } from "./dom.js";
+import { fixed, make, radios, stateOf, svg } from "./dom.js";
 
 const [LEFT, RIGHT, STRIP, HEIGHT] = [120, 460, 21, 170];
 
@@ -53,13 +53,14 @@ export function mount(element, data) {
   const status = make("p", { class: "lml-status", role: "status" });
   /** @param {number} at */
   const x = (at) => (LEFT + ((RIGHT - LEFT) * at) / data.tokens).toFixed(1);
+  const choices = controls.map(({ name, values }, i) =>
+    radios(name, values, chosen[i], (value) => {
+      chosen[i] = value;
+      draw();
+    }),
+  );
   element.append(
-    ...controls.map(({ name, values }, i) =>
-      radios(name, values, chosen[i], (value) => {
-        chosen[i] = value;
-        draw();
-      }),
-    ),
+    ...choices,
     make(
       "p",
       { class: "play-controls lml-legend" },
@@ -127,4 +128,5 @@ export function mount(element, data) {
   }
 
   draw();
+  return { state: stateOf(Object.fromEntries(choices.map((each, i) => [`choice${i}`, each]))) };
 }

@@ -1,7 +1,7 @@
 /* The view *neighbours*: the words nearest to one, in BERT's table and in vectors made by
    counting; a switch shows both with nothing learned. `lmcourse.views.neighbours` found those
    of every word; they are loaded when the reader first goes to the view. */
-import { announcer, button, make, plural, select } from "./dom.js";
+import { announcer, button, make, plural, select, stateOf } from "./dom.js";
 import { readStore, readText } from "./store.js";
 import { wellFormed } from "./text.js";
 import { WordPiece } from "./tokenizers.js";
@@ -263,4 +263,5 @@ export function mount(element, data, context) {
   }
 
   draw(data.lists);
+  return { state: stateOf({ world: worlds, frequent: rare, word: input }) };
 }

@@ -1,6 +1,6 @@
 /* The view *neurons*: two lists of texts, a neuron's and its shuffled copy's. Which is the
    neuron's is told after a guess. `lmcourse.views.neurons` ranked them. */
-import { button, make, plural, select } from "./dom.js";
+import { button, make, numbersField, plural, select, stateOf } from "./dom.js";
 
 /** @type {(text: string) => string} */
 const seen = (text) => text.replaceAll("\n", "⏎").replaceAll(" ", "\u00a0");
@@ -71,4 +71,17 @@ export function mount(element, { pairs }) {
   }
 
   draw();
+  const state = {
+    open: chosen,
+    guesses: numbersField(
+      () => Array.from(guesses).flat(),
+      (numbers) => {
+        guesses.clear();
+        for (let i = 0; i + 1 < numbers.length; i += 2)
+          if (numbers[i] in pairs && numbers[i + 1] in sides)
+            guesses.set(numbers[i], numbers[i + 1]);
+      },
+    ),
+  };
+  return { state: stateOf(state, draw) };
 }

@@ -1,7 +1,18 @@
 /* The view *order*: the scores of a short line under several schemes of positions, while
    the reader changes the order of its words and where it begins. The chapter on positions
    gives the numbers; here they are added up. */
-import { arrow, button, fixed, heading, make, radios, row, slider } from "./dom.js";
+import {
+  arrow,
+  button,
+  fixed,
+  heading,
+  make,
+  numbersField,
+  radios,
+  row,
+  slider,
+  stateOf,
+} from "./dom.js";
 
 /**
  * A scheme of positions: it either depends on the offset alone, or its score is a sum of four
@@ -183,4 +194,16 @@ export function mount(element, data) {
   }
 
   draw();
+  const state = {
+    positions: kinds,
+    order: numbersField(
+      () => order,
+      (places) => {
+        const isOrder = places.length === first.length && first.every((i) => places.includes(i));
+        if (isOrder) order = places;
+      },
+    ),
+    before: start.input,
+  };
+  return { state: stateOf(state, draw) };
 }

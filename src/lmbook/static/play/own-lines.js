@@ -4,9 +4,9 @@ import { button, make, ownLine } from "./dom.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
-const LINES = 2;
+export const LINES = 2;
 const LONGEST = 300;
-const ROOM = 46; // characters and tokens of a line
+export const ROOM = 46; // characters and tokens of a line
 
 /** @import { Config } from "./engine.js" */
 
@@ -28,7 +28,8 @@ const ROOM = 46; // characters and tokens of a line
  * @param {string[]} options.keep names of activations
  * @param {(lines: Line[]) => void} options.take is given the lines when they are read
  * @param {ViewContext} context
- * @returns {HTMLElement[]}
+ * @returns {{ area: HTMLTextAreaElement, parts: HTMLElement[] }} where they are typed; that
+ *   and all that belongs to it
  */
 export function ownLines({ text, name, around, fits, keep, take }, context) {
   const bert = openModel("bert", context);
@@ -83,5 +84,5 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     take(found);
   }
 
-  return [label, note, make("p", {}, loader)];
+  return { area, parts: [label, note, make("p", {}, loader)] };
 }

@@ -1,5 +1,5 @@
 /* plotly: figures in the page's colours, as wide as the page, usable by keyboard. */
-import { arrow } from "./dom.js";
+import { arrow, stateOf } from "./dom.js";
 import { keep, name, pressable } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
@@ -127,9 +127,7 @@ function sliderKeys(plot, group, number) {
     if (target === undefined) return;
     event.preventDefault();
     const chosen = Math.min(Math.max(target, 0), last);
-    const { method, args } = slider().steps[chosen];
-    await Plotly.relayout(plot, { [`sliders[${number}].active`]: chosen });
-    if (method !== "skip") await Plotly[method](plot, ...args);
+    await goTo(plot, number, chosen);
     /** @type {NodeListOf<SVGElement>} */
     const groups = plot.querySelectorAll("g.slider-group");
     groups[number].focus();
@@ -175,6 +173,42 @@ function nameParts(plot) {
 }
 
 /**
+ * The plot's sliders, by which step they are at.
+ *
+ * @param {Plot} plot
+ */
+function sliderFields(plot) {
+  const sliders = plot._fullLayout.sliders ?? [];
+  return Object.fromEntries(
+    sliders.map(({ steps, active }, number) => {
+      let at = active;
+      /** @type {any} */ (plot).on("plotly_sliderchange", (/** @type {any} */ change) => {
+        if (change.slider._index === number) at = change.slider.active;
+      });
+      const set = (/** @type {number} */ step) => {
+        if (!(step in steps)) return;
+        at = step;
+        goTo(plot, number, step);
+      };
+      return [`slider${number}`, { get: () => at, set }];
+    }),
+  );
+}
+
+/**
+ * Put a slider at a step, and do what the step does.
+ *
+ * @param {Plot} plot
+ * @param {number} number of the slider
+ * @param {number} step
+ */
+async function goTo(plot, number, step) {
+  const { method, args } = plot._fullLayout.sliders[number].steps[step];
+  await Plotly.relayout(plot, { [`sliders[${number}].active`]: step });
+  if (method !== "skip") await Plotly[method](plot, ...args);
+}
+
+/**
  * @param {HTMLElement} canvas
  * @param {{ figure: Figure }} data
  * @param {ViewContext} context
@@ -190,5 +224,8 @@ export async function plot(canvas, { figure }, { root }) {
     config: { responsive: true, displaylogo: false, scrollZoom: false },
   });
   keep(canvas, () => nameParts(/** @type {Plot} */ (canvas)));
-  return { theme: () => Plotly.relayout(canvas, { template: template(root) }) };
+  return {
+    theme: () => Plotly.relayout(canvas, { template: template(root) }),
+    state: stateOf({ ...sliderFields(/** @type {Plot} */ (canvas)) }),
+  };
 }

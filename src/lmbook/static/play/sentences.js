@@ -4,9 +4,9 @@
    shades do not. With `layer` the reader's own sentences are read, too, once the weights
    of the model are loaded, after a click. With `untrained`, the weights of the stored sentences
    in a model that has learned nothing, the reader can switch to it. */
-import { bar, button, make, row, select, svg } from "./dom.js";
+import { bar, button, countField, make, row, select, stateOf, svg } from "./dom.js";
 import { roving } from "./keys.js";
-import { ownLines } from "./own-lines.js";
+import { LINES, ownLines, ROOM } from "./own-lines.js";
 
 /** @import { Line } from "./own-lines.js" */
 
@@ -134,6 +134,8 @@ export function mount(canvas, data, context) {
   /** @type {Sentence[]} */
   const stored = data.sentences.map((sentence, i) => ({ ...sentence, note: data.notes[i] }));
   let all = stored;
+  /** @type {{ sentence?: number, query?: number }} */
+  let later = {}; // what a link has chosen of sentences that were not read yet
   /** @type {HTMLElement[]} */
   let tokens = [];
   /** @type {State} */
@@ -181,20 +183,20 @@ export function mount(canvas, data, context) {
     note,
   );
   const { layer } = data;
-  if (layer !== undefined)
-    canvas.append(
-      ...ownLines(
-        {
-          text: OWN,
-          name: "Your own pair, a sentence a line",
-          around: data.around,
-          fits: (config) => config.heads === squares.length && layer < config.layers,
-          keep: [`blocks.${layer}.attention.weights`],
-          take,
-        },
-        context,
-      ),
+  const pair =
+    layer !== undefined &&
+    ownLines(
+      {
+        text: OWN,
+        name: "Your own pair, a sentence a line",
+        around: data.around,
+        fits: (config) => config.heads === squares.length && layer < config.layers,
+        keep: [`blocks.${layer}.attention.weights`],
+        take,
+      },
+      context,
     );
+  if (pair) canvas.append(...pair.parts);
 
   function weights() {
     const random = state.random ? data.untrained?.[state.sentence] : undefined;
@@ -222,7 +224,10 @@ export function mount(canvas, data, context) {
     const read = lines.map(({ pieces, values }) => own(pieces, values[0]));
     all = [...stored, ...read];
     list();
-    show({ sentence: read.length ? stored.length : 0 });
+    const { sentence = stored.length, query = -1 } = later;
+    later = {};
+    show({ sentence: sentence in all ? sentence : 0 });
+    if (query in all[state.sentence].tokens) show({ query });
   }
 
   function list() {
@@ -295,4 +300,31 @@ export function mount(canvas, data, context) {
   show({ sentence: 0 });
   new ResizeObserver(draw).observe(line);
   document.fonts.ready.then(draw);
+  const most = stored.length + (pair ? LINES : 0);
+  const fields = {
+    ...(pair ? { text: pair.area } : {}),
+    sentence: countField(
+      () => later.sentence ?? state.sentence,
+      (sentence) => {
+        if (sentence in all) show({ sentence });
+        else later = { sentence };
+      },
+      () => most,
+    ),
+    head: countField(
+      () => state.head,
+      (head) => show({ head }),
+      () => squares.length,
+    ),
+    token: countField(
+      () => later.query ?? state.query,
+      (query) => {
+        if (later.sentence !== undefined) later.query = query;
+        else if (query in tokens) show({ query });
+      },
+      () => ROOM + 2,
+    ),
+    world: worlds,
+  };
+  return { state: stateOf(fields) };
 }

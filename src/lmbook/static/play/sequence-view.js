@@ -1,7 +1,18 @@
 /* The view *sequence*: the next character after some lines, by an n-gram model (as
    `lmcourse.ngrams`) and by an LSTM (`lmcourse.recurrent`), trained or with random weights;
    the memory of one unit, and the loss when it is frozen. */
-import { bar, fixed, heading, make, ownLine, percent, radios, row, slider } from "./dom.js";
+import {
+  bar,
+  fixed,
+  heading,
+  make,
+  ownLine,
+  percent,
+  radios,
+  row,
+  slider,
+  stateOf,
+} from "./dom.js";
 import { Ngrams } from "./ngrams.js";
 import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
@@ -267,4 +278,12 @@ export function mount(element, data, context) {
   }
 
   draw();
+  const state = {
+    world: worlds,
+    text: area,
+    unit: unit.input,
+    colour: colours,
+    length: order.input,
+  };
+  return { state: stateOf(state) };
 }

@@ -1,7 +1,7 @@
 /* The view *sorting*: poems, one after the other, to be sorted into the editors' sections by
    the reader, who is compared with the editors and with the model at each level. */
 
-import { button, heading, make, row } from "./dom.js";
+import { button, heading, make, numbersField, row, stateOf } from "./dom.js";
 
 /**
  * @param {HTMLElement} element
@@ -14,7 +14,7 @@ import { button, heading, make, row } from "./dom.js";
  */
 export function mount(element, { texts, editors, models, names, levels }) {
   /** @type {number[]} */
-  const sorted = []; // the reader's section for each text so far
+  let sorted = []; // the reader's section for each text so far
   const count = make("p");
   const text = make("blockquote", { class: "play-poem", tabindex: -1 });
   const end = make("div", { role: "status" });
@@ -77,4 +77,13 @@ export function mount(element, { texts, editors, models, names, levels }) {
   }
 
   show();
+  const state = {
+    sorted: numbersField(
+      () => sorted,
+      (sections) => {
+        if (sections.length <= texts.length && sections.every((i) => i in names)) sorted = sections;
+      },
+    ),
+  };
+  return { state: stateOf(state, show) };
 }

@@ -1,7 +1,7 @@
 /* A poem whose letters are coloured by surprise: what was expected at the one chosen, by
    pointer, by touch, or with the slider below it by key. With `ways` it is one of several
    pieces, read by a model at several moments of a training, in several ways. */
-import { make, radios, slider } from "./dom.js";
+import { make, radios, slider, stateOf } from "./dom.js";
 
 /**
  * A letter: how probable it was, in per cent; how surprising, from 0 to 1; the likeliest
@@ -73,32 +73,28 @@ function choices({ pieces, ways, moments }, read) {
     told.textContent = losses[now];
     read(pieces[piece].text, letters[piece][now]);
   }
+  const reads = radios(
+    "It reads",
+    pieces.map(({ name }) => name),
+    0,
+    (i) => {
+      piece = i;
+      draw();
+    },
+  );
+  const taught = radios(
+    "Taught",
+    ways.map(({ name }) => name),
+    0,
+    (i) => {
+      way = i;
+      draw();
+    },
+  );
   return {
     draw,
-    element: make(
-      "div",
-      { class: "lm-runs" },
-      radios(
-        "It reads",
-        pieces.map(({ name }) => name),
-        0,
-        (i) => {
-          piece = i;
-          draw();
-        },
-      ),
-      radios(
-        "Taught",
-        ways.map(({ name }) => name),
-        0,
-        (i) => {
-          way = i;
-          draw();
-        },
-      ),
-      steps.label,
-      told,
-    ),
+    fields: { reads, taught, steps: steps.input },
+    element: make("div", { class: "lm-runs" }, reads, taught, steps.label, told),
   };
 }
 
@@ -131,7 +127,7 @@ export function mount(element, data) {
     oninput: () => choose(Number(along.value)),
   });
   const { pieces, ways, moments } = data;
-  const runs = pieces && ways && moments && choices({ pieces, ways, moments }, read);
+  const runs = pieces && ways && moments ? choices({ pieces, ways, moments }, read) : null;
   element.append(
     ...(runs ? [runs.element] : []),
     whole,
@@ -194,5 +190,5 @@ export function mount(element, data) {
 
   if (runs) runs.draw();
   else read(data.text, data.letters);
-  return { read };
+  return { read, state: stateOf({ ...runs?.fields, letter: along }) };
 }

@@ -7,6 +7,7 @@ import {
   arrow,
   bar,
   button,
+  countField,
   heading,
   make,
   ownLine,
@@ -16,6 +17,7 @@ import {
   row,
   select,
   slider,
+  stateOf,
 } from "./dom.js";
 import { FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
@@ -99,6 +101,9 @@ export function mount(element, data, context) {
   /** @type {number | null} */
   let random = null; // a seed of random weights
   let seed = 0; // of what is drawn
+  let asks = false; // whether a link has a question that was not asked yet
+  /** @type {number | null} */
+  let later = null; // the token that a link has chosen of what was not written yet
   let latest = 0; // number of the last answer or continuation that was asked for
   /** @type {Seen} */
   let seen = { ids: data.ids, pieces: data.pieces, read: data.read };
@@ -197,7 +202,7 @@ export function mount(element, data, context) {
     chips,
     otherLabel,
   );
-  const { live, later } = announcer(tell);
+  const { live, later: tellSoon } = announcer(tell);
   element.append(
     controls(loader, halt, progress, about, forget),
     learned,
@@ -249,6 +254,7 @@ export function mount(element, data, context) {
     const keeps = notKept ? `It is not kept: ${notKept}` : "Your browser keeps it";
     about.textContent = `The model is here, in ${megabytes(memory)} of memory. ${keeps}.`;
     draw();
+    if (asks) begin();
   }
 
   function leave() {
@@ -323,6 +329,7 @@ export function mount(element, data, context) {
     const line = isDialogue ? area.value.trim() : area.value;
     if (!line) return;
     if (!isDialogue) turns = [];
+    asks = false;
     if (turns.at(-1)?.role === "user") turns.pop(); // it was not answered
     turns.push({ role: "user", content: line });
     answer();
@@ -403,7 +410,10 @@ export function mount(element, data, context) {
     stop.disabled = true;
     more.disabled = end === "end" || seen.ids.length >= room;
     if (end === "end" && !before && !own.content) own.content = "(nothing)";
-    later();
+    tellSoon();
+    if (later !== null && later < seen.pieces.length) place = later;
+    later = null;
+    told = place === seen.read - 1 ? told : {};
     draw();
     compute();
   }
@@ -702,4 +712,71 @@ export function mount(element, data, context) {
   more.disabled = true;
   tellDice();
   draw();
+
+  /* --- what a link carries: the last question, and what is chosen --- */
+
+  /** @type {Record<string, import("./dom.js").Field>} */
+  const fields = {
+    learned,
+    form: forms,
+    text: area,
+    way: ways,
+    temperature: sliders.temperature.input,
+    top_p: sliders.top_p.input,
+    dice: countField(
+      () => seed,
+      (number) => (seed = number),
+      () => Number.MAX_SAFE_INTEGER,
+    ),
+    other,
+    /* Changed heads: layer.head:off layer.head:other. */
+    heads: {
+      get: () => Array.from(changed, ([name, { how }]) => `${name}:${how}`).join(" "),
+      set(line) {
+        changed.clear();
+        for (const [, l, h, how] of line.matchAll(/(\d+)\.(\d+):(off|other)\b/g))
+          if (l < layers && h < heads) changed.set(`${+l}.${+h}`, { place: [+l, +h], how });
+      },
+    },
+    layer: countField(
+      () => layer,
+      (number) => (layer = number),
+      () => layers,
+    ),
+    head: countField(
+      () => head,
+      (number) => (head = number),
+      () => heads,
+    ),
+    tab: {
+      get: () => tab,
+      set(name) {
+        if (name in TABS) tab = /** @type {keyof typeof TABS} */ (name);
+      },
+    },
+    token: countField(
+      () => later ?? place,
+      (number) => {
+        if (isAnother()) later = number;
+        else if (number < seen.pieces.length) place = number;
+      },
+      () => room,
+    ),
+  };
+
+  /* Whether the answer to what stands there is not known. */
+  const isAnother = () =>
+    area.value !== turns[0]?.content || isDialogue !== data.dialogue || isDrawn || random !== null;
+
+  /* The question of the link is asked at once if the model is here, or else when it is. */
+  function asking() {
+    asks = isAnother();
+    if (asks && isHere) return begin();
+    told = asks || layer !== data.layer || place !== data.place ? {} : told;
+    if (asks) note.textContent = "Load the model, and it answers the question of your link.";
+    draw();
+    if (isHere) compute();
+  }
+
+  return { state: stateOf(fields, asking) };
 }

@@ -1,7 +1,7 @@
 /* The view *tokenizer*: a line in characters, our BPE, GPT-2's BPE and BERT's WordPiece.
    `lmcourse.views.tokenizer` gives what it begins with. The vocabularies of GPT-2 and BERT
    are loaded when the line is first changed. */
-import { announcer, arrow, button, make, ownLine, plural, slider } from "./dom.js";
+import { announcer, arrow, button, make, ownLine, plural, slider, stateOf } from "./dom.js";
 import { decode, readStore, readText } from "./store.js";
 import { letters, wellFormed } from "./text.js";
 import { ByteBPE, Characters, shown, WordPiece } from "./tokenizers.js";
@@ -263,4 +263,6 @@ export function mount(element, data, context) {
       data.rows[key].map(([id, piece]) => ({ id, piece })),
     );
   drawOurs();
+  const state = { world: worlds, language, text: area, ids, merges: merges.input };
+  return { state: stateOf(state) };
 }

@@ -8,10 +8,12 @@ import {
   fixed,
   heading,
   make,
+  numbersField,
   percent,
   row,
   select,
   slider,
+  stateOf,
   svg,
 } from "./dom.js";
 import { softmax } from "./engine.js";
@@ -294,4 +296,21 @@ export function mount(element, data) {
   }
 
   reset();
+  const state = {
+    divide: root,
+    mask: causal,
+    position,
+    temperature: warmth.input,
+    points: numbersField(
+      () => [query, ...keys].flat(),
+      (numbers) => {
+        if (numbers.length !== 2 * handles.length) return;
+        handles.forEach((_, i) => {
+          const to = numbers.slice(2 * i, 2 * i + 2);
+          if (point(i).some((number, axis) => number !== to[axis])) put(i, to[0], to[1]);
+        });
+      },
+    ),
+  };
+  return { state: stateOf(state) };
 }

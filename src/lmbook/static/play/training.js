@@ -3,7 +3,7 @@
    it wrote on the way can be looked at again; until it begins, that of a stored training. */
 
 import source from "worker:./training-worker.js";
-import { button, make, slider, svg } from "./dom.js";
+import { button, make, slider, stateOf, svg } from "./dom.js";
 import { startWorker } from "./start-worker.js";
 import { readText } from "./store.js";
 
@@ -150,4 +150,10 @@ export function mount(element, data, context) {
   drawCurve(run, "run");
   show();
   element.append(make("p", {}, start, stop), picture, now, status, writes);
+  const last = run.length - 1;
+  const moment = {
+    get: () => (moments === run ? Number(back.input.value) : last), // no link has a training
+    set: (/** @type {number} */ at) => moments === run && at in run && show(at),
+  };
+  return { state: stateOf({ moment }) };
 }

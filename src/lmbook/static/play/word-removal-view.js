@@ -2,7 +2,7 @@
    changes of the support for a section. It shows what the model answered when the page was
    built. */
 
-import { fixed, make, select, slider } from "./dom.js";
+import { countField, fixed, make, select, slider, stateOf } from "./dom.js";
 import { pressable, roving } from "./keys.js";
 
 const FULL = 60; // hundredths of support at which a colour is full
@@ -160,4 +160,26 @@ export function mount(element, { poems, names, levels, first }) {
   }
 
   draw();
+  /** @type {(get: () => number | null, set: (number: number | null) => void, count: () => number) => import("./dom.js").Field} */
+  const orNone = (get, set, count) =>
+    countField(
+      () => (get() ?? -1) + 1,
+      (number) => set(number ? number - 1 : null),
+      () => count() + 1,
+    ); // from 1 on; 0 is none
+  const state = {
+    poem: poemChoice,
+    section: orNone(
+      () => section,
+      (number) => (section = number),
+      () => names.length,
+    ),
+    level: levelChoice.input,
+    word: orNone(
+      () => struck,
+      (number) => (struck = number),
+      () => poems[poem].words.length,
+    ),
+  };
+  return { state: stateOf(state, draw) };
 }

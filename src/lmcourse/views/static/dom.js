@@ -103,6 +103,96 @@ export function slider(name, attributes) {
   };
 }
 
+/**
+ * What is remembered of a view: a control of the browser, or a way to ask and to set it. What
+ * cannot be set stays as it was.
+ *
+ * @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement | HTMLFieldSetElement
+ *   | { get(): string | number | boolean, set(value: any): unknown }} Field
+ */
+
+/** @type {(group: HTMLFieldSetElement) => HTMLInputElement[]} */
+const radiosOf = (group) => Array.from(group.querySelectorAll("input"));
+
+/**
+ * @param {Field} field
+ * @returns {string | number | boolean}
+ */
+function askValue(field) {
+  if ("get" in field) return field.get();
+  if (field instanceof HTMLFieldSetElement) return radiosOf(field).findIndex((e) => e.checked);
+  if (field.type === "checkbox") return /** @type {HTMLInputElement} */ (field).checked;
+  return field.type === "range" ? Number(field.value) : field.value;
+}
+
+/**
+ * Set a control as a reader does: what listens to it hears of it.
+ *
+ * @param {Field} field
+ * @param {any} value
+ */
+function setValue(field, value) {
+  if ("set" in field) return field.set(value);
+  const group = field instanceof HTMLFieldSetElement;
+  const control = group ? radiosOf(field)[value] : field;
+  if (!control) return;
+  if (group || control.type === "checkbox")
+    /** @type {HTMLInputElement} */ (control).checked = group || value;
+  else control.value = value;
+  control.dispatchEvent(new Event("input"));
+  // A text that came with a link is not the line that the reader typed last: see ownLine.
+  if (control.type !== "textarea") control.dispatchEvent(new Event("change"));
+}
+
+/**
+ * The state of a view as a small object, which a link carries: see link.js.
+ *
+ * @param {Record<string, Field>} fields by the names that the link has, in the order in which
+ *   they are set
+ * @param {() => unknown} [after] called once all are set
+ * @returns {{ say(): Record<string, string | number | boolean>, take(state: Record<string, any>): void }}
+ */
+export function stateOf(fields, after = () => {}) {
+  const all = Object.entries(fields);
+  return {
+    say: () => Object.fromEntries(all.map(([name, field]) => [name, askValue(field)])),
+    take(state) {
+      for (const [name, field] of all)
+        if (name in state && askValue(field) !== state[name]) setValue(field, state[name]);
+      after();
+    },
+  };
+}
+
+/**
+ * A field that holds several numbers: the state has them in a line.
+ *
+ * @param {() => Iterable<number>} get
+ * @param {(numbers: number[]) => unknown} set is given numbers only
+ * @returns {Field}
+ */
+export const numbersField = (get, set) => ({
+  get: () => Array.from(get()).join(" "),
+  set(/** @type {string} */ line) {
+    const numbers = line.split(" ").filter(Boolean).map(Number);
+    if (numbers.every(Number.isFinite)) set(numbers);
+  },
+});
+
+/**
+ * A field that holds a whole number from 0 on.
+ *
+ * @param {() => number} get
+ * @param {(number: number) => unknown} set
+ * @param {() => number} count the number must be below it
+ * @returns {Field}
+ */
+export const countField = (get, set, count) => ({
+  get,
+  set: (/** @type {number} */ number) =>
+    Number.isInteger(number) && number >= 0 && number < count() && set(number),
+});
+
 let groups = 0;
 
 /**

@@ -1,7 +1,17 @@
 /* A poem, its nearest others at each level of a model, and all poems between the
    editors' sections and the model's. All controls are the browser's own, so keys and screen
    readers know them. */
-import { arrow, button, fixed, heading, make, row } from "./dom.js";
+import {
+  arrow,
+  button,
+  countField,
+  fixed,
+  heading,
+  make,
+  numbersField,
+  row,
+  stateOf,
+} from "./dom.js";
 
 const SHOWN = 3; // neighbours; the others are counted
 
@@ -269,4 +279,20 @@ export function poems(canvas, data) {
     drawPoem();
   }
   show({});
+  const fields = {
+    world: worlds,
+    level: slider,
+    poem: countField(
+      () => state.poem,
+      (poem) => show({ poem }),
+      () => texts.length,
+    ),
+    list: numbersField(
+      () => cell,
+      ([own, other]) => {
+        if (members(own, other).includes(state.poem)) show({}, [own, other]);
+      },
+    ),
+  };
+  return { state: stateOf(fields) };
 }
