@@ -30,6 +30,7 @@ PRESSED = {
     "talker": ["role=tab >> nth=1", ".lmk-tokens button >> nth=5"],
     "tokenizer": [],
     "toy": [],
+    "whole": ["[data-key='head 1']"],
     "word_removal": [".play-poem [role=button] >> nth=2"],
 }
 LOADED = {"contest", "explorer", "sentences", "talker"}  # after a click
@@ -52,11 +53,11 @@ CHANGE = """() => {
 SHOWN = """() => {
   const canvas = document.querySelector(".lmc-canvas");
   const controls = Array.from(canvas.querySelectorAll("select, input, textarea"),
-    (each) => each.type === "radio" || each.type === "checkbox" ? each.checked : each.value);
+    (each) => ["radio", "checkbox"].includes(each.type) ? each.checked : each.value);
   const pressed = Array.from(canvas.querySelectorAll("[aria-pressed], [aria-checked]"),
     (each) => each.ariaPressed ?? each.ariaChecked);
-  const notes = canvas.querySelectorAll(".play-note, progress, progress ~ *");
-  for (const note of notes) note.style.display = "none"; // of how it went, not of what is shown
+  const notes = canvas.querySelectorAll(".play-note, .play-hidden, progress, progress ~ *");
+  for (const note of notes) note.style.display = "none"; // they tell how it went
   const text = canvas.innerText;
   for (const note of notes) note.style.display = "";
   return [text, ...controls, ...pressed];
@@ -73,7 +74,8 @@ def link(page):
         """() => {
           window.copied = [];
           const clipboard = { writeText: async (text) => { copied.push(text); } };
-          Object.defineProperty(navigator, "clipboard", { value: clipboard, writable: true });
+          const property = { value: clipboard, configurable: true };
+          Object.defineProperty(navigator, "clipboard", property);
         }"""
     )
     page.get_by_role("button", name="Copy link").click()
@@ -83,10 +85,10 @@ def link(page):
 
 def change(page, name, module):
     """Change what can be changed."""
-    if name in LOADED:
+    if name == "talker":  # the question that a link carries begins a dialogue
+        module.load(page)
+    elif name in LOADED:
         module.use(page)
-    if name == "talker":
-        module.say(page, "Name a colour.")
     for area in page.locator(".lmc-canvas textarea:visible").all():
         area.fill(TEXTS.get(name, "Name a colour." if name == "talker" else TEXT))
     if name == "neighbours":
@@ -94,6 +96,9 @@ def change(page, name, module):
     page.wait_for_timeout(400)
     page.evaluate(CHANGE)
     page.wait_for_timeout(400)
+    if name == "talker":
+        module.press(page, "Write on")
+        module.idle(page)
     for pressed in PRESSED.get(name, []):
         page.locator(".lmc-canvas").locator(pressed).click()
     if name == "toy":
@@ -108,7 +113,8 @@ def settle(page):
     return before
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "training"])
+# A text that a model is trained on is in no link: that of its view leads to the view.
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "own_text"])
 def test_a_link_opens_the_view_as_it_was_left(browser, address, name):
     module = importlib.import_module(f"test_play_{name}")
     with opening(browser, address(module, "http")) as visit:
@@ -124,7 +130,7 @@ def test_a_link_opens_the_view_as_it_was_left(browser, address, name):
         if name in LOADED:
             page.get_by_role("button", name=re.compile("^Load the model")).click()
         try:
-            page.wait_for_function(SAME, arg=wanted, timeout=15000)
+            page.wait_for_function(SAME, arg=wanted, timeout=visits.LOAD)
         except Exception:
             pairs = [map(str, page.evaluate("now")), map(str, wanted)]
             lines = ["\n".join(each).splitlines() for each in pairs]
@@ -132,3 +138,124 @@ def test_a_link_opens_the_view_as_it_was_left(browser, address, name):
         assert link(page) == copied
         assert not any("&" in asked for asked in visit.inside)  # the fragment goes nowhere
         visit.clean()
+
+
+@pytest.fixture
+def order(browser, address):
+    """A function that opens the view *order* at a fragment, as a file or from a server."""
+    module = importlib.import_module("test_play_order")
+
+    def open_at(fragment, way="file"):
+        return opening(browser, f"{address(module, way)}#{fragment}")
+
+    return open_at
+
+
+def first_state(order):
+    with order("") as visit:
+        return visit.page.evaluate(SHOWN)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        "order=0+1+7",
+        "order=0",
+        "order=%E2%98%83&before=1",
+        "before=99",
+        "before=-1",
+        "before=three",
+        "before=",
+        "positions=5",
+        "nothing=1",
+        "__proto__=1",
+        "%",
+        "=&&=",
+        "<img src=x onerror=harm()>=1",
+    ],
+)
+def test_nonsense_gets_the_beginning_and_a_clear_word(order, nonsense):
+    beginning = first_state(order)
+    with order(f"view-0&before=2&{nonsense}") as visit:
+        word = visit.page.get_by_text("The link has ")
+        word.wait_for()
+        assert "does not know. It stands as at first" in word.inner_text()
+        assert visit.page.evaluate(SHOWN) == beginning
+        visit.clean()
+
+
+def test_a_link_to_another_view_says_so(order):
+    with order("fig-elsewhere&before=2") as visit:
+        visit.page.get_by_text("asks for a view that is not on this page").wait_for()
+        visit.clean()
+
+
+def test_a_link_works_in_a_page_that_is_open_and_scrolls_to_its_view(order):
+    with order("view-0&before=2") as visit:
+        page = visit.page
+        before = page.get_by_label("words before the line")
+        assert before.input_value() == "2"
+        page.evaluate("document.querySelector('h1').style.height = '3000px'")
+        page.evaluate("scrollTo(0, 0)")
+        page.evaluate("location.hash = '#view-0&before=3'")
+        page.wait_for_function("document.querySelector('[type=range]').value === '3'")
+        page.wait_for_function("scrollY > 2000")
+        page.evaluate("location.hash = '#view-0&before=5'")  # the most is 4
+        page.get_by_text("The link has “5” for “before”").wait_for()
+        assert before.input_value() == "0"
+
+
+def test_where_the_clipboard_is_closed_the_link_is_shown(order):
+    with order("") as visit:
+        page = visit.page
+        page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+        page.get_by_label("words before the line").fill("3")
+        page.get_by_role("button", name="Copy link").click()
+        shown = page.get_by_label("The link")
+        shown.wait_for()
+        assert shown.input_value() == f"{page.url.partition('#')[0]}#view-0&before=3"
+
+
+def test_a_text_that_is_too_long_is_told(browser, address):
+    module = importlib.import_module("test_play_generator")
+    with opening(browser, address(module)) as visit:
+        visit.page.get_by_label("Your line").fill("love " * 2000)
+        visit.page.get_by_role("button", name="Copy link").click()
+        visit.page.get_by_text("too long for a link").wait_for()
+
+
+def test_a_line_that_came_with_a_link_is_not_kept_and_forget_takes_it_out(browser, address):
+    module = importlib.import_module("test_play_generator")
+    address = f"{address(module)}#view-0&text=Rough+winds"
+    with opening(browser, address) as visit:
+        page = visit.page
+        assert page.get_by_label("Your line").input_value() == "Rough winds"
+        assert page.evaluate("localStorage.getItem('lmcourse:line')") is None
+        page.evaluate("dispatchEvent(new Event('lmcourse:line'))")  # as *Forget* does
+        assert "#" not in page.url
+
+
+LIBRARIES = {
+    "attention#fig-attention-grid": {"head": "3"},
+    "attention#fig-attention-bandwidth": {"slider0": "2"},
+    "bert-internals#fig-bert-internals-model-view": {"open": "5"},
+    "dickinson-layers#fig-dickinson-layers-poems": {
+        "poem": "7",
+        "level": "2",
+        "world": "random",
+    },
+    "index#view-0": {"letter": "9"},
+}
+
+
+def test_views_that_libraries_draw_take_a_link_too(browser, server):
+    for place, state in LIBRARIES.items():
+        name, figure = place.split("#")
+        fragment = f"{figure}&" + "&".join(f"{key}={state[key]}" for key in state)
+        with visits.visit(browser, f"{server}/{name}.html#{fragment}") as visit:
+            root = visit.page.locator(f"#{figure}")
+            visit.page.wait_for_function(
+                "name => document.querySelector(`#${name} .lmc-link`)", arg=figure
+            )
+            assert root.locator(".lmc-link [role=status]").count() == 0, place
+            visit.clean()

@@ -101,21 +101,26 @@ export function attach(root, name, state = NOTHING) {
       } catch {
         wrong ||= `“${short(text)}” for “${short(field)}”`;
       }
-    if (!wrong) wrong = put(wanted);
+    if (!wrong)
+      wrong = put(
+        wanted,
+        asked.fields.map(([field]) => field),
+      );
     if (wrong) {
-      put(beginning);
+      put(beginning, []);
       tell(`The link has ${wrong}, which this view does not know. It stands as at first.`);
     } else if (told) tell();
   }
 
   /**
    * @param {State} wanted
+   * @param {string[]} fields those that must be as they are wanted
    * @returns {string} what was not taken
    */
-  function put(wanted) {
+  function put(wanted, fields) {
     state.take(wanted);
     const now = state.say();
-    const field = Object.keys(wanted).find((each) => now[each] !== wanted[each]);
+    const field = fields.find((each) => now[each] !== wanted[each]);
     return field === undefined ? "" : `“${short(String(wanted[field]))}” for “${field}”`;
   }
 

@@ -329,6 +329,7 @@ export function mount(element, data, context) {
     const line = isDialogue ? area.value.trim() : area.value;
     if (!line) return;
     if (!isDialogue) turns = [];
+    if (asks) turns = []; // a link has no dialogue before its question
     asks = false;
     if (turns.at(-1)?.role === "user") turns.pop(); // it was not answered
     turns.push({ role: "user", content: line });

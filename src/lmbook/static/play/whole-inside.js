@@ -39,7 +39,7 @@ const word = (piece) => make("bdi", {}, piece);
 const points = (change) => `${change >= 0 ? "+" : ""}${fixed(100 * change, 1)} points`;
 
 /** @type {Record<string, (reading: Reading, opened: Opened, about: About) => Inside>} */
-const PARTS = {
+export const PARTS = {
   tokens({ ids, pieces, sizes }) {
     return {
       title: "Tokens",

@@ -7,6 +7,7 @@ import { openModel } from "./client.js";
 import {
   announcer,
   button,
+  countField,
   make,
   ownLine,
   percent,
@@ -14,11 +15,12 @@ import {
   radios,
   select,
   slider,
+  stateOf,
 } from "./dom.js";
 import { FORGOTTEN, readText } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { shown, WordPiece } from "./tokenizers.js";
-import { inside } from "./whole-inside.js";
+import { inside, PARTS } from "./whole-inside.js";
 import { makePicture } from "./whole-picture.js";
 import { mentioned } from "./whole-reading.js";
 import { quoted, stops, strongestLook, tellingLayer } from "./whole-tour.js";
@@ -572,4 +574,52 @@ export function mount(element, data, context) {
   drawOffer();
   note.textContent = given.why;
   draw();
+
+  /* What a link asks of a model that is not here is asked when it is: see `load`. */
+  const known = () => reading.sizes;
+  const fields = {
+    model: which,
+    world: {
+      get: () => worlds.value,
+      set(/** @type {string} */ wanted) {
+        worlds.value = wanted;
+        world = Number(worlds.value);
+        answer();
+      },
+    },
+    text: area,
+    token: countField(
+      () => (pressed ?? -1) + 1,
+      (token) => {
+        pressed = token ? token - 1 : null;
+        answer();
+      },
+      () => given.room + 1,
+    ),
+    part: {
+      get: () => opened.part,
+      set: (/** @type {string} */ part) => part in PARTS && open({ part }),
+    },
+    layer: countField(
+      () => opened.layer,
+      (layer) => open({ layer }),
+      () => known().layers,
+    ),
+    head: countField(
+      () => opened.head,
+      (head) => open({ head }),
+      () => known().heads,
+    ),
+    /* The stop of the tour, from 1 on. */
+    stop: countField(
+      () => stop + 1,
+      (number) => {
+        if (!number) return stop >= 0 && leaveTour();
+        [card.hidden, tourButton.hidden] = [false, true];
+        goTo(number - 1);
+      },
+      () => tour().length + 1,
+    ),
+  };
+  return { state: stateOf(fields) };
 }
