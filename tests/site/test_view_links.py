@@ -43,7 +43,9 @@ CHANGE = """() => {
     tell(select, "input", "change");
   }
   for (const range of all("[type=range]")) {
+    const before = range.value;
     range.value = (Number(range.min) + 2 * Number(range.max || 100)) / 3;
+    if (range.value === before) range.value = range.min;
     tell(range, "input", "change");
   }
   for (const box of all("[type=checkbox]")) box.click();
