@@ -125,6 +125,16 @@ def test_the_model_view_shows_every_head_in_a_narrow_notebook(page):
         assert box["y"] + box["height"] <= drawn["y"] + drawn["height"] + 1
 
 
+def test_the_texts_of_a_stored_table_are_flush_left_in_jupyter(page):
+    page.set_content(f"{HEAD}<style>body td {{ text-align: right }}</style>")
+    lists = {"neuron 0": (["a long text that ends in a"], ["b"])}
+    page.evaluate(INSERT, views.neurons(lists)._repr_mimebundle_()["text/html"])
+    cells = page.locator("td")
+    assert cells.count() == 2
+    for cell in cells.all():
+        assert cell.evaluate("cell => getComputedStyle(cell).textAlign") == "left"
+
+
 def shown(page, selector):
     """Return the texts that a reader sees, in their order."""
     return page.locator(selector).all_text_contents()

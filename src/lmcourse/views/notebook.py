@@ -18,6 +18,8 @@ from lmcourse.views.markup import library, script_json
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
 STAND_IN = "\ue000"  # a private character that no token has
 BLUE, SKY, ORANGE = "#0072B2", "#56B4E9", "#E69F00"  # black is legible on the last two
+# Jupyter sets tables flush right, as numbers are; those of views hold texts, too.
+LEFT = "<style>.lmc-stored table :is(th, td) { text-align: left }</style>"
 NOTE = "On the book's site this view answers to what you type and click."
 
 
@@ -25,8 +27,10 @@ def html(view) -> str:
     """Return a view as HTML: drawn, if that is known here, or as it is stored."""
     if view.kind in DRAWERS:
         return DRAWERS[view.kind](view)
-    note = f"<p><small>{NOTE}</small></p>" if view.data is not None else ""
-    return f'<div class="lmc-stored">{view.stored}{note}</div>'
+    if view.data is None:
+        return f'<div class="lmc-stored">{view.stored}</div>'
+    note = f"<p><small>{NOTE}</small></p>"
+    return f'<div class="lmc-stored">{LEFT}{view.stored}{note}</div>'
 
 
 def inert(token: str) -> str:
