@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 STORE = "gpt"
 LINE = "And thou shal"
 GAP = "My [MASK]' eyes are nothing like the sun"
-BERT = "BERT: a hidden word"
-TALKER = "The model that talks: the next word"
+BERT = "BERT: hidden word"
+TALKER = "Model that talks: next word"
 
 
 @cache
@@ -149,6 +149,7 @@ def test_each_part_of_a_typed_line_is_pytorch_s(opened_page):
         assert row[1].split()[0] == names[int(probs.argmax())]
         assert number(row[4]) == pytest.approx(100 * probs[best].item(), abs=0.06)
         assert number(row[5]) == pytest.approx(x.norm().item(), abs=0.06)
+    assert [int(number) for _, _, number in opened(page, "tokens")] == ids[0].tolist()
 
 
 def test_a_neuron_away_changes_what_the_layer_would_say_by_so_much(opened_page):
@@ -199,7 +200,7 @@ def test_a_gap_is_filled_as_pytorch_fills_it_and_another_token_is_hidden(opened_
 
 def test_what_is_stored_is_what_the_page_computes(opened_page):
     page, keys = opened_page, ["next", "lens", "neurons", "norm", "vectors", "head 3"]
-    for model, line in (("GPT: the next letter", LINE), (BERT, GAP)):
+    for model, line in (("GPT: next letter", LINE), (BERT, GAP)):
         page.get_by_label(model).check()
         before = {key: opened(page, key) for key in keys}
         again(page, lambda: page.get_by_label("Your line").fill("Love"))
@@ -362,3 +363,9 @@ def test_the_model_that_talks_is_loaded_by_a_click_and_read_as_in_python(opened)
     assert name not in answer(page)
     again(page, lambda: worlds.select_option("trained"))
     assert answer(page) == pytest.approx(found, abs=1e-3)
+    page.evaluate("caches.delete('lmcourse-weights')")
+    page.evaluate("dispatchEvent(new Event('lmcourse:weights-forgotten'))")
+    page.get_by_label("Your line").fill("The capital of Spain is")
+    page.get_by_text("load it first").wait_for()
+    assert len(page.workers) == 1  # the GPT's
+    assert page.get_by_role("button", name="Load the model").is_enabled()

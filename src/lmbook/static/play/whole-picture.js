@@ -276,7 +276,13 @@ export function makePicture({ open, choose }) {
     return svg(
       "g",
       { "data-part": "tokens head", role: "group", "aria-label": "Tokens" },
-      label(2, 16, "tokens", "lmw-title"),
+      pressed(
+        "tokens",
+        "All tokens and their numbers",
+        () => open({ part: "tokens" }),
+        rect({ x: 0, y: 1, width: 46, height: 22 }, "lmw-ground", 4),
+        label(2, 16, "tokens", "lmw-title"),
+      ),
       ...chips,
       svg("g", { "aria-hidden": "true" }, ...again),
     );
@@ -542,7 +548,7 @@ export function makePicture({ open, choose }) {
       label(
         (from + to) / 2 - 8,
         TOP + at.shift - 24,
-        at.open > 280 ? "attention" : "",
+        at.open > 250 ? "attention" : "",
         "lmw-title lmw-middle",
       ),
       ...curves,

@@ -32,9 +32,9 @@ import { quoted, stops, strongestLook, tellingLayer } from "./whole-tour.js";
 const LONGEST = 2000; // characters of a line that are read
 const SEED = 1; // of random weights
 const NAMES = {
-  gpt: "GPT: the next letter",
-  bert: "BERT: a hidden word",
-  talker: "The model that talks: the next word",
+  gpt: "GPT: next letter",
+  bert: "BERT: hidden word",
+  talker: "Model that talks: next word",
 };
 let views = 0;
 
@@ -96,8 +96,7 @@ export function mount(element, data, context) {
   /** @type {WordPiece | undefined} */
   let wordPiece;
   let isHere = false; // the model that talks
-  /** @type {Reading | null} what the trained model made of the last text */
-  let learned = null;
+  let learned = reading; // what the trained model made of the last text
 
   /* --- what stands there --- */
 
@@ -111,7 +110,7 @@ export function mount(element, data, context) {
   which.classList.add("lmw-models");
   const { area, note, label } = ownLine(given.text, typed, { maxlength: LONGEST });
   const worlds = select(["trained", "random weights"], changeWorld);
-  const remains = make("p", { class: "play-note lmw-remains", role: "status" });
+  const remains = make("p", { class: "lmw-remains", role: "status" });
   const tourButton = button("Take the tour: three minutes", startTour, { class: "lmw-start" });
   const loader = button("", load);
   const halt = button("Stop loading", stopLoading, { hidden: "" });
@@ -449,11 +448,12 @@ export function mount(element, data, context) {
    * @param {Reading} found
    */
   function whatRemains(found) {
-    const same =
-      learned && String([learned.place, ...learned.ids]) === String([found.place, ...found.ids]);
+    /** @param {Reading} reading */
+    const asked = ({ place, ids }) => String([place, ...ids]);
     /** @param {Reading} reading */
     const told = ({ next: [[id, , share]], pieces }) => `${quoted(pieces[id])} (${percent(share)})`;
-    const before = same && learned ? ` where the trained model says ${told(learned)}` : "";
+    const before =
+      asked(found) === asked(learned) ? ` where the trained model says ${told(learned)}` : "";
     return `Random weights say ${told(found)}${before}. What you still see in the picture was not learned.`;
   }
 
