@@ -146,7 +146,8 @@ def law_missed(page: Page):
     """All seeds lie below 95 % of the fits to configurations drawn again.
 
     Without any one size, or any one amount of text, the law misses by nine per cent or
-    more. It expected too much of the second costliest, too.
+    more. Fitted to the four larger sizes and the three larger amounts alone, it misses by
+    less than half as much. It expected too much of the second costliest, too.
 
     Parameters
     ----------
@@ -164,6 +165,9 @@ def law_missed(page: Page):
             rest = page.smaller[page.smaller[column] != value]
             guess = scaling.law(scaling.fit(*losses_of(rest)), *targets[-1].values())
             without.append(guess.item() / came.mean() - 1)
+    upper = page.smaller[page.smaller.tokens >= np.unique(page.smaller.tokens)[2]]
+    upper = upper[upper.parameters >= np.unique(upper.parameters)[2]]
+    nearer = scaling.law(scaling.fit(*losses_of(upper)), *targets[-1].values()).item()
     neighbour = max(abs(error["neighbour"]) for error in errors)
     assert min(last["law"], last["line"]) > 0.1
     assert errors[0]["law"] > 0.05
@@ -171,6 +175,7 @@ def law_missed(page: Page):
     assert max(last["law"], last["line"]) < min(last["ratio"], last["same"])
     assert abs(last["law"] - last["line"]) < 0.01
     assert min(without) > 0.09
+    assert 0.02 < nearer / came.mean() - 1 < last["law"] / 2
     assert neighbour < 0.03
     return {
         "missed": last["law"],
