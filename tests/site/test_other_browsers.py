@@ -90,6 +90,20 @@ def test_every_view_is_drawn_from_a_file(driver, site, name):
     assert [kind for kind, state in driver.run(DRAW) if state != "drawn"] == []
 
 
+def test_a_text_of_the_readers_is_learned(driver, read):
+    read("play")
+    root = view(driver, "own-text")
+    text = "so long as men can breathe or eyes can see\n" * 60
+    driver.fill(text, "[data-module=own-text] textarea")
+    driver.click("button", "Learn it", root)
+    now = "arguments[0].querySelector('.lmr-now').innerText"
+    driver.until(f"{now}.includes('after 0 steps')", root)
+    driver.click("button", "Stop", root)
+    driver.until("arguments[0].querySelectorAll('.lmo-sample').length === 2", root)
+    driver.click("button", "A is by counting", root)
+    driver.until("/is by counting. It sees/.test(arguments[0].innerText)", root)
+
+
 def test_a_choice_shows_what_was_chosen(driver, read):
     read("scaling")
     choice = driver.find(".lm-choice")

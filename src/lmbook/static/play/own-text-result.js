@@ -29,7 +29,7 @@ const title = (text) => make("p", { class: "lmo-title" }, text);
  */
 export function verdict({ losses, interval }) {
   const apart = losses.gpt - losses.ngrams;
-  if (!interval) return "The text is too short to say who is better.";
+  if (!interval) return "That is too little text to decide.";
   const [low, high] = interval;
   if (low <= 0 && high >= 0) return "Neither is clearly better.";
   const [winner, loser] = apart < 0 ? ["The GPT", "counting"] : ["Counting", "the GPT"];
@@ -70,7 +70,7 @@ function contest({ result, counted }) {
     make(
       "p",
       { class: "play-muted" },
-      `Lower is better. The moment of the GPT and the length of the n-grams were chosen by ${count(counted.sizes.validation)} other characters.`,
+      `Lower is better. ${losses.gpt > losses.ngrams ? "Counting learns from little, a GPT from practice: go on, take a longer text, or the larger model. " : ""}The moment of the GPT and the length of the n-grams were chosen by ${count(counted.sizes.validation)} other characters.`,
     ),
   ];
 }
@@ -109,7 +109,7 @@ function guess({ result, counted }) {
           "div",
           {},
           make("p", {}, make("strong", {}, "AB"[at]), names[at]),
-          make("pre", { class: "lmo-sample", dir: "auto" }, text),
+          make("pre", { class: "lmo-sample", dir: "auto", tabindex: 0 }, text),
           buttons[at],
         ),
       ),

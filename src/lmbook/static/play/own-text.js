@@ -116,7 +116,7 @@ function textBox(context, changed) {
       const bytes = new Uint8Array(await chosen.slice(0, 4 * MOST + 4).arrayBuffer());
       const whole = chosen.size > 4 * MOST ? bytes.subarray(0, lastWhole(bytes)) : bytes;
       const { text, note } = decodeText(whole);
-      put(text, note);
+      put(text, text.trim() ? note : "The file is empty: choose another one.");
     } catch (error) {
       note.textContent = `The file cannot be read: ${error.message}`;
     }
@@ -204,7 +204,7 @@ export function mount(element, data, context) {
     const characters = charactersOf(text);
     const fault = faultOf(characters);
     learn.disabled = Boolean(fault) || worker !== null;
-    box.note.textContent = fault && text ? box.about() + fault : box.about() + said(characters);
+    box.note.textContent = fault && text ? fault : box.about() + said(characters);
   }
 
   /** @param {string[]} characters */
@@ -212,7 +212,8 @@ export function mount(element, data, context) {
     if (!characters.length) return "";
     const all = count(characters.length);
     const different = count(new Set(characters).size);
-    const cut = characters.length === MOST ? "Of a longer text the beginning is learned: " : "";
+    const isCut = characters.length === MOST && box.text().length > MOST;
+    const cut = isCut ? "Of a longer text the beginning is learned: " : "";
     const little = characters.length < LITTLE ? " That is little: counting is hard to beat." : "";
     return `${cut}${all} characters, ${different} different ones.${little}`;
   }
