@@ -101,9 +101,28 @@ def test_with_random_weights_no_date_is_read_and_the_switch_goes_back(opened):
         told = page.locator(".lmd-read small").all_text_contents()
         assert sum(float(text.removesuffix(" %") or 0) for text in told) > 90
         once = written(page)
-        worlds.select_option("trained")
+        worlds.select_option("as it is")
         worlds.select_option("random weights")
         assert written(page) == once
-        worlds.select_option("trained")
+        worlds.select_option("as it is")
     page.locator("select").first.select_option("0")
     assert written(page) == DAYS[0][1] + "end"
+
+
+def test_shuffled_characters_are_another_date_and_the_sentence_counts(opened):
+    page = opened.page
+    page.locator("select").first.select_option("0")
+    source, day = DAYS[0]
+    page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
+    labels = page.locator(".lmd-read button").evaluate_all(
+        "all => all.map((each) => each.firstChild.textContent.replace('␣', ' '))"
+    )
+    assert "".join(labels) != source
+    assert sorted(labels) == sorted(source)
+    now = written(page).removesuffix("end")
+    same = sum(a == b for a, b in zip(now, day, strict=False))
+    told = page.locator(".play-remains").text_content()
+    assert f"of the {len(day)} characters" in told
+    assert f"date {same or 'none'} stand" in told
+    page.get_by_label("Had it learned nothing?").select_option("as it is")
+    assert written(page) == day + "end"

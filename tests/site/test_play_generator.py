@@ -218,8 +218,37 @@ def test_random_weights_answer_otherwise_and_go_away_again(opened):
     page.get_by_role("button", name="all heads on").click()
     idle(page)
     assert drawn(page) != off
-    world.select_option("trained")
+    world.select_option("as it is")
     idle(page)
     write(page, LINE)
     same(bars(page), wanted(LINE))
     assert drawn(page)[1] == before[1]
+
+
+def test_shuffled_characters_are_read_in_another_order_and_the_sentence_counts(opened):
+    page = opened.page
+    page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
+    told = page.locator(".play-remains")
+    told.get_by_text("in another order").wait_for(timeout=visits.LOAD)
+    idle(page)
+    seen = "".join(page.locator(".play-shades span").all_text_contents())
+    mixed = seen.replace("·", " ")
+    assert mixed != LINE
+    assert mixed[-1] == LINE[-1]
+    assert sorted(mixed) == sorted(LINE)
+    same(bars(page), wanted(mixed))
+    tokenizer, model = gpt()
+
+    def top(text):
+        with torch.no_grad():
+            logits = model(torch.tensor([tokenizer.encode(text)]))
+        logits = logits[0] if isinstance(logits, tuple) else logits
+        return set(logits[0, -1].topk(5).indices.tolist())
+
+    left = len(top(LINE) & top(mixed))
+    some = {0: "none is", 1: "one is"}.get(left, f"{left} are")
+    assert f"five likeliest next characters {some} left" in told.text_content()
+    page.get_by_label("Had it learned nothing?").select_option("as it is")
+    idle(page)
+    same(bars(page), wanted(LINE))
+    assert told.text_content() == ""

@@ -97,11 +97,21 @@ def test_any_word_has_the_neighbours_that_python_finds(opened):
 def test_the_switch_shows_what_was_not_learned(opened):
     page = opened.page
     worlds = page.get_by_label("Had it learned nothing?")
-    worlds.select_option(label="random weights and shuffled text")
-    assert lists(page) == wanted("day", learned=False)  # what is stored
-    write(page, "thee")
-    assert lists(page) == wanted("thee", learned=False) != wanted("thee")
-    worlds.select_option(label="trained")
+    told = page.locator(".play-remains")
+    for which, state in enumerate(("random weights", "shuffled text")):
+        worlds.select_option(label=state)
+        for word in ("day", "thee"):
+            write(page, word)
+            before, now = wanted(word)[which], wanted(word, learned=False)[which]
+            mixed = [now if i == which else each for i, each in enumerate(wanted(word))]
+            assert lists(page) == mixed
+            names = [{row.rstrip("-.0123456789") for row in each} for each in (before, now)]
+            left = len(names[0] & names[1])
+            some = {0: "none is", 1: "one is"}.get(left, f"{left} are")
+            if before:
+                assert before != now
+                assert f"of the 6 nearest words {some} left" in told.text_content()
+    worlds.select_option(label="as it is")
     assert lists(page) == wanted("thee")
 
 

@@ -159,7 +159,7 @@ def test_random_weights_are_pythons(opened):
         timeout=visits.LOAD,
     )
     assert f"unit {UNIT} frozen" in said.text_content()
-    switch.select_option("trained")
+    switch.select_option("as it is")
     opened.page.wait_for_function(
         "share => document.querySelector('.lms-bars').textContent.includes(share)",
         arg=trained[0][2],
@@ -175,3 +175,32 @@ def test_strange_characters_are_left_out_and_told(opened):
     write(page, "love", 3)
     assert page.locator(".play-note").text_content() == ""
     assert rows(page) == wanted("love", 3)
+
+
+def test_shuffled_characters_are_read_in_the_order_shown(opened):
+    """And the sentence counts what is left, of the LSTM and of the n-gram model."""
+    page, line = opened.page, "Full many a glorious morning"
+    write(page, line)
+    page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
+    told = page.locator(".play-remains")
+    told.get_by_text("in another order").wait_for(timeout=visits.LOAD)
+    mixed = page.locator(".play-shades").text_content()
+    assert mixed != line
+    assert mixed[-1] == line[-1]
+    assert sorted(mixed) == sorted(line)
+    assert rows(page) == wanted(mixed, 5)
+    tokenizer, made, _ = models()
+
+    def tops(text):
+        lstm = read(text)[0][0, -1].topk(5).indices.tolist()
+        counted = made[5].next_probs(tokenizer.encode("\n" + text))
+        return set(lstm), set(np.argsort(-counted, kind="stable")[:5].tolist())
+
+    left = [len(a & b) for a, b in zip(tops(line), tops(mixed), strict=True)]
+    lstm, counted = ({0: "none is", 1: "one is"}.get(n, f"{n} are") for n in left)
+    assert f"{lstm} left; of the n-gram model’s {counted}." in told.text_content()
+    page.get_by_label("Had it learned nothing?").select_option("as it is")
+    page.wait_for_function(
+        "line => document.querySelector('.play-shades').textContent === line", arg=line
+    )
+    assert told.text_content() == ""

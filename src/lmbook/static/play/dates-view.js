@@ -1,8 +1,19 @@
 /* The view *dates*: an encoder-decoder that reads a date and writes it in another form, run in
    the page. A click hides a character of the source from the decoder, which then writes again;
    a switch shuffles the weights of the model. */
-import { button, countField, make, numbersField, ownLine, percent, stateOf } from "./dom.js";
+import {
+  button,
+  countField,
+  learnedSwitch,
+  make,
+  numbersField,
+  ownLine,
+  percent,
+  stateOf,
+  WORLDS,
+} from "./dom.js";
 import { EncoderDecoder, LONGEST, STOP } from "./encoder-decoder.js";
+import { reordered } from "./random.js";
 
 const SEED = 1; // of the shuffled weights
 /** @type {Record<string, string | undefined>} */
@@ -42,7 +53,9 @@ export function mount(element, data) {
   /** @type {Set<number>} */
   const hidden = new Set();
   /** @type {string} */
-  let source; // the date as it is read
+  let date; // in order
+  /** @type {string} */
+  let source; // as it is read
   /** @type {string | null} */
   let wanted; // as it is to be written; null if nobody knows
   /** @type {ReturnType<EncoderDecoder["write"]>} */
@@ -73,12 +86,8 @@ export function mount(element, data) {
           .map(([name], i) => make("option", { value: from + i }, name)),
       ),
     );
-  const worlds = make(
-    "select",
-    { onchange: chooseWorld },
-    make("option", { value: "trained" }, "trained"),
-    make("option", { value: "random" }, "random weights"),
-  );
+  const learned = learnedSwitch(chooseWorld, "shuffled characters");
+  const { worlds, told } = learned;
   const read = make("div", {
     class: "lmd-row lmd-read",
     role: "group",
@@ -101,7 +110,8 @@ export function mount(element, data) {
     make("p", { class: "play-controls" }, make("label", {}, "A date ", style), again),
     label,
     note,
-    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    make("p", { class: "play-controls" }, learned.label),
+    told,
     make("p", { class: "play-muted" }, "It reads (click a character to hide it from the decoder)"),
     read,
     make("p", { class: "play-muted" }, "and writes (click a character to see what it attended to)"),
@@ -112,7 +122,8 @@ export function mount(element, data) {
 
   function chooseWorld() {
     untrained ??= trained.untrained(SEED);
-    model = worlds.value === "random" ? untrained : trained;
+    model = worlds.value === WORLDS.random ? untrained : trained;
+    put();
     answer();
   }
 
@@ -128,13 +139,36 @@ export function mount(element, data) {
     if (known.length) begin(known.join(""), null);
   }
 
+  /* What is read: the date, or its characters in another order. */
+  function put() {
+    const isShuffled = worlds.value === WORLDS.shuffled;
+    source = isShuffled ? reordered(date, SEED).join("") : date;
+  }
+
+  /* How much of what the trained model writes for the date is written now. */
+  function tellLeft() {
+    const usual = Array.from(
+      trained.write(date, worlds.value === WORLDS.random ? hidden : new Set()).written,
+    );
+    const same = usual.filter((character, i) => character === state.written[i]).length;
+    const how =
+      worlds.value === WORLDS.random
+        ? "With random weights"
+        : "With the characters of the date in another order";
+    told.textContent =
+      worlds.value === WORLDS.asItIs
+        ? ""
+        : `${how}, of the ${usual.length} characters that the model writes for this date ${same || "none"} ${same > 1 ? "stand" : "stands"} where ${same > 1 ? "they" : "it"} should.`;
+  }
+
   /**
    * @param {string} text
    * @param {string | null} right as it is to be written
    */
   function begin(text, right) {
-    source = text;
+    date = text;
     wanted = right;
+    put();
     hidden.clear();
     answer();
   }
@@ -143,6 +177,7 @@ export function mount(element, data) {
     state = model.write(source, hidden);
     place = Math.min(chosen, state.written.length);
     const isRight = state.written === wanted;
+    tellLeft();
     verdict.classList.toggle("lmd-wrong", Boolean(wanted) && !isRight);
     if (!wanted) verdict.textContent = "";
     else verdict.textContent = isRight ? "✓ That is the day." : `✗ The day is ${wanted}.`;
@@ -272,11 +307,11 @@ export function mount(element, data) {
   const fields = {
     world: worlds,
     date: {
-      get: () => source,
-      set(/** @type {string} */ date) {
-        const example = data.examples.findIndex(([each]) => each === date);
+      get: () => date,
+      set(/** @type {string} */ text) {
+        const example = data.examples.findIndex(([each]) => each === text);
         if (example < 0) {
-          area.value = date;
+          area.value = text;
           return type();
         }
         style.value = String(example);

@@ -11,17 +11,20 @@ import {
   bar,
   button,
   countField,
+  learnedSwitch,
+  leftOf,
   make,
   ownLine,
   percent,
   row,
-  select,
   slider,
   stateOf,
   svg,
+  WORLDS,
 } from "./dom.js";
 import { softmax } from "./engine.js";
 import { OwnClient, offerOwn } from "./own-model.js";
+import { reordered } from "./random.js";
 import { FORGOTTEN } from "./store.js";
 import { nextProbs } from "./writing.js";
 
@@ -30,6 +33,7 @@ const MORE = 300;
 const MOST = 2000; // characters that "go on" adds, and writes at all
 const BARS = 10;
 const SEED = 1; // of random weights
+const FEW = 5; // likeliest characters that are compared
 const FIRST = 3; // rows of the bars, choices of the lens
 let views = 0;
 
@@ -111,6 +115,8 @@ export function mount(element, data, context) {
   let follows = false;
   /** @type {End & { ids: number[] }} */
   let seen = { lens: data.lens, weights: data.weights, ids: line };
+  /** @type {{ key: string, top: number[] } | undefined} */
+  let usual; // what the trained model says of a line in order
   let shown = 0; // the head whose attention colours the line
   /** @type {Set<number>} */
   const off = new Set(); // heads that are switched off
@@ -178,8 +184,8 @@ export function mount(element, data, context) {
     summary,
     colours,
   ];
-  const worlds = select(["trained", "random weights"], changeWorld);
-  const world = controls(make("label", {}, "Had it learned nothing? ", worlds));
+  const { worlds, told, label: switchLabel } = learnedSwitch(changeWorld, "shuffled characters");
+  const world = controls(switchLabel);
   const lines = data.lines.map((line) =>
     button(`“${line}”`, () => {
       area.value = line;
@@ -190,6 +196,7 @@ export function mount(element, data, context) {
     label,
     note,
     world,
+    told,
     ...(lines.length ? [controls(...lines), ...inside, ...writing] : [...writing, ...inside]),
     live,
     data.own ? theBooks() : offerOwn(context, useOwn),
@@ -247,12 +254,15 @@ export function mount(element, data, context) {
       });
       note.textContent = message;
       if (config.alphabet !== data.alphabet) throw new Error("the site carries another one");
-      const ids = tail(line);
+      const asked = tail(line);
+      const ids = worlds.value === WORLDS.shuffled ? reordered(asked, SEED, true) : asked;
+      line.splice(line.length - ids.length, ids.length, ...ids);
       const ablate = Array.from(off, (head) => places[head]);
       const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
       const found = await gpt.forward(ids, { keep, ablate, logits_of: [] }, lane);
       if (!found) return;
       keepEnd(ids, found.kept);
+      tellLeft(asked, ablate);
       const count = Math.max(0, goal - written.length);
       const options = { ...sampling(), seed, drawn: drawn + written.length, ablate, count };
       if (!(await gpt.write(tail([...line, ...written]), options, onPieces, lane))) return;
@@ -260,6 +270,36 @@ export function mount(element, data, context) {
       note.textContent = `The model does not answer: ${error.message}`;
     }
     stop.disabled = true;
+  }
+
+  /**
+   * Say how many of the likeliest characters are those of the trained model, the line in order.
+   *
+   * @param {number[]} asked the line
+   * @param {[number, number][]} ablate heads that are switched off
+   */
+  async function tellLeft(asked, ablate) {
+    const top = () => largest(seen.lens[seen.lens.length - 1], FEW);
+    const key = JSON.stringify([asked, ablate]);
+    if (worlds.value === WORLDS.asItIs) {
+      usual = { key, top: top() };
+      told.textContent = "";
+      return;
+    }
+    const now = top();
+    const world = worlds.value;
+    if (usual?.key !== key && !data.own) {
+      const logits_of = [asked.length - 1];
+      const trained = openModel(data.store, context);
+      const found = await trained.forward(asked, { ablate, logits_of }, `${lane} usual`);
+      if (found?.logits) usual = { key, top: largest(Array.from(found.logits), FEW) };
+    }
+    if (usual?.key !== key || worlds.value !== world) return;
+    const how =
+      world === WORLDS.random
+        ? "With random weights"
+        : "With the characters before the last in another order";
+    told.textContent = `${how}, of the model’s five likeliest next characters ${leftOf(usual.top, now)} left.`;
   }
 
   /**
@@ -326,7 +366,7 @@ export function mount(element, data, context) {
   function changeWorld() {
     gpt.cancel(lane);
     if (data.own) gpt.end();
-    gpt = open(worlds.value === "1" ? SEED : null);
+    gpt = open(worlds.value === WORLDS.random ? SEED : null);
     answer();
   }
 

@@ -1,7 +1,7 @@
 /* The view *neighbours*: the words nearest to one, in BERT's table and in vectors made by
    counting; a switch shows both with nothing learned. `lmcourse.views.neighbours` found those
    of every word; they are loaded when the reader first goes to the view. */
-import { announcer, button, make, plural, select, stateOf } from "./dom.js";
+import { announcer, button, learnedSwitch, leftOf, make, plural, stateOf, WORLDS } from "./dom.js";
 import { readStore, readText } from "./store.js";
 import { wellFormed } from "./text.js";
 import { WordPiece } from "./tokenizers.js";
@@ -70,12 +70,14 @@ export function mount(element, data, context) {
   const lists = make("div", { class: "lmn-lists" });
   input.value = data.word;
   const rare = make("input", { type: "checkbox", onchange: () => draw(shown) });
-  const worlds = select(["trained", "random weights and shuffled text"], () => {
+  const learned = learnedSwitch(() => {
     draw(shown);
     later();
-  });
+  }, "shuffled text");
+  const { worlds, told } = learned;
   element.append(
-    make("p", { class: "lmn-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    make("p", { class: "lmn-world" }, learned.label),
+    told,
     make("label", { class: "lmn-word" }, "Your word ", input),
     make("label", {}, rare, " without the sixty most frequent words"),
     note,
@@ -232,8 +234,12 @@ export function mount(element, data, context) {
   /** @param {List[]} found */
   function draw(found) {
     shown = found;
-    const isRandom = worlds.value === "1";
-    const half = isRandom ? found.slice(data.learned) : found.slice(0, data.learned);
+    /* A table has weights and reads no text; counts have a text and no weights: each has one
+       state in which nothing was learned, and stays as it is in the other. */
+    const trained = found.slice(0, data.learned);
+    const without = { [WORLDS.random]: 0, [WORLDS.shuffled]: 1 }[worlds.value];
+    const half = trained.map((list, i) => (i === without ? found[data.learned + i] : list));
+    told.textContent = without === undefined ? "" : whatIsLeft(trained[without], half[without]);
     lists.replaceChildren(
       ...half.map(([name, note, both, cut = []]) => {
         const near = (rare.checked && both[1]) || both[0];
@@ -252,6 +258,18 @@ export function mount(element, data, context) {
         return make("div", {}, title, near.length ? make("ol", {}, ...rows) : none);
       }),
     );
+  }
+
+  /**
+   * @param {List | undefined} before
+   * @param {List | undefined} now
+   */
+  function whatIsLeft(before, now) {
+    if (!before || !now) return "";
+    /** @type {(list: List) => string[]} */
+    const words = ([, , both]) => ((rare.checked && both[1]) || both[0]).map(([word]) => word);
+    if (!words(before).length) return "";
+    return `${before[0]}: of the ${words(before).length} nearest words ${leftOf(words(before), words(now))} left.`;
   }
 
   function tell() {

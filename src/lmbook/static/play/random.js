@@ -28,3 +28,20 @@ export function shuffled(values, seed) {
   }
   return mixed;
 }
+
+/**
+ * Things in another order; a list that could come out as it was is turned by one.
+ *
+ * @template Item
+ * @param {ArrayLike<Item>} items
+ * @param {number} seed
+ * @param {boolean} [keepLast] the last one stays where it is: what follows it is asked
+ * @returns {Item[]}
+ */
+export function reordered(items, seed, keepLast = false) {
+  const all = Array.from(items);
+  const end = keepLast ? all.splice(-1) : [];
+  const order = Array.from(shuffled(Float32Array.from(all.keys()), seed));
+  if (order.every((place, i) => place === i)) order.push(...order.splice(0, 1));
+  return [...order.map((place) => all[place]), ...end];
+}

@@ -5,6 +5,8 @@ import {
   bar,
   fixed,
   heading,
+  learnedSwitch,
+  leftOf,
   make,
   ownLine,
   percent,
@@ -12,8 +14,10 @@ import {
   row,
   slider,
   stateOf,
+  WORLDS,
 } from "./dom.js";
 import { Ngrams } from "./ngrams.js";
+import { reordered } from "./random.js";
 import { readStore, readText } from "./store.js";
 import { readSafetensors, toFloats } from "./weights.js";
 
@@ -123,6 +127,7 @@ export function makeReader(bytes) {
   };
 }
 
+const SEED = 1; // of the order of shuffled characters
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { "\n": "⏎", " ": "␣" };
 /** @type {(all: number[]) => number} */
@@ -178,12 +183,8 @@ export function mount(element, data, context) {
     value: data.unit,
     oninput: typed,
   });
-  const worlds = make(
-    "select",
-    { onchange: typed },
-    new Option("trained", "lstm"),
-    new Option("random weights", "lstm-random"),
-  );
+  const learned = learnedSwitch(typed, "shuffled characters");
+  const { worlds, told } = learned;
   const colours = radios("Colour", kinds, colour, (i) => {
     colour = i;
     draw();
@@ -194,7 +195,8 @@ export function mount(element, data, context) {
   element.append(
     label,
     note,
-    make("p", {}, make("label", {}, "Had it learned nothing? ", worlds)),
+    make("p", {}, learned.label),
+    told,
     unit.label,
     colours,
     shades,
@@ -206,7 +208,7 @@ export function mount(element, data, context) {
   async function typed() {
     try {
       counts ??= makeCounts(await readText("sonnets-training", context), alphabet);
-      for (const name of ["lstm", worlds.value])
+      for (const name of worlds.value === WORLDS.random ? ["lstm", "lstm-random"] : ["lstm"])
         readers[name] ??= makeReader(await readStore(name, context));
     } catch (error) {
       note.textContent = error.message;
@@ -219,8 +221,12 @@ export function mount(element, data, context) {
       .join(" ");
     note.textContent = strange && `Not in the Sonnets: ${strange}`;
     const number = +unit.input.value;
-    const reader = readers[worlds.value];
-    const { means } = worlds.value === "lstm" ? data : data.untrained;
+    const isRandom = worlds.value === WORLDS.random;
+    const reader = readers[isRandom ? "lstm-random" : "lstm"];
+    const { means } = isRandom ? data.untrained : data;
+    const inOrder = ids.slice();
+    if (worlds.value === WORLDS.shuffled)
+      ids.splice(1, ids.length, ...reordered(ids.slice(1), SEED, true));
     const on = reader(ids, number);
     const off = reader(ids, number, means[number]);
     text = ids
@@ -235,7 +241,30 @@ export function mount(element, data, context) {
       gates: on.gates.slice(1),
       losses: [on.losses, off.losses], // not of the line end before
     };
+    tellLeft(inOrder);
     draw();
+  }
+
+  /**
+   * Say what is left of the five characters that each model holds likeliest.
+   *
+   * @param {number[]} ids the text in order, after a line end
+   */
+  function tellLeft(ids) {
+    /** @type {(probs: number[]) => number[]} */
+    const top = (probs) =>
+      Array.from(probs.keys())
+        .sort((a, b) => probs[b] - probs[a])
+        .slice(0, 5);
+    const usual = readers.lstm(ids, +unit.input.value).next ?? [];
+    const lstm = leftOf(top(usual), top(found.lstm));
+    told.textContent =
+      worlds.value === WORLDS.asItIs || !counts
+        ? ""
+        : worlds.value === WORLDS.random
+          ? `With random weights, of the LSTM’s five likeliest characters ${lstm} left. The n-gram model has no weights: it stays.`
+          : "With the characters before the last in another order, of the LSTM’s five likeliest " +
+            `${lstm} left; of the n-gram model’s ${leftOf(top(counts(ids.map((id) => alphabet[id]).join(""), +order.input.value)), top(found.counted))}.`;
   }
 
   function draw() {

@@ -193,6 +193,37 @@ export const countField = (get, set, count) => ({
     Number.isInteger(number) && number >= 0 && number < count() && set(number),
 });
 
+/** The states of "Had it learned nothing?", by the value of the switch. */
+export const WORLDS = { asItIs: "0", random: "1", shuffled: "2" };
+
+/**
+ * Make the switch "Had it learned nothing?": the model as it is, with random weights, or as it
+ * is with what it reads in another order.
+ *
+ * @param {Listener} onchange
+ * @param {string} [shuffled] what is put in another order
+ * @returns {{ worlds: HTMLSelectElement, label: HTMLElement, told: HTMLElement }} the switch;
+ *   it in its label; a paragraph for the sentence that says what is left
+ */
+export function learnedSwitch(onchange, shuffled = "shuffled words") {
+  const worlds = select(["as it is", "random weights", shuffled], onchange);
+  const told = make("p", { class: "play-remains", role: "status" });
+  return { worlds, told, label: make("label", {}, "Had it learned nothing? ", worlds) };
+}
+
+/**
+ * How many of the first few of a list are among the first few of another.
+ *
+ * @param {ArrayLike<unknown>} before
+ * @param {ArrayLike<unknown>} now
+ * @returns {string} "none", "1 is", "3 are": left is for the sentence to say
+ */
+export function leftOf(before, now) {
+  const found = Array.from(now);
+  const count = Array.from(before).filter((each) => found.includes(each)).length;
+  return count === 0 ? "none is" : count === 1 ? "one is" : `${count} are`;
+}
+
 let groups = 0;
 
 /**
