@@ -246,6 +246,9 @@ export function mount(element, data, context) {
     follows = false;
     stop.disabled = false;
     const message = read();
+    const asked = tail(line);
+    const ids = worlds.value === WORLDS.shuffled ? reordered(asked, SEED, true) : asked;
+    line.splice(line.length - ids.length, ids.length, ...ids);
     note.textContent = message;
     draw();
     try {
@@ -254,9 +257,6 @@ export function mount(element, data, context) {
       });
       note.textContent = message;
       if (config.alphabet !== data.alphabet) throw new Error("the site carries another one");
-      const asked = tail(line);
-      const ids = worlds.value === WORLDS.shuffled ? reordered(asked, SEED, true) : asked;
-      line.splice(line.length - ids.length, ids.length, ...ids);
       const ablate = Array.from(off, (head) => places[head]);
       const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
       const found = await gpt.forward(ids, { keep, ablate, logits_of: [] }, lane);
