@@ -126,7 +126,8 @@ def test_the_model_view_shows_every_head_in_a_narrow_notebook(page):
 
 
 def test_the_texts_of_a_stored_table_are_flush_left_in_jupyter(page):
-    page.set_content(f"{HEAD}<style>body td {{ text-align: right }}</style>")
+    rule = ".jp:not(.jp-prose) td { text-align: right }"  # as strong as JupyterLab's
+    page.set_content(f"{HEAD}<style>{rule}</style><body class=jp>")
     lists = {"neuron 0": (["a long text that ends in a"], ["b"])}
     page.evaluate(INSERT, views.neurons(lists)._repr_mimebundle_()["text/html"])
     cells = page.locator("td")

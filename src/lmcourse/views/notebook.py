@@ -19,7 +19,7 @@ JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
 STAND_IN = "\ue000"  # a private character that no token has
 BLUE, SKY, ORANGE = "#0072B2", "#56B4E9", "#E69F00"  # black is legible on the last two
 # Jupyter sets tables flush right, as numbers are; those of views hold texts, too.
-LEFT = "<style>.lmc-stored table :is(th, td) { text-align: left }</style>"
+LEFT = "<style>.lmc-stored.lmc-stored table :is(th, td) { text-align: left }</style>"
 NOTE = "On the book's site this view answers to what you type and click."
 
 
