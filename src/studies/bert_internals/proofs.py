@@ -341,8 +341,8 @@ def strongest(weights, numbers, to_number_before):
 
 
 @finding(
-    "One head of a small BERT attends to the token before, but finds it by its "
-    "number: shuffle the numbers, and it follows them.",
+    "One head of a small BERT attends to the token numbered one lower: shuffle the "
+    "position numbers, and it follows the numbers, not the neighbours.",
     rival="the token printed before it, {neighbour:.0%}; the next best head, {next:.0%}",
     null=random_weights,
     n="{texts} stanzas, each in {orders} random orders, and rows of random words",

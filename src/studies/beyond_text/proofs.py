@@ -118,8 +118,8 @@ def exchanged(page):
 
 
 @finding(
-    "With some 1,100 little images of digits to learn from, looking up the most "
-    "similar reads new ones better than a small vision Transformer.",
+    "With some 1,100 little images of digits to learn from, looking up the most similar "
+    "ones beats a small vision Transformer at reading new ones.",
     rival="ten times the training; logistic regression, {logistic:.0%} on average",
     null=exchanged,
     n="{digits:,} digits in five parts, each tested in turn; three trainings each",
@@ -304,8 +304,8 @@ def untrained_walker(page):
 
 
 @finding(
-    "Told which nodes are joined, our small graph Transformer finds nearly every "
-    "distance from a marked node; told only each node's edge count, under half.",
+    "Told which points are linked, our graph Transformer finds nearly every distance from"
+    " a marked one; told only how many links each has, under half.",
     rival="tables of how many edges both nodes have, {counts:.0%}",
     null=untrained_walker,
     n="500 graphs of {nodes} nodes; three trainings of each kind",
@@ -690,7 +690,7 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
 
 @finding(
     "Looking up similar digits seems more accurate than it is if the examples include "
-    "rotated test digits, or others from the same filled-in forms.",
+    "rotated test digits, or digits from the same sheets.",
     rival="neither of the two in training: {apart:.1%} right",
     null=in_another_order,
     n="{digits:,} digits in five parts, each tested in turn; as many to learn from",

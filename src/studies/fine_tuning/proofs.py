@@ -403,8 +403,8 @@ def gain_of(outcome, kind, rank):
 
 
 @finding(
-    "Full training changes every matrix of our GPT; keep the strongest eight of each "
-    "change's 128 directions, and most of what it taught about Dickinson remains.",
+    "Training on Dickinson changes all matrices of our GPT; keep each change's eight "
+    "strongest directions of 128, and most of what it learned remains.",
     rival="eight random directions of the same changes: {random:.0%} of the gain",
     null=shuffled_changes,
     n="{poems} of her test poems, three trainings",

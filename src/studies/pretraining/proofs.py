@@ -180,8 +180,8 @@ def no_difference(page: Page):
 
 
 @finding(
-    "Briefly trained on two poets, a small BERT fills blanks worse than a table of "
-    "what stood between the same three neighbours on either side.",
+    "Briefly trained on two poets, a small BERT fills blanks worse than a table of what "
+    "stood between the same neighbours, three on each side.",
     rival="tables of one and two neighbours a side: worse by {one:.2f} and {two:.2f} nats",
     null=no_difference,
     n="{poems} poems that neither has read, each token hidden once; {seeds} trainings",

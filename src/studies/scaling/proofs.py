@@ -134,8 +134,8 @@ def on_the_law(page: Page):
 
 
 @finding(
-    "Power laws fitted to our 28 cheaper GPT trainings, with an offset or without, "
-    "expected a loss for the costliest that was over a tenth too high.",
+    "Scaling laws fitted to our 28 cheaper GPT trainings, with or without a floor, "
+    "predicted the costliest one's loss over a tenth too high.",
     rival="the gain of the next smaller size comes within {neighbour:.1%}; the last gain "
     "again, or none, misses by more",
     null=on_the_law,
@@ -431,8 +431,8 @@ def random_repeater(page: Page):
 
 
 @finding(
-    "Shuffle the answers in its window, and our small in-context model predicts worse than "
-    "guessing: it follows its examples, right or wrong.",
+    "Shuffle the answers among the examples it reads, and our small model predicts worse "
+    "than guessing: it follows its examples, right or wrong.",
     rival="counting the pair's answers is misled as well: {counting:.2f}",
     null=random_repeater,
     n="{texts} texts of held-out tasks; five seeds in the study",
@@ -505,8 +505,8 @@ def cut_in_training(page: Page):
 
 
 @finding(
-    "From its partner's answer alone, our small model answers a question new to the text; "
-    "trained without that link, it hardly does better than guessing.",
+    "Having learned that c and C share answers, our model answers C after seeing only "
+    "c's; trained without that rule, it hardly beats guessing.",
     rival="counting the question's answers has none to count and guesses: {guess:.2f}",
     null=cut_in_training,
     n="{answers:,d} answers in held-out tasks, five seeds each",
@@ -568,8 +568,8 @@ def shuffled_ways(page: Page):
 
 
 @finding(
-    "Of six ideas in our fastest recipe for a small GPT, giving it the three characters "
-    "before directly is missed most when left out.",
+    "Leave out six of our seven ideas for a small GPT, one at a time: handing it the "
+    "three previous characters is missed most.",
     rival="each of the five other ideas left out; and other learning rates without it",
     null=shuffled_ways,
     n="three seeds for each recipe",
