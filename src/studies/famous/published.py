@@ -54,7 +54,10 @@ class Published:
     seen: str = ""
 
 
-def read_published(path=Path(__file__).with_name("published.toml")):
+FILE = Path(__file__).with_name("published.toml")
+
+
+def read_published(path=FILE):
     """Return the published results of a TOML file, name → `Published`, in its order.
 
     Parameters

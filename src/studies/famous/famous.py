@@ -1,0 +1,107 @@
+"""Do published results hold of the small models of this book?
+
+What varies: the result, one of ``published.toml``, which says what is measured and when the
+sentence holds. Rivals and nulls stand there, too; each was written down before it was
+measured. Statistic: the share of results that hold; its interval is over results.
+
+Models: SmolLM2-135M-Instruct, MiniLM and our GPT, or what stands in their places; one
+result trains a toy.
+"""
+
+from lmcourse.numbers import bootstrap_interval
+from studies.famous import little, minilm, smollm2
+from studies.famous.published import RESULTS
+from studies.harness import grid, verdict
+
+CHAPTER = "famous"
+CLAIM = "Most of eighteen published results that we can ask of small models hold of them"
+RIVAL = "what we foretold before we measured"
+NULL = "for each result a world in which there is nothing to find: shuffled or dealt"
+SETTINGS = {"results": [*RESULTS]}
+MEASURED_BY = {
+    "SmolLM2": smollm2,
+    "MiniLM": minilm,
+    "our GPT": little,
+    "a toy model": little,
+}
+
+
+def plan(small):
+    """Return the settings of all runs, one for each result.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to measure three of them, on few texts.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    names = ["letters", "order", "superposition"] if small else SETTINGS["results"]
+    return grid(group="results", name=names, small=small)
+
+
+def run(folder, group, name, small):
+    """Measure one result.
+
+    Parameters
+    ----------
+    folder : Path
+        Unused.
+    group : {"results"}
+    name : str
+        A key of `RESULTS`.
+    small : bool
+        Whether on few texts.
+
+    Returns
+    -------
+    dict
+        ``name``, and what `measure` returns.
+    """
+    return {"name": name} | measure(name, small)
+
+
+def measure(name, small=False):
+    """Measure one result on the models that are loaded by default.
+
+    Parameters
+    ----------
+    name : str
+        A key of `RESULTS`.
+    small : bool
+        Whether on few texts.
+
+    Returns
+    -------
+    dict
+        As `studies.famous.outcomes.outcome`.
+    """
+    return getattr(MEASURED_BY[RESULTS[name].model], name)(small)
+
+
+def summary(results):
+    """Return what is stored beside the outcomes.
+
+    Parameters
+    ----------
+    results : dict
+        The outcomes of `run`.
+
+    Returns
+    -------
+    dict
+        ``n``: how many results; ``seeds``; ``interval`` of the share that holds;
+        ``verdict``.
+    """
+    holds = [float(row["holds"]) for row in results["results"]]
+    share = sum(holds) / len(holds)
+    span = [round(end, 2) for end in bootstrap_interval(holds)]
+    return {
+        "n": len(holds),
+        "seeds": [0],
+        "interval": span,
+        "verdict": verdict(share > 0.5),
+    }

@@ -1,0 +1,201 @@
+"""Published results asked of our GPT, or of another in its place, and of a toy.
+
+Each function is named as in ``published.toml``, which says what it measures and when the
+sentence holds. ``small`` asks for a tenth of the texts or so, for a quick run.
+"""
+
+from contextlib import ExitStack
+from functools import cache
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from lmcourse.ablation import replaced
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.training import cut_windows
+from lmcourse.ngrams import NgramModel
+from studies.famous.outcomes import outcome
+
+ORDERS = range(3, 8)  # lengths of n-grams that are tried on validation sonnets
+
+
+@cache
+def gpt():
+    """Return the tokenizer and the model, a `lmcourse.gpt.model.GPT`, on the CPU."""
+    tokenizer, model, _ = load_gpt(device="cpu")
+    return tokenizer, model
+
+
+@cache
+def sonnets():
+    """Return the ids of training, validation and test sonnets, three int64 Tensors."""
+    parts = train_val_test_split(load_texts("sonnets"))
+    return tuple(torch.tensor(gpt()[0].encode(part)) for part in parts)
+
+
+# --- counting ----------------------------------------------------------------------------
+
+
+def counts(small=False):
+    """How often do our GPT and counting find the same next token likeliest?"""
+    training, validation, test = sonnets()
+    tokens = min(len(test), 600 if small else 6000)
+    vocab_size = gpt()[0].vocab_size
+    tried = [NgramModel(training.tolist(), order, vocab_size) for order in ORDERS]
+    best = min(tried, key=lambda each: each.loss(validation.tolist()))
+    ids = test[:tokens]
+    by_count = np.array([best.next_probs(ids[:at].tolist()[-10:]).argmax()
+                         for at in range(1, tokens)])  # fmt: skip
+    by_gpt = likeliest(ids).numpy()
+    same = by_gpt == by_count
+    pieces = np.array([part.mean() for part in np.array_split(same, 20)])
+    moved = by_gpt == np.roll(by_count, tokens // 2)
+    return outcome(
+        pieces,
+        moved.mean(),
+        lambda mean, span: mean >= 0.68,
+        order=best.order,
+        tokens=tokens,
+        right=float((by_gpt == ids[1:].numpy()).mean()),
+        right_by_count=float((by_count == ids[1:].numpy()).mean()),
+    )
+
+
+@torch.no_grad()
+def likeliest(ids):
+    """Return the likeliest token after each, with half a context before it at least.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (tokens,)
+
+    Returns
+    -------
+    int64 Tensor of shape (tokens - 1,)
+        What is expected in the place of the second token, and so on.
+    """
+    model = gpt()[1]
+    context, half = model.config.context, model.config.context // 2
+    found = [model(ids[None, :context])[0].argmax(-1)]
+    for start in range(half, len(ids) - half, half):
+        found.append(model(ids[None, start : start + context])[0, half:].argmax(-1))
+    return torch.cat(found)[: len(ids) - 1]
+
+
+# --- heads -------------------------------------------------------------------------------
+
+
+def heads(small=False):
+    """What do the two fifths of the heads cost that are missed least?"""
+    _, validation, _ = sonnets()
+    context = gpt()[1].config.context
+    count = 4 if small else 40
+    starts = torch.arange(0, len(validation) - context - 1, context)[:count]
+    inputs, targets = cut_windows(validation, starts, context)
+    chosen_on, tried_on = slice(0, None, 2), slice(1, None, 2)
+    config = gpt()[1].config
+    every = [
+        (layer, head) for layer in range(config.layers) for head in range(config.heads)
+    ]
+    missed = {
+        head: window_losses([head], inputs[chosen_on], targets[chosen_on]).mean()
+        for head in every
+    }
+    number = round(0.4 * len(every))
+    removed = sorted(every, key=missed.get)[:number]
+    whole = window_losses([], inputs[tried_on], targets[tried_on])
+    rises = window_losses(removed, inputs[tried_on], targets[tried_on]) - whole
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(2 if small else 20):
+        some = [every[at] for at in rng.choice(len(every), number, replace=False)]
+        losses = window_losses(some, inputs[tried_on], targets[tried_on])
+        drawn.append((losses - whole).mean())
+    return outcome(
+        rises,
+        np.mean(drawn),
+        lambda mean, span: span[1] < 0.02,
+        removed=number,
+        all_heads=len(every),
+        whole=float(whole.mean()),
+    )
+
+
+@torch.no_grad()
+def window_losses(removed, inputs, targets):
+    """Return the loss of each window without some heads, in nats a token.
+
+    Parameters
+    ----------
+    removed : list of (int, int)
+        Layer and head.
+    inputs, targets : int64 Tensor of shape (windows, tokens)
+
+    Returns
+    -------
+    float array of shape (windows,)
+    """
+    model = gpt()[1]
+    with ExitStack() as parts:
+        for layer, head in removed:
+            parts.enter_context(replaced(model.blocks[layer], head))
+        logits = model(inputs).transpose(1, 2)  # (windows, vocab_size, tokens)
+    return F.cross_entropy(logits, targets, reduction="none").mean(1).numpy()
+
+
+# --- a toy -------------------------------------------------------------------------------
+
+FEATURES, DIMENSIONS = 5, 2
+LONG = 0.5  # an arrow is long whose squared length is above this
+
+
+def superposition(small=False):
+    """How many of five things does a model keep in two dimensions?"""
+    seeds, steps = (2, 300) if small else (10, 3000)
+    sparse, dense, straight = (
+        np.array([kept(seed, steps, density, relu) for seed in range(seeds)])
+        for density, relu in ((0.05, True), (1.0, True), (0.05, False))
+    )
+    return outcome(
+        sparse,
+        dense.mean(),
+        lambda mean, span: (sparse == FEATURES).mean() > 0.5,
+        straight=float(straight.mean()),
+        all_kept=float((sparse == FEATURES).mean()),
+    )
+
+
+def kept(seed, steps, density, relu):
+    """Train the toy; return how many of its arrows are long.
+
+    Each number is uniform between 0 and 1 with probability ``density``, else 0. The model
+    is ``relu(W.T @ W @ x + b)``, or the same without ReLU; the loss is the mean square of
+    what it misses. Elhage et al. (2022), without importances.
+
+    Parameters
+    ----------
+    seed, steps : int
+    density : float
+    relu : bool
+
+    Returns
+    -------
+    int
+    """
+    generator = torch.Generator().manual_seed(seed)
+    matrix = torch.randn(DIMENSIONS, FEATURES, generator=generator) * 0.5
+    matrix.requires_grad_()
+    bias = torch.zeros(FEATURES, requires_grad=True)
+    optimizer = torch.optim.Adam([matrix, bias], lr=1e-2)
+    for _ in range(steps):
+        x = torch.rand(512, FEATURES, generator=generator)
+        x = x * (torch.rand(512, FEATURES, generator=generator) < density)
+        returned = x @ matrix.T @ matrix + bias
+        if relu:
+            returned = returned.relu()
+        optimizer.zero_grad()
+        F.mse_loss(returned, x).backward()
+        optimizer.step()
+    return int((matrix.detach().pow(2).sum(0) > LONG).sum())

@@ -1,0 +1,285 @@
+"""Published results asked of MiniLM, or of another BERT that stands in its place.
+
+Each function is named as in ``published.toml``, which says what it measures and when the
+sentence holds. ``small`` asks for a tenth of the texts or so, for a quick run.
+"""
+
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import torch
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.model_selection import GroupKFold
+
+from lmcourse.data import load_poems, load_texts
+from lmcourse.models import load_bert
+from lmcourse.pooling import pool_layers
+from lmcourse.shuffled import shuffled_weights
+from lmcourse.word_tests import load_analogies
+from studies.famous.outcomes import cosines, outcome
+from studies.nulls import shuffled
+
+LONGEST = 128  # tokens of a text
+PENALTIES = (0.1, 1.0, 10.0, 100.0)
+
+
+@cache
+def bert():
+    """Return the tokenizer and the model, a BERT of `transformers`, on the CPU."""
+    return load_bert(device="cpu", attn_implementation="eager")
+
+
+@cache
+def poems(count):
+    """Return the ids of the first poems, a list of int64 Tensors (1, tokens)."""
+    tokenizer = bert()[0]
+    texts = load_poems().text[:count]
+    return [
+        torch.tensor([tokenizer(text, truncation=True, max_length=LONGEST).input_ids])
+        for text in texts
+    ]
+
+
+@torch.no_grad()
+def levels(ids, model=None):
+    """Return the states before layer 0 and after each, Tensor (layers + 1, tokens, d)."""
+    model = model or bert()[1]
+    return torch.stack(model(ids, output_hidden_states=True).hidden_states)[:, 0]
+
+
+# --- attention ---------------------------------------------------------------------------
+
+
+def separator(small=False):
+    """How much attention does [SEP] get in the middle of the model?"""
+    texts = poems(20 if small else 200)
+    model = bert()[1]
+    shares = np.array([shares_of_ends(model, ids) for ids in texts])
+    without = np.array([shares_of_ends(shuffled_weights(model), texts[0])])
+    even = np.mean([1 / ids.shape[1] for ids in texts])
+    return outcome(
+        shares[:, 1],
+        without[:, 1].mean(),
+        lambda mean, span: span[0] > 0.5,
+        first=float(shares[:, 0].mean()),
+        even=float(even),
+    )
+
+
+@torch.no_grad()
+def shares_of_ends(model, ids):
+    """Return the shares of attention on the first token, [CLS], and on the last, [SEP].
+
+    Parameters
+    ----------
+    model : BertModel
+    ids : int64 Tensor of shape (1, tokens)
+
+    Returns
+    -------
+    list of two floats
+        Over all tokens and heads of the layers but the first and the last.
+    """
+    layers = model(ids, output_attentions=True).attentions[1:-1]
+    inner = torch.stack(layers)  # (layers, 1, heads, tokens, tokens)
+    return [inner[..., end].mean().item() for end in (0, -1)]
+
+
+# --- states ------------------------------------------------------------------------------
+
+
+def word_pairs(count, seed=0):
+    """Return pairs of tokens of two poems, in every level.
+
+    Parameters
+    ----------
+    count : int
+        Poems.
+    seed : int
+        Of the draw of a token of each poem, [CLS] and [SEP] left out, and of the pairs.
+
+    Returns
+    -------
+    first, second : Tensor of shape (levels, count / 2, d)
+    """
+    rng = np.random.default_rng(seed)
+    states = []
+    for ids in poems(count):
+        states.append(levels(ids)[:, rng.integers(1, ids.shape[1] - 1)])
+    mixed = torch.stack([states[at] for at in rng.permutation(count)], 1)
+    return mixed[:, : count // 2], mixed[:, count // 2 : count // 2 * 2]
+
+
+def cone(small=False):
+    """How alike are words of different poems, in the layer where they are least alike?"""
+    count, draws = (20, 1) if small else (200, 5)
+    pairs = [word_pairs(count, seed) for seed in range(draws)]
+    first, second = (torch.cat(each, 1) for each in zip(*pairs, strict=True))
+    by_level = np.array([cosines(*pair) for pair in zip(first, second, strict=True)])
+    lowest = int(by_level[1:].mean(1).argmin()) + 1
+    generator = torch.Generator().manual_seed(0)
+    signs = torch.randint(2, first[lowest].shape, generator=generator) * 2 - 1
+    return outcome(
+        by_level[lowest],
+        cosines(first[lowest] * signs, second[lowest]).mean(),
+        lambda mean, span: span[0] > 0.05,
+        by_level=[float(level.mean()) for level in by_level],
+        lowest=lowest,
+    )
+
+
+def contextual(small=False):
+    """How alike is a word to itself in another poem, less what two words have in common?"""
+    same, different = same_words(20 if small else 200)
+    gaps = np.array(
+        [
+            cosines(*each) - cosines(*other)
+            for each, other in zip(same, different, strict=True)
+        ]
+    )  # (levels, words)
+    means = gaps.mean(1)
+    falls = bool((np.diff(means) < 0).all())
+    return outcome(
+        gaps[-1],
+        cosines(*different[-1]).mean(),
+        lambda mean, span: falls and span[1] < means[0] / 2,
+        before=float(means[0]),
+        by_level=[float(mean) for mean in means],
+    )
+
+
+def same_words(count):
+    """Return words that stand in two poems, and pairs of two words, in every level.
+
+    Parameters
+    ----------
+    count : int
+        Poems, the first. Of a word the first two poems that have it are taken, and in each
+        its first place; pieces of words and [CLS] and [SEP] are left out.
+
+    Returns
+    -------
+    same, different : Tensor of shape (levels, 2, words, d)
+        The second of each pair is, in ``different``, that of the next word.
+    """
+    tokenizer = bert()[0]
+    places = defaultdict(list)
+    for number, ids in enumerate(poems(count)):
+        words = tokenizer.convert_ids_to_tokens(ids[0].tolist())
+        for word in dict.fromkeys(words[1:-1]):
+            if word.isalpha():
+                places[word].append((number, words.index(word)))
+    chosen = [found[:2] for found in places.values() if len(found) > 1]
+    states = [levels(ids) for ids in poems(count)]
+    halves = [
+        torch.stack([states[number][:, at] for number, at in half], 1)
+        for half in zip(*chosen, strict=True)
+    ]  # two of (levels, words, d)
+    same = torch.stack(halves, 1)
+    different = torch.stack([halves[0], halves[1].roll(-1, dims=1)], 1)
+    return same, different
+
+
+# --- order -------------------------------------------------------------------------------
+
+
+def order(small=False):
+    """Of what a classifier gets right, how much stays right when words are shuffled?"""
+    texts, poets, groups = four_lines(30 if small else 300)
+    mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
+    whole, changed = (
+        pool_layers(each, *bert()).layers[-1].numpy() for each in (texts, mixed)
+    )
+    kept, right = stay_right(whole, changed, poets, groups)
+    dealt = np.array(shuffled(poets))
+    null, _ = stay_right(whole, changed, dealt, groups)
+    return outcome(
+        kept, null.mean(), lambda mean, span: mean >= 0.75, right=float(right.mean())
+    )
+
+
+def four_lines(count):
+    """Return the first four lines of poems by two poets.
+
+    Parameters
+    ----------
+    count : int
+        Texts of each poet: of Dickinson's poems that have four lines, of Shakespeare's
+        sonnets as many quatrains as are needed.
+
+    Returns
+    -------
+    texts : list of str
+    poets : int array of shape (2 * count,)
+        0: Dickinson, 1: Shakespeare.
+    groups : list of str
+        The poem that each is from.
+    """
+    found = {0: [], 1: []}
+    for number, text in enumerate(load_poems().text):
+        lines = text.split("\n\n")[0].splitlines()[:4]
+        if len(lines) == 4:
+            found[0].append(("\n".join(lines), f"poem {number}"))
+    for number, text in enumerate(load_texts("sonnets")):
+        lines = [line for line in text.splitlines() if line]
+        for start in (0, 4, 8):
+            found[1].append(("\n".join(lines[start : start + 4]), f"sonnet {number}"))
+    chosen = [pair for pairs in found.values() for pair in pairs[:count]]
+    poets = [poet for poet, pairs in found.items() for _ in pairs[:count]]
+    return [text for text, _ in chosen], np.array(poets), [poem for _, poem in chosen]
+
+
+def stay_right(whole, changed, labels, groups):
+    """Return what stays right, of what is right, and what is right.
+
+    Parameters
+    ----------
+    whole, changed : float array of shape (texts, d)
+        The states of the texts, and of the same with their words shuffled.
+    labels : int array of shape (texts,)
+    groups : list of str
+        Texts of one group are never both learned from and asked.
+
+    Returns
+    -------
+    kept : bool array of shape (right texts,)
+    right : bool array of shape (texts,)
+    """
+    said, said_again = np.empty_like(labels), np.empty_like(labels)
+    for taught, tried in GroupKFold(5).split(whole, labels, groups):
+        classifier = RidgeClassifierCV(PENALTIES).fit(whole[taught], labels[taught])
+        said[tried] = classifier.predict(whole[tried])
+        said_again[tried] = classifier.predict(changed[tried])
+    right = said == labels
+    return said_again[right] == labels[right], right
+
+
+# --- the table ---------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def queen(small=False):
+    """Is the row nearest to the sum of three the right word, when all rows may answer?"""
+    tokenizer, model = bert()
+    table = torch.nn.functional.normalize(model.get_input_embeddings().weight, dim=1)
+    vocabulary = tokenizer.get_vocab()
+    asked = []
+    for pairs in load_analogies().values():
+        known = [pair for pair in pairs if all(word in vocabulary for word in pair)]
+        asked += pairwise(known)
+    asked = asked[:: 20 if small else 1]
+    rows = torch.tensor(
+        [[vocabulary[word] for pair in question for word in pair] for question in asked]
+    )  # (questions, 4): a is to b as c is to d
+    a, b, c, d = rows.unbind(1)
+    nearest = ((table[b] - table[a] + table[c]) @ table.T).argmax(1)
+    near_c = table[c] @ table.T
+    near_c[torch.arange(len(c)), c] = -1
+    return outcome(
+        (nearest == d).float(),
+        (near_c.argmax(1) == d).float().mean(),
+        lambda mean, span: mean > 0.5,
+        itself=float((nearest == c).float().mean()),
+    )

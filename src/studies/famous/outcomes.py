@@ -1,0 +1,67 @@
+"""What a measurement returns, and the statistics that several of them share."""
+
+import numpy as np
+
+from lmcourse.numbers import bootstrap_interval
+
+
+def outcome(values, null, holds, **more):
+    """Return what a measurement found, as it is stored.
+
+    Parameters
+    ----------
+    values : sequence of float
+        One number for each text, pair, word or training.
+    null : float
+        The same mean in the world where there is nothing to find.
+    holds : callable
+        From the mean and its 95 % interval to whether the published sentence holds.
+    **more : float or int
+        Other numbers for the page.
+
+    Returns
+    -------
+    dict
+        ``ours``, the mean; ``interval``; ``null``; ``n``, how many values; ``holds``; and
+        what ``more`` gives. All rounded to four digits.
+    """
+    values = np.asarray(values, dtype=float)
+    mean, span = float(values.mean()), bootstrap_interval(values)
+    found = {
+        "ours": mean,
+        "interval": list(span),
+        "null": float(null),
+        "n": len(values),
+        "holds": bool(holds(mean, span)),
+    }
+    return rounded(found | more)
+
+
+def rounded(found):
+    """Return a dict of numbers, or lists of numbers, with four digits after the point."""
+    return {name: _rounded(value) for name, value in found.items()}
+
+
+def _rounded(value):
+    """Return a float with four digits after the point, a list of them, or what it is."""
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    if isinstance(value, float | np.floating):
+        return round(float(value), 4)
+    return value
+
+
+def cosines(first, second):
+    """Return the cosine of each pair of rows.
+
+    Parameters
+    ----------
+    first, second : Tensor of shape (pairs, d)
+
+    Returns
+    -------
+    float64 array of shape (pairs,)
+    """
+    first, second = first.double(), second.double()
+    lengths = first.norm(dim=1) * second.norm(dim=1)
+    return ((first * second).sum(1) / lengths).numpy()
