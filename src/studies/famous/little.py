@@ -89,38 +89,50 @@ def likeliest(ids):
 
 def heads(small=False):
     """What do the two fifths of the heads cost that are missed least?"""
-    _, validation, _ = sonnets()
-    context = gpt()[1].config.context
-    count = 4 if small else 40
-    starts = torch.arange(0, len(validation) - context - 1, context)[:count]
-    inputs, targets = cut_windows(validation, starts, context)
-    chosen_on, tried_on = slice(0, None, 2), slice(1, None, 2)
-    config = gpt()[1].config
-    every = [
-        (layer, head) for layer in range(config.layers) for head in range(config.heads)
-    ]
-    missed = {
-        head: window_losses([head], inputs[chosen_on], targets[chosen_on]).mean()
-        for head in every
-    }
-    number = round(0.4 * len(every))
-    removed = sorted(every, key=missed.get)[:number]
-    whole = window_losses([], inputs[tried_on], targets[tried_on])
-    rises = window_losses(removed, inputs[tried_on], targets[tried_on]) - whole
+    chosen_on, tried_on = validation_windows(4 if small else 40)
+    missed = {head: window_losses([head], *chosen_on).mean() for head in every_head()}
+    number = round(0.4 * len(missed))
+    removed = sorted(missed, key=missed.get)[:number]
+    whole = window_losses([], *tried_on)
+    rises = window_losses(removed, *tried_on) - whole
     rng = np.random.default_rng(0)
     drawn = []
     for _ in range(2 if small else 20):
-        some = [every[at] for at in rng.choice(len(every), number, replace=False)]
-        losses = window_losses(some, inputs[tried_on], targets[tried_on])
-        drawn.append((losses - whole).mean())
+        some = [[*missed][at] for at in rng.choice(len(missed), number, replace=False)]
+        drawn.append((window_losses(some, *tried_on) - whole).mean())
     return outcome(
         rises,
         np.mean(drawn),
         lambda mean, span: span[1] < 0.02,
         removed=number,
-        all_heads=len(every),
+        all_heads=len(missed),
         whole=float(whole.mean()),
     )
+
+
+def every_head():
+    """Return all heads of our GPT, a list of (layer, head)."""
+    config = gpt()[1].config
+    return [(layer, head) for layer in range(config.layers) for head in range(config.heads)]
+
+
+def validation_windows(count):
+    """Return windows of the validation sonnets, one after the other, in two halves.
+
+    Parameters
+    ----------
+    count : int
+
+    Returns
+    -------
+    chosen_on, tried_on : pair of int64 Tensors of shape (count / 2, context)
+        Every second window, and the others: inputs and targets of each.
+    """
+    _, validation, _ = sonnets()
+    context = gpt()[1].config.context
+    starts = torch.arange(0, len(validation) - context - 1, context)[:count]
+    inputs, targets = cut_windows(validation, starts, context)
+    return (inputs[::2], targets[::2]), (inputs[1::2], targets[1::2])
 
 
 @torch.no_grad()
