@@ -21,6 +21,16 @@ def is_swapped(name: str) -> bool:
     return bool(os.environ.get(VARIABLES.get(RESULTS[name].model, ""), ""))
 
 
+def verdict_on(found: dict) -> str:
+    """Return the verdict on a result, given what was measured.
+
+    A model that fails at the task everywhere can't be asked where it fails.
+    """
+    if not found.get("able", True):
+        return "can’t be asked"
+    return "holds" if found["holds"] else "not so"
+
+
 @proof("The table shows what was measured: stored for the default models, else anew.")
 def results(page: Page):
     """Of the quick ones, measured again, none is far from what is stored.
@@ -46,16 +56,16 @@ def results(page: Page):
             again = measure(name)
             assert abs(again["ours"] - found["ours"]) < NEAR
             assert again["holds"] == found["holds"]
-        verdicts[name] = "holds" if found["holds"] else "not so"
+        verdicts[name] = verdict_on(found)
         shown = {key: value for key, value in found.items() if key not in ("name", "holds")}
         shown |= {"verdict": verdicts[name], "foretold": published.foretold}
         values |= {f"{name}_{key}": value for key, value in shown.items()}
-    hold = sum(verdict == "holds" for verdict in verdicts.values())
-    right = sum(verdicts[name] == each.foretold for name, each in RESULTS.items())
+    each = [*verdicts.values()]
+    right = sum(verdicts[name] == result.foretold for name, result in RESULTS.items())
     return values | {
         "asked": len(RESULTS),
-        "hold": hold,
-        "not_so": len(RESULTS) - hold,
+        "hold": each.count("holds"),
+        "not_so": each.count("not so"),
         "right": right,
     }
 

@@ -521,7 +521,8 @@ def middle(small=False):
         np.mean(without),
         lambda mean, span: min(ends) > 0,
         able=bool(hits.mean() >= ABLE),
-        by_place=[float(share) for share in hits.mean(0)],
+        first=float(hits[:, 0].mean()),
+        last=float(hits[:, -1].mean()),
     )
 
 
