@@ -9,6 +9,8 @@ from sphinx.config import Config
 from lmbook.pages.course import Chapter, next_chapters, read_course
 from lmbook.pages.markup import page_link
 
+FAMOUS = "famous"  # the page that every chapter's end leads to, if the course has it
+
 
 def _chapter_line(
     chapter: Chapter, builds_on: list[Chapter], app: Sphinx
@@ -64,6 +66,10 @@ def add_frame(app: Sphinx, doctree: nodes.document) -> None:
     for label, others in rows.items():
         if others:
             end += _chapter_list(label, others, app)
+    if FAMOUS in app.env.found_docs:
+        link = page_link(FAMOUS, "Famous findings, tested here", app.env)
+        label = nodes.Text("What others found, asked of the models of this book: ")
+        end += nodes.paragraph("", "", label, link, nodes.Text("."))
     section += end
     # Pages before and after it call it by its short name; its own window has the question.
     app.env.titles[name] = nodes.title("", chapter.short)

@@ -1,0 +1,274 @@
+"""Famous findings: each measurement, on worked examples and models made for it."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.llama import Llama, LlamaConfig
+from studies.famous import little, minilm, outcomes, proofs, smollm2
+from studies.famous.famous import MEASURED_BY, summary
+from studies.famous.published import RESULTS, read_published
+
+
+def test_every_published_result_can_be_measured():
+    for name, result in RESULTS.items():
+        assert result.foretold in ("holds", "not so"), name
+        assert callable(getattr(MEASURED_BY[result.model], name)), name
+
+
+def test_a_result_without_its_rule_is_refused(tmp_path):
+    (tmp_path / "some.toml").write_text('[one]\ntitle = "A"\nwhy = "because"\n')
+    with pytest.raises(TypeError, match="rule"):
+        read_published(tmp_path / "some.toml")
+
+
+def test_an_outcome_is_a_mean_with_its_interval():
+    seen = []
+
+    def holds(mean, span):
+        seen.append((mean, span))
+        return span[0] > 0.2
+
+    found = outcomes.outcome([0.0, 1.0, 1.0, 0.0] * 25, 0.123456, holds, more=1 / 3)
+    assert found["ours"] == 0.5
+    assert found["n"] == 100
+    assert found["holds"] is True
+    assert found["null"] == 0.1235
+    assert found["more"] == 0.3333
+    low, high = found["interval"]
+    assert 0.38 < low < 0.5 < high < 0.62  # a share of 100: ± 1.96 · .05
+    assert seen[0][0] == 0.5
+
+
+def test_cosines_are_numpys():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 7, 3))
+    want = [
+        a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+        for a, b in zip(first, second, strict=True)
+    ]
+    found = outcomes.cosines(torch.tensor(first), torch.tensor(second))
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+def test_the_summary_counts_what_holds():
+    rows = [{"holds": number % 2 == 0} for number in range(10)]
+    assert summary({"results": rows})["verdict"] == "holds"
+    assert summary({"results": [{"holds": True}] * 10})["verdict"] == "not so"
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        ({"holds": True}, "holds"),
+        ({"holds": False}, "not so"),
+        ({"holds": False, "able": False}, "can’t be asked"),
+    ],
+)
+def test_a_verdict_is_one_of_three(found, verdict):
+    assert proofs.verdict_on(found) == verdict
+
+
+# --- SmolLM2 -----------------------------------------------------------------------------
+
+
+class Words:
+    """A tokenizer of whole words, each with a number of its own."""
+
+    def __init__(self):
+        self.numbers = {}
+
+    def __call__(self, text):
+        ids = [self.numbers.setdefault(word, len(self.numbers)) for word in text.split()]
+        return type("Encoded", (), {"input_ids": ids})
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Another Llama in the place of SmolLM2: two layers of four heads, 96 tokens."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=96, context=64, layers=4, heads=4, kv_heads=2, d_model=24, d_ff=40
+    )
+    model = Llama(config).eval().requires_grad_(False)
+    words = Words()
+    monkeypatch.setattr(smollm2, "talker", lambda: (words, model))
+    return words, model
+
+
+def test_logits_of_texts_of_any_length_come_in_their_order(small):
+    words, model = small
+    texts = ["a b c d", "a b", "e", "b a c d", "c d"]
+    found = smollm2.last_logits(texts)
+    for text, row in zip(texts, found, strict=True):
+        want = model(torch.tensor([words(text).input_ids]))[0, -1]
+        torch.testing.assert_close(row, want, rtol=1e-5, atol=1e-5)
+
+
+def test_a_name_gap_is_one_logit_less_another(small):
+    words, model = small
+    texts, right, wrong = ["a b", "b c d"], ["x", "y"], ["y", "z"]
+    ids = [words(f" {word}").input_ids[0] for word in ("x", "y", "z")]
+    gaps = smollm2.name_gaps(texts, right, wrong)
+    for number, text in enumerate(texts):
+        logits = model(torch.tensor([words(text).input_ids]))[0, -1]
+        want = logits[ids[number]] - logits[ids[number + 1]]
+        assert gaps[number] == pytest.approx(float(want), abs=1e-5)
+
+
+def test_the_first_tokens_share_is_averaged_by_hand(small):
+    _, model = small
+    ids = torch.randint(96, (3, 5), generator=torch.Generator().manual_seed(1))
+    weights = model.attentions(ids)
+    for text, share in enumerate(smollm2.first_token_shares(model, ids)):
+        each = [
+            float(weights[layer][text, head, query, 0])
+            for layer in (2, 3)
+            for head in range(4)
+            for query in range(1, 5)
+        ]
+        assert share == pytest.approx(np.mean(each), abs=1e-6)
+
+
+def test_heads_that_continue_are_found(small, monkeypatch):
+    _, model = small
+    length, tokens = 3, 6
+    copies = torch.zeros(2, 4, tokens, tokens)  # (rows, heads, queries, keys)
+    for query in range(length, tokens):
+        copies[:, 1, query, query - length + 1] = 0.9
+        copies[:, 2, query, query - length] = 0.9  # the same token, not the one after it
+    monkeypatch.setattr(model, "attentions", lambda ids: [copies, copies * 0])
+    ids = torch.randint(96, (2, tokens), generator=torch.Generator().manual_seed(1))
+    hits, heads = smollm2.continued(ids, length)
+    assert heads == 1
+    right = model(ids).argmax(-1)
+    for row, share in zip(range(2), hits, strict=True):
+        want = [right[row, at] == ids[row, at + 1] for at in range(length, tokens - 1)]
+        assert share == pytest.approx(np.mean([float(each) for each in want]))
+
+
+def test_what_a_dimension_adds_is_summed_over_all_pairs():
+    vectors = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0)).double()
+    unit = F.normalize(vectors, dim=-1)
+    want = torch.zeros(3, 5, dtype=torch.float64)
+    for text in range(3):
+        others = [other for other in range(3) if other != text]
+        pairs = [(t, o, u) for t in range(4) for o in others for u in range(4)]
+        for token, other, theirs in pairs:
+            want[text] += unit[text, token] * unit[other, theirs] / len(pairs)
+    torch.testing.assert_close(smollm2.with_others(vectors), want)
+
+
+def test_three_large_dimensions_are_found():
+    vectors = torch.rand(4, 6, 50, generator=torch.Generator().manual_seed(0)).double()
+    vectors[..., [3, 17, 40]] += 100
+    assert (smollm2.largest_shares(vectors) > 0.99).all()
+
+
+@pytest.mark.parametrize(
+    ("ids", "share"),
+    [([1, 2, 3, 4, 5], 0), ([1, 2, 1, 2, 1, 2, 1], 0.5), ([7] * 10, 6 / 7)],
+)
+def test_what_was_said_before_is_counted(ids, share):
+    assert smollm2.said_before(ids) == pytest.approx(share)
+
+
+def test_the_examples_of_a_word_leave_it_out():
+    asked = smollm2.labelled()
+    assert len(asked) == 3 * 48
+    for word, kind, examples in asked:
+        assert word in smollm2.KINDS[kind]
+        assert word not in [other for other, _ in examples]
+        assert [label for _, label in examples].count("plant") == 4
+        assert all(other in smollm2.KINDS[label] for other, label in examples)
+
+
+def test_a_list_is_asked_in_each_part(monkeypatch):
+    texts = []
+
+    def answer(asked):
+        """Say always the first thing."""
+        texts.extend(asked)
+        return torch.tensor([[9.0] + [0.0] * 23] * len(asked))
+
+    monkeypatch.setattr(smollm2, "last_logits", answer)
+    monkeypatch.setattr(smollm2, "first_tokens", lambda words: torch.arange(24))
+    hits, blind = smollm2.asked_list(seed=2)
+    assert len(hits) == 6
+    assert len(texts) == 7
+    assert not blind
+    assert [text.count("\n") for text in texts] == [24] * 6 + [23]
+    name = texts[2].rsplit("\n", 1)[1].split()[2]  # What does NAME have?
+    said = f"{name} has the "
+    assert any(line.startswith(said) for line in texts[2].split("\n")[8:12])
+    assert not any(line.startswith(said) for line in texts[6].split("\n"))  # left out
+
+
+# --- MiniLM ------------------------------------------------------------------------------
+
+
+def test_four_lines_of_each_poet():
+    texts, poets, groups = minilm.four_lines(40)
+    assert len(texts) == len(groups) == 80
+    assert poets.tolist() == [0] * 40 + [1] * 40
+    assert all(text.count("\n") == 3 for text in texts)
+    assert groups[40:43] == ["sonnet 0"] * 3  # three quatrains of each
+    assert len(set(texts)) == 80
+
+
+def test_what_stays_right_is_a_share_of_what_was_right():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 30)
+    whole = rng.normal(size=(60, 4)) + 8 * labels[:, None]
+    changed = whole.copy()
+    changed[:15] += 8  # half of the first kind now looks like the second
+    groups = [str(number) for number in range(60)]
+    kept, right = minilm.stay_right(whole, changed, labels, groups)
+    assert right.all()
+    assert kept.tolist() == [False] * 15 + [True] * 45
+
+
+# --- our GPT, and the toy ----------------------------------------------------------------
+
+
+@pytest.fixture
+def other_gpt(monkeypatch):
+    """A GPT of two layers of three heads in the place of ours."""
+    torch.manual_seed(0)
+    config = GPTConfig(vocab_size=11, context=8, layers=2, heads=3, d_model=12)
+    model = GPT(config).eval().requires_grad_(False)
+    monkeypatch.setattr(little, "gpt", lambda: (None, model))
+    return model
+
+
+def test_a_removed_head_adds_nothing(other_gpt):
+    ids = torch.randint(11, (2, 9), generator=torch.Generator().manual_seed(1))
+    inputs, targets = ids[:, :-1], ids[:, 1:]
+    assert little.every_head() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    found = little.window_losses([(1, 2)], inputs, targets)
+    whole = little.window_losses([], inputs, targets)
+    other_gpt.blocks[1].attention.output.weight[:, 8:] = 0  # the columns of the last head
+    logits = other_gpt(inputs)
+    want = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none").mean(1)
+    np.testing.assert_allclose(found, want.numpy(), rtol=1e-5)
+    assert (abs(found - whole) > 1e-6).all()
+
+
+def test_the_likeliest_token_has_half_a_context_before_it(other_gpt):
+    ids = torch.randint(11, (21,), generator=torch.Generator().manual_seed(1))
+    found = little.likeliest(ids)
+    assert len(found) == 20
+    for at, token in enumerate(found.tolist()):
+        start = 0 if at < 8 else (at // 4 - 1) * 4
+        assert token == int(other_gpt(ids[None, start : at + 1])[0, -1].argmax())
+
+
+@pytest.mark.parametrize(("density", "relu", "count"), [(1.0, True, 2), (0.05, False, 2)])
+def test_without_sparsity_or_without_relu_two_are_kept(density, relu, count):
+    assert little.kept(0, 2000, density, relu) == count
+
+
+def test_sparse_numbers_are_kept_as_a_pentagon():
+    assert little.kept(0, 2000, 0.05, True) == 5
