@@ -4,9 +4,11 @@ import contextlib
 import csv
 import functools
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from argparse import Namespace
 from collections import deque
 from pathlib import Path
@@ -377,6 +379,56 @@ def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
     assert "judge's own process" in rows["breaks.ipynb"]["diagnosis"]
 
 
+def grade_alone(tmp_path, how, *sources):
+    """Grade one notebook of these cells; return its rows by task."""
+    path = tmp_path / "one.ipynb"
+    cells = [new_code_cell(source) for source in (START, *sources)]
+    nbformat.write(new_notebook(cells=cells), path)
+    limits = Namespace(cell=PATIENCE, seconds=PATIENCE, memory=1, unsafe=False)
+    how = functools.partial(how, folder=tmp_path, limits=limits)
+    (rows,) = command.grade_all([path], how)
+    return {row["task"]: row for row in rows}
+
+
+def grade_and_kill(path, folder, limits, times):
+    """Grade a submission; in the first ``times`` gradings its sandboxes are killed."""
+    marker = folder / f"{times}"
+    gradings = len(marker.read_text()) if marker.exists() else 0
+    marker.write_text("." * (gradings + 1))
+
+    class Killed(Sandbox):
+        def ask(self, *request, **limits):
+            while not (family := sandbox._descendants(self.process.pid)):
+                time.sleep(0.01)
+            family[0].kill()
+            return super().ask(*request, **limits)
+
+    marks.Sandbox = Killed if gradings < times else Sandbox
+    return marks.grade_submission(path, folder, limits)
+
+
+def test_a_sandbox_that_was_killed_costs_nobody_a_mark(tmp_path):
+    killed_once = functools.partial(grade_and_kill, times=1)
+    rows = grade_alone(tmp_path, killed_once, LETTER)
+    assert rows["attention.sharper"]["verdict"] == "right"
+
+
+def test_where_every_sandbox_is_killed_the_table_says_by_what_signal(tmp_path):
+    always_killed = functools.partial(grade_and_kill, times=99)
+    row = grade_alone(tmp_path, always_killed, LETTER)["attention.sharper"]
+    assert row["verdict"] == "not graded"
+    assert "signal 9, Killed" in row["diagnosis"]
+    assert "more memory" in row["diagnosis"]
+
+
+def test_an_answer_that_ends_its_own_process_gains_nothing(tmp_path):
+    leaves = "import os\nexercises.check('attention.merge_heads', lambda x: os._exit(0))"
+    rows = grade_alone(tmp_path, marks.grade_submission, LETTER, leaves)
+    assert rows["attention.sharper"]["verdict"] == "right"
+    assert rows[MERGE_ROW]["verdict"] == "wrong"
+    assert "exit status 0" in rows[MERGE_ROW]["diagnosis"]
+
+
 @pytest.mark.parametrize(
     ("switch", "value", "said"),
     [
@@ -494,6 +546,57 @@ def test_an_answer_that_takes_too_long_or_too_much_is_stopped():
             assert own.stopped
             with pytest.raises(Stopped):
                 own.ask("load", b"", seconds=0.1)
+
+
+def test_what_fails_before_it_is_shut_in_is_told(monkeypatch):
+    monkeypatch.setattr(sandbox, "FOLDER_SIZE", "none")
+    with Sandbox(1) as own, pytest.raises(sandbox.Ended, match="mount: "):
+        own.ask("load", b"", seconds=PATIENCE)
+
+
+def test_what_answers_with_something_else_is_stopped():
+    def write(x):
+        for number in range(3, 20):
+            with contextlib.suppress(OSError):
+                os.write(number, b"!" * 20)
+
+    with Sandbox(1) as own:
+        assert "is no reply" in asked(own, write).message
+        assert own.stopped
+
+
+def test_if_the_judge_is_killed_what_is_shut_in_ends():
+    judging = (
+        "from lmbook.grade.sandbox import Sandbox\nimport time\n"
+        "box = Sandbox(1)\nprint(box.process.pid, flush=True)\ntime.sleep(1000)"
+    )
+    with subprocess.Popen([sys.executable, "-c", judging], stdout=subprocess.PIPE) as judge:
+        shut_in = psutil.Process(int(judge.stdout.readline()))
+        while not shut_in.children():
+            time.sleep(0.01)
+        (first,) = shut_in.children()
+        first.suspend()  # it does not see that nobody will ask it any more
+        judge.kill()
+    _, alive = psutil.wait_procs([first], PATIENCE / 10)
+    assert not alive
+
+
+def test_processes_of_one_sandbox_are_not_counted_in_another():
+    def fork_until_refused(x):
+        with contextlib.suppress(BlockingIOError):
+            while os.fork():
+                pass
+            signal.pause()
+        raise LookupError("no more")
+
+    def fork_once(x):
+        if os.fork() == 0:
+            os._exit(0)
+        raise LookupError("forked")
+
+    with Sandbox(1) as full, Sandbox(1) as other:
+        assert "no more" in asked(full, fork_until_refused).message
+        assert "forked" in asked(other, fork_once).message
 
 
 def test_of_its_processes_some_may_have_ended_before_they_are_stopped(monkeypatch):

@@ -16,7 +16,14 @@ from pathlib import Path
 
 from joblib import cpu_count
 
-from lmbook.grade.marks import Table, grade_submission, read_code, rows_not_graded, tasks_in
+from lmbook.grade.marks import (
+    Table,
+    grade_submission,
+    read_code,
+    rows_not_graded,
+    sandbox_ended,
+    tasks_in,
+)
 from lmbook.grade.sandbox import why_no_sandbox
 
 JUDGE_DIED = "judging it ended the judge's own process: it may have handed in far too much"
@@ -26,7 +33,11 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     """Yield the rows of each submission as they come.
 
     If a process of the judge dies, those that were not done are graded again, each by
-    itself, so that the one that is to blame costs nobody but its author.
+    itself, so that the one that is to blame costs nobody but its author. So is one whose
+    sandbox ended by itself, once: the machine may have been short of memory, which others
+    took. It is graded as if for the first time. Nothing of what it did before is left, and
+    it cannot know that it was run before: whoever ends a sandbox gains what handing in the
+    same notebook twice would gain.
 
     Parameters
     ----------
@@ -40,8 +51,10 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
         futures = {pool.submit(how, path): path for path in paths}
         try:
             for future in as_completed(futures):
-                yield future.result()
-                del left[futures[future]]
+                rows = future.result()
+                if not sandbox_ended(rows):
+                    yield rows
+                    del left[futures[future]]
         except BrokenProcessPool:
             pass
     for path in left:

@@ -15,7 +15,7 @@ import pandas as pd
 from lmbook.grade.as_json import Failed
 from lmbook.grade.inside import KERNEL_NOT_BEGUN, START_SECONDS
 from lmbook.grade.judge import TOGETHER, WaitingKernel, judge
-from lmbook.grade.sandbox import Sandbox, Stopped
+from lmbook.grade.sandbox import Ended, Sandbox, Stopped
 from lmcourse import exercises
 
 _TASK_NAME = re.compile(r"""["']([a-z0-9-]+)\.(\w+)["']""")  # what may be a task
@@ -24,6 +24,10 @@ KERNEL_TRIES = 3  # of starting a kernel
 NO_ANSWER = pickle.dumps(None)
 FORMULA_STARTS = ("=", "+", "-", "@")  # by which a spreadsheet knows one
 COLUMNS = ("submission", "task", "verdict", "diagnosis", "judged")
+WHAT_TO_DO = (
+    "Grade it again when more memory is free; if it ends again, look at what the notebook "
+    "does to its own processes"
+)
 
 
 @dataclass
@@ -80,18 +84,27 @@ def grade_submission(path: Path, folder: Path, limits: Namespace) -> list[dict]:
     Returns
     -------
     list of dict
-        A row for each task: the columns `COLUMNS` → str, as far as there are.
+        A row for each task: the columns `COLUMNS` → str, as far as there are. Where a
+        sandbox ended by itself, one of them has ``ended``, True (`sandbox_ended`).
     """
     code: list[str] = []
     try:
         code = read_code(path)
         rows = _grade_in_sandbox(code, limits)
+    except Ended as error:
+        reason = f"it was not run to its end: {error}. {WHAT_TO_DO}"
+        rows = [{**row, "ended": True} for row in rows_not_graded(tasks_in(code), reason)]
     except (Stopped, Failed) as error:
         rows = rows_not_graded(tasks_in(code), f"it was not run to its end: {error}")
     except Exception as error:  # whatever was handed in, the others are to be judged
         reason = f"{type(error).__name__}: {error}"[:300]
         rows = rows_not_graded(tasks_in(code), f"it cannot be read: {reason}")
     return [{"submission": str(path.relative_to(folder)), **row} for row in rows]
+
+
+def sandbox_ended(rows: list[dict]) -> bool:
+    """Return whether a sandbox ended by itself when these rows were made."""
+    return any(row.get("ended") for row in rows)
 
 
 def _grade_in_sandbox(code: list[str], limits: Namespace) -> list[dict]:
@@ -260,7 +273,7 @@ def _judge_answer(
     Returns
     -------
     dict
-        ``verdict`` and ``diagnosis``, as of `_verdict_cells`.
+        ``verdict``, ``diagnosis`` and maybe ``ended``, as of `_verdict_cells`.
     """
     reason = f"the answer could not be taken out of the notebook: {kept.why}"
     first = {"verdict": "not graded", "diagnosis": reason}
@@ -295,12 +308,13 @@ def _verdict_cells(
     -------
     dict
         ``verdict``: "right", "wrong", "not tried" or "not graded"; ``diagnosis``, a
-        sentence.
+        sentence; ``ended``, True, only if the sandbox ended by itself.
     """
     try:
         verdict = judge(task, answer, box, seconds)
     except Stopped as error:
-        return {"verdict": "wrong", "diagnosis": f"it could not be checked: {error}"}
+        row = {"verdict": "wrong", "diagnosis": f"it could not be checked: {error}"}
+        return {**row, "ended": True} if isinstance(error, Ended) else row
     except Exception as error:  # whatever was handed in, the others are to be judged
         kind = "" if isinstance(error, Failed) else f"{type(error).__name__}: "
         reason = f"it could not be loaded: {kind}{error}"

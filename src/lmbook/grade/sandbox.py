@@ -6,7 +6,9 @@ other process to be seen. It is another user, or the same without rights.
 """
 
 import os
+import secrets
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,8 +26,10 @@ from lmbook.grade.inside import LENGTH_DIGITS
 SETUP_SCRIPT = Path(__file__).with_name("shut-in.sh")
 SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64", "/etc")
 NAMESPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
-FIRST_USER = 10**6  # with the number of this process: users whose processes count apart
-MOST_PROCESSES = 200  # with their threads
+ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+FIRST_USER = 10**6  # of those that are nobody on any system
+USERS = 10**9  # of which each sandbox has one
+MOST_PROCESSES = 200  # of a sandbox's user, with their threads
 FOLDER_SIZE = "256m"  # bytes it may write
 SHARE_OF_A_PROCESS = (
     0.75  # of the memory, for a single process: it gets an error, and may go on
@@ -35,6 +39,8 @@ BASE_MEMORY = (
 )  # bytes that Python, PyTorch and the recorder take, of which nothing is charged
 LARGEST_REPLY = 2**28  # bytes of a reply
 MEASURE_EVERY = 0.2  # seconds from one measurement of its memory to the next
+END_SECONDS = 60  # seconds that a process may take to end once its output has
+MOST_WORDS = 500  # characters of what it said before it ended
 ENVIRONMENT = {
     "HOME": "/submission",
     "IPYTHONDIR": "/submission/.ipy",
@@ -47,11 +53,21 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
+# What `unshare` before util-linux 2.39 says, with exit status 1, if its child was killed.
+UNSHARE_ON_KILL = "sigprocmask unblock failed"
 PROGRAM = (sys.executable, "-m", "lmbook.grade.inside")
 
 
 class Stopped(Exception):
     """What was shut in took too long, used too much, or ended: the sandbox is of no use."""
+
+
+class Ended(Stopped):
+    """The process ended, and nothing here had stopped it.
+
+    What was shut in may be to blame, or the machine: where memory runs out, the kernel
+    kills some process.
+    """
 
 
 def shut_in_command(root: str, memory: float, program: tuple[str, ...]) -> list[str]:
@@ -72,12 +88,24 @@ def shut_in_command(root: str, memory: float, program: tuple[str, ...]) -> list[
     ]
     spaces, user = ("--user", "--map-root-user", *NAMESPACES), ""
     if os.geteuid() == 0:
-        nobody = FIRST_USER + os.getpid()
+        # The kernel counts the processes of a user, also those that are still ending: a
+        # sandbox that shares its user with one of 200 processes cannot begin.
+        nobody = FIRST_USER + secrets.randbelow(USERS)
         spaces, user = NAMESPACES, f"--reuid={nobody} --regid={nobody} --clear-groups"
     data = int(BASE_MEMORY + memory * SHARE_OF_A_PROCESS)
     limits = f"--nproc={MOST_PROCESSES} --data={data} --core=0"
     given = (root, FOLDER_SIZE, limits, user, *paths)
-    return ["unshare", *spaces, "sh", str(SETUP_SCRIPT), *given, "--", *program]
+    # If the judge is killed, the sandbox is, too.
+    return [
+        *ENDS_WITH_PARENT,
+        "unshare",
+        *spaces,
+        "sh",
+        str(SETUP_SCRIPT),
+        *given,
+        "--",
+        *program,
+    ]
 
 
 def why_no_sandbox() -> str:
@@ -153,12 +181,13 @@ class Sandbox:
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.stopped = False
         self._looked = 0.0  # when its memory was measured
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 closed by __exit__
         home = {"HOME": self.folder.name} if unsafe else {}
         self.process = subprocess.Popen(
             PROGRAM if unsafe else shut_in_command(self.folder.name, self.memory, PROGRAM),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,  # up to where `lmbook.grade.inside` turns it off
             env=ENVIRONMENT | home,
             cwd=self.folder.name if unsafe else "/",
             start_new_session=True,
@@ -173,6 +202,7 @@ class Sandbox:
             with suppress(psutil.NoSuchProcess):  # the first of them takes the others along
                 each.kill()
         self.process.communicate()
+        self._errors.close()
         self.folder.cleanup()
 
     def ask(self, *request, seconds: float, held=None) -> object:
@@ -189,8 +219,11 @@ class Sandbox:
 
         Raises
         ------
+        Ended
+            If its process ended by itself.
         Stopped
-            If nothing is said in time, or too much, or memory runs out.
+            If nothing is said in time, or too much, or what is no reply, or memory runs
+            out.
         as_json.Failed
             If an error is what is said.
         ValueError, KeyError, TypeError
@@ -199,12 +232,12 @@ class Sandbox:
         deadline, self.stopped = time.monotonic() + seconds, True  # if nothing comes
         try:
             self._write(cloudpickle.dumps(request), deadline)
-            size = int(self._read(LENGTH_DIGITS, deadline))
+            size = self._read_length(deadline)
             if not 0 <= size <= LARGEST_REPLY:
                 raise Stopped("what it handed in is too large")
             text = self._read(size, deadline)
-        except (BrokenPipeError, ValueError):
-            raise Stopped("its process has ended") from None
+        except BrokenPipeError:
+            raise self._end() from None
         self.stopped = False
         return as_json.loads(text, held)
 
@@ -217,6 +250,14 @@ class Sandbox:
             if select.select([], [pipe], [], 0.2)[1]:
                 rest = rest[os.write(pipe, rest[: 2**16]) :]
 
+    def _read_length(self, deadline: float) -> int:
+        """Read the length that stands before a reply."""
+        digits = self._read(LENGTH_DIGITS, deadline)
+        try:
+            return int(digits)
+        except ValueError:
+            raise Stopped("what it wrote to the judge is no reply") from None
+
     def _read(self, size: int, deadline: float) -> bytes:
         """Read so many bytes of what the program writes."""
         content, pipe = bytearray(), self.process.stdout.fileno()
@@ -225,9 +266,24 @@ class Sandbox:
             if select.select([pipe], [], [], 0.2)[0]:
                 more = os.read(pipe, min(size - len(content), 2**20))
                 if not more:
-                    raise Stopped("its process has ended")
+                    raise self._end()
                 content += more
         return bytes(content)
+
+    def _end(self) -> Stopped:
+        """Return an error that says how the process ended, and what it said before."""
+        try:
+            status = self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return Stopped("it closed its connection to the judge")
+        self._errors.seek(0)
+        words = self._errors.read(MOST_WORDS).decode(errors="replace").strip()
+        if UNSHARE_ON_KILL in words:
+            status, words = -signal.SIGKILL, ""
+        how = f"exit status {status}"
+        if status < 0:
+            how = f"signal {-status}, {signal.strsignal(-status)}"
+        return Ended(f"its process ended by itself ({how})" + (words and f": {words}"))
 
     def _check(self, deadline: float) -> None:
         """Raise `Stopped` if it takes too long or too much memory."""
