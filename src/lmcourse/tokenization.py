@@ -181,6 +181,7 @@ def train_bpe(words, merges):
     learned, queue = [], []
 
     def enqueue(pairs):
+        """Put pairs into the queue, the most frequent first, ties by the symbols' age."""
         for left, right in pairs:
             if count := counts[left, right]:
                 entry = (-count, age[left], age[right], (left, right))

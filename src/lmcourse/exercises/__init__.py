@@ -51,6 +51,8 @@ KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
 
 class _Exercise(NamedTuple):
+    """A registered exercise: how its check is made, and of which kind it is."""
+
     steps: Callable[
         [], Iterable[Case | Faults | Procedure]
     ]  # what is asked for, one after the other

@@ -218,12 +218,25 @@ def _vectors(texts):
 
 @cache
 def _falls():
-    """Return the mean fall of the lean, by which of the nouns are "thing"."""
+    """Return how far "it" leans less to the animal when a sentence ends in "wide".
+
+    The lean of a sentence is the projection of its mean vector on the difference between
+    the vectors of its two nouns, the animal's minus the place's. The fall is the mean lean
+    of sentences that end in "tired" minus that of the same sentences with "wide".
+
+    Returns
+    -------
+    falls : dict of tuple of int to float
+        By which of the nouns (0: the animal, 1: the place) the word "thing" replaces.
+    lean : float
+        The mean lean with "tired" where both nouns are replaced.
+    """
     pairs = [crossings(end) for end in ("tired", "wide")]
     plain = [_vectors([f"The {s.nouns[n]} was tired." for s in pairs[0]]) for n in (0, 1)]
     way = plain[0] - plain[1]  # (pairs, d_model)
 
     def texts(sentences, hidden):
+        """Return the sentences with "thing" in place of the nouns of these numbers."""
         made = []
         for sentence in sentences:
             text = sentence.text
@@ -248,7 +261,10 @@ def fooled():
     yield Faults(array, {unaveraged: lambda got: got.shape == (24,)})
 
     def fall(*hidden, times=1):
-        """Return the fall with some of the nouns hidden, when it is asked for."""
+        """Return a function that gives ``times`` the fall with "thing" for some nouns.
+
+        ``hidden`` are the numbers of these nouns, as keys of `_falls`.
+        """
         return lambda: times * _falls()[0][hidden]
 
     mistakes = {

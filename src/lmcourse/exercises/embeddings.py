@@ -88,6 +88,12 @@ def fourth_word():
     asked = [tuple(rng.choice(40, 3, replace=False).tolist()) for _ in range(30)]
 
     def solved(x=units, signs=(-1, 1, 1), out=slice(None), by_cosine=True, rank=0):
+        """Return the answer to each analogy asked, right by default, as row numbers.
+
+        ``x`` are the vectors that are added with ``signs``, ``out`` says which of the three
+        given words cannot be an answer, ``by_cosine`` how candidates are compared, and
+        ``rank`` 0 takes the best candidate, 1 the second.
+        """
         found = []
         for rows in asked:
             target = sum(sign * x[row] for sign, row in zip(signs, rows, strict=True))

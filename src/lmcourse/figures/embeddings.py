@@ -38,6 +38,7 @@ def word_map(words, groups, points, random_points):
     names = list(dict.fromkeys(groups.tolist()))
 
     def traces(where):
+        """Return a trace of each group's words at the points ``where``, (words, 3)."""
         found = []
         for i, name in enumerate(names):
             own = groups == name
@@ -138,6 +139,15 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     word, texts = "dance", ["They let her dance again.", "They read her dance again."]
 
     def told(model, taught):
+        """Return where the word leans in both texts, and the directions, by level.
+
+        Returns
+        -------
+        rows : list of list
+            A level's name, and the lean of the word in each text beyond the middle.
+        levels : list of list
+            A level's name, its direction, and the middle of the leans.
+        """
         levels = {"the word before": before_direction(tokenizer, model)}
         levels |= {name: verb_direction(vectors) for name, vectors in taught.items()}
         before = _row(tokenizer, model, "her") @ levels["the word before"][0]

@@ -36,12 +36,12 @@ class ScalarProduct(Module):
         self.scale = Parameter(scale, trainable)
 
     def compute(self, x):
-        """Return x, of any shape, times the number; keep x for the way back."""
+        """Return x, of any shape, times ``scale``; keep x for the backward pass."""
         self.x = x
         return self.scale.value * x
 
     def gradient(self, delta):
-        """Add to the number's gradient; return the input's. ``delta`` is the output's."""
+        """Add to the gradient of ``scale``; return x's. ``delta`` is the output's."""
         self.scale.grad += (delta * self.x).sum()
         return self.scale.value * delta
 

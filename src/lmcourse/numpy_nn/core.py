@@ -119,10 +119,10 @@ class Module:
 
 
 class Identity(Module):
-    """Hand the input on."""
+    """A module that returns its input, such as the side of a residual connection."""
 
     def compute(self, x):
-        """Return x."""
+        """Return the input, x, of any shape, unchanged."""
         return x
 
     def gradient(self, delta):

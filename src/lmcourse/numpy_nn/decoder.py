@@ -227,7 +227,7 @@ def loss_of_last(model, numbers, known, context=7, every=3):
     context : int
         Words of a window.
     every : int
-        Use every so-manieth of these windows.
+        Use one of so many windows: 3 means every third.
 
     Returns
     -------

@@ -78,7 +78,7 @@ class Linear(Module):
 
 
 class ReLU(Module):
-    """Keep what is positive."""
+    """The rectified linear unit, max(x, 0), entry by entry."""
 
     def compute(self, x):
         """Return x, of any shape, negative entries 0; keep which were positive."""

@@ -400,13 +400,13 @@ def a_decoder_agrees(page: Page):
 
 
 class Shuffled(core.Module):
-    """Hand an input on, and shuffle the gradient that comes back."""
+    """A module that returns its input, and shuffles the gradient that comes back."""
 
     def __init__(self, rng):
         self.rng = rng
 
     def compute(self, x):
-        """Return x."""
+        """Return the input, x, of any shape, unchanged."""
         return x
 
     def gradient(self, delta):

@@ -153,6 +153,7 @@ def train(start, seed, steps, rate):
         words = np.random.default_rng(seed).permutation(words)
 
     def watch(step, *_):
+        """Record the test losses whenever the validation loss is the lowest so far."""
         if step % SETTINGS["every"] == 0 or step == steps:
             validation = round(float(losses(model, "validation").mean()), 4)
             if not found or validation < found[-1]["validation"]:

@@ -85,6 +85,7 @@ def run(folder, group, way, seed, steps):
     back, lengths = [], []
 
     def watch(step, *_):
+        """Record how far back each head attends; at first also the vectors' lengths."""
         if step in SETTINGS["marks"]:
             weights = decoder.last_attention(model, windows)  # (layers, heads, tokens)
             back.append((weights @ distances).mean(-1).round(4).tolist())

@@ -12,6 +12,8 @@ from lmcourse.embeddings import cooccurrence
 
 
 class SkipGram(nn.Module):
+    """The skip-gram model with a constant that can be added to every score."""
+
     def __init__(self, vocab_size, d_model, constant=0.0):
         """Make random vectors of words and of contexts, each (vocab_size, d_model).
 
