@@ -451,12 +451,27 @@ def ways_shuffled(page):
     Page
         Its ``results`` have shuffled names.
     """
-    rng = np.random.default_rng(0)
-    results = {
+    return page.replaced(results=with_shuffled_ways(page.results, seed=0))
+
+
+def with_shuffled_ways(results, seed):
+    """Return a study's outcomes with the names of the ways shuffled in each run.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → runs, each with ``ways``: way to read on → what was measured.
+    seed : int
+
+    Returns
+    -------
+    dict of str to list of dict
+    """
+    rng = np.random.default_rng(seed)
+    return {
         group: [run | {"ways": relabelled(run["ways"], rng)} for run in runs]
-        for group, runs in page.results.items()
+        for group, runs in results.items()
     }
-    return page.replaced(results=results)
 
 
 def relabelled(ways, rng):
@@ -647,12 +662,7 @@ def digits_shuffled(page):
     Page
         Its ``digits`` have shuffled names.
     """
-    rng = np.random.default_rng(1)
-    digits = {
-        group: [run | {"ways": relabelled(run["ways"], rng)} for run in runs]
-        for group, runs in page.digits.items()
-    }
-    return page.replaced(digits=digits)
+    return page.replaced(digits=with_shuffled_ways(page.digits, seed=1))
 
 
 def both_far(run, way) -> float:
