@@ -60,6 +60,7 @@ let views = 0;
  * @property {number} seed
  * @property {string[]} lines that are offered
  * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, if it is to be used
+ * @property {number} [goal] how many characters are written, if they are not there yet
  * @property {any} [book] what was given for the book's model, if it is the reader's
  */
 
@@ -110,7 +111,7 @@ export function mount(element, data, context) {
   let line = encode(data.text);
   let written = encode(data.written);
   let { seed } = data;
-  let goal = written.length;
+  let goal = data.goal ?? written.length;
   let drawn = 0;
   let follows = false;
   /** @type {End & { ids: number[] }} */
@@ -384,6 +385,7 @@ export function mount(element, data, context) {
     const lens = new Array(layers).fill(unknown);
     const settings = {
       ...data,
+      goal,
       book: data,
       own,
       alphabet,
