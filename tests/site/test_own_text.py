@@ -131,6 +131,29 @@ def test_a_training_that_was_stopped_goes_on_as_if_undisturbed(lab):
     assert learn(lab, 21)["loss"] != whole["loss"]
 
 
+def test_the_best_moment_outlives_a_stop(lab):
+    """What is judged and taken along are the weights of the lowest loss so far."""
+    settings = SETTINGS | {"text": list(VERSE * 40), "config": CONFIG, "steps": 20}
+    found = lab.evaluate(
+        """async (settings) => {
+          const { Learning } = await import("/play/own-text-worker.js");
+          const first = new Learning(settings);
+          first.report();
+          const state = structuredClone(first.state());
+          state.best.loss = -1; // no later moment is as good
+          const { weights } = state.best;
+          const learning = new Learning({ ...settings, state });
+          while (learning.trainer.step < settings.steps) learning.learn();
+          learning.report();
+          const { best } = learning.state();
+          const same = (name) => String(best.weights[name]) === String(weights[name]);
+          return [best.step, Object.keys(weights).every(same)];
+        }""",
+        settings,
+    )
+    assert found == [0, True]
+
+
 def test_the_end_tells_of_both_what_they_predicted(lab):
     text = VERSE * 40
     alphabet = sorted(set(text))
