@@ -603,6 +603,8 @@ def letters_before_are_missed(page: Page):
 def ideas_help_each_other(page: Page):
     """Alone, Muon, the characters before and rotary positions bring a tenth of a nat.
 
+    The scale alone does harm, and is missed all the same.
+
     Parameters
     ----------
     page : Page
@@ -614,6 +616,7 @@ def ideas_help_each_other(page: Page):
         assert losses.get_group(f"without {idea}").median() > whole
     for idea in ("muon", "before", "rotary"):
         assert losses.get_group(f"{idea} alone").max() < small.min() - 0.1
+    assert losses.get_group("scale alone").min() > small.max()
 
 
 @proof("The record keeps the rules and is fifteen times sooner than nanoGPT's recipe.")
