@@ -1,7 +1,9 @@
 """What the chapter *inside-gpt* claims, checked where the page places it."""
 
 import copy
+import itertools
 import re
+import string
 from contextlib import ExitStack
 
 import numpy as np
@@ -16,9 +18,11 @@ from transformers import (
 )
 
 from lmcourse.ablation import replaced
+from lmcourse.data import load_texts
 from lmcourse.gpt.generation import Cache, cache_bytes, generate
 from lmcourse.gpt.inside import outputs
 from lmcourse.gpt.model import GPTConfig
+from lmcourse.lines import MARKS
 from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.patching import copied_heads
@@ -87,7 +91,7 @@ def human_lines(page: Page):
 
 @finding(
     "Text that always takes the likeliest letter is likelier to our GPT than Shakespeare's "
-    "own lines; but it repeats itself, and he does not.",
+    "own lines; but it repeats itself, and he hardly does.",
     rival="greedy writing with a penalty on repetition, which repeats {penalty:.0%}; four "
     "beams, which repeat {beams:.0%}",
     null=human_lines,
@@ -100,7 +104,8 @@ def likely_is_not_good(page: Page):
     The greedy text has a lower loss than Shakespeare's after more than 95 % of the
     beginnings, and so it is with four beams. A tenth and more of both is ten-character
     sequences that were there before; of Shakespeare's, less than a hundredth. With a
-    penalty greedy writing keeps a lower loss than his, and repeats less than 5 %.
+    penalty greedy writing keeps a lower loss than his, and repeats less than 5 %. Of whole
+    sonnets most have some ten characters twice; on average these are less than 1 %.
 
     Parameters
     ----------
@@ -118,13 +123,30 @@ def likely_is_not_good(page: Page):
     assert min(span[0], beams[0]) > 0.1
     assert repeated["Shakespeare"].mean() < 0.01
     assert repeated["greedy, penalty 1.3"].mean() < 0.05
+    sonnets = np.array([share_repeated(text) for text in load_texts("sonnets")])
+    assert (sonnets > 0).mean() > 0.5
+    assert sonnets.mean() < 0.01
     return {
         "greedy": repeated["greedy"].mean(),
         "span": span,
         "beams": repeated["four beams"].mean(),
         "penalty": repeated["greedy, penalty 1.3"].mean(),
         "texts": len(own),
+        "sonnets": (sonnets > 0).mean(),
     }
+
+
+def share_repeated(text: str, size: int = 10) -> float:
+    """Return which share of the sequences of a text's characters occurred in it before.
+
+    Parameters
+    ----------
+    text : str
+    size : int
+        Characters of a sequence.
+    """
+    found = [text[i : i + size] for i in range(len(text) - size + 1)]
+    return 1 - len({*found}) / len(found)
 
 
 @proof("With a cache logits and text are the same, also beyond the context.")
@@ -323,10 +345,11 @@ def lens_ends_in_the_model(page: Page):
 
 
 @finding(
-    "Removed one by one, our GPT's heads are hardly missed; all removed together cost far "
-    "more than these losses added up.",
+    "One by one, our GPT's heads are hardly missed on average (one is, at line ends); all "
+    "together are missed far more than that adds up to.",
     rival="the sum of the single losses: {sum:.2f} nats a character, all together: "
-    "{together:.2f}",
+    "{together:.2f}; an average that hides a rare case: at {line_ends} line ends the loss "
+    "rises by {line_rise:.2f} without head {line_head}",
     null=random_weights,
     n="{windows} windows of held-out sonnets, all {heads} heads",
     interval="together, less five times the sum: {gap:.2f} nats",
@@ -335,7 +358,10 @@ def heads_are_missed_together(page: Page):
     """Each head at its mean by position over training sonnets, and all at once.
 
     Each alone raises the loss by less than 0.05 nats; all together by more than half a
-    nat, and by more than five times the sum. The latter holds with zeros, too.
+    nat, and by more than five times the sum. The latter holds with zeros, too. At line
+    ends, new lines and the marks before them, head 1.2 alone raises the loss by more than
+    0.3 nats, and no other by half as much. Without it a new line after a mark, rather than
+    a space, is less probable there by more than 0.1.
 
     Parameters
     ----------
@@ -360,19 +386,89 @@ def heads_are_missed_together(page: Page):
     single_zero, together_zero = rises(zeros)
     gap = bootstrap_interval(together - 5 * single.sum(0))
     gap_zero = bootstrap_interval(together_zero - 5 * single_zero.sum(0))
+    at_ends = missed_at_line_ends(page, usual)
+    line_head = max(page.HEADS, key=lambda head: at_ends["rise"][head])
+    line_rise = at_ends["rise"][line_head]
+    next_rise = max(at_ends["rise"][head] for head in page.HEADS if head != line_head)
+    fallen = at_ends["new line"][None] - at_ends["new line"][line_head]
     assert single.mean(1).max() < 0.05
     assert bootstrap_interval(together)[0] > 0.5
     assert min(gap[0], gap_zero[0]) > 0
+    assert line_head == (1, 2)
+    assert line_rise > max(0.3, 2 * next_rise)
+    assert fallen > 0.1
     return {
         "sum": single.sum(0).mean(),
         "together": together.mean(),
         "gap": gap,
         "windows": len(whole),
         "heads": len(single),
+        "line_head": ".".join(map(str, line_head)),
+        "line_rise": line_rise,
+        "line_ends": at_ends["count"],
+        "new_line": at_ends["new line"][None],
+        "new_line_without": at_ends["new line"][line_head],
     }
 
 
-def leans_with(page: Page, texts, sources, heads) -> np.ndarray:
+def missed_at_line_ends(page: Page, usual: dict) -> dict:
+    """Return how much each head is missed where a line of the held-out sonnets ends.
+
+    Parameters
+    ----------
+    page : Page
+        ``cut``, ``held_out``, ``room``, ``HEADS``, ``gpt`` and ``text_of`` are the page's.
+    usual : dict
+        Mean output by position of each head, (layer, head).
+
+    Returns
+    -------
+    dict
+        ``rise``: by how many nats the loss rises there without a head, by (layer, head).
+        ``new line``: the mean probability of a new line, as a share of that of a new line
+        or a space, where one follows a mark; by (layer, head), with None for the whole
+        model. ``count``: how many tokens are line ends, new lines and the marks before
+        them; all are zero of a model whose tokens are none of these.
+    """
+    windows = page.cut(page.held_out, 96, page.room)
+    said = {int(i): page.text_of(i[None]) for i in windows.unique()}
+    texts = np.array([[said[int(i)] for i in row] for row in windows])
+    new = texts == "\n"
+    marks = np.isin(texts, [*MARKS])
+    begun = (np.cumsum(new, 1) - new > 0)[:, 1:]  # the line begins within the window
+    before_new = np.append(new[:, 1:], np.zeros_like(new[:, :1]), 1)
+    ends = (new | (marks & before_new))[:, 1:] & begun
+    after_mark = new[:, 1:] & marks[:, :-1] & begun
+    choice = [int(page.ids_of(text)[0, 0]) for text in "\n "]
+
+    def measured(values):
+        """Return the loss at line ends, and the probability of a new line after a mark.
+
+        ``values`` : what heads return instead, by (layer, head).
+        """
+        with torch.no_grad(), ExitStack() as off:
+            for (layer, head), value in values.items():
+                off.enter_context(replaced(page.gpt.blocks[layer], head, value))
+            logits = page.gpt(windows[:, :-1])  # (windows, tokens, vocab_size)
+        losses = F.cross_entropy(logits.mT, windows[:, 1:], reduction="none").numpy()
+        probs = logits[..., choice].softmax(-1)[..., 0].numpy()
+        return mean_or_zero(losses[ends]), mean_or_zero(probs[after_mark])
+
+    found = {head: measured({head: usual[head]}) for head in page.HEADS}
+    loss, prob = measured({})
+    return {
+        "rise": {head: without - loss for head, (without, _) in found.items()},
+        "new line": {None: prob} | {head: value for head, (_, value) in found.items()},
+        "count": int(ends.sum()),
+    }
+
+
+def mean_or_zero(values) -> float:
+    """Return the mean of an array, and 0 of an empty one."""
+    return float(values.mean()) if len(values) else 0.0
+
+
+def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
     """Return the leans of texts to *t*, some heads copied from other texts.
 
     Parameters
@@ -383,6 +479,8 @@ def leans_with(page: Page, texts, sources, heads) -> np.ndarray:
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
         Layer and head.
+    *answers : str
+        Two letters in the place of *t* and *l*.
 
     Returns
     -------
@@ -391,7 +489,7 @@ def leans_with(page: Page, texts, sources, heads) -> np.ndarray:
     found = []
     for text, source in zip(texts, sources, strict=True):
         with copied_heads(page.gpt, heads, outputs(page.gpt, page.ids_of(source))):
-            found.append(page.lean(text))
+            found.append(page.lean(text, *answers))
     return np.array(found)
 
 
@@ -454,9 +552,11 @@ def loses_t_without(page: Page, texts, head) -> float:
 
 
 @finding(
-    "Two of our GPT's sixteen heads carry “thou”: put their output from “thou … shal” "
-    "into “they … shal”, and it expects the t of “shalt”.",
-    rival="the other fourteen heads together, which change {others} of {told} answers",
+    "Two of our GPT's sixteen heads carry the “thou” of “shalt” and “wilt”: copied from "
+    "“thou … shal” into “they … shal”, they bring the t.",
+    rival="the other fourteen heads together, which change {others} of {told} answers; but "
+    "“dost” uses another head, {dost_head}: alone it changes {dost} of {dost_told}, the "
+    "two {dost_two}; and for “thou art” the fourteen, too, change {art} of {art_told}",
     null=random_weights,
     n="{told} of {prompts} pairs of prompts: those that the model tells apart",
     interval="share of answers that change: {span:.0%}",
@@ -469,7 +569,9 @@ def two_heads_carry_thou(page: Page):
     any other head in every prompt that is told apart. From the next prompt with *thou*,
     which has another word, they change more than 90 %; from *we* with the same word, less
     than 5 %. It is so without a word in between, with other openings and pronouns. For
-    *art* they are the two strongest, too. Head 1.3 gives *thou* more than a fifth of its
+    *art* they are the two strongest, too, and change more than 90 %; but so do the other
+    fourteen together. For the *s* of *thou dost* they change less than 5 %, and head 3.1
+    alone more than 90 %. Head 1.3 gives *thou* more than a fifth of its
     attention at *thou shal*, and at its mean the *t* there is as likely as before. With
     zeros in place of the two, *And thou shal* goes on with an *l*.
 
@@ -509,6 +611,13 @@ def two_heads_carry_thou(page: Page):
         head: np.mean([page.share_copied(*pair, [head], "t", "e") for pair in art])
         for head in page.HEADS
     }
+    art_told = told_apart(page, art, "t", "e")
+    art_two = changed_by(page, art_told, page.TWO, "t", "e")
+    art_rest = changed_by(page, art_told, page.rest, "t", "e")
+    dost = told_apart(page, dost_prompts(pairs), "s", " ")
+    dost_by = {head: changed_by(page, dost, [head], "s", " ") for head in page.HEADS}
+    dost_head = max(page.HEADS, key=lambda head: dost_by[head].mean())
+    dost_two = changed_by(page, dost, page.TWO, "s", " ")
     with ExitStack() as off:
         for layer, head in page.TWO:
             off.enter_context(replaced(page.gpt.blocks[layer], head))
@@ -525,6 +634,10 @@ def two_heads_carry_thou(page: Page):
     assert len(near) > 0.9 * len(pairs)
     assert direct.mean() > 0.95
     assert {*sorted(for_art, key=for_art.get)[-2:]} == {*page.TWO}
+    assert min(art_two.mean(), art_rest.mean()) > 0.9
+    assert dost_head == (3, 1)
+    assert dost_by[dost_head].mean() > 0.9
+    assert dost_two.mean() < 0.05
     assert thou_attention(page, (1, 3)) > 0.2
     assert abs(missed) < 0.01
     assert without < 0 < page.lean(page.THOU)
@@ -537,8 +650,75 @@ def two_heads_carry_thou(page: Page):
         "others": int(others.sum()),
         "crossed": int(crossed.sum()),
         "from_we": int(from_we.sum()),
+        "dost_head": ".".join(map(str, dost_head)),
+        "dost": int(dost_by[dost_head].sum()),
+        "dost_two": int(dost_two.sum()),
+        "dost_told": len(dost),
+        "art": int(art_rest.sum()),
+        "art_told": len(art_told),
         "story": "d" if changed.mean() > 0.5 else "b",
     }
+
+
+def dost_prompts(pairs) -> list[tuple[str, str]]:
+    """Return pairs of prompts that end in *they do* or *we do*, and in *thou do*.
+
+    Parameters
+    ----------
+    pairs : sequence of (str, str)
+        Pairs of prompts, whose first words are taken.
+
+    Returns
+    -------
+    list of (str, str)
+    """
+    openings = sorted({there.split()[0] for _, there in pairs})
+    return [(f"{w} {who} do", f"{w} thou do") for w in openings for who in ("they", "we")]
+
+
+def changed_by(page: Page, pairs, heads, *answers) -> np.ndarray:
+    """Return which answers change if some heads are copied.
+
+    Parameters
+    ----------
+    page : Page
+        As of `leans_with`.
+    pairs : sequence of (str, str)
+        What is read, and what the heads' outputs at the last character come from.
+    heads : list of (int, int)
+        Layer and head.
+    *answers : str
+        Two letters: the second one is expected at first.
+
+    Returns
+    -------
+    bool array of shape (pairs,)
+    """
+    return leans_with(page, *zip(*pairs, strict=True), heads, *answers) > 0
+
+
+def told_apart(page: Page, pairs, *answers) -> list[tuple[str, str]]:
+    """Return the pairs of texts after which the model expects different letters.
+
+    Parameters
+    ----------
+    page : Page
+        ``lean`` is the difference of two letters' logits.
+    pairs : sequence of (str, str)
+    *answers : str
+        What is expected after the second text of a pair, and after the first.
+
+    Returns
+    -------
+    list of (str, str)
+        All pairs, if the model tells none apart.
+    """
+    found = [
+        (here, there)
+        for here, there in pairs
+        if page.lean(here, *answers) < 0 < page.lean(there, *answers)
+    ]
+    return found or list(pairs)
 
 
 def thou_attention(page: Page, head) -> float:
@@ -563,6 +743,153 @@ def thou_attention(page: Page, head) -> float:
     weights = page.gpt.attentions(ids)[layer][0, number, -1]  # (tokens,)
     start = page.THOU.index("thou")
     return float(weights[start : start + len("thou")].sum())
+
+
+# --- a word, or four letters --------------------------------------------------------------
+
+
+def prompts_after(page: Page, word: str, ends=("shal", "wil"), most=10) -> list[str]:
+    """Return prompts in which a word, one other word and the beginning of a verb follow.
+
+    Parameters
+    ----------
+    page : Page
+        Its ``WORDS`` stand in between, but for those with "tho" in them.
+    word : str
+    ends : sequence of str
+    most : int
+        How many words in between.
+
+    Returns
+    -------
+    list of str
+    """
+    between = [each for each in page.WORDS if "tho" not in each][:most]
+    return [f"And {word} {each} {end}" for end in ends for each in between]
+
+
+def share_of_t(page: Page, word: str, **options) -> float:
+    """Return after which share of a word's prompts *t* is likelier than *l*.
+
+    Parameters
+    ----------
+    page : Page
+        ``lean`` is the difference of the two letters' logits.
+    word : str
+    **options
+        Of `prompts_after`.
+    """
+    hits = [page.lean(text) > 0 for text in prompts_after(page, word, **options)]
+    return float(np.mean(hits))
+
+
+def share_brought(page: Page, words) -> float:
+    """Return how often the two heads bring a *t* from sentences with other words.
+
+    Parameters
+    ----------
+    page : Page
+        ``TWO`` are the two heads, (layer, head); ``lean`` is as in `share_of_t`.
+    words : sequence of str
+
+    Returns
+    -------
+    float
+        Of all sentences with *they … shal* in which the *l* is likelier; 0 if there are
+        none.
+    """
+    here = prompts_after(page, "they", ends=("shal",))
+    pairs = [
+        pair
+        for word in words
+        for pair in zip(here, prompts_after(page, word, ends=("shal",)), strict=True)
+        if page.lean(pair[0]) < 0
+    ]
+    if not pairs:
+        return 0.0
+    return float((leans_with(page, *zip(*pairs, strict=True), page.TWO) > 0).mean())
+
+
+@finding(
+    "Our GPT takes “though” for “thou”: after it, and even after an invented “thoup”, it "
+    "expects the t of “shalt”; after “youth” it never does.",
+    rival="the four letters in their {orders} other orders: a t after {other_order:.0%} "
+    "of the prompts; thee, thy, thine, you and youth: {never:.0%}; “when they” in the "
+    "place of “though they”: {when:.0%}",
+    null=random_weights,
+    n="{prompts} prompts with “though”; {invented} invented words, “thou” and a letter",
+    interval="share after “though”: {though:.0%}; after “though they”: {clause:.0%}",
+)
+def it_spells_thou(page: Page):
+    """Other words in the place of *thou*, one word on, then *shal* or *wil*.
+
+    The interval after *though* lies above 80 %. After each invented word *t* is likelier
+    than *l* in more than 90 % of the prompts. After each word of the training text that has
+    the letters "thou" in it (*without*, *thousand*) it is so in more than half of those
+    with *shal*. After the other orders of the letters it is so in less than 5 % on average
+    and nowhere in more than a fifth; after the hundred most frequent words without them in
+    less than 5 %; after *thee*, *thy*, *thine*, *you* and *youth* never. The two heads that
+    carry *thou*, copied into *they … shal*, bring the *t* from *though* and from the
+    invented words in more than 90 %, from the last five words never. After *though* and a
+    pronoun the interval lies above a half; after *when* and a pronoun there is no *t*. More
+    than half of the words with these letters in the training text are *thou* itself.
+
+    Parameters
+    ----------
+    page : Page
+        ``counted``: words of the training text with their numbers; ``WORDS``, ``lean`` and
+        ``TWO`` are the page's.
+    """
+    counted = page.counted
+    spelled = [word for word in counted if "thou" in word]
+    invented = [f"thou{letter}" for letter in string.ascii_lowercase]
+    invented = [word for word in invented if word not in counted]
+    orders = ["".join(letters) for letters in itertools.permutations("thou")][1:]
+    unlike = ["thee", "thy", "thine", "you", "youth"]
+    frequent = [word for word, _ in counted.most_common() if "thou" not in word][:100]
+    though = [page.lean(text) > 0 for text in prompts_after(page, "though", most=40)]
+    after = {word: share_of_t(page, word) for word in (*invented, *orders, *unlike)}
+    shalt = [share_of_t(page, word, ends=("shal",)) for word in spelled]
+    often = [share_of_t(page, word, most=5) for word in frequent]
+    clauses = {
+        first: [
+            page.lean(text) > 0
+            for who in ("they", "we", "you", "I", "he")
+            for text in prompts_after(page, f"{first} {who}", most=20)
+        ]
+        for first in ("though", "when")
+    }
+    brought = {
+        words[0]: share_brought(page, words) for words in (["though"], invented, unlike)
+    }
+    share = counted["thou"] / sum(counted[word] for word in spelled)
+    span, clause = share_interval(though), share_interval(clauses["though"])
+    other_order = [after[word] for word in orders]
+    never = max(after[word] for word in unlike)
+    assert span[0] > 0.8
+    assert min(after[word] for word in invented) > 0.9
+    assert min(shalt) > 0.5
+    assert np.mean(other_order) < 0.05
+    assert max(other_order) <= 0.2
+    assert np.mean(often) < 0.05
+    assert never == 0
+    assert min(brought["though"], brought[invented[0]]) > 0.9
+    assert brought["thee"] == 0
+    assert clause[0] > 0.5
+    assert not any(clauses["when"])
+    assert share > 0.5
+    return {
+        "though": span,
+        "clause": clause,
+        "clauses": np.mean(clauses["though"]),
+        "when": np.mean(clauses["when"]),
+        "other_order": np.mean(other_order),
+        "never": never,
+        "orders": len(orders),
+        "invented": len(invented),
+        "prompts": len(though),
+        "share": share,
+    }
 
 
 # --- repeating ----------------------------------------------------------------------------
