@@ -260,17 +260,8 @@ def pronouns_matter(page: Page) -> float:
     return float(np.abs(gaps).mean())
 
 
-@finding(
-    "After “thou”, another word and “shal”, our GPT mostly expects the t of “shalt”; "
-    "models that count short letter sequences never do.",
-    rival="n-gram models of 4 to 10 letters, the best on validation text among them: a t "
-    "after {ngram} of {prompts} prompts; “they” in the place of “thou”: {they}",
-    null=random_weights,
-    n="{prompts} prompts: the 40 most frequent words of four letters, two endings",
-    interval="share after “thou”: {span:.0%}",
-)
 def thou_reaches_over_a_word(page: Page):
-    """After *thou* the *t* of *shalt* and *wilt* is likelier than *l*, in four of five.
+    """Check that after *thou* and a word the *t* of *shalt* and *wilt* beats *l*.
 
     The interval lies above 80 %. With *they*, *we* or *you* in its place it is below 15 %.
     No n-gram model of 4 to 10 letters expects the *t* once, nor does the page's own. No
@@ -285,6 +276,14 @@ def thou_reaches_over_a_word(page: Page):
     ----------
     page : Page
         ``WORDS``, ``ENDS``, ``lean`` and ``ngram`` are the page's; ``parts`` the sonnets.
+
+    Returns
+    -------
+    dict
+        ``span``: the interval of the share after *thou*; ``ngram`` and ``they``: after how
+        many of the ``thou_prompts`` counting expects the *t*, and after *they* in the place
+        of *thou* our GPT; ``they_between``: the share with *they* after the word;
+        ``answer``: the letter of the task's right choice.
     """
     thou = expects_t(page, "thou")
     others = {who: np.mean(expects_t(page, who)) for who in ("they", "we", "you")}
@@ -314,11 +313,10 @@ def thou_reaches_over_a_word(page: Page):
     assert max(far["they"]) < 0.4
     assert untrained < 0.1 * pronouns_matter(page)
     return {
-        "thou": np.mean(thou),
         "span": span,
         "they": int(others["they"] * len(thou)),
         "ngram": int(counted),
-        "prompts": len(thou),
+        "thou_prompts": len(thou),
         "they_between": both,
         "answer": "b" if both > 2 / 3 else "a" if both < 1 / 3 else "c",
     }
@@ -813,12 +811,14 @@ def share_brought(page: Page, words) -> float:
 @finding(
     "Our GPT takes “though” for “thou”: after it, and even after an invented “thoup”, it "
     "expects the t of “shalt”; after “youth” it never does.",
-    rival="the four letters in their {orders} other orders: a t after {other_order:.0%} "
-    "of the prompts; thee, thy, thine, you and youth: {never:.0%}; “when they” in the "
-    "place of “though they”: {when:.0%}",
+    rival="n-gram models of 4 to 10 letters: a t after {ngram} of {thou_prompts} prompts "
+    "with “thou”; the four letters in their {orders} other orders: {other_order:.0%}; "
+    "thee, thy, thine, you and youth: {never:.0%}; “when they” in the place of “though "
+    "they”: {when:.0%}",
     null=random_weights,
     n="{prompts} prompts with “though”; {invented} invented words, “thou” and a letter",
-    interval="share after “though”: {though:.0%}; after “though they”: {clause:.0%}",
+    interval="share after “thou”: {span:.0%}; after “though”: {though:.0%}; after “though "
+    "they”: {clause:.0%}",
 )
 def it_spells_thou(page: Page):
     """Other words in the place of *thou*, one word on, then *shal* or *wil*.
@@ -832,7 +832,8 @@ def it_spells_thou(page: Page):
     carry *thou*, copied into *they … shal*, bring the *t* from *though* and from the
     invented words in more than 90 %, from the last five words never. After *though* and a
     pronoun the interval lies above a half; after *when* and a pronoun there is no *t*. More
-    than half of the words with these letters in the training text are *thou* itself.
+    than half of the words with these letters in the training text are *thou* itself. What
+    *thou* itself does over one word, two and three is in `thou_reaches_over_a_word`.
 
     Parameters
     ----------
@@ -840,6 +841,7 @@ def it_spells_thou(page: Page):
         ``counted``: words of the training text with their numbers; ``WORDS``, ``lean`` and
         ``TWO`` are the page's.
     """
+    over_a_word = thou_reaches_over_a_word(page)
     counted = page.counted
     spelled = [word for word in counted if "thou" in word]
     invented = [f"thou{letter}" for letter in string.ascii_lowercase]
@@ -878,7 +880,7 @@ def it_spells_thou(page: Page):
     assert clause[0] > 0.5
     assert not any(clauses["when"])
     assert share > 0.5
-    return {
+    return over_a_word | {
         "though": span,
         "clause": clause,
         "clauses": np.mean(clauses["though"]),
