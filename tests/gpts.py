@@ -1,8 +1,10 @@
-"""GPT-2s with random weights and small vocabularies, made on the spot."""
+"""GPTs with random weights and small vocabularies, made on the spot."""
 
 import torch
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from lmcourse.gpt.model import GPT, GPTConfig
 
 TEXT = "Shall I compare thee to a summer's day? Thou art more lovely and more temperate."
 SMALL = {"n_layer": 3, "n_head": 2, "n_embd": 24, "n_positions": 80}
@@ -40,3 +42,13 @@ def write_gpt2(folder, seed=0, std=0.3, **sizes):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model
+
+
+def small_gpt():
+    """Return a GPT of ours, two layers of three heads, whose weights float16 can hold."""
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=6, context=8, layers=2, heads=3, d_model=12))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.5 * torch.randn(weight.shape)
+    return model.half().float().eval()

@@ -4,7 +4,7 @@ import bs4
 import pytest
 import torch
 
-from gpts import pieces
+from gpts import pieces, small_gpt
 from lmcourse import views
 from lmcourse.gpt.gpt2 import WrappedTokenizer
 from lmcourse.gpt.inside import states
@@ -16,12 +16,7 @@ TEXT = "a <b>b"
 
 @pytest.fixture(scope="module")
 def gpt():
-    torch.manual_seed(0)
-    model = GPT(GPTConfig(6, 8, 2, heads=2, d_model=8)).half().float()
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight += 0.5 * torch.randn(weight.shape).half()
-    return CharTokenizer("ab< >\n"), model.half().float().eval()
+    return CharTokenizer("ab< >\n"), small_gpt()
 
 
 def test_the_stored_state_is_torch_s(gpt):
@@ -48,7 +43,7 @@ def test_the_stored_state_is_torch_s(gpt):
     assert len(written) == 20
     assert set(written) <= set(tokenizer.alphabet)
     assert f"After “{TEXT}”" in view.alt
-    weights = torch.tensor(view.data["weights"]).view(2, 2, len(TEXT))
+    weights = torch.tensor(view.data["weights"]).view(2, 3, len(TEXT))
     wanted = [w[0, :, -1] for w in model.attentions(torch.tensor([tokenizer.encode(TEXT)]))]
     torch.testing.assert_close(weights, torch.stack(wanted), atol=6e-4, rtol=0)
 

@@ -4,9 +4,9 @@ import bs4
 import pytest
 import torch
 
+from gpts import small_gpt
 from lmcourse import views
 from lmcourse.gpt.inside import lens
-from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.masking import MaskedBert
 from lmcourse.mini_bert import load_mini_bert
 from lmcourse.tokenization import CharTokenizer
@@ -17,12 +17,7 @@ TEXT = "a <b>b"
 
 @pytest.fixture(scope="module")
 def gpt():
-    torch.manual_seed(0)
-    model = GPT(GPTConfig(6, 8, 2, heads=2, d_model=8)).half().float()
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight += 0.5 * torch.randn(weight.shape).half()
-    return CharTokenizer("ab< >\n"), model.half().float().eval()
+    return CharTokenizer("ab< >\n"), small_gpt()
 
 
 @pytest.fixture(scope="module")
