@@ -1,7 +1,8 @@
 # Make a root of its own, of what a program may read, and a folder that it may write to;
 # then run the program in it, without rights. ROOT FOLDER-SIZE LIMITS USER PATH... -- PROGRAM...
 set -eu
-echo 500 > /proc/self/oom_score_adj  # where memory runs out, it goes before the judge
+# Where memory runs out, it goes before the judge; where that may not be said, any process.
+{ echo 500 > /proc/self/oom_score_adj; } 2> /dev/null || :
 root=$1 size=$2 limits=$3 user=$4
 shift 4
 mount -t tmpfs -o mode=755,size=1m none "$root"
