@@ -93,12 +93,17 @@ def straight_line(given, returned):
     -------
     callable
         From a Tensor (..., d_in) to a Tensor (..., d_out). Its squared error on the tokens
-        given is the smallest possible.
+        given is the smallest possible. If several functions reach it, as after a norm,
+        whose outputs leave one direction empty, it is the one whose matrix is smallest.
     """
-    with_ones = torch.cat([given, torch.ones_like(given[:, :1])], dim=1)
-    solution = torch.linalg.lstsq(with_ones, returned).solution  # (d_in + 1, d_out)
-    matrix, constant = solution[:-1], solution[-1]
-    return lambda x: x @ matrix + constant
+    # In double precision: with single, the direction that a norm leaves empty is told from
+    # the narrowest of the others by rounding, and another processor rounds otherwise.
+    start, goal = given.double().mean(dim=0), returned.double().mean(dim=0)
+    matrix = torch.linalg.lstsq(
+        given.double() - start, returned.double() - goal, rcond=1e-6, driver="gelsd"
+    ).solution  # (d_in, d_out)
+    constant = goal - start @ matrix
+    return lambda x: x @ matrix.to(x) + constant.to(x)
 
 
 def shuffled_rows(weight, seed):

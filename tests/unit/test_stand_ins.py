@@ -1,5 +1,6 @@
 """What a part is given and returns, and something else in its place."""
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -41,6 +42,23 @@ def test_a_straight_line_finds_a_linear_layer_and_no_nearer_one_exists():
         given.T @ left, torch.zeros(4, 3).double(), rtol=0, atol=1e-9
     )
     assert left.mean(0).abs().max() < 1e-9
+
+
+def test_a_straight_line_after_a_norm_does_not_hang_on_rounding():
+    torch.manual_seed(3)
+    scales = torch.logspace(0, -1, 12)
+    given = torch.nn.functional.layer_norm(torch.randn(5000, 12), (12,)) * scales
+    returned = torch.tanh(given @ torch.randn(12, 5))
+    nudged = given * (1 + 1e-7 * torch.randn_like(given))
+    line, again = straight_line(given, returned), straight_line(nudged, returned)
+    elsewhere = torch.randn(40, 12)
+    assert line(elsewhere).dtype == torch.float32
+    torch.testing.assert_close(line(elsewhere), again(elsewhere), rtol=1e-3, atol=1e-3)
+    with_ones = np.column_stack([given.double(), np.ones(len(given))])
+    oracle = np.linalg.lstsq(with_ones, returned.double().numpy(), rcond=1e-6)[0]
+    torch.testing.assert_close(
+        line(given.double()), torch.from_numpy(with_ones @ oracle), rtol=0, atol=1e-6
+    )
 
 
 def test_a_shuffled_neuron_has_its_own_numbers():
