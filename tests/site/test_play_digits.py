@@ -92,7 +92,7 @@ def test_with_random_weights_it_answers_as_pytorch_does_with_the_same_weights(op
     heard(page, answer(image, random_model)[0])
     wanted = answer(image, random_model)[0]
     assert (shares(page) - wanted).abs().max() < 6e-3  # whole per cents
-    page.get_by_label("Had it learned nothing?").select_option("trained")
+    page.get_by_label("Had it learned nothing?").select_option("as it is")
     heard(page, answer(image)[0])
 
 
@@ -123,3 +123,47 @@ def test_keys_and_the_pointer_draw(opened):
     page.get_by_label("erase").check()
     page.mouse.click(box["x"] + box["width"] * 4.5 / 8, box["y"] + box["height"] * 4.5 / 8)
     assert not ink(page)[36]
+
+
+def patches(cells):
+    """Return the patches of a drawing (64 numbers, whole sixteenths), row after row."""
+    cut = torch.tensor(cells).view(4, 2, 4, 2).permute(0, 2, 1, 3).reshape(16, 4)
+    return [tuple(patch) for patch in (cut * 16).round().div(16).tolist()]
+
+
+def joined(cut):
+    """Return the drawing of 16 patches: the other way round."""
+    return torch.tensor(cut).view(4, 4, 2, 2).permute(0, 2, 1, 3).flatten().tolist()
+
+
+def read_patches(page):
+    """Return what the model reads: the ink of the small patches."""
+    cells = page.locator(".lmd-patch rect").evaluate_all(
+        "all => all.map(e => +e.getAttribute('fill-opacity'))"
+    )
+    return patches(joined(torch.tensor(cells).view(16, 4).tolist()))
+
+
+def test_patches_in_another_order_are_read_as_pytorch_reads_them(opened):
+    """And the sentence tells what became of the digit."""
+    page, image = opened.page, digits()[0][1].flatten().tolist()
+    use(page)
+    page.get_by_label("Had it learned nothing?").select_option("shuffled patches")
+    told = page.locator(".play-remains")
+    told.get_by_text("in another order").wait_for()
+    mixed = read_patches(page)
+    assert mixed != patches(image)
+    assert sorted(mixed) == sorted(patches(image))
+    now = answer(joined(mixed))[0]
+    heard(page, now)
+    assert (shares(page) - now).abs().max() < 6e-3  # whole per cents
+    before = answer(image)[0]
+    digit = int(before.argmax())
+    assert (
+        f"the probability of {digit} goes from {100 * before[digit]:.0f} % to "
+        f"{100 * now[digit]:.0f} %"
+    ) in told.text_content()
+    assert ink(page) == pytest.approx(image, abs=0.01)  # the paper is as it was drawn
+    page.get_by_label("Had it learned nothing?").select_option("as it is")
+    heard(page, before)
+    assert told.text_content() == ""

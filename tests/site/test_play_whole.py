@@ -224,11 +224,82 @@ def test_random_weights_say_something_else_and_trained_ones_come_back(opened_pag
     assert max(random.values()) < max(before.values())
     assert random != before
     (name, share), *_ = before.items()
-    said = page.locator(".lmw-remains").text_content()
+    said = page.locator(".play-remains").text_content()
     assert f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f} %)" in said
-    again(page, lambda: worlds.select_option("trained"))
+    again(page, lambda: worlds.select_option("as it is"))
     assert answer(page) == pytest.approx(before, abs=2e-4)
-    assert not page.locator(".lmw-remains").text_content()
+    assert not page.locator(".play-remains").text_content()
+
+
+def left(before, now, unit):
+    """The sentence that the view has to say of two lists of likely tokens."""
+    count = len(set([*before][:5]) & set([*now][:5]))
+    some = {0: "none is", 1: "one is"}.get(count, f"{count} are")
+    return f"Of its five likeliest {unit}s, {some} left."
+
+
+def tokens(page):
+    """Return the tokens that the picture shows."""
+    return [name for _, name, _ in opened(page, "tokens")]
+
+
+def test_letters_in_another_order_are_read_as_pytorch_reads_them(opened_page):
+    """The last letter, after which is asked, stays; the sentence counts what is left."""
+    page, text = opened_page, "Shall I compare thee to a su"
+    write(page, text)
+    before = answer(page)
+    worlds = page.get_by_label("Had it learned nothing?")
+    again(page, lambda: worlds.select_option("shuffled text"))
+    mixed = "".join(tokens(page)).replace("·", " ")
+    assert mixed != text
+    assert mixed[-1] == text[-1]
+    assert sorted(mixed) == sorted(text)
+    tokenizer, model = gpt()
+    with torch.no_grad():
+        probs = model(torch.tensor([tokenizer.encode(mixed)]))[0, -1].softmax(-1)
+    now = answer(page)
+    same(now, probs, [shown(c) for c in tokenizer.alphabet])
+    assert left(before, now, "letter") != left(before, before, "letter")
+    assert left(before, now, "letter") in page.locator(".play-remains").text_content()
+    write(page, "Rough winds do shake th")  # the trained model is asked of it, too
+    (name, share), *_ = told(page, gpt, "Rough winds do shake th")
+    said = page.locator(".play-remains").text_content()
+    assert f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f} %)" in said
+    write(page, "aaa")
+    assert "There is no other order" in page.locator(".play-remains").text_content()
+    again(page, lambda: worlds.select_option("as it is"))
+    assert page.locator(".play-remains").text_content() == ""
+
+
+def told(page, model, text):
+    """Return the likeliest letters of a model after a text, with their probabilities."""
+    tokenizer, model = model()
+    with torch.no_grad():
+        probs = model(torch.tensor([tokenizer.encode(text)]))[0, -1].softmax(-1)
+    best = probs.topk(5)
+    names = [shown(tokenizer.alphabet[i]) for i in best.indices.tolist()]
+    return list(zip(names, best.values.tolist(), strict=True))
+
+
+def test_around_a_gap_the_words_change_places_and_the_gap_stays(opened_page):
+    page, line = opened_page, "Hope is the [MASK] with feathers"
+    tokenizer, model = bert()
+    names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    page.get_by_label(BERT).check()
+    write(page, line)
+    before, order = answer(page), tokens(page)
+    worlds = page.get_by_label("Had it learned nothing?")
+    again(page, lambda: worlds.select_option("shuffled text"))
+    mixed, gap = tokens(page), order.index("[MASK]")
+    assert mixed != order
+    assert [mixed[i] for i in (0, gap, -1)] == [order[i] for i in (0, gap, -1)]
+    assert sorted(mixed) == sorted(order)
+    ids = torch.tensor([[int(number) for _, _, number in opened(page, "tokens")]])
+    with torch.no_grad():
+        same(answer(page), model(ids)[0, gap].softmax(-1), names)
+    assert (
+        left(before, answer(page), "token") in page.locator(".play-remains").text_content()
+    )
 
 
 def test_the_tour_tells_the_reader_s_own_text_by_keys_and_goes_on_where_it_was_left(
@@ -361,7 +432,7 @@ def test_the_model_that_talks_is_loaded_by_a_click_and_read_as_in_python(opened)
     worlds = page.get_by_label("Had it learned nothing?")
     again(page, lambda: worlds.select_option("random weights"))
     assert name not in answer(page)
-    again(page, lambda: worlds.select_option("trained"))
+    again(page, lambda: worlds.select_option("as it is"))
     assert answer(page) == pytest.approx(found, abs=1e-3)
     page.evaluate("caches.delete('lmcourse-weights')")
     page.evaluate("dispatchEvent(new Event('lmcourse:weights-forgotten'))")

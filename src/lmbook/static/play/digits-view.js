@@ -1,15 +1,31 @@
 /* The view *digits*: a reader draws a digit of 8 × 8 cells, a vision Transformer names it,
-   and each of its tokens shows where it attends. A switch puts random weights in its place. */
+   and each of its tokens shows where it attends. A switch puts random weights in its place, or
+   the drawing's patches in another order. */
 
 import { openModel } from "./client.js";
-import { arrow, bar, button, countField, make, percent, radios, row, stateOf, svg } from "./dom.js";
+import {
+  arrow,
+  bar,
+  button,
+  countField,
+  learnedSwitch,
+  make,
+  percent,
+  radios,
+  row,
+  stateOf,
+  svg,
+  WORLDS,
+} from "./dom.js";
 import { softmax } from "./engine.js";
 import { roving } from "./keys.js";
+import { reordered } from "./random.js";
 
 const SIDE = 8;
 const SIZE = 2;
 const ACROSS = SIDE / SIZE;
 const TOKENS = 1 + ACROSS * ACROSS;
+const SEED = 1; // of the order of shuffled patches
 const FULL = 240; // ink in a link: two digits a cell, by which sixteenths and halves are whole
 
 /**
@@ -52,18 +68,35 @@ const cellsOf = (patch) =>
   );
 
 /**
+ * A drawing whose patches are in another order.
+ *
+ * @param {number[]} ink (64,)
+ * @returns {number[]} (64,)
+ */
+export function shuffledPatches(ink) {
+  const mixed = [...ink];
+  const order = reordered(Array.from(Array(TOKENS - 1).keys()), SEED);
+  order.forEach((from, to) => {
+    const cells = cellsOf(to);
+    cellsOf(from).forEach((cell, i) => {
+      mixed[cells[i]] = ink[cell];
+    });
+  });
+  return mixed;
+}
+
+/** @type {(numbers: number[]) => number} */
+const best = (numbers) => numbers.indexOf(Math.max(...numbers));
+
+/**
  * @param {HTMLElement} element
  * @param {Data} data
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
-  const worlds = make(
-    "select",
-    { onchange: changed },
-    new Option("trained", "digits"),
-    new Option("random weights", "digits-random"),
-  );
+  const { worlds, told, label: worldLabel } = learnedSwitch(changed, "shuffled patches");
   let ink = [...data.examples[0].ink];
+  let read = ink; // the same, or its patches in another order
   let example = 0;
   let at = 27;
   let erasing = false;
@@ -147,7 +180,8 @@ export function mount(element, data, context) {
     },
   );
   element.append(
-    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    make("p", { class: "play-controls" }, worldLabel),
+    told,
     make(
       "div",
       { class: "lmd-both" },
@@ -247,15 +281,18 @@ export function mount(element, data, context) {
   }
 
   async function changed() {
+    const world = worlds.value;
+    read = world === WORLDS.shuffled ? shuffledPatches(ink) : ink;
+    if (world === WORLDS.asItIs) told.textContent = "";
     draw();
     try {
-      const keep = ["blocks.*.attention.weights"];
-      const ids = Array(TOKENS).fill(0);
-      const options = { pixels: patches(ink), logits_of: [0], keep };
-      const world = worlds.value;
-      const answer = await openModel(world, context).forward(ids, options, "digits");
+      const answer = await ask(
+        world === WORLDS.random ? "digits-random" : "digits",
+        read,
+        "digits",
+      );
       if (!answer || world !== worlds.value) return;
-      probs = softmax(Array.from(/** @type {Float32Array} */ (answer.logits)));
+      probs = probsOf(answer);
       weights = Object.values(answer.kept).map(({ values, shape: [heads] }) =>
         Array.from({ length: heads }, (_, h) =>
           Array.from({ length: TOKENS }, (_, token) =>
@@ -264,9 +301,52 @@ export function mount(element, data, context) {
         ),
       );
       draw();
+      if (world !== WORLDS.asItIs) await tellLeft(probs);
     } catch (error) {
       status.textContent = `The model could not answer: ${error.message}`;
     }
+  }
+
+  /**
+   * What a model makes of a drawing; null if a newer one took its place.
+   *
+   * @param {string} name of the model's store
+   * @param {number[]} drawing (64,)
+   * @param {string} lane
+   */
+  function ask(name, drawing, lane) {
+    const options = {
+      pixels: patches(drawing),
+      logits_of: [0],
+      keep: ["blocks.*.attention.weights"],
+    };
+    return openModel(name, context).forward(Array(TOKENS).fill(0), options, lane);
+  }
+
+  /**
+   * The probabilities of the ten digits.
+   *
+   * @param {import("./engine.js").Answer} answer
+   */
+  const probsOf = ({ logits }) => softmax(Array.from(/** @type {Float32Array} */ (logits)));
+
+  /**
+   * Say what became of the digit that the trained model sees in the drawing as it is.
+   *
+   * @param {number[]} now probabilities
+   */
+  async function tellLeft(now) {
+    const world = worlds.value;
+    const usual = await ask("digits", ink, "digits usual");
+    if (!usual || world !== worlds.value) return;
+    const before = probsOf(usual);
+    const digit = best(before);
+    const how =
+      world === WORLDS.random ? "With random weights" : "With the patches in another order";
+    const end = best(now) === digit ? "it is still predicted" : `${best(now)} is predicted instead`;
+    told.textContent =
+      `${how}, the probability of ${digit} goes from ${percent(before[digit])} to ` +
+      `${percent(now[digit])}; ${end}.`;
   }
 
   /** @type {(token: number) => string} */
@@ -292,7 +372,7 @@ export function mount(element, data, context) {
       each.setAttribute("aria-label", `${nameOf(token)}, ${share}`);
       if (token)
         cellsOf(token - 1).forEach((cell, i) =>
-          small[token - 1][i].setAttribute("fill-opacity", ink[cell].toFixed(2)),
+          small[token - 1][i].setAttribute("fill-opacity", read[cell].toFixed(2)),
         );
     });
     table.replaceChildren(
@@ -302,11 +382,11 @@ export function mount(element, data, context) {
         ...probs.map((share, digit) => row(digit, bar(share, share), percent(share))),
       ),
     );
-    const best = probs.indexOf(Math.max(...probs));
+    const digit = best(probs);
     const seen = shares.indexOf(most);
     status.textContent =
       (ink.some((x) => x > 0) ? "" : "Nothing is drawn, but it knows only ten answers. ") +
-      `It predicts ${best}, with a probability of ${percent(probs[best])}. ` +
+      `It predicts ${digit}, with a probability of ${percent(probs[digit])}. ` +
       `In layer ${layer}, head ${head}, ${nameOf(chosen)} attends most to ` +
       `${seen === chosen ? "itself" : nameOf(seen)} (${percent(most)}).`;
   }

@@ -1,6 +1,6 @@
 /* The tour of the view *whole*: ten stops, each a sentence or two about the reader's own text. */
 
-import { fixed, percent } from "./dom.js";
+import { fixed, percent, WORLDS } from "./dom.js";
 
 /** @import { Reading } from "./whole-reading.js" */
 /** @import { Opened } from "./whole-picture.js" */
@@ -16,8 +16,16 @@ import { fixed, percent } from "./dom.js";
 /**
  * What the tour is told of the model.
  *
- * @typedef {{ name: string, unit: string, isRandom: boolean }} About
+ * @typedef {{ name: string, unit: string, world: string }} About the world is one of
+ *   WORLDS
  */
+
+/** The last sentence of the tour, by what the model is. @type {Record<string, string>} */
+const ENDS = {
+  [WORLDS.asItIs]: " Now switch to random weights above: the same machine, and nothing learned.",
+  [WORLDS.random]: " All this was random weights: the same machine, but it has learned nothing.",
+  [WORLDS.shuffled]: " All this was your text in another order: the same model, and less to read.",
+};
 
 /** @type {(piece: string) => string} */
 export const quoted = (piece) => `“\u2068${piece}\u2069”`; // what turns round turns nothing else
@@ -69,7 +77,7 @@ export function tellingLayer(reading) {
  * @param {About} about
  * @returns {Stop[]}
  */
-export function stops(reading, { name, unit, isRandom }) {
+export function stops(reading, { name, unit, world }) {
   const { ids, place, pieces, sizes, next, lens, neurons } = reading;
   const { layers, heads, d_model, d_ff, vocab_size } = sizes;
   const isGap = name === "bert";
@@ -175,9 +183,7 @@ export function stops(reading, { name, unit, isRandom }) {
         (isGap
           ? "Press another token to hide it, and the model guesses that one."
           : "Append one, and everything starts again: that is how a model writes.") +
-        (isRandom
-          ? " All this was random weights: the same machine, but it has learned nothing."
-          : " Now switch to random weights above: the same machine, and nothing learned."),
+        ENDS[world],
       open: { part: "next" },
     },
   ];

@@ -8,15 +8,18 @@ import {
   announcer,
   button,
   countField,
+  learnedSwitch,
+  leftOf,
   make,
   ownLine,
   percent,
   plural,
   radios,
-  select,
   slider,
   stateOf,
+  WORLDS,
 } from "./dom.js";
+import { reordered } from "./random.js";
 import { FORGOTTEN, readText } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { shown, WordPiece } from "./tokenizers.js";
@@ -30,7 +33,8 @@ import { quoted, stops, strongestLook, tellingLayer } from "./whole-tour.js";
 /** @import { Reading } from "./whole-reading.js" */
 
 const LONGEST = 2000; // characters of a line that are read
-const SEED = 1; // of random weights
+const SEED = 1; // of random weights, and of the order of shuffled tokens
+const FEW = 5; // likeliest tokens of which it is told how many are left
 const NAMES = {
   gpt: "GPT: next letter",
   bert: "BERT: hidden word",
@@ -86,7 +90,6 @@ export function mount(element, data, context) {
   let reading = unpacked(given.reading);
   /** @type {Opened} */
   let opened = opening();
-  let world = 0; // 1: random weights
   /** @type {number | null} the token that was pressed; null: the last one, or the gap */
   let pressed = null;
   let stop = -1; // of the tour; -1: it is not on
@@ -96,7 +99,7 @@ export function mount(element, data, context) {
   /** @type {WordPiece | undefined} */
   let wordPiece;
   let isHere = false; // the model that talks
-  let learned = reading; // what the trained model made of the last text
+  let usual = reading; // what the trained model made of a text in its order
 
   /* --- what stands there --- */
 
@@ -109,8 +112,7 @@ export function mount(element, data, context) {
   );
   which.classList.add("lmw-models");
   const { area, note, label } = ownLine(given.text, typed, { maxlength: LONGEST });
-  const worlds = select(["trained", "random weights"], changeWorld);
-  const remains = make("p", { class: "lmw-remains", role: "status" });
+  const { worlds, told: remains, label: worldLabel } = learnedSwitch(changeWorld, "shuffled text");
   const tourButton = button("Take the tour: three minutes", startTour, { class: "lmw-start" });
   const loader = button("", load);
   const halt = button("Stop loading", stopLoading, { hidden: "" });
@@ -158,12 +160,7 @@ export function mount(element, data, context) {
     label,
     note,
     offer,
-    make(
-      "p",
-      { class: "play-controls" },
-      tourButton,
-      make("label", {}, "Had it learned nothing? ", worlds),
-    ),
+    make("p", { class: "play-controls" }, tourButton, worldLabel),
     remains,
     card,
     frame,
@@ -197,7 +194,7 @@ export function mount(element, data, context) {
   /** @returns {Client} */
   function model() {
     if (given.name === "talker") return talker();
-    return openModel(given.store, context, world ? SEED : null);
+    return openModel(given.store, context, isRandom() ? SEED : null);
   }
 
   /* Load what a small model needs. */
@@ -225,7 +222,7 @@ export function mount(element, data, context) {
     loader.disabled = false;
     if (isHere) about.textContent = "The model is here: change the text.";
     drawOffer();
-    if (isHere && (area.value !== given.text || world)) answer();
+    if (isHere && (area.value !== given.text || !isUsual())) answer();
   }
 
   /* Another view may have forgotten the model: it comes back after a click alone. */
@@ -247,8 +244,7 @@ export function mount(element, data, context) {
     cancel();
     given = chosen;
     pressed = null;
-    world = 0;
-    worlds.value = "0";
+    worlds.value = WORLDS.asItIs;
     note.textContent = given.why;
     area.value = given.text;
     show(unpacked(given.reading));
@@ -263,6 +259,8 @@ export function mount(element, data, context) {
     if (stop >= 0) goTo(stop);
   }
 
+  const isUsual = () => worlds.value === WORLDS.asItIs;
+  const isRandom = () => worlds.value === WORLDS.random;
   const isReady = () => !given.why && (given.name !== "talker" || isHere);
 
   function drawOffer() {
@@ -281,8 +279,11 @@ export function mount(element, data, context) {
         });
   }
 
+  /* Of the models with trained and with random weights only the last one asked may answer. */
   function cancel() {
-    if (!given.why) model().cancel(lane);
+    if (given.why) return;
+    if (given.name === "talker") return talker().cancel(lane);
+    for (const seed of [null, SEED]) openModel(given.store, context, seed).cancel(lane);
   }
 
   /* --- asking --- */
@@ -300,11 +301,8 @@ export function mount(element, data, context) {
   }
 
   function changeWorld() {
-    cancel();
-    world = +worlds.value;
     if (!isReady()) {
-      world = 0;
-      worlds.value = "0";
+      worlds.value = WORLDS.asItIs;
       return tellMissing();
     }
     answer();
@@ -331,16 +329,66 @@ export function mount(element, data, context) {
       if (own !== given || !input) return;
       note.textContent = input.message;
       if (!input.ids.length) return;
-      const random = world ? SEED : null;
-      const found = await model().when(
-        "whole",
-        { ids: input.ids, place: input.place, ...(own.name === "talker" ? { random } : {}) },
-        lane,
-      );
-      if (found && own === given) show({ ...found, pieces: found.pieces ?? piecesOf(found) });
+      cancel();
+      const isUsualText = asked(input) === asked(usual);
+      // The trained model is asked first: random weights of the large one are made anew each time.
+      const before = isUsual() || isUsualText ? usual : await ask(input, null);
+      if (!before) return;
+      usual = before;
+      const seed = isRandom() ? SEED : null;
+      const found = await ask(worlds.value === WORLDS.shuffled ? mixed(input) : input, seed);
+      if (found && own === given) show(found, input);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
     }
+  }
+
+  /**
+   * What the model makes of tokens; null if a newer question took the place of this one.
+   *
+   * @param {Input} input
+   * @param {number | null} random a seed of random weights, or the trained ones
+   * @returns {Promise<Reading | null>}
+   */
+  async function ask({ ids, place }, random) {
+    const own = given;
+    const found =
+      own.name === "talker"
+        ? await talker().when("whole", { ids, place, random }, lane)
+        : await openModel(own.store, context, random).when("whole", { ids, place }, lane);
+    if (!found || own !== given) return null;
+    return { ...found, pieces: found.pieces ?? piecesOf(found) };
+  }
+
+  /**
+   * The tokens that may change places: all up to the one that is asked, whose place is kept, or
+   * all around the gap.
+   *
+   * @param {Pick<Input, "ids" | "place">} input
+   * @returns {number[]} their positions
+   */
+  function movable({ ids, place }) {
+    const all = Array.from(ids.keys());
+    if (given.name === "bert") return all.slice(1, -1).filter((at) => at !== place);
+    return all.slice(0, place);
+  }
+
+  /** @param {Pick<Input, "ids" | "place">} input */
+  const isAlone = (input) => new Set(movable(input).map((at) => input.ids[at])).size < 2;
+
+  /**
+   * A text whose tokens are in another order.
+   *
+   * @param {Input} input
+   * @returns {Input}
+   */
+  function mixed(input) {
+    const places = movable(input);
+    const ids = [...input.ids];
+    reordered(places, SEED).forEach((from, i) => {
+      ids[places[i]] = input.ids[from];
+    });
+    return { ...input, ids };
   }
 
   /**
@@ -429,32 +477,46 @@ export function mount(element, data, context) {
 
   /* --- opening --- */
 
-  /** @param {Reading} found */
-  function show(found) {
+  /**
+   * @param {Reading} found
+   * @param {Pick<Input, "ids" | "place">} [input] the text in its order
+   */
+  function show(found, input = found) {
     reading = found;
     const { layers, heads } = reading.sizes;
     opened.layer = Math.min(opened.layer, layers - 1);
     opened.head = Math.min(opened.head, heads - 1);
     layerSlider.input.max = String(layers - 1);
-    if (!world) learned = found;
-    remains.textContent = world ? whatRemains(found) : "";
+    if (isUsual()) usual = found;
+    remains.textContent = isUsual() ? "" : whatRemains(found, input);
     if (stop >= 0) drawStop();
     else draw();
   }
 
+  /** @param {Pick<Input, "ids" | "place">} input */
+  const asked = ({ place, ids }) => String([place, ...ids]);
+
   /**
-   * What random weights say, beside what the trained ones said of the same text.
+   * What the model says, beside what the trained one says of the same text in its order.
    *
    * @param {Reading} found
+   * @param {Pick<Input, "ids" | "place">} input the text in its order
    */
-  function whatRemains(found) {
-    /** @param {Reading} reading */
-    const asked = ({ place, ids }) => String([place, ...ids]);
+  function whatRemains(found, input) {
     /** @param {Reading} reading */
     const told = ({ next: [[id, , share]], pieces }) => `${quoted(pieces[id])} (${percent(share)})`;
-    const before =
-      asked(found) === asked(learned) ? ` where the trained model says ${told(learned)}` : "";
-    return `Random weights say ${told(found)}${before}. What you still see in the picture was not learned.`;
+    /** @param {Reading} reading */
+    const top = ({ next }) => next.slice(0, FEW).map(([id]) => id);
+    const says = isRandom()
+      ? `Random weights say ${told(found)}`
+      : `With its other tokens in another order, the model says ${told(found)}`;
+    if (!isRandom() && isAlone(input))
+      return "There is no other order: more than one token has to stand before the one that is asked.";
+    if (asked(input) !== asked(usual)) return `${says}.`;
+    return (
+      `${says} where the trained model says ${told(usual)}. ` +
+      `Of its five likeliest ${given.unit}s, ${leftOf(top(usual), top(found))} left.`
+    );
   }
 
   /** @param {Partial<Opened>} wanted */
@@ -477,8 +539,7 @@ export function mount(element, data, context) {
 
   /* --- the tour --- */
 
-  const isRandom = () => world === 1;
-  const tour = () => stops(reading, { name: given.name, unit: given.unit, isRandom: isRandom() });
+  const tour = () => stops(reading, { name: given.name, unit: given.unit, world: worlds.value });
 
   function startTour() {
     card.hidden = false;
@@ -583,7 +644,6 @@ export function mount(element, data, context) {
       get: () => worlds.value,
       set(/** @type {string} */ wanted) {
         worlds.value = wanted;
-        world = Number(worlds.value);
         answer();
       },
     },
