@@ -156,7 +156,7 @@ def test_patches_in_another_order_are_read_as_pytorch_reads_them(opened):
     assert sorted(mixed) == sorted(patches(image))
     now = answer(joined(mixed))[0]
     heard(page, now)
-    assert (shares(page) - now).abs().max() < 6e-3  # whole per cents
+    assert (shares(page) - now).abs().max() < 1e-2  # whole per cents of float16
     before = answer(image)[0]
     digit = int(before.argmax())
     assert (
