@@ -119,6 +119,27 @@ def fit_is_the_package(page: Page):
     return {"floor": (low, high)}
 
 
+def quadratic_prediction(runs, target):
+    """Return the loss that a quadratic in the logarithms of size and text predicts.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        With ``parameters``, ``tokens``, and ``test``, the losses that it is fitted to.
+    target : dict
+        ``parameters`` and ``tokens`` of what is predicted.
+    """
+
+    def terms(size, tokens):
+        """Return constant, logarithms, their squares and their product: (runs, 6)."""
+        n, d = np.log(size) - 10, np.log(tokens) - 14
+        return np.stack([np.ones_like(n), n, d, n * n, d * d, n * d], axis=-1)
+
+    size, tokens, loss = losses_of(runs)
+    solved = np.linalg.lstsq(terms(size, tokens), np.log(loss))[0]
+    return np.exp(terms(target["parameters"], target["tokens"]) @ solved)
+
+
 def on_the_law(page: Page):
     """Every run lies on the law, but for a noise of one per cent."""
     fitted = scaling.fit(*losses_of(page.smaller))
@@ -134,12 +155,13 @@ def on_the_law(page: Page):
 
 
 @finding(
-    "Scaling laws fitted to our 28 cheaper GPT trainings, with or without a floor, "
+    "Scaling laws fitted to our cheaper GPT trainings, with or without a floor, "
     "predicted the costliest one's loss over a tenth too high.",
-    rival="the gain of the next smaller size comes within {neighbour:.1%}; the last gain "
-    "again, or none, misses by more",
+    rival="the gain of the next smaller size comes within {neighbour:.1%}, a curve with "
+    "more freedom within {curve:.0%}; the last gain again, or none, misses by more",
     null=on_the_law,
-    n="{runs} trainings; the costliest from three seeds",
+    n="{runs} trainings of {kinds} combinations of size and text; the costliest from "
+    "three seeds",
     interval="of the law's prediction: {interval:.2f}; it came to {came:.2f}",
 )
 def law_missed(page: Page):
@@ -148,6 +170,10 @@ def law_missed(page: Page):
     Without any one size, or any one amount of text, the law misses by nine per cent or
     more. Fitted to the four larger sizes and the three larger amounts alone, it misses by
     less than half as much. It expected too much of the second costliest, too.
+
+    The error is relative, as the fit counts it. A quadratic in the logarithms of size and
+    text, which can say that text helps larger models more, misses by less than half as
+    much. It was tried after the losses were known.
 
     Parameters
     ----------
@@ -169,6 +195,8 @@ def law_missed(page: Page):
     upper = upper[upper.parameters >= np.unique(upper.parameters)[2]]
     nearer = scaling.law(scaling.fit(*losses_of(upper)), *targets[-1].values()).item()
     neighbour = max(abs(error["neighbour"]) for error in errors)
+    curve = quadratic_prediction(page.smaller, targets[-1]) / came.mean() - 1
+    assert 0 < curve < last["law"] / 2
     assert min(last["law"], last["line"]) > 0.1
     assert errors[0]["law"] > 0.05
     assert came.max() < guesses[-1]["interval"][0]
@@ -183,8 +211,10 @@ def law_missed(page: Page):
         "said": guesses[-1]["line"],
         "interval": tuple(guesses[-1]["interval"]),
         "neighbour": neighbour,
+        "curve": curve,
         "without": min(without),
         "runs": len(page.smaller),
+        "kinds": page.smaller.groupby(["parameters", "tokens"]).ngroups,
         "answer": "b" if last["line"] > 0.01 else "a",
     }
 
@@ -222,6 +252,8 @@ def neighbour_decides_nothing(page: Page):
 def text_helps_larger_models(page: Page):
     """By two tenths of a nat; by the law, text would bring every size the same.
 
+    With the most text the two smallest were trained from one seed each.
+
     Parameters
     ----------
     page : Page
@@ -246,7 +278,8 @@ def ending_helps(page: Page):
     """The longer run's loss is read between its evaluations, at the end of the shorter.
 
     Pairs of one size and one seed; the shorter has read the second largest amount. With
-    less text the shorter is ahead in fewer than half.
+    less text the shorter is ahead in fewer than half. At its next evaluation, when it has
+    read more, the longer one has caught up in most pairs.
 
     Parameters
     ----------
@@ -260,10 +293,13 @@ def ending_helps(page: Page):
             times, losses = curves[longer]
             if ended >= times[1]:  # else only the start is known
                 there = np.interp(np.log(ended), np.log(times[1:]), losses[1:])
-                ahead.append((ended, curves[ended][1][-1] < there))
-    pairs = pd.DataFrame(ahead, columns=["ended", "ahead"])
+                later = losses[times > ended][0]
+                own = curves[ended][1][-1]
+                ahead.append((ended, own < there, own < later))
+    pairs = pd.DataFrame(ahead, columns=["ended", "ahead", "later"])
     late = pairs.ended == pairs.ended.max()
     assert (~pairs[late].ahead).sum() <= 1
+    assert pairs[late].later.mean() < 0.5
     assert pairs[~late].ahead.mean() < 0.5
     return {
         "pairs": int(late.sum()),
@@ -400,6 +436,24 @@ def halves_make_the_whole(page: Page):
 # --- examples in the window ---------------------------------------------------------------
 
 
+def scores_of_answers(model, ids):
+    """Return the log-probabilities of the four answers, among these, at each question.
+
+    Parameters
+    ----------
+    model : Repeater
+    ids : int64 Tensor of shape (texts, 48)
+
+    Returns
+    -------
+    float64 Tensor of shape (texts, 24, 4)
+    """
+    first = in_context.QUESTIONS
+    with torch.no_grad():
+        logits = model(ids)[0][:, ::2, first : first + in_context.ANSWERS].double()
+    return logits.log_softmax(-1)
+
+
 def losses_among_answers(model, ids, targets):
     """Return the mean loss of the last answers of each text, among the four answers.
 
@@ -416,11 +470,8 @@ def losses_among_answers(model, ids, targets):
     -------
     float array of shape (texts,)
     """
-    first = in_context.QUESTIONS
-    with torch.no_grad():
-        logits = model(ids)[0][:, ::2, first : first + in_context.ANSWERS].double()
-    right = targets[:, 1::2, None] - first
-    losses = -logits.log_softmax(-1).gather(-1, right)[..., 0]  # (texts, 24)
+    right = targets[:, 1::2, None] - in_context.QUESTIONS
+    losses = -scores_of_answers(model, ids).gather(-1, right)[..., 0]  # (texts, 24)
     return losses[:, -LAST:].mean(1).numpy()
 
 
@@ -431,8 +482,8 @@ def random_repeater(page: Page):
 
 
 @finding(
-    "Shuffle the answers among the examples it reads, and our small model predicts worse "
-    "than guessing: it follows its examples, right or wrong.",
+    "Shuffle the answers among the examples it reads, and our small model's loss is higher "
+    "than guessing's: it follows its examples, right or wrong.",
     rival="counting the pair's answers is misled as well: {counting:.2f}",
     null=random_repeater,
     n="{texts} texts of held-out tasks; five seeds in the study",
@@ -440,6 +491,9 @@ def random_repeater(page: Page):
 )
 def examples_are_followed(page: Page):
     """Without the shuffle it is better than guessing by half a nat.
+
+    Its likeliest answer is right more often than guessing's all the same: some questions
+    keep their answer in the shuffle. It is the loss that tells how sure it is when wrong.
 
     Losses among the four answers, texts drawn again. In the stored study each of five
     seeds is worse than guessing with shuffled answers, too.
@@ -459,6 +513,9 @@ def examples_are_followed(page: Page):
     right = page.fresh[:, 1::2, None] - in_context.QUESTIONS
     counted = (evidence * np.log(0.925 / 0.025)).softmax(-1) * 0.9 + 0.025
     counting = -counted.gather(-1, right)[..., 0].log()[:, -LAST:].mean()
+    likeliest = scores_of_answers(page.model, page.mixed).argmax(-1)
+    hits = (likeliest == right[..., 0])[:, -LAST:].double().mean().item()
+    assert 1 / in_context.ANSWERS < hits < 0.5
     assert usual[1] < guess - 0.5
     assert interval[0] > guess
     assert new.shuffled.min() > guess
@@ -467,6 +524,7 @@ def examples_are_followed(page: Page):
         "guess": guess,
         "interval": interval,
         "counting": counting,
+        "hits": hits,
         "texts": len(shuffled),
         "answer": "c" if interval[0] > guess else "a",
     }
@@ -599,9 +657,12 @@ def letters_before_are_missed(page: Page):
     }
 
 
-@proof("Every idea but the new norms is missed by the whole, by the median of three seeds.")
+@proof("Left out, rotary positions, the scale and the letters before are always missed.")
 def ideas_help_each_other(page: Page):
-    """Alone, Muon, the characters before and rotary positions bring a tenth of a nat.
+    """By each of three seeds, more than any seed of the whole; Muon by the median.
+
+    What the other two ideas bring to the whole lies within the spread of the seeds. Alone,
+    Muon, the characters before and rotary positions bring a tenth of a nat.
 
     The scale alone does harm, and is missed all the same.
 
@@ -611,9 +672,12 @@ def ideas_help_each_other(page: Page):
         ``sprint`` are the runs of the study *speedrun*.
     """
     losses = page.sprint.groupby("way").loss
-    whole, small = losses.get_group("whole").median(), losses.get_group("size")
-    for idea in ("schedule", "rotary", "scale", "muon", "before"):
-        assert losses.get_group(f"without {idea}").median() > whole
+    whole, small = losses.get_group("whole"), losses.get_group("size")
+    for idea in ("rotary", "scale", "before"):
+        assert losses.get_group(f"without {idea}").min() > whole.max()
+    assert losses.get_group("without muon").median() > whole.max()
+    for idea in ("schedule", "norm"):
+        assert losses.get_group(f"without {idea}").min() < whole.max()
     for idea in ("muon", "before", "rotary"):
         assert losses.get_group(f"{idea} alone").max() < small.min() - 0.1
     assert losses.get_group("scale alone").min() > small.max()
@@ -681,7 +745,8 @@ def seconds_of(runs, way):
 @finding(
     "Four of our seven ideas are enough to match the loss of nanoGPT's recipe on "
     "Shakespeare in less than a tenth of its processor time.",
-    rival="the record, with Muon and other ideas, takes {share:.0%} of that time",
+    rival="two of them, a small model and a falling rate, match it {two:.0f} times sooner; "
+    "the record, with Muon and other ideas, takes {share:.0%} of the four's time",
     null=swapped_names,
     n="nine seeds; nanoGPT's recipe three",
     interval="times sooner, by seed: {times:.0f}",
@@ -691,7 +756,8 @@ def four_ideas_are_enough(page: Page):
 
     Times are compared by way of the record, which took turns with nanoGPT's recipe in one
     study and with the four ideas in another; the interval is from the worst of both ratios
-    to the best of both.
+    to the best of both. The two ideas were run from three seeds, each below the three of
+    nanoGPT's recipe.
 
     Parameters
     ----------
@@ -703,10 +769,14 @@ def four_ideas_are_enough(page: Page):
     faster = seconds_of(page.sprint, "reference") / seconds_of(page.sprint, "record")
     slower = seconds_of(page.four, "four") / seconds_of(page.four, "record")
     times = (faster.min() / slower.max(), faster.max() / slower.min())
+    two = seconds_of(page.sprint, "reference") / seconds_of(page.sprint, "simple")
     assert times[0] > 10
+    assert two.max() < times[0]
+    assert losses.get_group("simple").max() < losses.get_group("reference").min()
     assert four.max() < losses.get_group("reference").min()
     return {
         "times": times,
+        "two": two.min(),
         "share": 1 / np.median(slower),
         "loss": four.median(),
         "record": losses.get_group("record").median(),
