@@ -73,12 +73,15 @@ def test_the_map_leads_to_every_chapter_by_key(front):
     page.wait_for_url(f"**/{list(COURSE)[2]}.html")
 
 
-def test_paths_lead_into_the_book():
+def test_paths_lead_into_the_book_and_end_with_something_to_do():
     for part, path in zip(
         soup("index").select(".lm-paths > div"), PATH_TITLES, strict=True
     ):
         on = [name for name, c in COURSE.items() if path in (*c.paths, "whole")]
-        assert [a["href"] for a in part.select("li a")] == [f"{name}.html" for name in on]
+        *links, goal = [a["href"] for a in part.select("li a")]
+        assert links == [f"{name}.html" for name in on]
+        page, _, anchor = goal.partition(".html#")
+        assert soup(page).find(id=anchor)
 
 
 def test_without_scripts_the_poem_is_there_and_coloured(browser, server):

@@ -66,9 +66,15 @@ def test_a_path_has_its_chapters_in_order_and_their_minutes():
     on = {"a": ("poems",), "b": (), "c": ("weekend", "poems"), "d": ("weekend",)}
     book = {name: replace(DIAMOND[name], paths=way) for name, way in on.items()}
     told = {"poems": "For <an> hour.", "weekend": "Two days.", "whole": "All."}
-    made = parts(paths(book, lambda name: f"{name}.html", **told))
+    goals = {f"{path}-goal": f"play#{path} Your <own> {path}" for path in told}
+    made = parts(paths(book, lambda name: f"{name}.html", **told, **goals))
     assert [part.p.get_text() for part in made] == [*told.values()]
     links = [" ".join(a["href"] for a in part.select("li a")) for part in made]
-    assert links == ["a.html c.html", "c.html d.html", "a.html b.html c.html d.html"]
+    assert links == [
+        "a.html c.html play.html#poems",
+        "c.html d.html play.html#weekend",
+        "a.html b.html c.html d.html play.html#whole",
+    ]
+    assert made[0].strong.get_text() == "Your <own> poems"
     assert made[1].small.get_text() == "100 min to read · 4 h 30 min to work through"
     assert made[2].small.get_text() == "3 h 20 min to read · 9 h 0 min to work through"

@@ -1,6 +1,7 @@
 """The front page, made from front matter: ways to begin, and the map of the book.
 
-The directives ``doors`` and ``paths`` have a sentence for each way, as options. On the map
+The directives ``doors`` and ``paths`` have a sentence for each way, as options; a path has
+one more, such as ``:poems-goal:``, for what a reader makes at its end. On the map
 a chapter stands below all that it builds on, in a row of at most three; a line leads to it
 from each that no other line leads through. Beside it stand the questions.
 """
@@ -19,6 +20,7 @@ from lmbook.pages.course import PATHS, WAYS, Chapter, direct_prerequisites
 
 DOOR_TITLES = {"read": "Read it", "work": "Work through it"}
 PATH_TITLES = PATHS | {"whole": "The whole course"}
+PATH_GOALS = {path: f"{path}-goal" for path in PATH_TITLES}
 WIDTH, BOX, ROW = 380, (120, 54), 92  # units, at most one pixel and a half each
 MOST_IN_A_ROW = 3  # chapters in a row
 
@@ -161,10 +163,8 @@ def doors(
     return f'<div class="lm-doors">\n{html}</div>\n'
 
 
-def paths(
-    chapters: dict[str, Chapter], address: Callable[[str], str], **sentences: str
-) -> str:
-    """Return the paths through the book as HTML: how long each takes, and its chapters.
+def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
+    """Return the paths through the book as HTML: how long each takes, where it leads.
 
     Parameters
     ----------
@@ -172,39 +172,47 @@ def paths(
         By name.
     address : callable
         A chapter's name → where its page is.
-    **sentences
-        What is said of each of `PATH_TITLES`.
+    **told
+        What is said of each of `PATH_TITLES`, and for each of `PATH_GOALS` where a reader
+        does it and what it is: ``"mini-gpt#own A GPT of your own text"``.
     """
     html = ""
     for path, title in PATH_TITLES.items():
         along = [c for c in chapters.values() if path in (*c.paths, "whole")]
-        links = (
-            f'<a href="{escape(address(c.name))}">{escape(c.short)}</a>' for c in along
-        )
-        items = "</li>\n<li>".join(links)
+        items = [_link(address(c.name), c.short) for c in along]
+        place, _, goal = told[PATH_GOALS[path]].partition(" ")
+        page, _, label = place.partition("#")
+        items.append(f"<strong>{_link(f'{address(page)}#{label}', goal)}</strong>")
         html += f"<div><h3>{title} {reading_time(along)}</h3>\n"
-        html += f"<p>{escape(sentences[path])}</p>\n"
-        html += f"<ol><li>{items}</li></ol></div>\n"
+        html += f"<p>{escape(told[path])}</p>\n"
+        html += "<ol>" + "\n".join(f"<li>{item}</li>" for item in items) + "</ol></div>\n"
     return f'<div class="lm-paths">\n{html}</div>\n'
+
+
+def _link(address: str, text: str) -> str:
+    """Return a link as HTML."""
+    return f'<a href="{escape(address)}">{escape(text)}</a>'
 
 
 PARTS = {
     "course-map": (course_map, ()),
-    "doors": (doors, DOOR_TITLES),
-    "paths": (paths, PATH_TITLES),
+    "doors": (doors, (*DOOR_TITLES,)),
+    "paths": (paths, (*PATH_TITLES, *PATH_GOALS.values())),
 }
 
 
 class FrontPage(SphinxDirective):
     """``course-map``, ``doors`` or ``paths``, where it stands."""
 
-    option_spec = dict.fromkeys([*DOOR_TITLES, *PATH_TITLES], unchanged_required)
+    option_spec = dict.fromkeys(
+        [option for _, options in PARTS.values() for option in options], unchanged_required
+    )
 
     def run(self) -> list[nodes.Node]:
         """Return the part of the front page; missing or unknown options are an error."""
-        (make, ways), chapters = PARTS[self.name], self.config.lmbook_chapters
-        if {*self.options} != {*ways} or (ways and not chapters):
-            wanted = ", ".join(f":{way}:" for way in ways) or "nothing"
+        (make, options), chapters = PARTS[self.name], self.config.lmbook_chapters
+        if {*self.options} != {*options} or (options and not chapters):
+            wanted = ", ".join(f":{option}:" for option in options) or "nothing"
             raise self.error(f"{self.name} takes {wanted}, a sentence each, and chapters")
         html = make(chapters, self._address, **self.options)
         return [nodes.raw("", html, format="html")]
