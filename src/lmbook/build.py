@@ -132,7 +132,10 @@ def _build_site(root: Path, anew: bool, page: str | None) -> bool:
 
 
 def _replace(folder: Path, stage: Path) -> None:
-    """Put what was built in the place of what an earlier build left."""
+    """Put what was built in the place of what an earlier build left.
+
+    ``folder`` : where the site lies; ``stage`` : where it was built, which is gone after.
+    """
     for name in OF_SPHINX:
         old = stage / f"old-{name}"
         if (folder / name).exists():

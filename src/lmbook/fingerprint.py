@@ -83,10 +83,15 @@ def forget(root: Path) -> None:
 
 
 def keep(root: Path, made_of: dict[str, str]) -> None:
-    """Note that a build ended well.
+    """Note that a build ended well, in ``fingerprint.json`` of the folder of builds.
 
-    ``made_of`` are the hashes ``inputs`` and ``pages`` of what it began with; those of
-    `left` are added.
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    made_of : dict of str to str
+        The hashes ``inputs`` and ``pages`` of what it began with. Those of what it left
+        behind are added.
     """
     hashes = json.dumps(made_of | left(root))
     (build_folder(root) / "fingerprint.json").write_text(hashes)

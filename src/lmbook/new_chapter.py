@@ -18,7 +18,10 @@ NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 def files(name: str, root: Path) -> dict[Path, str]:
-    """Return what a new chapter consists of: path → text."""
+    """Return what a new chapter consists of: path → text.
+
+    ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
+    """
     module = name.replace("-", "_")
     short = name.replace("-", " ").capitalize()
     words = {
@@ -43,7 +46,10 @@ def files(name: str, root: Path) -> dict[Path, str]:
 
 
 def add_to_contents(name: str, root: Path) -> None:
-    """Add a chapter behind the last numbered one."""
+    """Add a chapter behind the last numbered one, in ``_toc.yml``.
+
+    ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
+    """
     path = root / "_toc.yml"
     last = [*numbered_pages(root)][-1]
     text = path.read_text(encoding="utf-8")
@@ -55,7 +61,10 @@ def add_to_contents(name: str, root: Path) -> None:
 
 
 def new_chapter(name: str, root: Path = ROOT) -> int:
-    """Write a new chapter; return the exit status."""
+    """Write a new chapter; return the exit status: 2 if the name is refused, else 0.
+
+    ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
+    """
     if not NAME.fullmatch(name):
         print(f"error: {name!r} is no name: use small letters, digits and hyphens")
         return 2

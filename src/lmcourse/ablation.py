@@ -30,7 +30,9 @@ def hooked_heads(attention, function):
     def before_output(module, inputs):
         """Give the function the heads, (batch, tokens, heads, d_head), before ``output``.
 
-        What it returns goes on; None leaves all as it is. A forward pre-hook.
+        A forward pre-hook: ``inputs`` begins with the heads side by side, (batch, tokens,
+        d_model); ``module`` is not used. What the function returns goes on; None leaves all
+        as it is.
         """
         changed = function(inputs[0].unflatten(-1, (attention.heads, -1)))
         return None if changed is None else (changed.flatten(-2),)
@@ -66,13 +68,20 @@ def replaced(block, part, value=0.0):
         )
 
     def replace_head(outputs):
-        """Put the value in the place of one head's output."""
+        """Return the heads' outputs with ``value`` in the place of one head's.
+
+        ``outputs`` : Tensor (batch, tokens, heads, d_head), which is not changed.
+        """
         outputs = outputs.clone()  # (batch, tokens, heads, d_head)
         outputs[..., part, :] = value
         return outputs
 
     def replace_feed_forward(module, inputs, output):
-        """Return ``value`` in the shape of the network's output: a forward hook."""
+        """Return ``value`` in the shape of the network's output: a forward hook.
+
+        ``output`` : Tensor (batch, tokens, d_model); ``module`` and ``inputs`` are not
+        used.
+        """
         return torch.zeros_like(output) + value
 
     if part == "feed_forward":
@@ -116,7 +125,11 @@ def without(block, part):
     streams = []  # what the norm was given: the residual stream
 
     def after_norm(module, inputs, output):
-        """Note the residual stream; return it if this norm is left out: a forward hook."""
+        """Note the residual stream; return it if this norm is left out, else the output.
+
+        A forward hook: ``inputs`` begins with the stream, (batch, tokens, d_model), and
+        ``output`` is the norm's; ``module`` is not used.
+        """
         streams.append(inputs[0])
         if part in ("norm_1", "norm_2"):
             return inputs[0]
@@ -125,7 +138,9 @@ def without(block, part):
     def after_layer(module, inputs, output):
         """Take away the update, or the residual stream that the block will add to it.
 
-        A forward hook: returns what goes on in place of the layer's ``output``.
+        A forward hook: returns what goes on in place of the layer's ``output``, an update
+        (batch, tokens, d_model), behind attention a pair of it and the weights. ``module``
+        and ``inputs`` are not used.
         """
         stream = streams.pop()
         update = output[0] if in_first_half else output

@@ -47,7 +47,10 @@ class LoRA(nn.Module):
         nn.init.normal_(self.down, std=1 / math.sqrt(base.in_features))
 
     def forward(self, x):
-        """Map (..., in_features) to (..., out_features)."""
+        """Return the layer's output and, unless it is merged, what LoRA adds.
+
+        ``x`` : Tensor (..., in_features); returned is one of shape (..., out_features).
+        """
         if self.original is not None:  # merged
             return self.base(x)
         return self.base(x) + self.scale * (x @ self.down.T) @ self.up.T
@@ -99,14 +102,30 @@ class Prefix(nn.Module):
         self.values = _random(length, base.output.weight)
 
     def forward(self, x, cache=None):
-        """Map (batch, tokens, d_model) to the same shape, as a `CausalAttention` does."""
+        """Return the update of the residual stream, and None for the weights.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+        cache : LayerCache, optional
+            Keys and values of the tokens before ``x``; those of ``x`` are added.
+
+        Returns
+        -------
+        update : Tensor of shape (batch, tokens, d_model)
+        weights : None
+        """
         base, (batch, tokens, _), length = self.base, x.shape, self.keys.shape[-2]
         query, key, value = base.project(x, cache.tokens if cache else 0)
         if cache:
             key, value = cache.append(key, value)  # (batch, heads, keys, d_head)
 
         def prepend(learned, others):
-            """Put the learned vectors, cut into heads, before those of the text."""
+            """Return the learned vectors, cut into heads, before those of the text.
+
+            ``learned`` : Tensor (length, d_model) or (batch, length, d_model); ``others`` :
+            (batch, heads, keys, d_head). Returned is (batch, heads, length + keys, d_head).
+            """
             heads = learned.unflatten(-1, (base.heads, -1)).transpose(-3, -2)
             heads = heads.expand(batch, -1, -1, -1)  # (batch, heads, length, d_head)
             return torch.cat([heads, others], dim=2)

@@ -161,6 +161,10 @@ def rename(name: str) -> str:
 def check_config(config) -> None:
     """Refuse a configuration that asks for more than is built here.
 
+    Parameters
+    ----------
+    config : BertConfig of `transformers`
+
     Raises
     ------
     ValueError

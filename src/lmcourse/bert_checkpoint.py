@@ -129,7 +129,19 @@ def _check_special_tokens(tokenizer, folder: Path) -> None:
 
 
 def _check_size(path: Path, config) -> None:
-    """Refuse a configuration of more numbers than a file has, before any is allocated."""
+    """Refuse a configuration of more numbers than a file has, before any is allocated.
+
+    Parameters
+    ----------
+    path : Path
+        The safetensors file.
+    config : BertConfig of `transformers`
+
+    Raises
+    ------
+    ValueError
+        If the model would have more layers or numbers than the file, or cannot be made.
+    """
     import transformers
 
     shapes, _ = read_header(path)
@@ -152,7 +164,27 @@ def _check_size(path: Path, config) -> None:
 
 
 def _load_model(path: Path, config, attn_implementation: str):
-    """Return the BertModel of a configuration with the weights of a file."""
+    """Return the BertModel of a configuration with the weights of a file.
+
+    Parameters
+    ----------
+    path : Path
+        The safetensors file.
+    config : BertConfig of `transformers`
+    attn_implementation : str
+        As `transformers` names it: "sdpa", or "eager" for weights that are returned.
+
+    Returns
+    -------
+    BertModel
+        In float32.
+
+    Raises
+    ------
+    ValueError
+        If no model can be made, or the file lacks tensors, has strange ones, or of other
+        shapes.
+    """
     import transformers
 
     _check_size(path, config)

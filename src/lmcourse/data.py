@@ -84,7 +84,21 @@ def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
 
 
 def _poem(where: tuple[str, ...], text: str) -> dict:
-    """Read one poem; a first line in capitals before a blank one is its printed title."""
+    """Return one poem as a row of the table.
+
+    Parameters
+    ----------
+    where : (str, str, str)
+        Year of the edition, section, and number in it.
+    text : str
+        As it is printed; a first line in capitals before a blank one is the title.
+
+    Returns
+    -------
+    dict
+        ``title`` ("" if none was printed), ``first_line``, ``text``, ``series`` (int),
+        ``section``, ``number`` (int).
+    """
     series, section, number = where
     title, blank, rest = text.partition("\n\n")
     printed = blank and title == title.upper() and "\n" not in title

@@ -57,7 +57,18 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, vocab_size, layers, d_model, heads, d_ff, pad=0, **options):
-        """Draw the first weights."""
+        """Draw the first weights.
+
+        Parameters
+        ----------
+        vocab_size, layers, d_model, heads, d_ff : int
+            Encoder and decoder have ``layers`` blocks each.
+        pad : int
+            The id that fills short rows.
+        **options
+            Of every block: ``norm``, ``activation``, ``norm_first``, ``dropout``,
+            ``attention``.
+        """
         super().__init__()
         self.embed = Embed(vocab_size, d_model)
         self.encoder = Stack(layers, d_model, heads, d_ff, **options)
@@ -71,6 +82,7 @@ class Transformer(nn.Module):
         Parameters
         ----------
         source : int64 Tensor of shape (batch, sources)
+            Ids, filled up with ``pad``.
 
         Returns
         -------
@@ -89,9 +101,11 @@ class Transformer(nn.Module):
         Parameters
         ----------
         target : int64 Tensor of shape (batch, targets)
-            What is written so far.
-        memory, memory_mask
-            Of `encode`.
+            The ids that are written so far.
+        memory : Tensor of shape (batch, sources, d_model)
+            The encoder's states.
+        memory_mask : bool Tensor of shape (batch, 1, 1, sources)
+            Which of them may be attended to.
 
         Returns
         -------
@@ -106,17 +120,32 @@ class Transformer(nn.Module):
         return self.output(x), weights  # (batch, targets, vocab_size)
 
     def forward(self, source, target):
-        """Return the logits (batch, targets, vocab_size) of a target's next tokens."""
+        """Return the logits of the token that follows each token of a target.
+
+        Parameters
+        ----------
+        source : int64 Tensor of shape (batch, sources)
+        target : int64 Tensor of shape (batch, targets)
+
+        Returns
+        -------
+        Tensor of shape (batch, targets, vocab_size)
+        """
         logits, _ = self.decode(target, *self.encode(source))
         return logits
 
 
 def to_ids(texts):
-    """Turn a list of strings into an int64 Tensor (batch, tokens), padded on the right.
+    """Return texts as rows of ids, padded on the right to the longest.
 
     Parameters
     ----------
     texts : list of str
+        Of characters in `CHARACTERS`; any other is a KeyError.
+
+    Returns
+    -------
+    int64 Tensor of shape (batch, tokens)
     """
     width = max(map(len, texts))
     rows = [[NUMBER[c] for c in text.ljust(width, "_")] for text in texts]
@@ -227,7 +256,10 @@ def train(model, draw, steps, learning_rate=3e-3):
     )  # warm up, then decay
 
     def loss_at(_step):
-        """Return the loss of a batch, each character predicted from those before it."""
+        """Return the mean loss of a new batch, each character predicted from those before.
+
+        ``_step`` is not used: every step draws anew. A Tensor without axes, in nats.
+        """
         source, target = tensors(draw())
         logits = model(source, target[:, :-1])  # (batch, targets, vocab_size)
         return F.cross_entropy(logits.mT, target[:, 1:], ignore_index=PAD)
@@ -397,9 +429,17 @@ class WithoutPart(Transformer):
     part = -1  # the part of the source that the decoder may not attend to
 
     def encode(self, source):
-        """Return the states of ids (batch, sources), and a mask without the hidden part.
+        """Run the encoder, and hide one part of the source from the decoder.
 
-        (batch, sources, d_model) and bool (batch, 1, 1, sources).
+        Parameters
+        ----------
+        source : int64 Tensor of shape (batch, sources)
+
+        Returns
+        -------
+        memory : Tensor of shape (batch, sources, d_model)
+        mask : bool Tensor of shape (batch, 1, 1, sources)
+            False at the hidden part, and at padding.
         """
         memory, mask = super().encode(source)
         return memory, mask & (parts(source) != self.part)[:, None, None]

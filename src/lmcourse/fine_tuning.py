@@ -66,7 +66,10 @@ def windows(ids, batch=BATCH):
     """
 
     def draw(generator):
-        """Return windows and targets, (batch, CONTEXT) each."""
+        """Return random windows and their targets, int64 Tensors (batch, CONTEXT) each.
+
+        ``generator`` : torch.Generator.
+        """
         starts = torch.randint(len(ids) - CONTEXT, (batch,), generator=generator)
         return cut_windows(ids, starts, CONTEXT)
 
@@ -74,14 +77,25 @@ def windows(ids, batch=BATCH):
 
 
 def mixed(*draws):
-    """Return a function that joins the batches of several functions, as of `windows`.
+    """Return a function that joins the batches of several functions.
 
-    Each is from a torch.Generator to windows and their targets, (batch, CONTEXT); so is
-    what is returned.
+    Parameters
+    ----------
+    *draws : callable
+        Each from a torch.Generator to windows and their targets, (batch, CONTEXT) both, as
+        `windows` returns one.
+
+    Returns
+    -------
+    callable
+        From a torch.Generator to windows and targets, (all batches, CONTEXT) both.
     """
 
     def draw(generator):
-        """Return windows and targets of all of them, a list of two (batch, CONTEXT)."""
+        """Return windows and targets of all functions: two Tensors (all batches, CONTEXT).
+
+        ``generator`` : torch.Generator.
+        """
         drawn = [one(generator) for one in draws]
         return [torch.cat(side) for side in zip(*drawn, strict=True)]
 
@@ -106,7 +120,10 @@ def behind(mark, ids, batch=4):
     """
 
     def draw(generator):
-        """Return windows and targets, (batch, CONTEXT) each."""
+        """Return windows behind the mark, and targets: int64 Tensors (batch, CONTEXT) each.
+
+        ``generator`` : torch.Generator.
+        """
         inner = CONTEXT - len(mark)
         starts = torch.randint(len(ids) - inner, (batch,), generator=generator)
         parts = ids[starts[:, None] + torch.arange(inner + 1)]
@@ -154,8 +171,8 @@ def mean_losses(model, poets, part="validation"):
     Parameters
     ----------
     model : GPT
-    poets : dict
-        Of `read_poets`.
+    poets : dict of str to dict
+        Poet → part → list of poems as ids, as `read_poets` returns it.
     part : {"training", "validation", "test"}
     """
     losses = {poet: poem_losses(model, parts[part]) for poet, parts in poets.items()}

@@ -146,7 +146,10 @@ class GgufFile:
         }
 
     def _take(self, length):
-        """Return the next bytes of the header."""
+        """Return the next bytes of the header; a ValueError if it ends before.
+
+        ``length`` : int, how many.
+        """
         if length > len(self._bytes) - self._at:
             raise ValueError(
                 f"{self.path} is damaged: it ends at byte {len(self._bytes)}, before its "
@@ -156,12 +159,18 @@ class GgufFile:
         return self._bytes[start : self._at]
 
     def _scalar(self, letter):
-        """Return the next number, of a type that `struct` knows."""
+        """Return the next number of the header, int or float.
+
+        ``letter`` : its type as `struct` names it, such as "I".
+        """
         length = struct.calcsize("<" + letter)
         return struct.unpack("<" + letter, self._take(length))[0]
 
     def _count(self, number, least):
-        """Return how many things follow, if there is room for them of that many bytes."""
+        """Return ``number``, how many things follow, if there is room for them.
+
+        ``least`` is how many bytes each has at least; a ValueError if there is no room.
+        """
         if number * least > len(self._bytes) - self._at:
             raise ValueError(
                 f"{self.path} is damaged: it is too short for the {number} entries that it "
@@ -197,7 +206,28 @@ class GgufFile:
         return name, dimensions, self._scalar("I"), self._scalar("Q")
 
     def _stored(self, name, dimensions, number, start):
-        """Check what is said of a tensor against the length of the file."""
+        """Check what is said of a tensor against the length of the file.
+
+        Parameters
+        ----------
+        name : str
+            Of the tensor, for messages.
+        dimensions : sequence of int
+            Its shape, the last axis first.
+        number : int
+            Of its format, in GGUF.
+        start : int
+            The byte at which it begins.
+
+        Returns
+        -------
+        StoredTensor
+
+        Raises
+        ------
+        ValueError
+            If the format is not known, rows are not whole blocks, or the file is too short.
+        """
         if number not in _KINDS:
             known = ", ".join(kind for kind, _, _ in _KINDS.values())
             raise ValueError(

@@ -70,7 +70,16 @@ class Lacking(nn.Module):
         return self.path * x + self.scale * update
 
     def forward(self, x):
-        """Map states (batch, tokens, d_model) to states of the same shape."""
+        """Run the block.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+
+        Returns
+        -------
+        Tensor of shape (batch, tokens, d_model)
+        """
         mask = causal_mask(x.shape[-2])
         if "other tokens" in self.off:  # each attends to itself only
             mask = torch.eye(x.shape[-2], dtype=torch.bool)
@@ -120,11 +129,13 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
     Parameters
     ----------
     off : tuple of str
-        What the blocks lack, as of `Lacking`.
+        What the blocks lack, for example ("norms",): the names are those of `Lacking`.
     seed : int
         Of the weights and of the tokens.
-    scale, path : float
-        As of `Lacking`.
+    scale : float
+        By which each update is multiplied.
+    path : float
+        How much of the residual stream passes each step: 1 is all of it.
     layers, d_model : int
     xavier : bool
         Whether the first weights are Xavier's; else they are PyTorch's own.
@@ -155,19 +166,23 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
 
 
 def random_flows(seeds, **options):
-    """Return the `flow` of every kind of stack in `LACKING`, for several seeds.
+    """Return what untrained stacks do to random tokens, for each kind in `LACKING`.
 
     Parameters
     ----------
     seeds : iterable of int
+        A stack of each kind is made for each seed.
     **options
-        Of `flow`. With "one constant" each update is divided by 7, about the root of the
-        number of updates of 24 blocks.
+        ``path``, ``layers``, ``d_model`` and ``xavier``, as `flow` takes them. With "one
+        constant" each update is divided by 7, about the root of the number of updates of
+        24 blocks.
 
     Returns
     -------
     dict of str to list of dict
-        By the names in `LACKING`, in the order of the seeds.
+        Name of the kind → what `flow` returns, in the order of the seeds: the lists
+        ``spread``, ``size`` and ``gradient``, each with a float before the first block and
+        after every one.
     """
     return {
         name: [

@@ -150,8 +150,9 @@ def answer_losses(model, ids, answers, **options):
     model : PositionModel
     ids : int64 Tensor of shape (batch, tokens)
     answers : int64 Tensor of shape (2, batch, tokens)
+        To both questions: the next character, and the one some positions back.
     **options
-        As of `PositionModel.forward`.
+        What `PositionModel.forward` takes beside ids, such as ``rotate``.
 
     Returns
     -------
@@ -188,7 +189,10 @@ def train_position_model(
     training = sonnet_ids()[0]
 
     def loss_at(step):
-        """Return the loss of a random batch of windows; `train_model` asks for it."""
+        """Return the mean loss of a random batch of windows, in nats.
+
+        `train_model` asks for it; ``step`` is not used.
+        """
         batch = sample_windows(training, 32, length, generator, model.back)
         return answer_losses(model, *batch).mean()
 
@@ -206,7 +210,7 @@ def losses_by_position(model, tokens=LONG, **options):
     tokens : int
         Of a text.
     **options
-        As of `PositionModel.forward`.
+        What `PositionModel.forward` takes beside ids, such as ``rotate``.
 
     Returns
     -------

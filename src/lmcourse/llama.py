@@ -94,6 +94,7 @@ class LlamaConfig:
     eps: float = 1e-5
 
     def __post_init__(self):
+        """Raise a ValueError if heads do not divide d_model, or kv_heads the heads."""
         if self.d_model % self.heads or (self.d_model // self.heads) % 2:
             raise ValueError(
                 f"{self.heads} heads do not cut d_model = {self.d_model} into even parts"
@@ -108,6 +109,12 @@ class RMSNorm(nn.Module):
     """Divide each vector by its root mean square (Zhang & Sennrich 2019, eq. 4).
 
     Unlike `lmcourse.transformer.LayerNorm` it subtracts no mean and adds no bias.
+
+    Parameters
+    ----------
+    d_model : int
+    eps : float
+        Keeps a vector of zeros from being divided by zero.
     """
 
     def __init__(self, d_model, eps=1e-5):
@@ -116,7 +123,10 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x):
-        """Map (..., d_model) to the same shape."""
+        """Return vectors divided by their root mean square, times the weight.
+
+        ``x`` : Tensor (..., d_model); so is what is returned, of its dtype.
+        """
         mean_square = x.float().pow(2).mean(-1, keepdim=True)  # (..., 1)
         normed = x.float() * torch.rsqrt(mean_square + self.eps)
         return normed.to(x.dtype) * self.weight
@@ -176,10 +186,20 @@ class GroupedAttention(nn.Module):
         return attention(query, key, value, causal_mask(x.shape[1], x.device))[1]
 
     def forward(self, x, cache=None):
-        """Map (batch, tokens, d_model) to the same shape, and None for the weights.
+        """Return the update of the residual stream, and None for the weights.
 
-        With a layer of a `lmcourse.gpt.generation.Cache`, ``x`` are the tokens that follow
-        those it holds.
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+        cache : LayerCache, optional
+            A layer of a `lmcourse.gpt.generation.Cache`: ``x`` are then the tokens that
+            follow those it holds, and their keys and values are added to it.
+
+        Returns
+        -------
+        update : Tensor of shape (batch, tokens, d_model)
+        weights : None
+            They are not kept; `weights` computes them.
         """
         query, key, value = self.project(x, cache.tokens if cache else 0)
         options = {"is_causal": True}
@@ -406,7 +426,7 @@ def _check_tensors(file, model, names):
     file : lmcourse.gguf.GgufFile
     model : Llama
     names : dict of str to str
-        As of `_names_in_gguf`.
+        Name of a weight in the model → its name in the file.
 
     Raises
     ------
@@ -549,7 +569,24 @@ def from_transformers(theirs, dtype=torch.float32):
 
 
 def _load_folder(folder, dtype):
-    """Return tokenizer and model of a folder that ``transformers`` wrote."""
+    """Return tokenizer and model of a folder that ``transformers`` wrote.
+
+    Parameters
+    ----------
+    folder : path
+    dtype : torch.dtype
+        Of the model's weights.
+
+    Returns
+    -------
+    tokenizer : PreTrainedTokenizerBase
+    model : Llama
+
+    Raises
+    ------
+    ValueError
+        If it holds no Llama, or its weights are not those that it describes.
+    """
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
@@ -673,15 +710,16 @@ def chat(tokenizer, model, messages, tokens=100, **settings):
 
     Parameters
     ----------
-    tokenizer, model
-        As `load_talker` returns them.
+    tokenizer : PreTrainedTokenizerBase
+    model : Llama
     messages : str or list of dict
         A question, or all turns so far: ``{"role": "user", "content": "…"}``; other roles
         are ``"system"`` and ``"assistant"``.
     tokens : int
         How long the answer may be.
     **settings
-        As `sample_tokens`.
+        How a token is chosen, as `sample_tokens` takes it: ``temperature``, ``top_p``,
+        ``generator`` and the like.
 
     Returns
     -------

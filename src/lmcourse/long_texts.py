@@ -79,22 +79,28 @@ def curve(run, way=None):
     Parameters
     ----------
     run : dict
-        Of the study *positional-encoding*.
+        A run of the study *positional-encoding*: ``loss`` and ``ways``.
     way : str, optional
-        A key of ``run["ways"]``; default the model as it is.
+        A key of ``run["ways"]``, a way to read on. Default: the model as it is.
+
+    Returns
+    -------
+    float array of shape (groups,)
+        In nats.
     """
     return np.array(run["ways"][way] if way else run["loss"][1])
 
 
 def far_loss(run, way=None):
-    """Return the loss over the last quarter of a long text; arguments as of `curve`.
+    """Return the mean loss over the last quarter of a text four times the trained length.
 
     Parameters
     ----------
     run : dict
-        An outcome of the study.
+        A run of the study *positional-encoding*: ``loss`` and ``ways``.
     way : str, optional
-        A way to read on, such as "none" or "near keys".
+        A key of ``run["ways"]``, such as "none" or "near keys". Default: the model as it
+        is.
 
     Returns
     -------
@@ -106,14 +112,15 @@ def far_loss(run, way=None):
 
 
 def near_loss(run, way=None):
-    """Return the loss over the first quarter of a long text, which is a trained length.
+    """Return the mean loss over the first quarter of a long text: a trained length.
 
     Parameters
     ----------
     run : dict
-        An outcome of the study.
+        A run of the study *positional-encoding*: ``loss`` and ``ways``.
     way : str, optional
-        A way to read on, such as "none" or "near keys".
+        A key of ``run["ways"]``, such as "none" or "near keys". Default: the model as it
+        is.
 
     Returns
     -------
@@ -130,15 +137,16 @@ def untrained_losses(scheme, change=None, **options):
     Parameters
     ----------
     scheme : str
-        As of `lmcourse.lengths.PositionModel`.
+        Of positions: "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     change : Tensor of shape (6,), optional
         Frequencies of a rotary model, in place of its own.
     **options
-        Of `PositionModel`.
+        ``base`` and ``reach``, as `lmcourse.lengths.PositionModel` takes them.
 
     Returns
     -------
     array of shape (16,)
+        In nats.
     """
     torch.manual_seed(0)
     model = lengths.PositionModel(scheme, **options)
@@ -183,8 +191,10 @@ def angles_met(base, repair):
 
     Parameters
     ----------
-    base, repair
-        As of `slowed`.
+    base : float
+        Of the rotary frequencies.
+    repair : str
+        Which pairs are slowed, as `slowed` takes it.
 
     Returns
     -------

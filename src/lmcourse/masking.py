@@ -244,7 +244,10 @@ def count_infill(ids, vocab_size, reach):
     counted, pieces = NgramModel(ids, reach + 1, vocab_size), np.arange(vocab_size)[:, None]
 
     def infill(left, right):
-        """Return the log probabilities (vocab_size,) of the piece between two lists."""
+        """Return the log probabilities (vocab_size,) of the piece between two lists.
+
+        ``left`` and ``right`` : lists of int, the pieces before it and after it.
+        """
         sides = [np.tile(np.asarray(x, int), (vocab_size, 1)) for x in (left, right)]
         rows = np.hstack([sides[0], pieces, sides[1]])  # (vocab_size, tokens)
         probs = counted.probabilities(rows.ravel()).reshape(rows.shape)
@@ -277,7 +280,10 @@ def between_infill(ids, vocab_size):
     level = Level(*np.unique(runs, return_counts=True), vocab_size)
 
     def infill(left, right):
-        """Return the log probabilities (vocab_size,) of the piece between two pieces."""
+        """Return the log probabilities (vocab_size,) of the piece between two pieces.
+
+        ``left`` and ``right`` : lists of one int, the piece before it and the one after it.
+        """
         sides = np.full_like(pieces, left[0] * vocab_size + right[0])
         return np.log(level.interpolate(sides, pieces, np.exp(pairs(left, right))))
 
@@ -316,7 +322,10 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
     schedules = [OneCycleLR(o, o.defaults["lr"], **options) for o in optimizers]
 
     def loss_at(step):
-        """Return the loss of a random batch of passages; `train_model` asks for it."""
+        """Return the mean loss of a random batch of passages, in nats.
+
+        `train_model` asks for it; ``step`` is not used.
+        """
         rows = torch.randint(len(ids), (settings["batch"],), generator=random)
         batch = pad_sequence([ids[row] for row in rows], batch_first=True)
         return loss_function(model, batch, tokenizer, random, settings["share"])

@@ -159,7 +159,23 @@ def bootstrap_interval(
 
 
 def _split_by_label(values: list[np.ndarray], labels: Sequence) -> list[np.ndarray]:
-    """Split one sample into the observations of each label."""
+    """Split one sample into the observations of each label.
+
+    Parameters
+    ----------
+    values : list of one array of shape (observations,)
+    labels : sequence of that length
+
+    Returns
+    -------
+    list of array
+        A label each, in the order of the sorted labels.
+
+    Raises
+    ------
+    ValueError
+        If there are several samples, or not a label for each observation.
+    """
     labels = np.asarray(labels)
     if len(values) != 1:
         raise ValueError("groups are for one sample: give differences for a comparison")

@@ -18,6 +18,10 @@ def orthogonalise(matrix, rounds=5, epsilon=1e-7):
     Parameters
     ----------
     matrix : Tensor of shape (rows, columns)
+    rounds : int
+        How often the polynomial is applied.
+    epsilon : float
+        Keeps a matrix of zeros from being divided by zero.
 
     Returns
     -------

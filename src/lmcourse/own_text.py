@@ -228,7 +228,10 @@ def contest(text, steps=1000, seed=0, device=None, **sizes):
     best = {}
 
     def keep(trainer):
-        """Keep the weights if the loss was never lower."""
+        """Keep the weights in ``best`` if the validation loss was never lower.
+
+        ``trainer`` : Trainer, after an estimate.
+        """
         loss = trainer.history[-1]["val_loss"]
         if loss < best.get("loss", math.inf):
             state = {name: x.clone() for name, x in trainer.gpt.state_dict().items()}

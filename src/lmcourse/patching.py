@@ -32,7 +32,11 @@ def copied_heads(model, heads, outputs, token=-1):
         by_layer.setdefault(layer, []).append(head)
 
     def replace(layer, returned):
-        """Return a layer's heads, (batch, tokens, heads, d_head), some of them copied."""
+        """Return a layer's heads, some of them copied from the other text.
+
+        ``layer`` : int; ``returned`` : Tensor (batch, tokens, heads, d_head), as is what is
+        returned.
+        """
         returned = returned.clone()  # (batch, tokens, heads, d_head)
         for head in by_layer[layer]:
             source = outputs[layer, head]
@@ -62,7 +66,11 @@ def copied_state(model, layer, token, states):
     """
 
     def replace(module, inputs):
-        """Put the states into the block's input at the token: a forward pre-hook."""
+        """Put the states into the block's input at the token: a forward pre-hook.
+
+        ``inputs`` begins with the residual stream, (batch, tokens, d_model); the same tuple
+        with the changed stream is returned. ``module`` is not used.
+        """
         stream = inputs[0].clone()  # (batch, tokens, d_model)
         stream[:, token] = states
         return (stream, *inputs[1:])

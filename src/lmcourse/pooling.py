@@ -108,7 +108,11 @@ def encode_windows(windows, model, modules, on_output, batch_tokens=1024):
     lengths = [len(window) for window in windows]
 
     def hook(index, module, inputs, states):
-        """Hand on a layer's output, with its number and the rows of the batch."""
+        """Hand on a layer's output, with its number and the rows of the batch.
+
+        A forward hook behind ``index`` (int): ``states`` are (batch, tokens, d_model),
+        ``module`` and ``inputs`` are not used.
+        """
         on_output(index, rows, states.float(), mask)
 
     with torch.inference_mode(), ExitStack() as hooks:
@@ -167,7 +171,17 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     pooled = pooled.to(model.device)
 
     def keep(level, rows, states, mask):
-        """Store the pooled states of a batch at their rows."""
+        """Store the pooled states of a batch at their rows.
+
+        Parameters
+        ----------
+        level : int
+            0 before the first layer, n after n layers.
+        rows : int64 Tensor of shape (batch,)
+        states : Tensor of shape (batch, tokens, d_model)
+        mask : Tensor of shape (batch, tokens)
+            1 where a token counts, 0 at padding.
+        """
         pooled[level, rows] = pool(states, mask)
         if on_output:
             on_output(level, rows, states, mask)

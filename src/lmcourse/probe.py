@@ -119,11 +119,13 @@ def predict(vectors, labels, penalties=PENALTIES):
     Returns
     -------
     Predictions
+        The names of the labels; the support of each for each text; hits, 1.0 where the
+        label with the most support is right; and the penalty chosen for each text.
 
     Raises
     ------
     ValueError
-        If there are not as many labels as vectors, or a label stands alone.
+        If there are not as many labels as vectors, or fewer than three texts have a label.
     """
     names, code = np.unique(np.asarray(labels), return_inverse=True)
     if code.shape != vectors.shape[-2:-1]:
@@ -203,6 +205,8 @@ def interval(hits, labels, draws=1000, seed=0):
     labels : array of shape (texts,)
     draws : int
         Resamples, each with as many texts of each label as there are.
+    seed : int
+        Of these draws.
 
     Returns
     -------

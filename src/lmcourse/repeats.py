@@ -151,13 +151,19 @@ def train_repeater(seed, layers=2, steps=250, learning_rate=5e-3, **sizes):
     history = []
 
     def loss_at(step):
-        """Return the loss of a new batch, and note that of its repeated halves."""
+        """Return the mean loss of a new batch, in nats; note that of its repeated halves.
+
+        ``step`` is not used: every batch is new.
+        """
         losses = token_losses(model, sample_texts(32, generator))
         history.append(losses[:, LONGEST:].mean().item())
         return losses.mean()
 
     def share_at(step):
-        """Let the learning rate rise over the first fifty steps."""
+        """Return the share of the learning rate at a step: it rises for fifty steps.
+
+        ``step`` : int, from 0.
+        """
         return min(1, (step + 1) / 50)
 
     train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=1.0)

@@ -78,12 +78,13 @@ def law(fitted, parameters, tokens):
     Parameters
     ----------
     fitted : array of shape (draws, 5)
-        Of `fit`.
+        E, A, a, B and b of E + A parameters⁻ᵃ + B tokens⁻ᵇ, a fit a row.
     parameters, tokens : float, or array of shape (runs,)
 
     Returns
     -------
     array of shape (draws, runs)
+        In nats.
     """
     e, a_factor, a, b_factor, b = np.asarray(fitted).T[..., None]  # (draws, 1) each
     parameters, tokens = np.atleast_1d(parameters), np.atleast_1d(tokens)

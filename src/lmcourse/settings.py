@@ -17,7 +17,7 @@ LARGEST = 10**8  # of a size: PyTorch counts with the product of two
 
 
 def plain_number(value):
-    """Return a NumPy number as one of Python, and anything else as it is."""
+    """Return a NumPy number as one of Python, and any other ``value`` as it is."""
     return value.item() if isinstance(value, np.number) else value
 
 
@@ -82,7 +82,10 @@ def settings(cls, frozen=True):
 
     @wraps(make)
     def make_or_explain(self, *values, **named_values):
-        """Make the settings; if a value does not fit, say which and why."""
+        """Make the settings of ``values`` and ``named_values``, as the class itself does.
+
+        If a value does not fit, a ValueError says which and why.
+        """
         try:
             make(self, *values, **named_values)
         except ValidationError as error:

@@ -100,7 +100,10 @@ def train_recipe(recipe, ids, vocab_size, seed=0):
     schedulers = [LambdaLR(optimizer, share_at) for optimizer in optimizers]
 
     def loss_at(step):
-        """Return the loss of a random batch of windows; `train_model` asks for it."""
+        """Return the mean loss of a random batch of windows, in nats.
+
+        `train_model` asks for it; ``step`` is not used.
+        """
         starts = torch.randint(len(ids) - CONTEXT, (recipe.batch,))
         inputs, targets = training.cut_windows(ids, starts, CONTEXT)
         return training.cross_entropy(model(inputs), targets)

@@ -56,7 +56,10 @@ def require_whole_characters(text: str, name: str = "text") -> None:
 
 
 def _require_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
-    """Return IDs as a list; ValueError if one is not in the vocabulary."""
+    """Return IDs as a list of int; a ValueError if one is not in the vocabulary.
+
+    ``ids`` : list, array or Tensor of whole numbers; ``vocab_size`` : int.
+    """
     ids = [operator.index(token_id) for token_id in ids]
     if wrong := [token_id for token_id in ids if not 0 <= token_id < vocab_size]:
         raise ValueError(f"there is no ID {wrong[0]}: the last one is {vocab_size - 1}")
@@ -99,6 +102,10 @@ class CharTokenizer:
     def encode_array(self, text: str) -> np.ndarray:
         """Return the IDs of a long text as an array, 1 or 2 bytes an ID instead of 8.
 
+        Parameters
+        ----------
+        text : str
+
         Returns
         -------
         int8, int16 or int32 array of shape (characters,)
@@ -107,7 +114,7 @@ class CharTokenizer:
         Raises
         ------
         ValueError
-            As `encode`.
+            If a character is not in the vocabulary.
         """
         _require_text(text)
         ids = map(self._ids.__getitem__, text)
@@ -269,6 +276,7 @@ def segment(word, ranks):
     queue: list[tuple[int, int]] = []  # rank of a pair, position of its left symbol
 
     def enqueue(left: int) -> None:
+        """Put the pair that begins at symbol ``left`` into the queue, if it has a rank."""
         rank = ranks.get(chain.pair(left))
         if rank is not None:
             heapq.heappush(queue, (rank, left))

@@ -75,12 +75,16 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     ----------
     text : str
         The whole corpus: its characters are the vocabulary.
-    preset, without, **changes
-        As `recipe`.
+    preset : str
+        "classic" or "fast": which sizes and settings to begin with.
+    without : collection of str
+        Names of ideas, from `IDEAS`, to leave out.
     device : str, optional
     parts : lmcourse.data.Parts, optional
         What to train and to estimate on; by default the text up to its last tenth, and
         that.
+    **changes
+        Fields of `GPTConfig` or `TrainingConfig` with other values.
 
     Returns
     -------
@@ -108,7 +112,10 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
 
 
 def _setting(text):
-    """Return name and value of ``name=value``, the value read as JSON or else a str."""
+    """Return name and value of a setting.
+
+    ``text`` : str, ``name=value``; the value is read as JSON, or else stays a str.
+    """
     name, _, value = text.partition("=")
     with suppress(ValueError):
         value = json.loads(value)
@@ -116,7 +123,7 @@ def _setting(text):
 
 
 def _path(text):
-    """Return the path that an option names, a str; ``~`` is the home folder."""
+    """Return the path that an option names; ``~`` is the home folder. ``text`` : str."""
     return Path(text).expanduser()
 
 
@@ -254,7 +261,10 @@ def train(options):
     is_main = trainer.accelerator.is_main_process
 
     def save(trainer):
-        """Write a checkpoint, in the main process only."""
+        """Write a checkpoint of a `Trainer`, in the main process only.
+
+        ``trainer`` holds model, optimizers and progress.
+        """
         if is_main:
             checkpoints.save(options.out, trainer, tokenizer.alphabet, corpus)
 

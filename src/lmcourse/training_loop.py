@@ -61,17 +61,21 @@ def train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=Non
 
     Parameters
     ----------
-    model, loss_at, steps, max_norm
-        As `train_model`.
+    model : nn.Module
+    loss_at : callable
+        From the number of a step, from 0, to a loss to differentiate.
+    steps : int
     learning_rate : float
         The highest.
     share_at : callable
         From the number of a step to the share of ``learning_rate`` that it takes.
+    max_norm : float, optional
+        Longer gradients are cut to this length.
 
     Returns
     -------
     list of float
-        As `train_model`.
+        The loss of each step.
     """
     optimizer = torch.optim.AdamW(model.parameters(), learning_rate, fused=True)
     scheduler = LambdaLR(optimizer, share_at)
@@ -85,8 +89,10 @@ def train_one_cycle(model, loss_at, steps, learning_rate, weight_decay=0.01):
 
     Parameters
     ----------
-    model, loss_at, steps
-        As `train_model`.
+    model : nn.Module
+    loss_at : callable
+        From the number of a step, from 0, to a loss to differentiate.
+    steps : int
     learning_rate : float
         The highest.
     weight_decay : float
@@ -94,7 +100,7 @@ def train_one_cycle(model, loss_at, steps, learning_rate, weight_decay=0.01):
     Returns
     -------
     list of float
-        As `train_model`.
+        The loss of each step.
     """
     optimizer = torch.optim.AdamW(
         model.parameters(), learning_rate, weight_decay=weight_decay, fused=True

@@ -65,7 +65,10 @@ class FeedForward(nn.Module):
             self.gate = nn.Linear(d_model, d_ff, bias)
 
     def forward(self, x):
-        """Map (..., d_model) to (..., d_model), each position on its own."""
+        """Return the update of each position, computed by itself, of the shape of x.
+
+        ``x`` : Tensor (..., d_model).
+        """
         if self.gate is None:
             return self.down(self.activation(self.up(x)))
         return self.down(self.activation(self.gate(x)) * self.up(x))
@@ -85,7 +88,10 @@ class LayerNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x):
-        """Map (..., d_model) to the same shape."""
+        """Return x with each vector normalised, times the weight, plus the bias.
+
+        ``x`` : Tensor (..., d_model); so is what is returned.
+        """
         mean = x.mean(-1, keepdim=True)  # (..., 1)
         variance = ((x - mean) ** 2).mean(-1, keepdim=True)  # (..., 1)
         normed = (x - mean) / torch.sqrt(variance + self.eps)
@@ -137,7 +143,11 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def before(self, x, norm):
-        """Return what attention or the feed-forward network is given of x."""
+        """Return what attention or the feed-forward network is given of x.
+
+        ``x`` : Tensor (batch, tokens, d_model); ``norm`` : nn.Module, applied if it comes
+        first.
+        """
         return norm(x) if self.norm_first else x
 
     def after(self, x, update, norm):
@@ -186,20 +196,34 @@ class Block(nn.Module):
 
 
 class Embed(nn.Module):
-    """Token vectors plus sinusoidal position vectors."""
+    """Token vectors plus sinusoidal position vectors.
+
+    Parameters
+    ----------
+    vocab_size, d_model : int
+    """
 
     def __init__(self, vocab_size, d_model):
         super().__init__()
         self.table = nn.Embedding(vocab_size, d_model)
 
     def forward(self, ids):
-        """Map (batch, tokens) to (batch, tokens, d_model)."""
+        """Return the vectors of ids (batch, tokens): a Tensor (batch, tokens, d_model)."""
         x = self.table(ids)  # (batch, tokens, d_model)
         return x + sinusoidal(*x.shape[-2:]).to(x)
 
 
 class Stack(nn.Module):
-    """Blocks on top of each other and a last norm; ``options`` go to every `Block`."""
+    """Blocks on top of each other and a last norm.
+
+    Parameters
+    ----------
+    layers, d_model, heads, d_ff : int
+    norm : callable
+        Makes a norm from d_model.
+    **options
+        Other arguments of `Block`.
+    """
 
     def __init__(self, layers, d_model, heads, d_ff, norm=LayerNorm, **options):
         super().__init__()
@@ -215,7 +239,8 @@ class Stack(nn.Module):
         ----------
         x : Tensor of shape (batch, tokens, d_model)
         **options
-            As of `Block.forward`.
+            ``memory``, ``memory_mask``, ``mask``, ``bias`` and ``rotate``, as
+            `Block.forward` takes them.
 
         Returns
         -------

@@ -270,8 +270,9 @@ def before_direction(tokenizer, model) -> tuple[np.ndarray, float]:
     Returns
     -------
     direction : array of shape (d_model,)
+        A unit vector.
     middle : float
-        As of `verb_direction`.
+        Where along it the two kinds of words are divided.
     """
     table = unit(model.get_input_embeddings().weight.detach().double().cpu().numpy())
     sides = []

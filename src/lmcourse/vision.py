@@ -130,7 +130,10 @@ def train_classifier(model, images, labels, steps=300, learning_rate=5e-3, seed=
     generator = torch.Generator().manual_seed(seed)
 
     def loss_at(step):
-        """Return the loss of a random batch of images; `train_model` asks for it."""
+        """Return the mean loss of a random batch of images, in nats.
+
+        `train_model` asks for it; ``step`` is not used.
+        """
         rows = torch.randint(len(images), (64,), generator=generator)
         return F.cross_entropy(model(images[rows])[0], labels[rows])
 

@@ -64,6 +64,10 @@ def _open(path):
 def read_header(path):
     """Return what a safetensors file says it holds; its tensors are not loaded.
 
+    Parameters
+    ----------
+    path : path
+
     Returns
     -------
     shapes : dict of str to tuple of int

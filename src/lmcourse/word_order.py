@@ -123,7 +123,20 @@ def order_schemes(parts):
         return {name: compared(*pair) for name, pair in pairs.items()}
 
     def by_offset(turns=0, price=lambda offset: 0.0):
-        """Return the scores for each offset of the key from the query."""
+        """Return the scores for each offset of the key from the query.
+
+        Parameters
+        ----------
+        turns : float
+            The angle by which one step turns a vector.
+        price : callable
+            From an offset to what is added to the score.
+
+        Returns
+        -------
+        dict
+            ``offsets``: a Tensor whose last axis are the offsets, 1 - span to span - 1.
+        """
         found = [
             compared(words, words, turns * offset) + price(offset)
             for offset in range(1 - span, span)
@@ -169,12 +182,17 @@ def count_changed(scheme, order, start=0):
 
     Parameters
     ----------
-    scheme : dict
-        Of `order_schemes`.
+    scheme : dict of str to Tensor
+        The scores of a scheme of positions, as `order_schemes` returns them.
     order : list of int
         The words, as they stand now.
     start : int
         Position of the first.
+
+    Returns
+    -------
+    int
+        Of all pairs of words, those whose score moves by more than 0.005.
     """
     gaps = [
         pair_score(scheme, a, b, m + start, n + start) - pair_score(scheme, a, b, a, b)

@@ -157,7 +157,10 @@ def _announce_weights() -> None:
     original = safetensors.safe_open
 
     def safe_open(filename, *arguments, **options):
-        """Raise the audit event, then open the file."""
+        """Raise the audit event "open", then do what `safetensors.safe_open` does.
+
+        ``filename`` : path; ``arguments`` and ``options`` are handed on.
+        """
         sys.audit("open", os.fspath(filename), None, os.O_RDONLY)
         return original(filename, *arguments, **options)
 

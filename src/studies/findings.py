@@ -74,7 +74,10 @@ class Page:
             raise AttributeError(message) from None
 
     def __setattr__(self, name: str, value) -> None:
-        """Raise an AttributeError: a page can only be read."""
+        """Raise an AttributeError that names what was set: a page can only be read.
+
+        ``value`` is not used.
+        """
         raise AttributeError(f"a proof only reads its page: {name!r} cannot be set")
 
     def __dir__(self):

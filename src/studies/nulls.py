@@ -38,6 +38,9 @@ def shuffled_words(texts: Sequence[str], seed: int = 0) -> list[str]:
 
 
 def shuffled(items: Sequence, seed: int = 0) -> list:
-    """Return a sequence, for instance of labels, as a list in a random order."""
+    """Return a sequence, for instance of labels, as a list in a random order.
+
+    ``items`` : sequence; ``seed`` : int.
+    """
     order = np.random.default_rng(seed).permutation(len(items))
     return [items[index] for index in order]

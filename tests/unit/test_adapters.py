@@ -172,6 +172,14 @@ def test_a_file_that_does_not_fit_is_refused(make, layers, said, tmp_path):
     assert unchanged(model, before)
 
 
+def test_lora_begins_with_numbers_that_keep_the_size_of_what_comes_in():
+    torch.manual_seed(0)
+    adapter = adapters.LoRA(nn.Linear(400, 300), 200)
+    x = torch.randn(50, 400)
+    assert (x @ adapter.down.T).std().item() == pytest.approx(1, rel=0.05)
+    assert not adapter.up.any()
+
+
 def trainable_names(model):
     return {name for name, weight in model.named_parameters() if weight.requires_grad}
 

@@ -88,6 +88,13 @@ def test_nodes_in_another_order_get_the_same_distance_classes(drawn):
 
     assert accuracy(knows, *drawn) == 1 > accuracy(knows, *drawn, shown=0 * joined > 0)
 
+    def mistakes_one(*graph):
+        logits = knows(*graph)[0]
+        logits[0, (marked[0] + 1) % 12] = logits[0, (marked[0] + 1) % 12].roll(1)
+        return logits, None
+
+    assert accuracy(mistakes_one, *drawn) == round(1 - 1 / (20 * 11), 4)
+
 
 def test_distances_are_told_apart_by_all_or_nothing():
     right = [[5, 0, 0, 0], [0, 6, 0, 0], [0, 0, 7, 0], [0, 0, 0, 8]]

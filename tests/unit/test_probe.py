@@ -86,8 +86,28 @@ def test_the_gram_matrix_knows_neither_place_nor_scale(vectors):
 
 
 def test_the_score_weighs_each_label_the_same():
-    labels = np.repeat(["x", "y"], [9, 1])
-    assert probe.score(np.repeat([1.0, 0.0], [9, 1]), labels) == 0.5
+    labels = np.repeat(["x", "y", "z"], [6, 2, 1])
+    hits = np.repeat([1.0, 0.0], [7, 2])  # all of x, half of y, none of z
+    assert probe.score(hits, labels) == 0.5
+
+
+def test_a_new_version_of_a_text_is_judged_by_all_others(vectors, labels):
+    """As it is, it gets what `predict` says; another version, what scikit-learn says."""
+    found = probe.predict(vectors, labels, (0.1, 10.0))
+    for text in (0, 5, 23):
+        versions = torch.stack([vectors[text], vectors[text] + 1])
+        penalty = found.penalty[text].item()
+        support = probe.ask(vectors, labels, text, versions, penalty)
+        torch.testing.assert_close(support[0], found.support[text])
+        swapped = vectors.clone()
+        swapped[text] = versions[1]
+        others = np.delete(np.arange(TEXTS), text)
+        centred = (swapped - vectors.mean(0)).double()
+        scale = (vectors - vectors.mean(0)).double().square().sum(1).mean()
+        kernel = (centred @ centred.T / scale + 1).numpy()
+        known = truth(labels).numpy()
+        want = refitted(kernel, known, penalty, [text], text) / known[others].mean(0)
+        np.testing.assert_allclose(support[1].numpy(), want, atol=1e-6)
 
 
 def test_the_interval_is_that_of_the_normal_distribution():

@@ -51,9 +51,9 @@ def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
 
 
 def _timed_function(method: str, text: str, merges: int) -> Callable[[], list]:
-    """Return the function that is timed, by the name of a method.
+    """Return the function that is timed, without arguments, by the name of a method.
 
-    It runs in the process that measures it (`lmcourse.measure.isolated`).
+    ``text`` : str, what is cut or learned from; ``merges`` : int, how many are learned.
     """
     return {
         "naive": lambda: naive_train_bpe(Counter(pre_tokenize(text)).items(), merges),

@@ -19,9 +19,16 @@ from lmcourse.positions import rotate
 
 
 def torch_parameters(model):
-    """Return the parameters of a `Decoder` as tensors by name.
+    """Return the parameters of a model as tensors, by name.
 
-    Those that are trained want a gradient.
+    Parameters
+    ----------
+    model : lmcourse.numpy_nn.decoder.Decoder
+
+    Returns
+    -------
+    dict of str to Tensor
+        Those that are trained want a gradient.
     """
     named = model.parameters().items()
     return {name: torch.tensor(p.value, requires_grad=p.trainable) for name, p in named}
@@ -84,7 +91,11 @@ def _block(p, block, heads, x):
         return x @ p[f"{block}{name}.weight"] + p[f"{block}{name}.bias"]
 
     def norm(name, x):
-        """Return x normalised by the block's norm of a name: "norm_1" or "norm_2"."""
+        """Return x normalised by one of the block's norms.
+
+        ``name`` : "norm_1" or "norm_2"; ``x`` : Tensor (..., d_model), as is what is
+        returned.
+        """
         weight, bias = p[f"{block}{name}.weight"], p[f"{block}{name}.bias"]
         return F.layer_norm(x, x.shape[-1:], weight, bias)
 
@@ -166,7 +177,17 @@ def best_seconds(gradients, step, times):
 
 
 def main(*, vocab_size: int = 3193, batch: int = 32, times: int = 5) -> int:
-    """Print the table and one line of JSON; return 1 if the gradients differ."""
+    """Print the table and one line of JSON; return 1 if the gradients differ.
+
+    Parameters
+    ----------
+    vocab_size : int
+        Of the decoder.
+    batch : int
+        How many texts a step is made on.
+    times : int
+        How many steps are timed; the fastest counts.
+    """
     rng = np.random.default_rng(0)
     vocabulary = [str(i) for i in range(vocab_size)]
     vectors = rng.normal(size=(vocab_size, 60)) / np.sqrt(60)

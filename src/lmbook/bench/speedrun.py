@@ -137,7 +137,18 @@ def medians(by_entry):
 
 
 def main(*arguments):
-    """Print the table and one line of JSON; 1 if the entry, or the corpus, is refused."""
+    """Print the table and one line of JSON.
+
+    Parameters
+    ----------
+    *arguments : str
+        What stands behind ``python -m lmbook.bench speedrun``.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if the entry, or the corpus, is refused.
+    """
     parser = argparse.ArgumentParser("python -m lmbook.bench speedrun", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("corpus", nargs="?", default=SETTINGS["corpus"])

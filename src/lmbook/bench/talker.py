@@ -42,9 +42,18 @@ def write_with_ours(tokens):
 
 
 def write_with_theirs(tokens):
-    """Load the Llama of ``transformers``; return a function as `write_with_ours` does.
+    """Load the Llama of ``transformers``, and return a function that writes with it.
 
-    It is given our tokenizer.
+    Parameters
+    ----------
+    tokens : int
+        How many it writes.
+
+    Returns
+    -------
+    callable
+        Without arguments; it returns ids, as `write_with_ours` does, cut by our tokenizer,
+        and the seconds that loading took.
     """
     import transformers
 

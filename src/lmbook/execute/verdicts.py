@@ -39,13 +39,18 @@ def is_finding(cell: NotebookNode) -> bool:
 
 
 def proof_record(cell: NotebookNode) -> dict:
-    """Return the record that `studies.findings.run` left among a cell's outputs.
+    """Return the record that a placed proof left among a cell's outputs.
+
+    Parameters
+    ----------
+    cell : NotebookNode
+        An executed code cell.
 
     Returns
     -------
     dict
-        As `studies.findings.run` describes it; empty if the cell runs no placed proof, or
-        was not executed.
+        Its kind and name, whether it holds, and what it returned (`studies.findings.run`);
+        empty if the cell runs no placed proof, or was not executed.
     """
     for output in cell.get("outputs", []):
         data = output.get("data", {})

@@ -173,12 +173,18 @@ def _read_tensor(plain: dict, held) -> torch.Tensor:
 
 
 def _read_array(plain: dict, held) -> np.ndarray:
-    """Return the array of a plain form: ``of`` is a safetensors file in base 64."""
+    """Return the array of a plain form.
+
+    ``plain`` : ``of`` is a safetensors file in base 64; ``held`` is not used.
+    """
     return _read_tensor(plain, held).numpy()
 
 
 def _raise(plain: dict, held) -> None:
-    """Raise `Failed`, with ``of`` of the plain form: over there this was an error."""
+    """Raise `Failed`, with ``of`` of the plain form: over there this was an error.
+
+    ``held`` is not used.
+    """
     raise Failed(str(plain["of"]))
 
 

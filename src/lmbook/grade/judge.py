@@ -98,9 +98,15 @@ class RemoteFunction:
         self.__name__ = name
 
     def __reduce__(self):
+        """Tell pickle how to make the function again: in the sandbox, by its number."""
         return answers.held_function, (self._number,)
 
     def __call__(self, *inputs, **named):
+        """Call the function in its sandbox; return what it gives there, or raise its error.
+
+        What it changes in its ``inputs`` and in the state of PyTorch's random numbers is
+        changed here as well. ``named`` are its named arguments.
+        """
         seconds = self._end - time.monotonic()
         request = "call", self._number, inputs, named, torch.get_rng_state()
         outcome = self._box.ask(*request, seconds=seconds, held=self._held)
@@ -114,7 +120,10 @@ class RemoteFunction:
         return outcome["gave"]
 
     def _held(self, number: int, name: str):
-        """Return another function of the same sandbox, which an answer gave."""
+        """Return another function of the same sandbox, which an answer gave.
+
+        ``number`` : int, by which the sandbox knows it; ``name`` : str.
+        """
         return RemoteFunction(self._box, number, name, self._end)
 
 
@@ -156,7 +165,7 @@ def _function_named(name: str):
     """Return a function of a name that does nothing, for a watcher to see."""
 
     def function(*inputs, **named):
-        """Do nothing; only its name is seen."""
+        """Do nothing; only its name is seen. It takes any arguments, and returns None."""
         return None
 
     function.__name__ = name

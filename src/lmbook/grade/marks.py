@@ -363,6 +363,7 @@ class Table:
         self._writer.writeheader()
 
     def __enter__(self):
+        """Return the table; at the end of the ``with`` it is written."""
         return self
 
     def add(self, rows: list[dict]) -> None:
@@ -373,6 +374,7 @@ class Table:
         self._file.flush()
 
     def __exit__(self, *_):
+        """Write ``grades.csv`` and ``grades.html``, sorted; remove the unfinished table."""
         self._file.close()
         self.rows.sort(key=lambda row: row["submission"])
         table = pd.DataFrame(self.rows, columns=list(COLUMNS))

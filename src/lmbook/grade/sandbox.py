@@ -177,6 +177,15 @@ class Sandbox:
     """
 
     def __init__(self, memory: float, unsafe: bool = False):
+        """Start the program.
+
+        Parameters
+        ----------
+        memory : float
+            How much its processes may use together, in GiB.
+        unsafe : bool
+            Whether it runs with the caller's rights and network, not shut in.
+        """
         self.memory = memory * 2**30
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.stopped = False
@@ -194,6 +203,7 @@ class Sandbox:
         )
 
     def __enter__(self):
+        """Return the sandbox; at the end of the ``with`` its program is stopped."""
         return self
 
     def __exit__(self, *_):
@@ -211,7 +221,8 @@ class Sandbox:
         Parameters
         ----------
         *request
-            What to do, and its arguments: `lmbook.grade.inside.serve`.
+            The name of what to do, such as "call", and its arguments;
+            `lmbook.grade.inside.serve` lists them.
         seconds : float
             How long it may take.
         held : callable, optional
@@ -222,12 +233,11 @@ class Sandbox:
         Ended
             If its process ended by itself.
         Stopped
-            If nothing is said in time, or too much, or what is no reply, or memory runs
-            out.
+            If it does not reply in time, replies too much or nonsense, or memory runs out.
         as_json.Failed
-            If an error is what is said.
+            If the reply says that there was an error in there.
         ValueError, KeyError, TypeError
-            If it cannot be read.
+            If the reply is JSON of another form.
         """
         deadline, self.stopped = time.monotonic() + seconds, True  # if nothing comes
         try:
@@ -242,7 +252,21 @@ class Sandbox:
         return as_json.loads(text, held)
 
     def _write(self, content: bytes, deadline: float) -> None:
-        """Write to the program, which may not be reading."""
+        """Write to the program, which may not be reading.
+
+        Parameters
+        ----------
+        content : bytes
+        deadline : float
+            In seconds of `time.monotonic`.
+
+        Raises
+        ------
+        Stopped
+            If it does not take all of it in time.
+        BrokenPipeError
+            If it has ended.
+        """
         pipe, rest = self.process.stdin.fileno(), memoryview(content)
         os.set_blocking(pipe, False)
         while rest:
@@ -259,7 +283,10 @@ class Sandbox:
             raise Stopped("what it wrote to the judge is no reply") from None
 
     def _read(self, size: int, deadline: float) -> bytes:
-        """Read so many bytes of what the program writes."""
+        """Return the next ``size`` bytes of what the program writes.
+
+        ``deadline`` : float, in seconds of `time.monotonic`; after it, `Stopped` is raised.
+        """
         content, pipe = bytearray(), self.process.stdout.fileno()
         while len(content) < size:
             self._check(deadline)

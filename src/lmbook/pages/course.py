@@ -76,10 +76,7 @@ class Chapter:
 def read_page(path: Path, root: Path = ROOT) -> str:
     """Return a page's text, without a byte order mark.
 
-    Raises
-    ------
-    CourseError
-        If it is not there, or is not UTF-8, naming file and line.
+    ``path`` : of the page; ``root`` : the repository, from which a message names the page.
     """
     name = path.relative_to(root) if path.is_relative_to(root) else path
     try:
@@ -135,7 +132,8 @@ def numbered_pages(root: Path = ROOT) -> dict[str, str]:
     def number(trees, above: str) -> None:
         """Number the pages of some parts of the contents, and those below them.
 
-        ``above`` is what stands before their numbers, such as "3." for pages below page 3.
+        ``trees`` : sequence of `SubTree`, the parts; ``above`` : what stands before their
+        numbers, such as "3." for pages below page 3.
         """
         place = 0
         for tree in trees:
@@ -149,7 +147,11 @@ def numbered_pages(root: Path = ROOT) -> dict[str, str]:
 
 
 def _page_names(items, root: Path) -> Iterator[str]:
-    """Yield the names of the pages that entries of ``_toc.yml`` stand for."""
+    """Yield the names of the pages that entries of ``_toc.yml`` stand for.
+
+    ``items`` : entries, files or patterns (other kinds are left out); ``root`` : the
+    repository.
+    """
     for item in items:
         if isinstance(item, FileItem):
             yield str(item).removesuffix(".md")

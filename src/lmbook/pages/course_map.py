@@ -91,7 +91,10 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return an arrow, as SVG, from below one box to above another; given their centres."""
+    """Return an arrow, as SVG, from below one box to above another.
+
+    ``start``, ``end`` : (x, y), the centres of the boxes.
+    """
     (from_x, from_y), (to_x, to_y) = start, end
     from_y, to_y = from_y + BOX[1] / 2, to_y - BOX[1] / 2 - 2
     bend = (to_y - from_y) / 2
@@ -145,16 +148,20 @@ def _duration(minutes: int) -> str:
 def doors(
     chapters: dict[str, Chapter], address: Callable[[str], str], **sentences: str
 ) -> str:
-    """Return a link to the first chapter for each way to read, as HTML.
+    """Return the two ways to use the book as links.
 
     Parameters
     ----------
     chapters : dict of str to Chapter
-        By name.
     address : callable
-        A chapter's name → where its page is.
-    **sentences
-        What is said of each way: ``read`` and ``work``.
+        From a page's name to its address.
+    read, work : str
+        A sentence about each way.
+
+    Returns
+    -------
+    str
+        HTML.
     """
     html, first = "", escape(address(next(iter(chapters))))
     for way, title in DOOR_TITLES.items():

@@ -27,13 +27,19 @@ ARROW_HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" mark
 
 
 def fill_values(text: str, value: Callable[[str, str], str]) -> str:
-    """Put glued values where ``{{key}}`` or ``{{key:format}}`` stands.
+    """Return a drawing with its values, where ``{{key}}`` or ``{{key:format}}`` stands.
 
     Parameters
     ----------
     text : str
+        The drawing, an SVG.
     value : callable
-        Gives the text of a value from its key and its format.
+        Returns the text of a value from its key and its format, "" if there is none. What
+        it returns is escaped.
+
+    Returns
+    -------
+    str
     """
     return _VALUE_PLACE.sub(lambda m: escape(value(m[1], (m[2] or "").strip())), text)
 
@@ -114,7 +120,10 @@ def _grid_lines(rect: ElementTree.Element) -> ElementTree.Element:
 
 
 def _add_arrow_heads(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
-    """Give every arrow its head; return the heads, a marker of each colour."""
+    """Give every arrow its head; return the heads, a marker of each colour.
+
+    ``root`` : the drawing, changed in place; ``prefix`` : what the markers' ids begin with.
+    """
     defs = ElementTree.Element("defs")
     arrows = [part for part in root.iter() if "d-arrow" in part.get("class", "").split()]
     for arrow in arrows:

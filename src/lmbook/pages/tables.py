@@ -62,7 +62,10 @@ def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
 
 
 def _heaviest_key(weights: Sequence[float], tokens: Sequence[str]) -> str:
-    """Return the token with the greatest weight, and the weight: "cat 0.50"."""
+    """Return the token with the greatest weight, and the weight: "cat 0.50".
+
+    ``weights`` : list of float, one for each of ``tokens``, a list of str.
+    """
     key = max(range(len(weights)), key=weights.__getitem__)
     return f"{tokens[key]} {weights[key]:.2f}"
 
@@ -158,7 +161,10 @@ def _poems(data: dict) -> tuple[str, str]:
 
 
 def _unescaped(value):
-    """Return part of a figure, any JSON, its text as before `views.plot` escaped it."""
+    """Return part of a figure with its text as before `views.plot` escaped it.
+
+    ``value`` : any JSON; so is what is returned.
+    """
     if isinstance(value, dict):
         return {key: _unescaped(entry) for key, entry in value.items()}
     if isinstance(value, list):

@@ -93,7 +93,10 @@ def _is_printed_text(part: nodes.Element) -> bool:
 
 
 def _add_summary(doctree: nodes.document, left: str) -> None:
-    """Say at the end of a page what *Read* leaves out."""
+    """Say at the end of a page what *Read* leaves out.
+
+    ``doctree`` : the page, which is added to; ``left`` : str, what is left out.
+    """
     button = '<button type="button" data-way="work">Show them</button>'
     line = nodes.paragraph("", f"Left out here: {left}. ", classes=["lm-left-out"])
     line += nodes.raw("", button, format="html")

@@ -55,7 +55,10 @@ def gpt_config(config) -> dict:
 
 
 def gpt_tensors(model) -> dict[str, torch.Tensor]:
-    """Return a `GPT`'s weights by name; query, key and value each have a matrix."""
+    """Return a `GPT`'s weights by name; query, key and value each have a matrix.
+
+    ``model`` : lmcourse.gpt.model.GPT.
+    """
     found = dict(model.state_dict())
     for name in [name for name in found if "qkv" in name]:
         thirds = zip(("query", "key", "value"), found.pop(name).chunk(3), strict=True)
@@ -113,7 +116,10 @@ def bert_config(config) -> dict:
 
 
 def bert_tensors(model) -> dict[str, torch.Tensor]:
-    """Return the weights of a `transformers.BertModel` by name, without its pooler."""
+    """Return the weights of a BERT by name, without its pooler.
+
+    ``model`` : BertModel of `transformers`; the names are those of ``engine.js``.
+    """
     return {
         new + name.removeprefix(old): weight
         for name, weight in rebuild(model.config, model.state_dict()).state_dict().items()
@@ -140,9 +146,9 @@ def bert_file(model, as_int8: bool = True) -> bytes:
 
 
 def masked_bert_file(model, dtype=torch.float16) -> bytes:
-    """Return a `MaskedBert`, which fills gaps, as a safetensors file.
+    """Return a BERT that fills gaps as a safetensors file.
 
-    ``dtype`` : torch.dtype, of the stored weights.
+    ``model`` : MaskedBert; ``dtype`` : torch.dtype, of the stored weights.
     """
     state = model.state_dict()
     bert = {name.removeprefix("bert."): x for name, x in state.items()}
@@ -161,7 +167,10 @@ def masked_bert_file(model, dtype=torch.float16) -> bytes:
 
 
 def masked_bert_config(model) -> dict:
-    """Return what ``engine.js`` is to know of a `MaskedBert`, by name."""
+    """Return what ``engine.js`` is to know of a BERT that fills gaps, by name.
+
+    ``model`` : MaskedBert.
+    """
     vectors, block = model.bert.embeddings, model.bert.layers[0]
     vocab_size, d_model = vectors.word.weight.shape
     return {
@@ -183,9 +192,10 @@ def masked_bert_config(model) -> dict:
 
 
 def digits_file(model) -> bytes:
-    """Return a `VisionTransformer` as a safetensors file: its classes are the vocabulary.
+    """Return a reader of digits as a safetensors file: its classes are the vocabulary.
 
     Its first token is a patch without pixels, whose place holds all of its vector.
+    ``model`` : VisionTransformer.
     """
     embed, stack = model.embed.state_dict(), model.stack
     places = torch.cat([(model.first - model.embed.bias)[None], model.positions])
@@ -200,7 +210,10 @@ def digits_file(model) -> bytes:
 
 
 def lstm_file(model) -> bytes:
-    """Return the LSTM of characters as a safetensors file, in float16 as it is stored."""
+    """Return the LSTM of characters as a safetensors file, in float16 as it is stored.
+
+    ``model`` : lmcourse.recurrent.CharLSTM.
+    """
     return _file({name: x.half() for name, x in model.state_dict().items()}, {})
 
 

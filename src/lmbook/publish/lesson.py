@@ -61,6 +61,7 @@ class _Statement:
     changed: set[str] = field(init=False)
 
     def __post_init__(self):
+        """Find out which names the statement defines, needs and changes."""
         self.defined, _ = defined_and_used(self.text)
         self.used = _names_needed(self.node)
         self.changed = set(_names_changed(self.node))
@@ -156,7 +157,10 @@ def _statements(source: str) -> list[_Statement]:
 
 
 def _text(source: str, node: ast.stmt) -> str:
-    """Return a statement's text, its decorators included."""
+    """Return a statement's text, its decorators included.
+
+    ``source`` : str, the cell; ``node`` : ast.stmt, the statement in it.
+    """
     text = ast.get_source_segment(source, node)
     above = [ast.get_source_segment(source, e) for e in getattr(node, "decorator_list", [])]
     return "\n".join([*(f"@{each}" for each in above), text])

@@ -203,7 +203,10 @@ class BookLinks:
 
 
 def author_names(entry) -> str:
-    """Return the authors of a work, a pybtex Entry: "A", "A and B" or "A et al."."""
+    """Return the authors of a work: "A", "A and B" or "A et al."; else its editors.
+
+    ``entry`` : pybtex.database.Entry.
+    """
     people = entry.persons.get("author") or entry.persons.get("editor") or []
     parts = [[*each.rich_prelast_names, *each.rich_last_names] for each in people]
     names = [" ".join(map(str, each)) for each in parts]

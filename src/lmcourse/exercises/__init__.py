@@ -87,9 +87,14 @@ class Verdict:
     diagnosis: str = ""
 
     def __bool__(self):
+        """Return whether the answer is right."""
         return self.ok
 
     def __repr__(self):
+        """Return the line that a reader sees, such as "✓ attention.softmax: right".
+
+        The mark is ✗ if the answer is wrong, and ○ if there is none.
+        """
         mark = ("✓" if self.ok else "✗") if self.tried else "○"
         return f"{mark} {self.name}: {self.message}"
 
@@ -234,7 +239,7 @@ def diagnoses(name: str) -> list[str]:
     Parameters
     ----------
     name : str
-        As for `check`.
+        Of the exercise, such as "attention.softmax".
 
     Returns
     -------

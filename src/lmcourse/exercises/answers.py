@@ -53,6 +53,7 @@ class Unfit(Wrong):
     """What is no known mistake: an error, a type, a shape, numbers that differ."""
 
     def __init__(self, message: str):
+        """Take the message for the reader; no diagnosis belongs to it."""
         super().__init__(message)
         self.diagnosis = ""
 
@@ -159,13 +160,18 @@ def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE)
         The reader's function.
     inputs : sequence
         What it is called with.
-    want, mistakes, tolerance
-        As for `compare`.
+    want : array-like
+        What it should return.
+    mistakes : dict of str to array-like, optional
+        What is said of a known mistake → what it gives, or a function that returns that.
+    tolerance : float
+        How far numbers may differ, relative to the largest expected.
 
     Raises
     ------
     Wrong
-        As `run` and `compare` do; a short example is shown with what the answer gave.
+        If the answer stops with an error or returns something else; a short example is
+        shown with what it gave.
     """
     got = run(answer, *inputs)
     try:
@@ -203,7 +209,22 @@ def rounded(value: object, digits: int = 6) -> object:
 
 
 def _example(answer, inputs, got) -> str:
-    """Show the call and its result, as far as both are short and plain."""
+    """Return a sentence that shows a call and its result; "" if the result is not plain.
+
+    Parameters
+    ----------
+    answer : callable
+        The reader's function, for its name.
+    inputs : sequence
+        What it was called with. Left out if it is too long to be shown, or not plain.
+    got : object
+        What it returned. Plain are numbers, strings, and short lists of them.
+
+    Returns
+    -------
+    str
+        For example " For softmax([1, 2]) you gave [0.3, 0.7]."
+    """
     if isinstance(got, (np.generic, np.ndarray, torch.Tensor)) and got.shape == ():
         got = got.item()
     if not _is_plain(got):
@@ -266,7 +287,11 @@ def compare(
 
 
 def _same(got: np.ndarray | list, want: object, tolerance: float) -> bool:
-    """Whether two results are equal: lists as they are, numbers within the tolerance."""
+    """Return whether two results are equal: lists as they are, numbers to the tolerance.
+
+    ``got`` : what an answer returned; ``want`` : what is right; ``tolerance`` : float,
+    relative to the largest finite number in ``want``.
+    """
     if isinstance(got, list):
         return got == want
     want = array(want)
@@ -334,7 +359,20 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor:
-    """Turn pairs by their positions, taken as complex numbers; (..., tokens, d_head)."""
+    """Return vectors whose pairs are turned by their positions, taken as complex numbers.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., tokens, d_head)
+    positions : sequence of float, optional
+        Default 0, 1, 2, …
+    half : bool
+        Whether a pair is a number of the first half and one of the second, not neighbours.
+
+    Returns
+    -------
+    Tensor of the shape of x
+    """
     if half:
         x = x.unflatten(-1, (2, -1)).mT.flatten(-2)
     tokens, width = x.shape[-2:]
@@ -391,6 +429,10 @@ class Called(TorchFunctionMode):
         self.names: list[str] = []
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
+        """Note the name of a function of PyTorch that is called, and call it.
+
+        PyTorch calls this in place of ``function(*args, **kwargs)``; ``types`` is not used.
+        """
         self.names.append(getattr(function, "__name__", ""))
         return function(*args, **(kwargs or {}))
 
@@ -415,7 +457,26 @@ def strings(value: object) -> list[str]:
 
 
 def unpack(value: object, count: int, what: str) -> Sequence:
-    """Check that an answer returned so many things; ``what`` says which."""
+    """Return what an answer returned, if it has so many parts.
+
+    Parameters
+    ----------
+    value : object
+        A list, a tuple, or an array or Tensor in which the parts are stacked.
+    count : int
+        How many are expected.
+    what : str
+        What they are, for the message.
+
+    Returns
+    -------
+    list or tuple
+
+    Raises
+    ------
+    Unfit
+        If it is anything else, or has another number of parts.
+    """
     if isinstance(value, (torch.Tensor, np.ndarray)) and value.ndim and len(value) == count:
         value = list(value)  # they were stacked
     if not isinstance(value, (list, tuple)) or len(value) != count:

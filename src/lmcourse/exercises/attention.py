@@ -23,7 +23,15 @@ predict(
 
 
 def _called(answer, *inputs):
-    """Return the names of what an answer calls."""
+    """Return the names of the functions of PyTorch that an answer calls, a list of str.
+
+    Parameters
+    ----------
+    answer : callable
+        The reader's function.
+    *inputs
+        What it is called with.
+    """
     with Called() as watch:
         run(answer, *inputs)
     return watch.names
@@ -46,10 +54,26 @@ def _calls(answer):
 
 
 def _attention_cases(query, key, value):
-    """Yield the case of the weights, and that of the output."""
+    """Yield the case of the weights, and that of the output.
+
+    Parameters
+    ----------
+    query : Tensor of shape (..., queries, d_head)
+    key : Tensor of shape (..., keys, d_head)
+    value : Tensor of shape (..., keys, d_value)
+
+    Yields
+    ------
+    Case
+        What an answer, called with the three, is compared with, and known mistakes.
+    """
 
     def ask(place, answer):
-        """Return one of the two that the answer gives."""
+        """Call an answer with query, key and value; return one of the two that it gives.
+
+        ``place`` : 0 for the output, 1 for the weights; ``answer`` : callable. Anything but
+        a pair is `Unfit`.
+        """
         what = "output and weights, in this order"
         return unpack(run(answer, query, key, value), 2, what)[place]
 
@@ -63,6 +87,10 @@ def _attention_cases(query, key, value):
     theirs = F.scaled_dot_product_attention(query, key, value)
 
     def over(divisor, axis=-1):
+        """Return the softmax of scores / ``divisor`` along ``axis``: (..., queries, keys).
+
+        ``divisor`` : float; ``axis`` : int.
+        """
         return (scores / divisor).softmax(axis)
 
     right = over(root)
@@ -100,7 +128,19 @@ def _attention_cases(query, key, value):
 
 
 def _row_by_row(scores, mask):
-    """Softmax of the allowed scores alone, put back in their places."""
+    """Return attention weights, computed row by row from the allowed scores alone.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (..., queries, keys)
+    mask : bool Tensor of that shape
+        True where a query may attend.
+
+    Returns
+    -------
+    Tensor of that shape
+        Each row's softmax over what is allowed; 0 elsewhere.
+    """
     weights = torch.zeros_like(scores)
     for place in np.ndindex(scores.shape[:-1]):
         weights[place][mask[place]] = scores[place][mask[place]].softmax(0)
@@ -154,9 +194,20 @@ def masked_softmax():
 
 
 def _large_scores(scores, mask, not_finite):
-    """Yield what is asked of enormous scores.
+    """Yield what is asked of an answer with scores as large as ten thousand.
 
-    ``not_finite`` is what is said of an answer that gives infinities or NaN for them.
+    Parameters
+    ----------
+    scores : Tensor of shape (..., queries, keys)
+    mask : bool Tensor of that shape
+        True where a query may attend.
+    not_finite : str
+        What is said of an answer that returns infinities or NaN.
+
+    Yields
+    ------
+    Faults, Case
+        First what no answer may show, then the right weights.
     """
     faults = {
         not_finite: lambda got: not np.isfinite(got).all(),
@@ -203,12 +254,23 @@ judge(
 
 @cache
 def _bert():
+    """Return the tokenizer and the BERT of the course; they are loaded once."""
     return load_bert()
 
 
 @torch.no_grad()
 def _vectors(texts):
-    """Return the mean of each text's states after the last layer, as a unit vector."""
+    """Return the mean of each text's states after the last layer, as a unit vector.
+
+    Parameters
+    ----------
+    texts : list of str
+
+    Returns
+    -------
+    float64 Tensor of shape (texts, d_model)
+        On the CPU.
+    """
     tokenizer, bert = _bert()
     batch = tokenizer(texts, padding=True, return_tensors="pt").to(bert.device)
     mask = batch["attention_mask"][..., None]
@@ -236,7 +298,19 @@ def _falls():
     way = plain[0] - plain[1]  # (pairs, d_model)
 
     def texts(sentences, hidden):
-        """Return the sentences with "thing" in place of the nouns of these numbers."""
+        """Return the text of each sentence, with "thing" in place of some nouns.
+
+        Parameters
+        ----------
+        sentences : list of Sentence
+            Each with ``text`` (str) and ``nouns`` (list of str).
+        hidden : sequence of int
+            Which of the nouns are replaced.
+
+        Returns
+        -------
+        list of str
+        """
         made = []
         for sentence in sentences:
             text = sentence.text

@@ -13,7 +13,18 @@ from lmcourse.exercises.answers import Unfit, normal, run, type_name
 
 
 def _bert(**changes):
-    """Return a small random BERT whose axes all have different sizes."""
+    """Return a small random BERT whose axes all have different sizes.
+
+    Parameters
+    ----------
+    **changes
+        Other values of `transformers.BertConfig`.
+
+    Returns
+    -------
+    BertModel
+        In evaluation; its weights want no gradient.
+    """
     # More positions and types than words: whoever looks words up there gets no error.
     sizes = {"vocab_size": 31, "max_position_embeddings": 37, "num_hidden_layers": 1}
     sizes |= {"type_vocab_size": 33}
@@ -42,6 +53,7 @@ class _Parts(SimpleNamespace):
     """
 
     def __call__(self, *inputs, **named):
+        """Raise `CalledWhole`, with the sentence that says so, whatever it is given."""
         raise CalledWhole(self.called)
 
 
@@ -189,7 +201,11 @@ def same():
         return [float(function(x, y)) for x, y, _ in pairs]
 
     def ask(answer):
-        """Ask a reader's function of each pair."""
+        """Return what a reader's function says of each pair, a list of float.
+
+        1.0 where it calls them the same, else 0.0. ``answer`` : callable, from two Tensors
+        to bool.
+        """
         return [float(bool(run(answer, x, y))) for x, y, _ in pairs]
 
     mistakes = {text: verdicts(function) for text, function in known.items()}
@@ -207,7 +223,18 @@ def _config(answer):
 
 
 def _counted(answer):
-    """Count the parameters of the model that a configuration makes."""
+    """Count the parameters of the model that a reader's configuration makes.
+
+    Parameters
+    ----------
+    answer : object
+        What the reader hands in; `_config` refuses what is no configuration.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``millions`` of parameters; ``share``, the part of them in the layers, from 0 to 1.
+    """
     with torch.device("meta"):  # shapes only
         model = BertModel(_config(answer).config)
     total = sum(weight.numel() for weight in model.parameters())
@@ -284,7 +311,30 @@ def _steps(whole, x, heads):
         end=out.dense,
         strided=False,
     ):
-        """Return what attention gives for x, with one of its steps done in another way."""
+        """Return what attention gives for x, with one of its steps done in another way.
+
+        Parameters
+        ----------
+        x : Tensor of shape (2, 5, 8)
+        parts : str
+            Which projections stand for query, key and value, such as "qkv" or "kqv".
+        over : float
+            The scores are divided by its root.
+        weigh : callable
+            From scores to weights, both (2, heads, 5, 5).
+        heads : int
+        turn : pair of int
+            Whether (1) or not (0) the axes of heads and tokens are swapped, before and
+            after.
+        end : callable
+            Maps the joined heads, (2, 5, 8), to the output.
+        strided : bool
+            Whether every so-many-th number belongs to a head, instead of neighbouring ones.
+
+        Returns
+        -------
+        Tensor of shape (2, 5, 8)
+        """
         if strided:  # every so-many-th number belongs to a head
             q, k, v = (
                 named[part](x).unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)
@@ -299,7 +349,28 @@ def _steps(whole, x, heads):
         return end((mixed.transpose(1, 2) if turn[1] else mixed).reshape(x.shape))
 
     def built(first=1, second=1, again=0, norms="01", gelu=F.gelu, fed=None, **attention):
-        """Return a layer's output, with one step left out or done otherwise."""
+        """Return a layer's output, with one step left out or done otherwise.
+
+        Parameters
+        ----------
+        first, second : int
+            Whether (1) or not (0) the residual stream is added after attention, and after
+            the feed-forward network.
+        again : int
+            1 adds the layer's input once more at the end.
+        norms : str
+            Which norm comes first and which second: "01" is right.
+        gelu : callable
+            The activation.
+        fed : Tensor, optional
+            What the feed-forward network is given, in place of the states after attention.
+        **attention
+            Arguments of `attend`.
+
+        Returns
+        -------
+        Tensor of shape (2, 5, 8)
+        """
         y = norm[norms[0]](x * first + attend(x, **attention))
         wide = gelu(whole.intermediate.dense(y if fed is None else fed))
         return norm[norms[1]](y * second + x * again + last.dense(wide))
@@ -308,7 +379,10 @@ def _steps(whole, x, heads):
 
 
 def _behind(scores):
-    """Return a decoder's weights: each token attends to itself and to those before it."""
+    """Return a decoder's weights: each token attends to itself and to those before it.
+
+    ``scores`` : Tensor of shape (..., 5, 5); so is what is returned.
+    """
     ahead = torch.ones(5, 5, dtype=torch.bool).triu(1)
     return scores.masked_fill(ahead, -torch.inf).softmax(-1)
 

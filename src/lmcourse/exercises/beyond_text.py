@@ -95,7 +95,11 @@ def by_distance():
         bonus = normal(3, far + 1, seed=far).double()
 
         def given(steps, far=far, bonus=bonus):
-            """Return the bias of each head for a matrix of distances."""
+            """Return the bias of each head for distances: a Tensor (heads, nodes, nodes).
+
+            ``steps`` : int array (nodes, nodes); ``far`` : the distance from which on all
+            have one bonus; ``bonus`` : Tensor (heads, far + 1).
+            """
             return bonus[:, torch.tensor(np.minimum(steps, far)).long()]
 
         want = given(steps)

@@ -26,12 +26,18 @@ def content_words():
     left, stay = [token for token in tokens if token in stop], [token for token, _ in pairs]
 
     def ask(place, answer):
-        """Return one of the two that the answer gives."""
+        """Call an answer; return the tokens that stay (``place`` 0) or their vectors (1).
+
+        Anything but two things is `Unfit`.
+        """
         what = "two things: the tokens that stay, and their vectors"
         return unpack(run(answer, tokens, vectors, stop), 2, what)[place]
 
     def labels(answer):
-        """Return the labels as a list of words."""
+        """Return the tokens that an answer keeps, as ``labels`` of a SimpleNamespace.
+
+        A list of str; ``answer`` : callable.
+        """
         return SimpleNamespace(labels=_poem(ask(0, answer)))
 
     faults = {
@@ -71,7 +77,23 @@ predict(
 
 
 def _best(vectors, target, out, by_cosine, rank):
-    """Return the row that is closest to a target, found in a loop."""
+    """Return the row that is closest to a target, found in a loop.
+
+    Parameters
+    ----------
+    vectors : array of shape (rows, d_model)
+    target : array of shape (d_model,)
+    out : collection of int
+        Rows that do not take part.
+    by_cosine : bool
+        Whether the row's length is divided out.
+    rank : int
+        0 for the closest, 1 for the one after it.
+
+    Returns
+    -------
+    int
+    """
     found = []
     for row, vector in enumerate(vectors):
         length = np.linalg.norm(vector) if by_cosine else 1
@@ -180,7 +202,21 @@ predict(
 
 
 def _agreement(texts, windows):
-    """Yield the neighbours shared with BERT's table, as the page counts them."""
+    """Yield the neighbours shared with BERT's table, as the page counts them.
+
+    Parameters
+    ----------
+    texts : list of list of str
+        The words of each poem.
+    windows : iterable of int
+        How many words to each side are counted; a value is yielded for each.
+
+    Yields
+    ------
+    float
+        The mean share of a word's ten nearest, from 0 to 1; words that occur ten times and
+        are tokens of BERT, the first sixty left out.
+    """
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
     rows, counted = tokenizer.get_vocab(), Counter(word for text in texts for word in text)
@@ -190,7 +226,10 @@ def _agreement(texts, windows):
 
 
 def _poem(words_of_it) -> list[str]:
-    """Return a poem's words, of a list or an array of them, as plain strings."""
+    """Return a poem's words as a list of plain str.
+
+    ``words_of_it`` : list or array of str; anything else is `Unfit`.
+    """
     listed = words_of_it.tolist() if isinstance(words_of_it, np.ndarray) else words_of_it
     return [str(word) for word in strings(listed)]
 
@@ -258,13 +297,19 @@ def _texts(answer):
 
 
 def _has_other_words(seen):
-    """Return whether a poem has other words than ours."""
+    """Return whether a poem has other words than ours, or another number of one.
+
+    ``seen.mine`` and ``seen.theirs`` are our poems and the answer's: a list of str each.
+    """
     pairs = zip(seen.mine, seen.theirs, strict=True)
     return any(Counter(ours) != Counter(theirs) for ours, theirs in pairs)
 
 
 def _is_reordered(seen):
-    """Return whether the poems are ours, in another order."""
+    """Return whether the poems are ours, in another order.
+
+    ``seen.mine`` and ``seen.theirs`` are our poems and the answer's: a list of str each.
+    """
     mine, theirs = (sorted(map(sorted, texts)) for texts in (seen.mine, seen.theirs))
     return _has_other_words(seen) and mine == theirs
 
@@ -318,7 +363,7 @@ def _measured(answer):
 
 
 def _is_close(found, want):
-    """Return whether two pairs of shares agree."""
+    """Return whether two pairs of shares, ``found`` and ``want``, agree to 0.0005."""
     return np.isclose(found, want, rtol=0, atol=5e-4).all()
 
 

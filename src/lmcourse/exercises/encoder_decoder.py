@@ -43,7 +43,19 @@ def cross_attention():
 
 
 def _both(answer, inputs):
-    """Return what an answer takes from the source, and its weights."""
+    """Call a reader's cross-attention; return what it takes from the source, and weights.
+
+    Parameters
+    ----------
+    answer : callable
+    inputs : sequence of Tensor
+        What it is called with.
+
+    Returns
+    -------
+    tuple of two
+        As the answer gave them. Anything but a pair is `Unfit`.
+    """
     got = run(answer, *inputs)
     got = [got] if isinstance(got, (torch.Tensor, np.ndarray)) else got
     return unpack(got, 2, "what is taken and the weights, in this order")
@@ -151,7 +163,26 @@ def _one_ahead(pad):
         return past + table[source].sum(1, keepdim=True)
 
     def loss(given, wanted, of=source, to=lambda x: x, **how):
-        """Return the cross-entropy of the model's predictions, padding left out."""
+        """Return the cross-entropy of the model's predictions, padding left out.
+
+        Parameters
+        ----------
+        given : int64 Tensor of shape (batch, targets)
+            What the decoder reads.
+        wanted : int64 Tensor of shape (batch, tokens)
+            What it is to predict.
+        of : int64 Tensor of shape (batch, sources)
+        to : callable
+            Changes the logits, (batch, targets, vocab_size).
+        **how
+            ``skip``, the id that does not count (default: padding), and options of
+            PyTorch's ``cross_entropy``.
+
+        Returns
+        -------
+        Tensor
+            In nats a token.
+        """
         logits = to(model(of, given))[:, : wanted.shape[1]]
         return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
 
@@ -189,10 +220,16 @@ class Toy:
     """A model of nine ids that writes some, then the stop mark, then 7 for ever."""
 
     def __init__(self, start=1, stop=2, ids=(4, 6, 5)):
+        """Note which id follows which: start, ``ids``, stop, and 7 for ever."""
         self.after = dict(zip([start, *ids, stop, 7], [*ids, stop, 7, 7], strict=True))
         self.start, self.calls, self.whole = start, 0, True
 
     def __call__(self, so_far):
+        """Return logits (9,), the highest for what follows the last id of ``so_far``.
+
+        It counts its calls, and notes whether all ids were given each time, the start
+        first. The 51st call is a RuntimeError.
+        """
         self.calls += 1
         if self.calls > 50:
             raise RuntimeError("next_logits was asked 50 times: the loop does not end")
@@ -225,11 +262,36 @@ def _ids(got):
 def _written(start, stop, limit, ids=(4, 6, 5)):
     """Return a function that lets an answer write with a toy model and looks at it.
 
-    Its arguments are those of the answer, and the ids that the toy model writes.
+    Parameters
+    ----------
+    start, stop : int
+        The ids that begin and end a text.
+    limit : int
+        How many ids may be written.
+    ids : sequence of int
+        What the toy model writes.
+
+    Returns
+    -------
+    callable
+        `look`: from the reader's function to a SimpleNamespace.
     """
 
     def look(answer):
-        """Return the ids, how many, and what the toy model was asked."""
+        """Return the ids that an answer writes, how many, and what the toy model was asked.
+
+        Parameters
+        ----------
+        answer : callable
+            From a model, start, stop and limit to a list of ids.
+
+        Returns
+        -------
+        SimpleNamespace
+            ``ids``, ``has_tensors`` and ``limit``; unless tensors stand in the list also
+            ``shown`` (the first 50), ``count``, ``calls`` of the model, and ``whole``,
+            whether it was always given all ids so far.
+        """
         toy = Toy(start, stop, ids)
         got = run(answer, toy, start, stop, limit)
         if isinstance(got, (list, tuple)) and any(map(torch.is_tensor, got)):
@@ -367,7 +429,21 @@ _FIFTH = re.compile(r"\s*\d+\s+[a-z]+\s+\d+\s*")
 
 
 def _shown(answer):
-    """Return the pairs that were shown, how many are right, and if odd dates stop it."""
+    """Look at the days that a reader's `draw` shows, and at whether odd ones stop `write`.
+
+    Parameters
+    ----------
+    answer : pair of callable
+        ``draw`` returns a batch of pairs (source, target); ``write`` reads a list of
+        sources.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``stops``, whether letters that are no month raise an error. If not, also ``pairs``,
+        a set of (str, str) from twenty batches, ``right``, how many name their day, and
+        ``write``.
+    """
     draw, write = unpack(answer, 2, "what `teach` returns: (draw, write)")
     strings(run(write, ["15 May 1886"]))
     try:
@@ -381,7 +457,21 @@ def _shown(answer):
 
 
 def _read(answer):
-    """Return what is read of days drawn here, and which letters were shown."""
+    """Ask a reader's model for a hundred days drawn here.
+
+    Parameters
+    ----------
+    answer : pair of callable
+        ``draw`` and ``write``, as `_shown` takes them.
+
+    Returns
+    -------
+    SimpleNamespace
+        What `_shown` returns; ``new``, the share read right in the new style; ``old``, the
+        lowest of the old styles; ``turned``, that with the year first, 0 if such sources
+        were shown; ``has_small`` and ``has_old``, whether words with small and with capital
+        letters were shown.
+    """
     seen = _shown(answer)
     rng, first = random.Random(1830), datetime.date(1800, 1, 1)
     days = [first + datetime.timedelta(rng.randrange(73048)) for _ in range(100)]
@@ -397,15 +487,20 @@ def _read(answer):
 
 
 def _is_day(source, target):
-    """Whether a source, in any style, names the day that is to be written.
+    """Return whether a source, in any style, names the day that is to be written.
 
     Parameters
     ----------
-    source, target : str
+    source : str
+        For example "15 may 1886"; months may be shortened to three letters.
+    target : str
+        The day as "1886-05-15"; what is missing at the end counts as 0.
 
     Returns
     -------
     bool
+        Whether the year, the day without leading zero and the month's first three letters
+        all stand in the source.
     """
     year, month, day = re.findall(r"\d+", target + "-0-0-0")[:3]
     named = {year, calendar.month_abbr[int(month) % 13].lower(), day.lstrip("0")}

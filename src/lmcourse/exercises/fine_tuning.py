@@ -42,7 +42,20 @@ def _made(answer):
 
 @torch.enable_grad()
 def _untrained(answer):
-    """Return what a new module computes, and which parameters it trains."""
+    """Look at a reader's module before it is trained.
+
+    Parameters
+    ----------
+    answer : callable
+        From a linear layer to the module beside it; `_made` calls it.
+
+    Returns
+    -------
+    SimpleNamespace
+        What `_made` returns, and: ``before``, the layer's weight; ``first``, the module's
+        output; ``moving``, the parameters that training may change; ``own``, those of them
+        that are not the layer's, and ``count``, how many numbers these have.
+    """
     seen = _made(answer)
     seen.before = seen.layer.weight.detach().clone()
     seen.first = _output(seen.module, seen.x, seen.want)
@@ -55,11 +68,20 @@ def _untrained(answer):
 
 @torch.enable_grad()
 def _trained(answer):
-    """Train a module for fifty steps; return what it has learned.
+    """Train a reader's module for fifty steps, and look at what it has learned.
 
-    ``stuck`` is whether no gradient of the first step is other than zero; ``loss`` and
-    ``loss_before`` are distances from the target; ``there`` and ``back`` are what is added
-    for inputs and for the same turned round; ``rank`` is that of what is added.
+    Parameters
+    ----------
+    answer : callable
+        From a linear layer to the module beside it.
+
+    Returns
+    -------
+    SimpleNamespace
+        What `_untrained` returns, and: ``stuck``, whether no gradient of the first step is
+        other than zero; ``loss`` and ``loss_before``, distances from the target; ``there``
+        and ``back``, what is added for inputs and for the same with the sign changed;
+        ``rank``, of what is added.
     """
     seen = _untrained(answer)
     module, layer, optimizer = seen.module, seen.layer, torch.optim.Adam(seen.own, 0.02)
@@ -125,7 +147,24 @@ def lora():
 
 
 def _output(module, x, want):
-    """Run a reader's module; `Wrong` unless it returns a tensor of the shape expected."""
+    """Run a reader's module on a batch.
+
+    Parameters
+    ----------
+    module : nn.Module
+    x : Tensor of shape (rows, 6)
+    want : Tensor of shape (rows, 4)
+        For its shape.
+
+    Returns
+    -------
+    Tensor of shape (rows, 4)
+
+    Raises
+    ------
+    Unfit
+        If it returns anything else.
+    """
     found = run(module, x)
     if not isinstance(found, torch.Tensor) or found.shape != want.shape:
         told = f"called with a tensor ({len(x)}, 6) it should return one of shape"
@@ -180,7 +219,19 @@ LEARNED, KEPT, TOO_LOW = 1.92, 1.63, 1.4
 
 
 def _losses(answer):
-    """Return a model's losses on both poets' test poems, and on Dickinson's others."""
+    """Return a reader's model's losses on held-out poems of both poets.
+
+    Parameters
+    ----------
+    answer : nn.Module
+        A GPT; anything that is no module is `Unfit`.
+
+    Returns
+    -------
+    SimpleNamespace
+        In nats a character: ``new``, on Dickinson's test poems; ``old``, on the sonnets';
+        ``chosen``, on Dickinson's validation poems.
+    """
     if not isinstance(answer, nn.Module):
         made = type_name(answer)
         raise Unfit(f"hand in the model itself, as `taught` returns it, not {made}.")
@@ -221,7 +272,18 @@ def own():
 def _held_out_loss(model, table, first=9):
     """Return a GPT's loss on every tenth poem of a table, in nats a character.
 
-    ``table`` : DataFrame with ``text``; ``first`` : the first of these poems' rows.
+    Parameters
+    ----------
+    model : nn.Module
+        It reads the characters of the GPT of the sonnets.
+    table : DataFrame
+        With the column ``text``.
+    first : int
+        The row of the first of these poems.
+
+    Returns
+    -------
+    float
     """
     tokenizer, _, _ = load_gpt("sonnets", "cpu")
     text = "\n\n".join(table.text[first::10]).translate(str.maketrans({'"': "'", "Q": "q"}))

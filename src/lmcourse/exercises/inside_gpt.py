@@ -18,10 +18,20 @@ from lmcourse.gpt.model import GPT, GPTConfig
 
 
 def _nucleus(logits, temperature, p, first=True, share=True):
-    """Return the probabilities (..., vocab_size) of top-p after the temperature.
+    """Return the probabilities of top-p after the temperature, right or with a mistake.
 
-    With ``first`` False p is applied before the temperature, with ``share`` False what is
-    kept is not brought to sum 1: mistakes that are often met.
+    Parameters
+    ----------
+    logits : Tensor of shape (..., vocab_size)
+    temperature, p : float
+    first : bool
+        False: p is applied before the temperature, a frequent mistake.
+    share : bool
+        False: what is kept is not brought to sum 1, another one.
+
+    Returns
+    -------
+    Tensor of shape (..., vocab_size)
     """
     heat = TemperatureLogitsWarper(float(temperature))
     warm = heat(None, logits) if first else logits
@@ -45,7 +55,18 @@ def _cut(probs, p, rising=False, crossing=True):
 
 
 def _slips(*given):
-    """Return what other frequent mistakes than the two of the task give, by diagnosis."""
+    """Return what other frequent mistakes than the two of the task give.
+
+    Parameters
+    ----------
+    *given
+        ``logits``, a Tensor of shape (..., vocab_size); ``temperature`` and ``p``, floats.
+
+    Returns
+    -------
+    dict of str to Tensor of shape (..., vocab_size)
+        What is said of the mistake → what it gives.
+    """
     (logits, temperature, p), found = given, _nucleus(*given)
     warm, falling = (logits / temperature).softmax(-1), found.sort(descending=True).values
     return {
@@ -137,14 +158,31 @@ predict(
 
 
 def _written(model, ids, layer, columns, value, late=False):
-    """Return the logits at the last position, some columns of attention being changed.
+    """Return the logits at the last position, part of an attention's output being changed.
 
-    ``columns`` (a slice) of the heads' outputs of block ``layer``, side by side, become
-    ``value``: before the matrix ``output``, or behind it if ``late``. (batch, vocab_size).
+    Parameters
+    ----------
+    model : GPT
+    ids : int64 Tensor of shape (batch, tokens)
+    layer : int
+    columns : slice
+        Which of the heads' outputs, side by side, at the last position.
+    value : float or Tensor that broadcasts to (batch, columns)
+        What stands there instead.
+    late : bool
+        Whether it is written behind the matrix ``output``, not before it.
+
+    Returns
+    -------
+    Tensor of shape (batch, vocab_size)
     """
 
     def hook(module, inputs, output=None):
-        """Put the value in the place of some columns at the last position."""
+        """Put the value in the place of some columns at the last position.
+
+        A forward hook if ``late``, and returns the new ``output``; else a forward pre-hook,
+        which returns the new ``inputs``. ``module`` is not used.
+        """
         x = (output if late else inputs[0]).clone()
         x[:, -1, columns] = value
         return x if late else (x,)
@@ -166,7 +204,20 @@ def carry():
     before, left = model(ids)[:, -1].detach(), _left_behind(model, ids)
 
     def logits(layer, head, value=value, place=slice(-1, None)):
-        """Return the logits at the last position while one head gives something else."""
+        """Return the logits at the last position while one head gives something else.
+
+        Parameters
+        ----------
+        layer, head : int
+        value : Tensor of shape (batch, d_head)
+            What the head gives.
+        place : slice
+            At which positions.
+
+        Returns
+        -------
+        Tensor of shape (batch, vocab_size)
+        """
         own = outputs(model, ids)[layer, head].clone()
         own[:, place] = value[:, None]
         with replaced(model.blocks[layer], head, own), torch.no_grad():
@@ -208,7 +259,19 @@ def carry():
 
 
 def _left_behind(model, ids):
-    """Return the faults of a model that an answer, when called, did not leave as it was."""
+    """Return the faults of a model that an answer, when called, did not leave as it was.
+
+    Parameters
+    ----------
+    model : GPT
+        As it is before the answer is called.
+    ids : int64 Tensor of shape (batch, tokens)
+        What it reads before and afterwards.
+
+    Returns
+    -------
+    Faults
+    """
     before, hooks = model(ids)[:, -1].detach(), _hooks(model)
     faults = {
         "the model stays changed: remove the hook when you are done.": (
@@ -268,7 +331,24 @@ def art():
 
 @cache
 def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
-    """Return which part of *thou ar* each head carries into *we ar*: (layers, heads)."""
+    """Return which part of *thou ar* each head carries into *we ar*.
+
+    Parameters
+    ----------
+    answers : sequence of two str
+        The letters whose logits are compared.
+    end : str
+        What stands after the pronoun.
+    others : pair of str
+        The pronoun to copy from, and the one to copy to.
+    of : {"mean", "median", "those that turn", "sums"}
+        How the shares of the prompts become one number.
+
+    Returns
+    -------
+    float array of shape (layers, heads)
+        0: the head carries nothing; 1: all of the difference.
+    """
     shape, starts, ends, given = _carried(answers, end, others)
     shares, turn = (given - starts) / (ends - starts), (ends > 0) & (starts < 0)
     found = {
@@ -282,20 +362,55 @@ def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
 
 @cache
 def _carried(answers, end, others):
-    """Return what is predicted after *we ar* and *thou ar*, and with each head patched."""
+    """Measure what is predicted after two pronouns, and after one with each head patched.
+
+    Parameters
+    ----------
+    answers : sequence of two str
+        The letters whose logits are compared.
+    end : str
+        What stands after the pronoun.
+    others : pair of str
+        The pronoun to copy from, and the one to copy to.
+
+    Returns
+    -------
+    shape : (int, int)
+        Layers and heads.
+    starts, ends : float64 Tensor of shape (prompts, 1)
+        The first letter's logit less the second's, with the one and the other pronoun.
+    given : float64 Tensor of shape (prompts, layers * heads)
+        The same with one head copied from the other text.
+    """
     tokenizer, model, _ = load_gpt(device="cpu")
     answers = [tokenizer.encode(token)[0] for token in answers]
     shape = model.config.layers, model.config.heads
 
     def patch(layer, new, heads):
-        """Give each copy of the text one head's output from the other text."""
+        """Give each copy of the text one head's output at the last token of the other text.
+
+        Parameters
+        ----------
+        layer : int
+        new : dict of (int, int) to Tensor of shape (1, tokens, d_head)
+            The outputs on the other text, by layer and head.
+        heads : Tensor of shape (layers * heads, tokens, heads, d_head)
+            The layer's own outputs, a copy of the text for every head of the model.
+
+        Returns
+        -------
+        Tensor of that shape
+        """
         heads = heads.clone()  # (copies of the text, tokens, heads, d_head)
         for head in range(shape[1]):  # each copy has another head patched
             heads[layer * shape[1] + head, -1, head] = new[layer, head][0, -1]
         return heads
 
     def lean(ids):
-        """Return how far each text's first answer is above its second, in logits."""
+        """Return how far each text's first answer is above its second, in logits.
+
+        ``ids`` : int64 Tensor (texts, tokens). A float64 Tensor of shape (texts,).
+        """
         with torch.no_grad():
             yes, no = model(ids)[:, -1, answers].T
         return (yes - no).double()
@@ -317,7 +432,10 @@ def _carried(answers, end, others):
 
 
 def _openings(count):
-    """Return the words that begin most lines of the training sonnets."""
+    """Return the words that begin most lines of the training sonnets, a list of str.
+
+    ``count`` : int, how many.
+    """
     lines = train_val_test_split(load_texts("sonnets")).training.splitlines()
     firsts = Counter(line.split()[0] for line in lines if line.strip())
     return [word for word, _ in firsts.most_common(count)]

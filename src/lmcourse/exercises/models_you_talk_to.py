@@ -89,6 +89,7 @@ predict(
 
 @cache
 def _talker():
+    """Return the tokenizer and the model that talks, on the CPU; they are loaded once."""
     return load_talker(device="cpu")
 
 
@@ -113,7 +114,18 @@ def _texts(answer):
 
 
 def _ids(answer):
-    """Return the tokens of both sentences: ``text`` and ``twin``, (1, tokens)."""
+    """Return the tokens of a reader's sentence and of its twin.
+
+    Parameters
+    ----------
+    answer : object
+        What the reader hands in; `_texts` takes it apart.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``text`` and ``twin``, int64 Tensors (1, tokens); ``length`` and ``twin_length``.
+    """
     tokenizer, _ = _talker()
     texts = _texts(answer)
     text, twin = (
@@ -125,11 +137,26 @@ def _ids(answer):
 
 @torch.no_grad()
 def _followed(answer):
-    """Return what follows a text, its twin, and the text with two heads of the twin."""
+    """Return what follows a text, its twin, and the text with two heads of the twin.
+
+    Parameters
+    ----------
+    answer : object
+        What the reader hands in; `_texts` takes it apart.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``word``, which the reader predicts, and the likeliest words ``before``, ``at_twin``
+        and ``copied``, each a str.
+    """
     (tokenizer, model), ids = _talker(), _ids(answer)
 
     def said(ids):
-        """Return the likeliest next word."""
+        """Return the likeliest next word, a str.
+
+        ``ids`` : int64 Tensor (1, tokens).
+        """
         likeliest = model(ids, last=True)[0, -1].argmax()
         return tokenizer.decode([int(likeliest)]).strip()
 

@@ -30,7 +30,23 @@ def turn():
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
 
     def turned(speeds, layout=1, start=0, step=1, more=0.0):
-        """Rotate the pairs of x as complex numbers, with one detail changed."""
+        """Rotate the pairs of x as complex numbers, with one detail changed.
+
+        Parameters
+        ----------
+        speeds : Tensor of shape (pairs,)
+            The angle of each pair from one position to the next.
+        layout : int
+            1: a pair are neighbours; 0: a number of the first half and one of the second.
+        start, step : int
+            The first position, and how far the next one is.
+        more : float
+            Added to every angle.
+
+        Returns
+        -------
+        Tensor of the shape of x
+        """
         angle = (step * torch.arange(5.0)[:, None] + start).double() * speeds + more
         parts = x.unflatten(-1, (-1, 2)) if layout else x.unflatten(-1, (2, -1)).mT
         plane = torch.view_as_complex(parts.contiguous())
@@ -92,7 +108,10 @@ def values_too():
     attended = F.scaled_dot_product_attention
 
     def turn(x, half=False):
-        """Rotate x by its positions."""
+        """Return x (..., tokens, d_head), rotated by its positions.
+
+        ``half`` : bool, whether a pair is a number of the first half and one of the second.
+        """
         return rotated(x, positions.tolist(), half)
 
     q, k, first = turn(query), turn(key), turn(fused).chunk(3, -1)
@@ -213,34 +232,57 @@ def _read(base, length, seed, answer):
 
 
 def _counts_badly(seen):
-    """Return whether the model hardly counts to three, near or far."""
+    """Return whether the model hardly counts to three, near or far.
+
+    ``seen`` : SimpleNamespace with the losses ``near`` and ``far``, in nats.
+    """
     return max(2 * seen.near, seen.far) >= 1
 
 
 def _moved(seen):
-    """Return whether pairs that came round in training have another speed."""
+    """Return whether pairs that came round in training have another speed.
+
+    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), those of the
+    answer and the trained ones, and ``new``, bool, the pairs that did not come round.
+    """
     return (seen.speeds - seen.usual)[~seen.new].abs().max() > 0.02 * seen.usual.max()
 
 
 def _by_length(seen):
-    """Return whether the speeds are divided by the root of the length, or its quarter."""
+    """Return whether the speeds are divided by the root of the length, or its quarter.
+
+    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), ``new``, a bool
+    Tensor (6,), and the ``length`` of the training, an int.
+    """
     by, length = (seen.usual / seen.speeds)[seen.new].mean().item(), seen.length
     return length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
 
 
 def _without_pi(seen):
-    """Return the speeds of whoever takes 1 over a speed for its wavelength."""
+    """Return the speeds (6,) of whoever takes 1 over a speed for its wavelength.
+
+    ``seen`` : SimpleNamespace with the trained speeds ``usual``, a Tensor (6,), and the
+    ``length`` of the training, an int.
+    """
     return torch.where(1 / seen.usual > seen.length, seen.usual / 4, seen.usual)
 
 
 def _first_alone(seen):
-    """Return the speeds of whoever slows the first pair that has not come round alone."""
+    """Return the speeds (6,) of whoever slows only the first pair that has not come round.
+
+    ``seen`` : SimpleNamespace with the trained speeds ``usual``, a Tensor (6,), and
+    ``new``, a bool Tensor (6,).
+    """
     first = torch.arange(6) == int(seen.new.int().argmax())
     return torch.where(first, seen.usual / 4, seen.usual)
 
 
 def _too_slow(seen):
-    """Return whether all new pairs are slowed far more than needed."""
+    """Return whether all new pairs are slowed far more than needed: sixfold or more.
+
+    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), and ``new``, a
+    bool Tensor (6,).
+    """
     return (seen.speeds[seen.new].abs() < seen.usual[seen.new] / 6).all()
 
 

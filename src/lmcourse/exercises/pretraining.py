@@ -12,10 +12,27 @@ from lmcourse.exercises.answers import Unfit, array, normal, unpack
 
 
 def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
-    """Return which positions an answer chooses to mask: bool of the shape of ``ids``.
+    """Return which positions an answer chooses to mask.
 
-    It is called with ids (texts, tokens), the special ids, the share to choose and a
-    torch.Generator. Anything else than such a tensor raises `Wrong`.
+    Parameters
+    ----------
+    answer : callable
+        Called with ids, special ids, share and generator.
+    ids : int64 Tensor of shape (texts, tokens)
+    share : float
+        How many of the ordinary tokens are to be chosen.
+    random : torch.Generator
+    special : sequence of int
+        Ids that may not be chosen.
+
+    Returns
+    -------
+    bool Tensor of shape (texts, tokens)
+
+    Raises
+    ------
+    Unfit
+        If the answer returns anything else.
     """
     found = array(run(answer, ids, torch.tensor(special), share, random))
     if found.dtype != bool or found.shape != tuple(ids.shape):
@@ -24,14 +41,22 @@ def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
 
 
 def _by_columns(seen):
-    """Return whether whole texts, or whole columns, are chosen in the first draw."""
+    """Return whether whole texts, or whole columns, are chosen in the first draw.
+
+    ``seen`` : SimpleNamespace with ``first`` and ``ordinary``, bool Tensors (texts,
+    tokens): what is chosen, and what may be.
+    """
     first, ordinary = seen.first, seen.ordinary
     hidden = (first & ordinary).sum(1) / ordinary.sum(1)  # (texts,)
     return hidden[hidden > 0].mean() > 0.6 or (first == first[:1])[ordinary].all()
 
 
 def _one_sided(seen):
-    """Return whether one half of the texts is chosen twice as often as the other."""
+    """Return whether one half of the texts is chosen twice as often as the other.
+
+    ``seen`` : SimpleNamespace with ``first``, ``second`` and ``ordinary``, bool Tensors
+    (texts, tokens): what two draws choose, and what may be chosen.
+    """
     chosen, ordinary = seen.first | seen.second, seen.ordinary
     near = ordinary.cumsum(1) <= ordinary.sum(1, keepdim=True) / 2
     sides = [chosen[ordinary & half].double().mean() for half in (near, ~near)]
@@ -84,7 +109,11 @@ def _chosen_places(answer):
 
 
 def _ignores_special(seen):
-    """Return whether other special ids, 7 and 8, make no difference."""
+    """Return whether it makes no difference which ids are called special: 7 and 8.
+
+    ``seen`` : SimpleNamespace with ``ids``, int64, and ``others``, bool, both of shape
+    (texts, tokens): what is chosen when everything else may be.
+    """
     special = (seen.ids == 7) | (seen.ids == 8)
     return seen.others[special].any() or not seen.others[seen.ids == 0].all()
 
@@ -141,7 +170,23 @@ def loss():
 
 
 def _mistakes(logits, ids, chosen, each):
-    """Return what other positions, other logits and other sums would give."""
+    """Return what other positions, other logits and other sums would give.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (texts, tokens, vocab_size)
+    ids : int64 Tensor of shape (texts, tokens)
+        What is to be predicted.
+    chosen : bool Tensor of shape (texts, tokens)
+        The positions that count.
+    each : Tensor of shape (texts, tokens)
+        The loss at every position, in nats.
+
+    Returns
+    -------
+    dict of str to Tensor without axes
+        What is said of the mistake → the loss that it gives.
+    """
     right, share = ids[chosen], logits[chosen].softmax(-1)
     zero = F.cross_entropy((logits * chosen[..., None]).mT, ids)
     texts = [row[c].mean() for row, c in zip(each, chosen, strict=True)]
@@ -219,7 +264,27 @@ def runs():
 def _denoised(ids, spans, names, answer):
     """Return source and target of an answer for one text, and what is right.
 
-    ``named`` has each sentinel with the ids that were cut out for it.
+    Parameters
+    ----------
+    ids : list of int
+    spans : list of (int, int)
+        What is cut out: first position, and the one after the last.
+    names : list of int
+        The sentinels' ids.
+    answer : callable
+        From these three to two lists of ids.
+
+    Returns
+    -------
+    SimpleNamespace
+        What is given; ``named``, (sentinel, ids cut out) for each span; ``source`` and
+        ``asked``, the answer's; ``right`` and ``wanted``, the right ones; ``first``, the
+        first span; ``inside``, its ids.
+
+    Raises
+    ------
+    Unfit
+        If the answer does not return two lists.
     """
     got = unpack(run(answer, ids, spans, names), 2, "two lists: source and target")
     source, asked = (array(part).tolist() for part in got)
@@ -268,7 +333,10 @@ def _cut(ids, spans, names):
 
 
 def _cut_forwards(ids, spans, names):
-    """Return the source if the first span is cut first and the positions then move."""
+    """Return the source if the first span is cut first and the positions then move.
+
+    ``ids`` : list of int; ``spans`` : list of (start, end); ``names`` : the sentinels' ids.
+    """
     forwards = [*ids]
     for name, (a, b) in zip(names, spans, strict=False):
         forwards[a:b] = [name]
@@ -276,18 +344,29 @@ def _cut_forwards(ids, spans, names):
 
 
 def _one_for_each(seen):
-    """Return the source with a sentinel for each token that was cut out."""
+    """Return the source with a sentinel for each token that was cut out, a list of int.
+
+    ``seen`` : SimpleNamespace with ``right``, the right source, and ``named``, pairs of a
+    sentinel and the ids cut out for it.
+    """
     cuts = dict(seen.named)
     return [y for x in seen.right for y in [x] * len(cuts.get(x, [x]))]
 
 
 def _all_the_same(source, seen):
-    """Return a source in which all sentinels are the first one."""
+    """Return a source, a list of int, in which all sentinels are the first one.
+
+    ``seen.names`` : the sentinels' ids.
+    """
     return [seen.names[0] if x in seen.names else x for x in source]
 
 
 def _mixes_up_sentinels(seen):
-    """Return whether the source is right but for which sentinel is where."""
+    """Return whether the source is right but for which sentinel is where.
+
+    ``seen`` : SimpleNamespace with lists of int: ``source``, the answer's, ``right``, and
+    ``ids``, those of the text.
+    """
     found, right = (
         [x in seen.ids and x for x in source] for source in (seen.source, seen.right)
     )

@@ -86,7 +86,22 @@ def flops():
         mixing = 2 * context * width
 
         def spent(block=block, mixing=mixing, head=head, times=3, n=layers, t=tokens):
-            """Return the FLOPs of a training, with one term counted in another way."""
+            """Return the FLOPs of a training, with one term counted in another way.
+
+            Parameters
+            ----------
+            block, mixing, head : int
+                Multiplications for a token: of a block's matrices, of its attention, of the
+                output.
+            times : int
+                How many forward passes a step is worth.
+            n, t : int
+                Layers, and tokens read.
+
+            Returns
+            -------
+            int
+            """
             return 2 * times * t * (n * (block + mixing) + head)
 
         counted = _counted(GPTConfig(vocabulary, context, layers, 2, width))
@@ -119,7 +134,10 @@ def flops():
 
 
 def _counted(config):
-    """Return the FLOPs of a step on two windows."""
+    """Return the FLOPs of a training step on two windows, an int, as PyTorch counts them.
+
+    ``config`` : GPTConfig; a window is a whole context.
+    """
     ids = torch.zeros(2, config.context, dtype=torch.long)
     model = GPT(config)
     counter = FlopCounterMode(display=False)
@@ -172,9 +190,23 @@ def _looks_ahead(model, ids):
 
 
 def _measured(answer):
-    """Return a model's loss on the test sonnets, its numbers, and whether it looks ahead.
+    """Measure a reader's trained model.
 
-    Numbers are those of parameters and buffers, since a table may be kept in either.
+    Parameters
+    ----------
+    answer : nn.Module
+
+    Returns
+    -------
+    SimpleNamespace
+        ``loss`` on the test sonnets, nats a character; ``numbers``, of parameters and
+        buffers (a table may be kept in either), and ``most``, how many are allowed;
+        ``ahead``, whether it looks ahead.
+
+    Raises
+    ------
+    Unfit
+        If it is no module, or gives no logit for each character.
     """
     if not isinstance(answer, nn.Module):
         made = type_name(answer)

@@ -36,6 +36,10 @@ def witten_bell():
     followed = counts > 0
 
     def mixed(parts, lower=lower):
+        """Return the counts mixed with the shorter context's probabilities, (vocab_size,).
+
+        ``parts`` : int, the weight of ``lower``, an array of shape (vocab_size,).
+        """
         return (counts + parts * lower) / (total + parts)
 
     to_new = np.where(followed, 0, lower)
@@ -80,7 +84,18 @@ def witten_bell():
 
 
 def _after_nothing(lower):
-    """Return how an answer is asked of a context that never occurred."""
+    """Return how an answer is asked about a context that never occurred.
+
+    Parameters
+    ----------
+    lower : array of shape (7,)
+        The probabilities of the shorter context.
+
+    Returns
+    -------
+    callable
+        From the reader's function to what it returns for seven counts of 0.
+    """
 
     def ask(answer):
         """Call the answer; what it divides by zero is told by the case."""
@@ -128,7 +143,19 @@ def gru():
 
 
 def _line_length(unit, value):
-    """Return the mean length of lines that the LSTM writes with one unit frozen."""
+    """Return the mean length of lines that the LSTM writes with one unit frozen.
+
+    Parameters
+    ----------
+    unit : int
+    value : float
+        What the unit's memory is set to after every step.
+
+    Returns
+    -------
+    float
+        In characters, over 24 texts of 240.
+    """
     tokenizer, reader = load_char_lstm()
     (end,), draw = tokenizer.encode("\n"), torch.Generator().manual_seed(100)
     token, ends = torch.full((24,), end), 0
@@ -150,7 +177,18 @@ def _frozen(answer):
 
 
 def _measured(answer):
-    """Return the unit, the value, and the length of lines that they give."""
+    """Return the unit and the value that a reader chose, and the lines that they give.
+
+    Parameters
+    ----------
+    answer : object
+        What the reader hands in: unit and value.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``unit``, ``value`` and ``length``, the mean length of a line in characters.
+    """
     seen = _frozen(answer)
     seen.length = _line_length(int(seen.unit), seen.value)
     return seen

@@ -50,7 +50,19 @@ def _library_cut(word: str, merges: list) -> list[str]:
 
 
 def _longest_first(word: str, ranks: dict) -> tuple:
-    """Take the longest symbol that fits, as WordPiece does."""
+    """Split a word as WordPiece does: from the left, the longest known symbol each time.
+
+    Parameters
+    ----------
+    word : str
+    ranks : dict of (str, str) to int
+        The merges of a BPE. Known are the pairs joined to one symbol, and single letters.
+
+    Returns
+    -------
+    tuple of str
+        The symbols; joined they are the word.
+    """
     known = {left + right for left, right in ranks}
     symbols = []
     while word:
@@ -63,7 +75,24 @@ def _longest_first(word: str, ranks: dict) -> tuple:
 
 
 def _by_rule(word: str, ranks: dict, choose, joins: int = 99) -> tuple:
-    """Join the pair that a rule chooses, as long as one is there, or ``joins`` times."""
+    """Split a word by merges, of which a rule says the next.
+
+    Parameters
+    ----------
+    word : str
+    ranks : dict of (str, str) to int
+        Each merge's pair of symbols, and its place in the order of learning.
+    choose : callable
+        Takes a list of pairs and the keyword ``key``, as `min` and `max` do, and returns
+        the pair to join.
+    joins : int
+        How many merges are made at the most.
+
+    Returns
+    -------
+    tuple of str
+        The symbols when no pair in ``ranks`` is left, or after so many merges.
+    """
     symbols = tuple(word)
     for _ in range(joins):
         pairs = [pair for pair in pairwise(symbols) if pair in ranks]
@@ -74,12 +103,20 @@ def _by_rule(word: str, ranks: dict, choose, joins: int = 99) -> tuple:
 
 
 def _in_text(word: str, ranks: dict) -> tuple:
-    """Join pair after pair by ``str.replace``, in the order in which they were learned."""
+    """Join pair after pair by ``str.replace``, in the order in which they were learned.
+
+    ``word`` : str; ``ranks`` : dict of (str, str) to int, pairs and that order. Returns the
+    symbols, a tuple of str.
+    """
     return reduce(_replaced, sorted(ranks, key=ranks.get), tuple(word))
 
 
 def _from_the_right(word: str, ranks: dict) -> tuple:
-    """Join the pair learned first, its occurrences from right to left."""
+    """Join the pair learned first, its occurrences from right to left, until none is left.
+
+    ``word`` : str; ``ranks`` : dict of (str, str) to int, pairs and the order in which they
+    were learned. Returns the symbols, a tuple of str.
+    """
     turned = {(right[::-1], left[::-1]): n for (left, right), n in ranks.items()}
     symbols = _by_rule(word[::-1], turned, min)
     return tuple(symbol[::-1] for symbol in reversed(symbols))
@@ -119,7 +156,10 @@ def segment():
 
 
 def _replaced(symbols: tuple, pair: tuple) -> tuple:
-    """Join as the five lines of the exercise do."""
+    """Join a pair as the five lines of the exercise do, with their bug.
+
+    ``symbols`` : tuple of str; ``pair`` : (str, str). Returns the symbols, a tuple of str.
+    """
     return tuple(" ".join(symbols).replace(" ".join(pair), "".join(pair)).split())
 
 
@@ -136,14 +176,43 @@ def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
 
 
 def _found(answer):
-    """Return the symbols and the pair of an answer."""
+    """Return the symbols and the pair of an answer.
+
+    Parameters
+    ----------
+    answer : sequence
+        What the reader hands in: (symbols, pair), two tuples of str.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``symbols``, ``pair``, and ``count``, the length of the pair.
+
+    Raises
+    ------
+    Unfit
+        If it is anything else.
+    """
     parts = unpack(answer, 2, "(symbols, pair), two tuples of strings")
     symbols, pair = (tuple(strings(part)) for part in parts)
     return SimpleNamespace(symbols=symbols, pair=pair, count=len(pair))
 
 
 def _joined_both_ways(answer):
-    """Join what the reader found as the library does, and as the exercise's lines do."""
+    """Join the pair that a reader found, as the library does and as the exercise does.
+
+    Parameters
+    ----------
+    answer : sequence
+        What the reader hands in: the symbols of a word, and a pair of them.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``symbols``, ``pair`` and ``count``, the length of the pair; ``right`` and
+        ``shown``: tuples of str, the symbols after the library's merge and after that of
+        the lines with the bug.
+    """
     seen = _found(answer)
     seen.right = tuple(_library_merge(seen.symbols, seen.pair))
     seen.shown = _replaced(seen.symbols, seen.pair)
@@ -272,9 +341,23 @@ def _cost(train_on: str, size: int, *texts: str) -> int:
 
 @cache
 def _smallest(train_on: str, test_on: str, words: int) -> int:
-    """Return the smallest size that does."""
+    """Return the smallest size of a vocabulary with which a text costs less than in words.
+
+    Parameters
+    ----------
+    train_on, test_on : str
+        The text that the merges are learned from, and the text that is cut.
+    words : int
+        How many words the second has; the tokens are to be fewer than `LEAST` times that.
+
+    Returns
+    -------
+    int
+        One of `SIZES`.
+    """
 
     def enough(size: int) -> bool:
+        """Return whether a vocabulary of ``size`` tokens costs less than the words."""
         return _cost(train_on, size, test_on) < LEAST * words
 
     return SIZES[bisect_left(SIZES, True, key=enough)]
@@ -312,7 +395,18 @@ def _size_and_cost(answer):
 
 
 def _is(name):
-    """Return whether the size seen is not right, but that of a mistake."""
+    """Return a function that tells whether an answer is wrong by a known mistake.
+
+    Parameters
+    ----------
+    name : str
+        The attribute of what was seen that is called for the size the mistake gives.
+
+    Returns
+    -------
+    callable
+        From what was seen, with ``size`` and ``want`` (int), to bool.
+    """
     return lambda seen: seen.size != seen.want and seen.size == getattr(seen, name)()
 
 

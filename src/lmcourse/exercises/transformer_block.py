@@ -63,11 +63,11 @@ def block():
     x = normal(2, 5, 6).double()
 
     def norm_1(x):
-        """Normalise, with a weight and bias of its own."""
+        """Normalise x (..., 6), with a weight and bias of its own."""
         return F.layer_norm(x, (6,)) * 1.5 + 0.2
 
     def norm_2(x):
-        """Normalise, with another weight and bias."""
+        """Normalise x (..., 6), with another weight and bias."""
         return F.layer_norm(x, (6,)) * 0.7 - 0.1
 
     def attend(x):
@@ -76,7 +76,7 @@ def block():
         return weights @ x @ normal(6, 6, seed=1).double()
 
     def network(x):
-        """Map each row by itself, the negative numbers set to zero."""
+        """Map each row of x (..., 6) by itself; negative numbers are set to zero."""
         return F.relu(x @ normal(6, 6, seed=2).double()) * 0.8
 
     parts = (norm_1, attend, norm_2, network)
@@ -84,7 +84,10 @@ def block():
     given, right = x.clone(), first + network(norm_2(first))
 
     def ask(answer):
-        """Return what the block gives for x, which it may write into."""
+        """Return what a reader's block gives for x, which it may write into.
+
+        ``answer`` : callable, given x and four functions.
+        """
         return run(answer, given, *parts, keep=True)
 
     alone = "return x alone, a tensor."
@@ -98,7 +101,7 @@ def block():
 
 
 def _has_none(got):
-    """Return whether a result is a tuple with None in it."""
+    """Return whether a result, ``got``, is a tuple with None in it."""
     return isinstance(got, tuple) and any(each is None for each in got)
 
 
@@ -176,7 +179,10 @@ def layer_norm():
 
 
 def _calls_norm(given, answer):
-    """Return whether an answer calls one of PyTorch's norms of a layer."""
+    """Return whether an answer calls one of PyTorch's norms of a layer.
+
+    ``given`` : the arguments; ``answer`` : callable, the reader's function.
+    """
     with Called() as called:
         run(answer, *given)
     return any(name.endswith("_norm") and "linalg" not in name for name in called.names)
@@ -226,7 +232,19 @@ def _numbers(answer):
 
 @torch.enable_grad()
 def _beside_ours(answer):
-    """Return which of ratio and growth is another with the same alpha, in five stacks."""
+    """Compare a reader's ratio and growth with ours for the same alpha, in five stacks.
+
+    Parameters
+    ----------
+    answer : object
+        What the reader hands in; `_numbers` takes it apart.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``others``, which of "ratio" and "growth" differ by 2 % or more; ``name``, the first
+        of them, or "".
+    """
     seen = _numbers(answer)
     ours = np.median([_stack(seen.alpha, seed) for seed in range(5)], axis=0)
     pairs = zip(("ratio", "growth"), ours, (seen.ratio, seen.growth), strict=True)

@@ -15,7 +15,10 @@ from lmcourse.rules import REACH, TURNS
 
 
 def _ink(image):
-    """Return a drawing of 8 × 8 cells, ink from 0 to 1, as an SVG."""
+    """Return a drawing of 8 × 8 cells as an SVG.
+
+    ``image`` : array of shape (8, 8), ink from 0 to 1.
+    """
     cells = "".join(
         f'<rect x="{x}" y="{y}" width="1" height="1" fill-opacity="{ink:.2f}"/>'
         for (y, x), ink in np.ndenumerate(np.asarray(image))

@@ -258,6 +258,11 @@ def cones(runs):
     runs = [run for run in runs if "picture" in run]
 
     def state(run):
+        """Return the data of one slider position: two curves and the dot.
+
+        ``run`` : dict, a run of the study *embeddings*: ``k``, and ``picture`` with
+        ``angles`` and ``score``.
+        """
         (x, y), (u, v) = map(_fan, run["picture"]["angles"])
         at = {"x": [run["k"]], "y": [run["picture"]["score"]]}
         return [{"x": x, "y": y}, {"x": u, "y": v}, at]

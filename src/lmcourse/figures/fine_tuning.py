@@ -32,7 +32,11 @@ def coloured(letters):
 
 
 def losses_in_words(row):
-    """Return a sentence with the two mean losses of a stored reading, a dict."""
+    """Return a sentence with a model's two losses on held-out poems.
+
+    ``row`` : dict with "Dickinson validation" and "Shakespeare validation", in nats a
+    character.
+    """
     hers, his = row["Dickinson validation"], row["Shakespeare validation"]
     return (
         "Loss on poems kept apart, nats per character: "
@@ -47,7 +51,12 @@ def _painted(text, letters):
     ----------
     text : str
     letters : list of [float, float, list]
-        Of `coloured`.
+        For each letter of the text, as `coloured` returns it; the second number is how
+        strong its colour is, at most 1.
+
+    Returns
+    -------
+    str
     """
     strengths = [round(strength, 1) for _, strength, _ in letters]
     spans = [

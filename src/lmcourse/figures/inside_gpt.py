@@ -16,7 +16,10 @@ def _head_name(head):
 
 
 def _label_rows(ax, names):
-    """Write names along the y axis of matplotlib Axes, the first at the top."""
+    """Write names along the y axis of a plot, the first at the top.
+
+    ``ax`` : matplotlib.axes.Axes; ``names`` : list of str.
+    """
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
 
@@ -29,7 +32,7 @@ def _means(ax, samples, **style):
     ax : matplotlib Axes
     samples : iterable of array-like of shape (texts,)
     **style
-        Of `lmcourse.views.error_bars`.
+        Of matplotlib's ``errorbar``, such as ``color`` and ``label``.
     """
     samples = [np.asarray(each, dtype=float) for each in samples]
     values = [each.mean() for each in samples]

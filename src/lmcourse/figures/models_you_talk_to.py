@@ -41,7 +41,8 @@ def answers(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study: ``question``, ``text``, ``ended``.
+        Of the study *models-you-talk-to*: ``question``; ``text``, the answer; ``ended``,
+        whether it came to its end.
 
     Returns
     -------
@@ -60,8 +61,10 @@ def written(rows, line):
     Parameters
     ----------
     rows : list of dict
-        Of the study: ``line``, ``way``, ``text``.
+        Of the study *models-you-talk-to*: ``line``; ``way``, how tokens were chosen;
+        ``text``, what follows the line.
     line : str
+        The one whose rows are shown.
 
     Returns
     -------
@@ -81,7 +84,8 @@ def bits(rows, counted):
     Parameters
     ----------
     rows : list of dict
-        Of the study: ``block``, ``bits``, ``losses``.
+        Of the study *models-you-talk-to*: ``block``, how many weights share a scale (0: a
+        whole row); ``bits``; ``losses``, poem by poem, in nats a token.
     counted : list of float
         Losses of a count of single tokens, poem by poem.
 
@@ -111,7 +115,8 @@ def fewer_bits(rows, line):
     Parameters
     ----------
     rows : list of dict
-        Of the study: ``block``, ``bits``, ``text``.
+        Of the study *models-you-talk-to*: ``block``, how many weights share a scale (those
+        of 32 are shown); ``bits``; ``text``, what follows the line.
     line : str
         How it begins.
 
@@ -133,7 +138,8 @@ def shots(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study: ``task``, ``shots``, ``right``, ``hits``.
+        Of the study *models-you-talk-to*: ``task``; ``shots``, the number of examples;
+        ``right``, whether the examples are; ``hits``, word by word.
 
     Returns
     -------
@@ -166,7 +172,10 @@ def moves(row):
     Parameters
     ----------
     row : dict
-        Of the study: ``word``, ``last``, ``of``, ``lens``, ``words``.
+        Of the study *models-you-talk-to*: ``word`` and ``last``, how many answers change if
+        the state of the country or of the last word is copied before each layer; ``of``,
+        how many could; ``lens``, for each country the first layer at which the lens reads
+        the capital.
 
     Returns
     -------

@@ -319,7 +319,20 @@ def _case(losses, strips, told):
 
 
 def _untrained_case(losses, strips):
-    """Return the case of a model with random weights, to which everything is new."""
+    """Return the case of a model with random weights, to which everything is new.
+
+    Parameters
+    ----------
+    losses : sequence of float
+        By groups of eight positions, in nats.
+    strips : iterable of str
+        The names of the strips that say what is new.
+
+    Returns
+    -------
+    dict
+        As `_case` returns it.
+    """
     told = "Random weights: nothing was shown in training, for there was none."
     return _case(losses, {name: [False] * LONG for name in strips}, told)
 

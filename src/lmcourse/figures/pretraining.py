@@ -159,7 +159,19 @@ def first_guesses(results, vocabulary, poem, words):
 
 
 def _guesses_picture(guesses, words):
-    """Return guesses, as of `first_guesses`, as an SVG: a writer a row, a word a column."""
+    """Return first guesses as an SVG: a writer a row, a word a column.
+
+    Parameters
+    ----------
+    guesses : dict of str to list of (str, float)
+        Each writer's likeliest token for every word, and its probability.
+    words : list of (str, int, int)
+        The words of the line; the numbers are not used.
+
+    Returns
+    -------
+    str
+    """
     marks, told = [], []
     for y, (writer, row) in enumerate(guesses.items()):
         top = 18 + 26 * y + 8 * (y > 3)

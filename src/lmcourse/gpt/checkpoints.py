@@ -170,6 +170,11 @@ def _make(path, record, part, kind):
 def _optimizer_state(trainer):
     """Yield what the optimizers keep of each weight.
 
+    Parameters
+    ----------
+    trainer : Trainer
+        With the optimizers and the GPT.
+
     Yields
     ------
     state : dict

@@ -132,7 +132,7 @@ def next_probs(
     ----------
     logits : Tensor of shape (batch, vocab_size)
     ids : int64 Tensor of shape (batch, tokens)
-        What stands there; for `penalize`.
+        The text so far, whose tokens ``repetition_penalty`` makes less likely.
     temperature : float
         Divides the logits; 0 always takes the likeliest token.
     top_k : int, optional
@@ -176,7 +176,17 @@ class LayerCache:
         return 0 if self.both is None else self.both.shape[3]
 
     def append(self, key, value):
-        """Add those of new tokens, (batch, heads, new, d_head); return those of all."""
+        """Add keys and values of new tokens; return those of all.
+
+        Parameters
+        ----------
+        key, value : Tensor of shape (batch, heads, new, d_head)
+
+        Returns
+        -------
+        Tensor of shape (2, batch, heads, tokens, d_head)
+            The keys, then the values.
+        """
         new = torch.stack([key, value])
         self.both = new if self.both is None else torch.cat([self.both, new], dim=3)
         return self.both
@@ -311,8 +321,10 @@ def beam_search(model, ids, tokens, beams):
 
     Parameters
     ----------
-    model, ids, tokens
-        As `generate`.
+    model : lmcourse.gpt.model.GPT
+    ids : int64 Tensor of shape (batch, prompt)
+    tokens : int
+        How many are added.
     beams : int
         How many beginnings are kept. 1 is the likeliest token every time.
 

@@ -99,7 +99,10 @@ class WrappedTokenizer:
             raise ValueError(f"{text!r} cannot be encoded: {error}") from error
 
     def decode(self, ids):
-        """Return the text of IDs; a byte that is no whole character is shown as �."""
+        """Return the text of IDs; a byte that is no whole character is shown as �.
+
+        ``ids`` : list of int.
+        """
         return self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
 
 

@@ -35,7 +35,10 @@ def states(model, ids):
     streams = []
 
     def keep_input(module, inputs):
-        """Note the residual stream that goes into a block."""
+        """Note the residual stream that goes into a block, the first of ``inputs``.
+
+        A forward pre-hook: nothing is changed, ``module`` is not used.
+        """
         streams.append(inputs[0])
 
     with evaluating(model), ExitStack() as hooks:
@@ -118,7 +121,11 @@ def outputs(model, ids):
             by_part[layer, head] = output
 
     def keep_feed_forward(layer, module, inputs, output):
-        """Note the output of a layer's feed-forward network."""
+        """Note the output of a layer's feed-forward network, (batch, tokens, d_model).
+
+        A forward hook behind ``layer`` (int): nothing is changed, ``module`` and ``inputs``
+        are not used.
+        """
         by_part[layer, "feed_forward"] = output
 
     with evaluating(model), ExitStack() as hooks:

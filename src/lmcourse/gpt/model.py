@@ -90,6 +90,7 @@ class GPTConfig:
     initialisation: Literal["gpt2", "width"] = "gpt2"
 
     def __post_init__(self):
+        """Raise a ValueError if heads and d_model do not fit together, or the positions."""
         if self.d_model % self.heads:
             raise ValueError(f"{self.heads} heads do not divide d_model = {self.d_model}")
         if self.positions == "rotary" and self.d_model // self.heads % 2:
@@ -110,6 +111,14 @@ class CausalAttention(nn.Module):
     The same numbers as `lmcourse.attention.MultiHeadAttention` under a causal mask, with
     query, key and value made by one matrix. Where PyTorch has a fused kernel, the weights
     are never written to memory; a CPU has none for a training with dropout.
+
+    Parameters
+    ----------
+    d_model, heads : int
+    dropout : float
+        Share of the attention weights that is zeroed in training.
+    rotary : bool
+        Whether queries and keys are turned by their positions.
     """
 
     def __init__(self, d_model, heads, dropout=0.0, rotary=False):
@@ -158,10 +167,20 @@ class CausalAttention(nn.Module):
         return attention(*self.project(x), causal_mask(x.shape[1], x.device))[1]
 
     def forward(self, x, cache=None):
-        """Map (batch, tokens, d_model) to the same shape, and None for the weights.
+        """Return the update of the residual stream, and None for the weights.
 
-        With a layer of a `lmcourse.gpt.generation.Cache`, ``x`` are the tokens that follow
-        those it holds.
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+        cache : LayerCache, optional
+            A layer of a `lmcourse.gpt.generation.Cache`: ``x`` are then the tokens that
+            follow those it holds, and their keys and values are added to it.
+
+        Returns
+        -------
+        update : Tensor of shape (batch, tokens, d_model)
+        weights : None
+            They are not kept; `weights` computes them.
         """
         dropout = self.dropout if self.training else 0.0
         query, key, value = self.project(x, cache.tokens if cache else 0)
@@ -335,7 +354,8 @@ class GPT(nn.Module):
         Raises
         ------
         ValueError
-            As `embed`.
+            If ids are not whole numbers in two axes, one is not in the vocabulary, or there
+            are more tokens than the context, or none.
         """
         x = self.embed(ids)
         layer_caches = [None] * len(self.blocks)

@@ -116,11 +116,12 @@ def losses_alone(rows):
     Parameters
     ----------
     rows : list of dict
-        As of `by_models`.
+        Of the study *ladder*, about models alone and averaged: ``models`` and ``sonnets``.
 
     Returns
     -------
     dict of str to float array of shape (sonnets,)
+        Name of the model → nats a character.
     """
     found = by_models(rows)
     return {
@@ -136,12 +137,12 @@ def gains(rows):
     Parameters
     ----------
     rows : list of dict
-        As of `by_models`.
+        Of the study *ladder*, about models alone and averaged: ``models`` and ``sonnets``.
 
     Returns
     -------
     dict of str to float array of shape (sonnets,)
-        Means over the seeds of the small GPTs.
+        Names of the two → nats a character; means over the seeds of the small GPTs.
     """
     found = by_models(rows)
     two = [("1", "2"), ("1", "3"), ("2", "3")]

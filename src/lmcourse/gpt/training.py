@@ -78,6 +78,7 @@ class TrainingConfig:
     seed: Annotated[Whole, Field(ge=-(10**12), le=10**12)] = 0
 
     def __post_init__(self):
+        """Raise a ValueError if the warmup is as long as the training, or longer."""
         if self.warmup >= self.steps:
             raise ValueError(
                 f"a warmup of {self.warmup} steps must be shorter than the run of "
@@ -145,9 +146,10 @@ def take_step(optimizers, share):
     Parameters
     ----------
     optimizers : list of Optimizer
-        Of `make_optimizers`; their gradients are dropped afterwards.
+        Each keeps its highest learning rate as ``defaults["lr"]``; gradients are dropped
+        afterwards.
     share : float
-        Of `schedule`.
+        From 0 to 1.
     """
     for optimizer in optimizers:
         for group in optimizer.param_groups:
@@ -236,6 +238,7 @@ class Progress:
     history: list[Estimate] = Field(default_factory=list)
 
     def __post_init__(self):
+        """Raise a ValueError if steps were made and no loss was estimated."""
         if self.step and not self.history:
             raise ValueError("a run with steps has estimates, too")
 

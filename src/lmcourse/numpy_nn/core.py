@@ -11,7 +11,7 @@ def as_tuple(x):
 
 
 def shapes_of(x):
-    """Return the shape of an array, or a tuple of shapes for a tuple of arrays."""
+    """Return the shape of an array x, or a tuple of shapes for a tuple of arrays."""
     return tuple(map(shapes_of, x)) if isinstance(x, tuple) else np.shape(x)
 
 
@@ -113,6 +113,7 @@ class Module:
         return by_name
 
     def __repr__(self):
+        """Return the class's name, with the shapes of the parameters it holds itself."""
         held = [(n, p.value.shape) for n, p in self.parts() if isinstance(p, Parameter)]
         inside = ", ".join(f"{name} {shape}" for name, shape in held)
         return type(self).__name__ + (f"({inside})" if held else "")
@@ -290,6 +291,10 @@ def gradient_error(module, *inputs, seed=0, step=1e-5):
     module : Module
     *inputs : arrays
         Those of floats are differentiated; others (word numbers) are not.
+    seed : int
+        Of the random numbers.
+    step : float
+        By which an entry is raised and lowered.
 
     Returns
     -------

@@ -77,7 +77,14 @@ def initial_vectors(seen, unseen, d_model=60):
 
 
 class FeedForward(Chain):
-    """Two linear layers with a ReLU between; each token by itself."""
+    """Two linear layers with a ReLU between; each token by itself.
+
+    Parameters
+    ----------
+    d_model, d_ff : int
+    rng : numpy.random.Generator, optional
+        For the first weights.
+    """
 
     def __init__(self, d_model, d_ff, rng=None):
         self.up = Linear(d_model, d_ff, rng)
@@ -89,6 +96,12 @@ class Block(Chain):
     """Causal rotary self-attention, then a feed-forward network; a norm after each.
 
     What is named here and held by the chain as well counts once, under its name.
+
+    Parameters
+    ----------
+    d_model, heads, d_ff : int
+    rng : numpy.random.Generator, optional
+        For the first weights.
     """
 
     def __init__(self, d_model, heads, d_ff, rng=None):

@@ -7,12 +7,12 @@ from lmcourse.numpy_nn.core import Module, Parameter
 
 
 def rows(x):
-    """Return a view with one leading axis: (..., d) → (rows, d)."""
+    """Return a view of an array x with one leading axis: (..., d) → (rows, d)."""
     return x.reshape(-1, x.shape[-1])
 
 
 def softmax(x):
-    """Return the softmax along the last axis, safe for large numbers."""
+    """Return the softmax of an array x along its last axis, safe for large numbers."""
     shares = x - x.max(axis=-1, keepdims=True)
     np.exp(shares, out=shares)  # in place: new memory costs more than the sums
     shares /= shares.sum(axis=-1, keepdims=True)
@@ -111,7 +111,10 @@ class SoftmaxCrossEntropy(Module):
     """
 
     def fits(self, logits, targets):
-        """Return whether two shapes are (..., vocab_size) and (...)."""
+        """Return whether two shapes, tuples of int, are (..., vocab_size) and (...).
+
+        ``logits`` and ``targets`` are the shapes of what has these names in `forward`.
+        """
         return logits[:-1] == targets
 
     def compute(self, logits, targets):

@@ -29,7 +29,11 @@ class WatchedSoftmax(Softmax):
         return super().compute(x if self.change is None else x + self.change)
 
     def gradient(self, delta):
-        """Return the gradient of the scores, and keep it."""
+        """Return the gradient of the scores, and keep it as ``d_scores``.
+
+        ``delta`` : array, the gradient of the weights, kept as ``d_weights``; all have the
+        shape (..., queries, keys).
+        """
         self.d_weights = delta
         self.d_scores = super().gradient(delta)
         return self.d_scores
@@ -49,7 +53,10 @@ def watched(heads):
 
 
 def heads_of(model, layer):
-    """Return the heads of a decoder's layer, `ProjectedAttention` each."""
+    """Return the heads of a decoder's layer, `ProjectedAttention` each.
+
+    ``model`` : `lmcourse.numpy_nn.decoder.Decoder`; ``layer`` : int.
+    """
     return model.blocks.modules[layer].attention.heads.branches
 
 
@@ -87,9 +94,10 @@ def with_moved_scores(model, numbers, layer, head, change):
 
     Parameters
     ----------
-    model, numbers, layer
-        As for `head_gradients`.
-    head : int
+    model : lmcourse.numpy_nn.decoder.Decoder
+    numbers : int array of shape (tokens + 1,)
+        The words of the line: each but the first is predicted.
+    layer, head : int
     change : array of shape (tokens, tokens)
         What is added to the scores.
 

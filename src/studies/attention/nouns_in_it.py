@@ -181,7 +181,11 @@ def it_with_other_heads(world, seed, each, layer, change):
         bias = ~mask[:, None, None] * torch.finfo(states.dtype).min
 
         def hook(module, inputs, mask=mask):
-            """Replace the input of the output matrix: what the layer's heads return."""
+            """Return what ``change`` makes of the heads' output: a forward pre-hook.
+
+            ``inputs`` begins with that output, (batch, tokens, d_model); ``mask`` is the
+            batch's padding mask, (batch, tokens); ``module`` is not used.
+            """
             return (change(inputs[0], mask),)
 
         dense = bert.encoder.layer[layer].attention.output.dense
@@ -215,7 +219,11 @@ def head_means(world, seed, each, layer):
     total, count = 0, 0
 
     def add(outputs, mask):
-        """Add a batch's outputs to the sums, and return them as they are."""
+        """Add a batch's outputs to the sums, and return them as they are.
+
+        ``outputs`` : Tensor (batch, tokens, d_model); ``mask`` : bool (batch, tokens),
+        False at padding.
+        """
         nonlocal total, count
         total = total + outputs[mask].double().sum(dim=0)
         count += int(mask.sum())
@@ -315,7 +323,10 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     sizes = penalties(world, each)
 
     def measured(states):
-        """Return "after LAYER" → AUC by kind of sentence, from vectors by layer."""
+        """Return the AUC by kind of sentence after each layer, a dict of str to list.
+
+        ``states`` : dict of int to Tensor (sentences, d_model), by layer.
+        """
         return {
             f"after {level}": accuracies(x, sentences, sizes[level]).round(4).tolist()
             for level, x in states.items()
@@ -330,7 +341,11 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
         part = slice(head * width, (head + 1) * width)
 
         def without(outputs, mask, part=part):
-            """Return a layer's outputs with one head's replaced by their mean."""
+            """Return a layer's outputs with one head's replaced by their mean.
+
+            ``outputs`` : Tensor (batch, tokens, d_model); ``mask`` is not used; ``part`` :
+            slice, the head's columns.
+            """
             outputs = outputs.clone()
             outputs[..., part] = means[part]
             return outputs

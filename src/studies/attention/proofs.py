@@ -31,7 +31,8 @@ def head_by_hand(page: Page):
     page : Page
         ``Q`` and ``K`` are queries and keys of one head, (tokens, d_head), and ``weights``
         the weights of "it", at the position ``it``; ``found`` is BERT's output on the
-        sentence; ``layer`` and ``head`` choose the head.
+        sentence; ``layer`` and ``head`` choose the head; ``d_model``, ``d_head`` and
+        ``heads`` are the model's sizes.
     """
     scores = page.Q @ page.K.T / math.sqrt(page.d_head)
     theirs = page.found.attentions[page.layer][0, page.head].cpu()  # (tokens, tokens)
@@ -80,8 +81,9 @@ def mask_hides_the_future(page: Page):
     ----------
     page : Page
         ``both`` holds how far each output moves, (tokens,), with and without a mask, if the
-        word "tired" of the sentence ``tired`` changes; ``causal_mask`` and ``attention``
-        are the lesson's functions; ``Q``, ``K``, ``V``, ``S`` are those of one head.
+        word "tired" of the sentence ``tired`` changes, which is ``encoded`` by BERT's
+        tokenizer; ``causal_mask``, ``attention`` and ``word_positions`` are the lesson's
+        functions; ``Q``, ``K``, ``V``, ``S`` are query, key, value and scores of one head.
     """
     tokens = page.tokens
     at = page.word_positions(page.encoded, 0, page.tired, "tired")[0]
@@ -130,8 +132,8 @@ def our_class_is_berts(page: Page):
     Parameters
     ----------
     page : Page
-        ``MultiHeadAttention`` is the lesson's class; ``bert`` is the model, and ``found``
-        its output on the sentence.
+        ``MultiHeadAttention`` is the lesson's class; ``bert`` is the model, with
+        ``d_model`` and ``heads``, and ``found`` its output on the sentence.
     """
     for number, theirs in enumerate(page.bert.encoder.layer):
         ours = page.MultiHeadAttention(page.d_model, page.heads)
@@ -220,8 +222,9 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_bert`` is that model, ``page.random_shares`` what it gives to the nouns;
-        ``page.word_shares`` computes what it gives to other words.
+        ``random_bert`` is that model, ``random_shares`` what it gives to the nouns;
+        ``word_shares`` computes what it gives to other words of the sentences ``drawn``, in
+        the ``head`` of the ``layer``, with the ``tokenizer``.
     """
     words = page.word_shares(
         page.tokenizer, page.random_bert, page.drawn, page.layer, page.head
@@ -258,7 +261,10 @@ def it_attends_to_the_nouns(page: Page):
     ours = (page.layer, page.head)
 
     def by_kind(shares):
-        """Add up both nouns, and average by kind: (kinds, layers, heads)."""
+        """Add up both nouns, and average by kind of sentence: (kinds, layers, heads).
+
+        ``shares`` : Tensor (sentences, nouns, layers, heads).
+        """
         return shares.sum(dim=1).unflatten(0, (len(pronouns.FRAMES), -1)).mean(dim=1)
 
     found = by_kind(page.shares)
@@ -338,7 +344,7 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
         return F.normalize(table[pieces].mean(dim=0) - middle, dim=0)
 
     def mean(names):
-        """Return the mean direction of some words, (d_model,)."""
+        """Return the mean direction of some words, (d_model,); ``names`` : list of str."""
         return torch.stack([vector(name) for name in names]).mean(dim=0)
 
     way = mean(pronouns.ANIMALS) - mean(pronouns.PLACES)
@@ -351,7 +357,7 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     page : Page
-        With the trained model and the chosen head.
+        ``tokenizer`` and ``bert`` are the model; ``layer`` and ``head`` the chosen head.
     words : list of str
         Last words of the sentences.
 
@@ -693,7 +699,10 @@ def softmax_is_a_kernel(page: Page):
     """
 
     def divided(bandwidth):
-        """Return the values on the grid with kernels divided by their sum."""
+        """Return the values on the grid with kernels divided by their sum, (grid,).
+
+        ``bandwidth`` : float, the standard deviation of a kernel.
+        """
         far = (page.grid[:, None] - page.spots) / bandwidth
         near = torch.exp(-(far**2) / 2)
         return near @ page.seen / near.sum(-1)
@@ -713,7 +722,9 @@ def mistakes_fail(page: Page):
     page : Page
         ``divided`` and ``added`` are scores with a weak and with a right penalty, and
         ``later`` chooses the future; ``moved`` says how far outputs move under a mask;
-        ``Q``, ``K``, ``S`` are those of one head.
+        ``causal_mask`` and ``padding_mask`` are the lesson's; ``Q``, ``K``, ``S`` are
+        query, key and scores of one head, with its sizes ``d_head``, ``d_model`` and
+        ``tokens``.
     """
     later, root = page.later, math.sqrt(page.d_head)
     through = page.divided.softmax(-1)[later].max()

@@ -177,7 +177,10 @@ def train_briefly(seed, way, rate, steps):
     losses = {}
 
     def watch(step, *_):
-        """Treat the word vectors as ``way`` says; every 30 steps measure the loss."""
+        """Treat the word vectors as ``way`` says; every 30 steps measure the loss.
+
+        ``step`` : int; what else is handed over is not used.
+        """
         if way == "unit":
             table.value[:known] = unit(table.value[:known])
         table.trainable = way != "held" or step >= steps // 2

@@ -44,7 +44,18 @@ SETTINGS = {
 
 
 def plan(small):
-    """Return one setting for each decoder."""
+    """Return the settings of all runs: one for each decoder.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run only, with a hundredth of the guesses.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; the group is "decoders".
+    """
     settings = grid(
         group="decoders", trained=SETTINGS["trained"], seed=SETTINGS["seeds"], guesses=1.0
     )
@@ -56,8 +67,9 @@ def run(folder, group, trained, seed, guesses):
 
     Parameters
     ----------
-    folder, group
-        As of every study.
+    folder : Path
+        Unused: nothing is saved.
+    group : {"decoders"}
     trained : int
         For how many steps the decoder was trained.
     seed : int
@@ -106,6 +118,7 @@ def compare_steps(model, numbers, guesses, rng):
     named = {n: p for n, p in model.parameters().items() if p.trainable}
 
     def forward():
+        """Return the loss of the sequence with the weights as they are, in nats."""
         return float(loss.forward(model.forward(numbers[:-1]), numbers[1:]))
 
     def falls(direction):
@@ -156,13 +169,14 @@ def best_guesses(rows, most=None):
     Parameters
     ----------
     rows : list of dict
-        Of `run`.
+        The outcomes of `run`; ``random`` has the falls of the loss, (guesses, lengths).
     most : int, optional
         How many guesses to take; all by default.
 
     Returns
     -------
     array of shape (sequences, lengths)
+        In nats.
     """
     return np.array([np.max(row["random"][:most], axis=0) for row in rows])
 

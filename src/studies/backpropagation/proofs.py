@@ -83,8 +83,9 @@ def graph_by_hand(page: Page):
     Parameters
     ----------
     page : Page
-        ``q`` to ``L`` are the numbers of the graph, ``dq`` to ``dd`` the gradients;
-        ``small`` computes the loss.
+        ``q``, ``k``, ``v``, ``t``, ``s``, ``a``, ``o``, ``d`` and ``L`` are the numbers of
+        the graph, ``dq``, ``dk``, ``dv``, ``dt`` and so on their gradients; ``small``
+        computes the loss of the first four.
     """
     point = np.array([page.q, page.k, page.v, page.t])
     found = np.array([page.dq, page.dk, page.dv, page.dt])
@@ -272,7 +273,10 @@ def small_modules_agree(page: Page):
     back = page.Linear(6, 4, weight=there.weight, transposed=True)
 
     def there_and_back(p, x):
-        """Return x through the linear layer and, linked, back."""
+        """Return x through the linear layer and, linked, back: (..., d) both.
+
+        ``p`` : dict of str to Tensor, the parameters by name.
+        """
         w = p["modules.0.weight"]
         return (x @ w + p["modules.0.bias"]) @ w.T + p["modules.1.bias"]
 
@@ -284,7 +288,10 @@ def small_modules_agree(page: Page):
     assert_agree(page.L2Loss(), lambda p, x, t: F.mse_loss(x, t.detach()), x, target)
 
     def cross_entropy(p, x, k):
-        """Return PyTorch's loss."""
+        """Return PyTorch's mean loss, in nats.
+
+        ``p`` : not used; ``x`` : logits (..., 4); ``k`` : the right classes (...).
+        """
         return F.cross_entropy(x.reshape(-1, 4), k.reshape(-1))
 
     answers = rng.integers(4, size=(2, 5))
@@ -311,7 +318,10 @@ def attention_agrees(page: Page):
     assert_agree(attention.DotProduct(), lambda p, a, b: a @ b, *factors)
 
     def hidden(p, s):
-        """Return the softmax of scores behind a causal mask."""
+        """Return the softmax of scores behind a causal mask.
+
+        ``p`` : not used; ``s`` : scores (..., tokens, tokens), as is what is returned.
+        """
         future = torch.ones(s.shape[-2:], dtype=torch.bool).triu(1)
         return s.masked_fill(future, -torch.inf).softmax(-1)
 
@@ -319,7 +329,11 @@ def attention_agrees(page: Page):
     assert_agree(masked, hidden, rng.normal(size=(2, 5, 5)))
 
     def torch_attention(p, q, k, v):
-        """Return attention as the formula has it."""
+        """Return attention as the formula has it, (..., queries, d_value).
+
+        ``p`` : dict with the scale of the scores; ``q``, ``k``, ``v`` : query, key and
+        value, (..., tokens, d).
+        """
         return (q @ k.mT * p["scale.scale"]).softmax(-1) @ v
 
     inputs = [rng.normal(size=size) for size in ((2, 5, 4), (2, 7, 4), (2, 7, 3))]
@@ -372,14 +386,21 @@ def a_decoder_agrees(page: Page):
     assert_agree(Chain(same, layer), torch_heads, x)
 
     def torch_norm(p, x):
-        """Return the norm of x and a linear layer of x."""
+        """Return the norm of x plus a linear layer of x, (..., 4).
+
+        ``p`` : dict of str to Tensor, the parameters by name.
+        """
         x = x + x @ p["module.weight"] + p["module.bias"]
         return F.layer_norm(x, (4,), p["norm.weight"], p["norm.bias"])
 
     assert_agree(page.SkipAddNorm(page.Linear(4, 4, rng), 4), torch_norm, x)
 
     def torch_decoder(p, k):
-        """Return the logits of two layers, (..., tokens, vocab_size)."""
+        """Return the logits of two layers, (..., tokens, vocab_size).
+
+        ``p`` : dict of str to Tensor, the parameters by name; ``k`` : numbers of words,
+        (..., tokens).
+        """
         x = F.embedding(k, p["dictionary.table"])
         for i in range(2):
             at = f"blocks.modules.{i}."
@@ -403,6 +424,7 @@ class Shuffled(core.Module):
     """A module that returns its input, and shuffles the gradient that comes back."""
 
     def __init__(self, rng):
+        """Take the generator, a numpy.random.Generator, that draws the orders."""
         self.rng = rng
 
     def compute(self, x):
@@ -410,7 +432,10 @@ class Shuffled(core.Module):
         return x
 
     def gradient(self, delta):
-        """Return the gradient with its entries in a random order."""
+        """Return the gradient with its entries in a random order.
+
+        ``delta`` : array of any shape, the gradient; so is what is returned.
+        """
         return self.rng.permutation(delta.ravel()).reshape(delta.shape)
 
 
@@ -650,7 +675,7 @@ def length_decides_which_layer_turns(page: Page):
     first = found["swapped"].mean(0).argmin()
 
     def ends(values):
-        """Return the lowest and the highest."""
+        """Return the lowest and the highest number of an array, ``values``."""
         return values.min(), values.max()
 
     return {

@@ -82,7 +82,18 @@ def load_parts():
 
 
 def plan(small):
-    """Return the settings: tuning, then three seeds of each start, the null, counting."""
+    """Return the settings: tuning, then three seeds of each start, the null, counting.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run of each kind, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; its groups are "tuning", "runs" and "counting".
+    """
     chosen = {"steps": 2} if small else {"steps": SETTINGS["steps"]}
     tuning = grid(
         group="tuning",
@@ -135,7 +146,18 @@ def run(folder, group, seed=0, steps=0, start="", order=0, **tuned):
 
 
 def begin(start, seed):
-    """Return an untrained decoder that begins at the word frequencies, or at random."""
+    """Return an untrained decoder that begins at the word frequencies, or at random.
+
+    Parameters
+    ----------
+    start : {"random", "frequencies", "shuffled"}
+        All but "random" begin at the frequencies.
+    seed : int
+
+    Returns
+    -------
+    lmcourse.numpy_nn.decoder.Decoder
+    """
     vocabulary, vectors, texts, _, _ = load_parts()
     if start == "random":
         return decoder.Decoder(vocabulary, vectors, seed=seed)
@@ -146,14 +168,31 @@ def begin(start, seed):
 
 
 def train(start, seed, steps, rate):
-    """Train a decoder and stop where its loss on validation sonnets is lowest."""
+    """Train a decoder and stop where its loss on validation sonnets is lowest.
+
+    Parameters
+    ----------
+    start : {"random", "frequencies", "shuffled"}
+        How it begins; "shuffled" begins at the frequencies and trains on shuffled words.
+    seed, steps : int
+    rate : float
+        The learning rate.
+
+    Returns
+    -------
+    dict
+        The step with the lowest validation loss, that loss, and the test losses there.
+    """
     texts = load_parts()[2]
     words, model, found = texts["training"], begin(start, seed), []  # each the best so far
     if start == "shuffled":
         words = np.random.default_rng(seed).permutation(words)
 
     def watch(step, *_):
-        """Record the test losses whenever the validation loss is the lowest so far."""
+        """Record the test losses whenever the validation loss is the lowest so far.
+
+        ``step`` : int; what else is handed over is not used.
+        """
         if step % SETTINGS["every"] == 0 or step == steps:
             validation = round(float(losses(model, "validation").mean()), 4)
             if not found or validation < found[-1]["validation"]:
@@ -174,14 +213,27 @@ def train(start, seed, steps, rate):
 
 
 def targets(name):
-    """Return which windows of a text count: those whose last word occurs in training."""
+    """Return the windows of a text, and which count: their last word occurs in training.
+
+    Parameters
+    ----------
+    name : {"training", "validation", "test"}
+
+    Returns
+    -------
+    windows : int array of shape (windows, tokens)
+    rows : int array of shape (counted,)
+    """
     _, _, texts, _, known = load_parts()
     windows = decoder.windows(texts[name], CONTEXT)
     return windows, np.flatnonzero(windows[:, -1] < known)
 
 
 def losses(model, name):
-    """Return a decoder's loss of the last word of each window, in nats, (windows,)."""
+    """Return a decoder's loss of the last word of each window that counts, in nats.
+
+    ``model`` : Decoder; ``name`` : "validation" or "test". A float array (windows,).
+    """
     windows, rows = targets(name)
     found = []
     for part in np.array_split(windows[rows], 8):
@@ -193,7 +245,18 @@ def losses(model, name):
 
 
 def by_sonnet(found):
-    """Return the mean loss of the test, and sum and number of each sonnet."""
+    """Return the mean loss of the test, and sum and number of each sonnet's losses.
+
+    Parameters
+    ----------
+    found : float array of shape (windows,)
+        The loss of each test window that counts, in nats.
+
+    Returns
+    -------
+    dict
+        ``test``, the mean; ``sonnets``, a list of [sum, number].
+    """
     _, rows = targets("test")
     sonnet = load_parts()[3][rows + CONTEXT]
     size = sonnet.max() + 1
@@ -204,7 +267,19 @@ def by_sonnet(found):
 
 
 def count_words(order):
-    """Return the losses of an n-gram model of words, on the same words."""
+    """Return the losses of an n-gram model of words, on the words that decoders predict.
+
+    Parameters
+    ----------
+    order : int
+        Length of the n-grams.
+
+    Returns
+    -------
+    dict
+        ``order``; ``validation`` and ``test``, mean losses in nats a word; ``sonnets``, sum
+        and number of each test sonnet's losses.
+    """
     vocabulary, _, texts, _, _ = load_parts()
     model = NgramModel(texts["training"], order, len(vocabulary))
     found = {}

@@ -46,7 +46,18 @@ SETTINGS = {
 
 
 def plan(small):
-    """Return one setting for each way and seed."""
+    """Return the settings of all runs: one for each way and seed.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one run only, with one step.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; the group is "runs".
+    """
     settings = grid(
         group="runs",
         way=list(SETTINGS["factors"]),
@@ -61,8 +72,9 @@ def run(folder, group, way, seed, steps):
 
     Parameters
     ----------
-    folder, group
-        As of every study.
+    folder : Path
+        Unused: nothing is saved.
+    group : {"runs"}
     way : str
         A key of ``SETTINGS["factors"]``.
     seed, steps : int
@@ -85,7 +97,10 @@ def run(folder, group, way, seed, steps):
     back, lengths = [], []
 
     def watch(step, *_):
-        """Record how far back each head attends; at first also the vectors' lengths."""
+        """Record how far back each head attends; at first also the vectors' lengths.
+
+        ``step`` : int; what else is handed over is not used.
+        """
         if step in SETTINGS["marks"]:
             weights = decoder.last_attention(model, windows)  # (layers, heads, tokens)
             back.append((weights @ distances).mean(-1).round(4).tolist())
@@ -103,7 +118,21 @@ def run(folder, group, way, seed, steps):
 
 
 def distances(rows, way, mark):
-    """Return how many words back the heads attend after so many steps, (seeds, layers)."""
+    """Return how many words back the heads attend after so many steps.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Outcomes of `run`.
+    way : str
+        A key of ``SETTINGS["factors"]``.
+    mark : int
+        One of ``SETTINGS["marks"]``, a number of steps.
+
+    Returns
+    -------
+    float array of shape (seeds, layers)
+    """
     at = SETTINGS["marks"].index(mark)
     return np.array([row["back"][at] for row in rows if row["way"] == way])
 

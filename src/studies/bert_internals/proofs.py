@@ -32,19 +32,31 @@ MASKED = (1, 9, 23)  # other tokens that are masked: the first word, the tenth t
 
 
 def close(ours, theirs):
-    """Compare numbers in float64: to nine decimals, with no relative slack."""
+    """Compare numbers in float64: to nine decimals, with no relative slack.
+
+    ``ours``, ``theirs`` : Tensors of one shape; an AssertionError says where they differ.
+    """
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
 
 
 def layers_shuffled(model, seed=0):
-    """Return a copy of a BERT with the numbers in all its layers shuffled."""
+    """Return a copy of a BERT with the numbers in all its layers shuffled.
+
+    ``model`` : BertModel; ``seed`` : int.
+    """
     return untrained(
         model, seed, shuffle=True, layers=range(model.config.num_hidden_layers)
     )
 
 
 def random_weights(page: Page):
-    """A BERT with the numbers in each of its layers shuffled."""
+    """A BERT with the numbers in each of its layers shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` is the trained one.
+    """
     return page.replaced(model=layers_shuffled(page.model))
 
 
@@ -280,7 +292,13 @@ def rebuilt_is_the_librarys(page: Page):
 def _numbers_that_agree(page: Page, example) -> int:
     """Compare the two models at the real tokens of an example; return how many numbers.
 
-    ``example`` is what the tokenizer returns; ``page`` as of `rebuilt_is_the_librarys`.
+    Parameters
+    ----------
+    page : Page
+        ``rebuilt`` is our model in float64, ``exact`` the library's; ``everything`` asks
+        the latter for all outputs.
+    example : BatchEncoding
+        What the tokenizer returns.
     """
     with torch.no_grad():
         mine, theirs = page.rebuilt(**example), page.exact(**example, **page.everything)
@@ -374,7 +392,11 @@ def head_follows_the_numbers(page: Page):
     printed = torch.arange(ids.shape[1]).expand_as(ids)
 
     def shares(texts, numbers, counted=None):
-        """Return each head's share for the number one lower, (texts, layers * heads)."""
+        """Return each head's share for the number one lower, (texts, layers * heads).
+
+        ``texts`` : what is read; ``numbers`` : the positions that the model is told, int
+        (tokens,); ``counted`` : those by which "one lower" is counted, by default the same.
+        """
         weights = page.read_as(page.model, texts, numbers)
         return strongest(weights, numbers if counted is None else counted, before)
 
@@ -455,7 +477,11 @@ def middle_is_narrow(page: Page):
     numbers = torch.arange(page.stanzas.shape[1])
 
     def gap_of(model):
-        """Return the entropies, (texts, layers, heads), and the gap of each text."""
+        """Return a BERT's entropies, (texts, layers, heads), and the gap of each text.
+
+        ``model`` : BertModel. The gap is the mean of the later layers less that of the two
+        in the middle.
+        """
         each = widths(page.read_as(model, page.stanzas, numbers))
         return each, each[:, 3:].mean((1, 2)) - each[:, 1:3].mean((1, 2))
 
@@ -608,7 +634,11 @@ def moved_without(model, out, token, masked):
     mask[..., token] = -torch.inf if masked else 0
 
     def without_value(module, inputs, value):
-        """Return the values with this token's set to zero: a forward hook."""
+        """Return the values with this token's set to zero: a forward hook.
+
+        ``value`` : Tensor (texts, tokens, d_model), as is what is returned; ``module`` and
+        ``inputs`` are not used.
+        """
         return value.index_fill(1, torch.tensor([token]), 0)  # (texts, tokens, d_model)
 
     with ExitStack() as hooks:
@@ -705,7 +735,13 @@ def weight_is_not_what_is_fetched(page: Page):
 
 
 def shuffled_poets(page: Page):
-    """The poets' names shuffled among the excerpts."""
+    """The poets' names shuffled among the excerpts.
+
+    Parameters
+    ----------
+    page : Page
+        ``poet`` has the name of each excerpt's poet.
+    """
     return page.replaced(poet=np.array(nulls.shuffled(page.poet)))
 
 
@@ -728,7 +764,10 @@ def counted(ids):
 
 
 def right(vectors, labels):
-    """Return the hits of a probe: as of `lmcourse.probe.predict`."""
+    """Return the hits of a ridge probe, a float array (texts,): 1 where it is right.
+
+    ``vectors`` : Tensor (texts, d_model); ``labels`` : sequence of str.
+    """
     return predict(vectors, labels, PENALTIES[::2]).hits
 
 
@@ -747,7 +786,19 @@ def ahead(new, old, labels) -> tuple[float, float]:
 
 @torch.no_grad()
 def without_punctuation(page: Page):
-    """Return excerpts whose punctuation was removed first, as ids, and their poets."""
+    """Return excerpts whose punctuation was removed first, as ids, and their poets.
+
+    Parameters
+    ----------
+    page : Page
+        ``poems`` is a table with the column ``text``; ``both`` are the page's excerpts,
+        (excerpts, tokens); ``of_length`` cuts texts into excerpts of so many tokens.
+
+    Returns
+    -------
+    both : int64 Tensor of shape (excerpts, tokens)
+    names : array of str of shape (excerpts,)
+    """
     both, names = [], []
     sources = {"Dickinson": page.poems.text, "Shakespeare": load_sonnets().text}
     for name, texts in sources.items():

@@ -320,7 +320,7 @@ def train_on_graphs(folder, counted, layers, seed, steps):
     model = graphs.GraphTransformer(counted, layers)
 
     def loss_at(step):
-        """Return the loss of a batch of new graphs."""
+        """Return the mean loss of a batch of new graphs, in nats; ``step`` is not used."""
         return graph_loss(model, *graphs.sample_graphs(sizes["batch"], generator))
 
     train_one_cycle(model, loss_at, steps, sizes["rate"])
@@ -404,7 +404,10 @@ def train_on_rules(folder, kept, seed, steps):
     model = rules.SequenceModel()
 
     def loss_at(step):
-        """Return the loss of a batch of new sequences."""
+        """Return the mean loss of a batch of new sequences, in nats.
+
+        `train_model` asks for it; ``step`` is not used.
+        """
         sequences, _ = rules.sample_sequences(sizes["batch"], generator, kept)
         return rules.letter_losses(model, sequences).mean()
 

@@ -113,7 +113,7 @@ def distances_told(layers, seed, steps):
     model = graphs.GraphTransformer(layers=layers)
 
     def loss_at(step):
-        """Return the loss of a batch of new graphs."""
+        """Return the mean loss of a batch of new graphs, in nats; ``step`` is not used."""
         batch = graphs.sample_graphs(SETTINGS["batch"], generator)
         return graph_loss(model, *batch)
 
@@ -162,7 +162,7 @@ def told_apart(told, distance):
     Parameters
     ----------
     told : list of list of int
-        Of `count_told`.
+        How many nodes of each true distance (rows, from 1) are predicted at each distance.
     distance : int
         From 1 to 3.
 

@@ -54,7 +54,10 @@ def nothing_learned(page):
     asked, wanted = page.images[page.judged], page.labels[page.judged]
 
     def measured(model):
-        """Return the accuracy, and the mean standard deviation of a weight."""
+        """Return a model's accuracy, and the mean standard deviation of its weights.
+
+        ``model`` : nn.Module, from what is asked to logits and attention weights.
+        """
         with torch.no_grad():
             logits, weights = model(asked)
         right = (logits.argmax(-1) == wanted).float().mean().item()
@@ -148,7 +151,10 @@ def neighbours_lead(page):
     steps = page.study["settings"]["digits"]
 
     def of(reader, count):
-        """Return the accuracies of a reader after a number of steps, by fold and seed."""
+        """Return the accuracies of a reader, a Series by fold and seed.
+
+        ``reader`` : str; ``count`` : int, the number of training steps.
+        """
         rows = table[(table.reader == reader) & (table.steps == count)]
         return rows.set_index(["fold", "seed"]).accuracy
 
@@ -321,7 +327,7 @@ def edges_are_used(page):
     ----------
     page : Page
         ``walker`` is the trained graph Transformer; ``joined`` and ``marked`` are the test
-        graphs.
+        graphs; ``study`` is the stored study *beyond-text*.
 
     Returns
     -------
@@ -436,7 +442,11 @@ def each_layer_sees_one_edge_farther(page):
     rows, sizes = page.farther["results"]["graphs"], page.farther["settings"]
 
     def told(steps, is_within):
-        """Return how well distances are told apart, within reach or beyond it."""
+        """Return how well distances are told apart, within reach or beyond it.
+
+        ``steps`` : int, of the training; ``is_within`` : bool, whether the distance is at
+        most the number of layers. A list of float from 0 to 1.
+        """
         return [
             told_apart(row["own"], distance)
             for row in alike(rows, steps=steps)
@@ -735,7 +745,11 @@ def test_digits_leak(page):
         rows.append(found)
 
     def of(leaks, same_hands):
-        """Return the accuracy on each part, (parts,)."""
+        """Return the accuracy on each part, (parts,).
+
+        ``leaks`` and ``same_hands`` : bool, whether test digits, or their writers, were
+        seen.
+        """
         return np.array([row[leaks, same_hands] for row in rows])
 
     apart = of(False, False)

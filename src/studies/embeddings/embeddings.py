@@ -57,7 +57,7 @@ def material(without=0):
     learned : list of str
         The words that occur five times or more, the most frequent first.
     pairs : int array of shape (pairs, 2)
-        Of `shown.word_pairs`.
+        Rows of that list: a word, and a word near it.
     shares : array of shape (words,)
         The probability with which each is drawn as a negative.
     """
@@ -178,7 +178,10 @@ def summary(results):
     """
 
     def of(k, constant=0.0, without=0):
-        """Return the highest mean cosine of each run of a kind (the arguments of `run`)."""
+        """Return the highest mean cosine of each run of a kind, a list of float.
+
+        ``k``, ``constant``, ``without`` : the arguments of `run`. [0.0] if there is no run.
+        """
         rows = alike(results["cones"], k=k, constant=constant, without=without)
         return [each["most"] for each in rows] or [0.0]
 

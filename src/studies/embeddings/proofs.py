@@ -111,7 +111,13 @@ def random_table(page: Page):
 
 
 def random_map(page: Page):
-    """A map of the same rows of a table with its numbers shuffled."""
+    """A map of the same rows of a table with its numbers shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``mixed`` is that table, ``random_points`` the points of its map.
+    """
     return page.replaced(matrix=page.mixed, points=page.random_points)
 
 
@@ -411,8 +417,11 @@ def nothing_left(page: Page):
 def untrained_layers(page: Page):
     """All layers' weights shuffled; the table is BERT's own.
 
-    Returns a page in which the vectors that the probe learns from (``taught``) and those
-    that it is tested on (``tried``) come from that model.
+    Parameters
+    ----------
+    page : Page
+        ``random_taught`` and ``random_tried`` are, by level, the vectors of that model that
+        the probe learns from, and that it is tested on.
     """
     return page.replaced(taught=page.random_taught, tried=page.random_tried)
 
@@ -431,7 +440,7 @@ def pairs_match(page: Page):
     page : Page
         ``level_names`` are the levels from the input to the last layer; ``taught`` and
         ``tried`` hold, by level, the vectors of the words that give the direction and of
-        those that are tested.
+        those that are tested; ``tokenizer`` is BERT's.
     """
     for verb, noun in pairs():
         (before, after), (other_before, other_after) = verb.split("_"), noun.split("_")

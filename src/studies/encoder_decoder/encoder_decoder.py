@@ -256,7 +256,11 @@ def hidden_months(model, training_days, days, seed, steps):
         draw = dates.drawing(training_days, seed + 100, (0,))
 
         def draw_changed(change=change, draw=draw):
-            """Draw a batch of pairs, a list of (str, str), as ``change`` leaves it."""
+            """Draw a batch of pairs, a list of (str, str), as ``change`` leaves it.
+
+            ``change`` : callable, from such a list to another; ``draw`` : callable, without
+            arguments.
+            """
             return change(draw())
 
         dates.train(decoder, draw_changed, steps, 1e-2)

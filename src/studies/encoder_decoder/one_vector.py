@@ -16,7 +16,10 @@ KINDS += ["LSTM, one vector at every step", "LSTM, one vector"]
 
 
 def new_kind(kind, seed):
-    """Return an untrained model of a kind, one of `KINDS`."""
+    """Return an untrained model, an nn.Module.
+
+    ``kind`` : one of `KINDS`; ``seed`` : int.
+    """
     torch.manual_seed(seed)
     if kind.startswith("LSTM"):
         make = EveryStep if "every" in kind else Recurrent
@@ -46,9 +49,16 @@ class OneVector(Transformer):
     """A Transformer whose decoder gets the mean of the encoder's states alone."""
 
     def encode(self, source):
-        """Return the mean state of ids (batch, sources), and a mask that allows it.
+        """Return the mean state of a source, and a mask that allows it.
 
-        (batch, 1, d_model) and bool (batch, 1, 1, 1).
+        Parameters
+        ----------
+        source : int64 Tensor of shape (batch, sources)
+
+        Returns
+        -------
+        memory : Tensor of shape (batch, 1, d_model)
+        mask : bool Tensor of shape (batch, 1, 1, 1)
         """
         memory, mask = super().encode(source)
         real = mask[:, 0, 0, :, None]  # (batch, sources, 1)
@@ -80,7 +90,11 @@ class Recurrent(nn.Module):
         self.pad = pad
 
     def encode(self, source):
-        """Run the encoder on ids (batch, sources).
+        """Run the encoder.
+
+        Parameters
+        ----------
+        source : int64 Tensor of shape (batch, sources)
 
         Returns
         -------
@@ -104,8 +118,11 @@ class Recurrent(nn.Module):
         ----------
         target : int64 Tensor of shape (batch, targets)
             What is written so far.
-        memory, mask
-            Of `encode`.
+        memory : tuple
+            The encoder's states (batch, sources, d_model), and its last state and memory, a
+            pair of Tensors of shape (1, batch, d_model).
+        mask : bool Tensor of shape (batch, 1, 1, sources)
+            Which states may be attended to.
 
         Returns
         -------
@@ -122,7 +139,17 @@ class Recurrent(nn.Module):
         return self.output(x), [weights]
 
     def forward(self, source, target):
-        """Return the logits (batch, targets, vocab_size) of a target's next tokens."""
+        """Return the logits of a target's next tokens.
+
+        Parameters
+        ----------
+        source : int64 Tensor of shape (batch, sources)
+        target : int64 Tensor of shape (batch, targets)
+
+        Returns
+        -------
+        Tensor of shape (batch, targets, vocab_size)
+        """
         return self.decode(target, *self.encode(source))[0]
 
 
@@ -130,9 +157,18 @@ class EveryStep(Recurrent):
     """LSTMs whose decoder gets the encoder's last state at every step."""
 
     def encode(self, source):
-        """Return what `Recurrent.encode` does, the last state in the place of all states.
+        """Run the encoder; the last state stands in the place of all states.
 
-        From ids (batch, sources); the states are (batch, 1, d_model).
+        Parameters
+        ----------
+        source : int64 Tensor of shape (batch, sources)
+
+        Returns
+        -------
+        memory : tuple
+            That state (batch, 1, d_model), and a pair of Tensors of shape (1, batch,
+            d_model): the last state and memory.
+        mask : bool Tensor of shape (batch, 1, 1, 1)
         """
         (_, ends), mask = super().encode(source)
         return (ends[0].transpose(0, 1), ends), mask[..., :1]

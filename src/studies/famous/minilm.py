@@ -33,7 +33,7 @@ def bert():
 
 @cache
 def poems(count):
-    """Return the ids of the first poems, a list of int64 Tensors (1, tokens)."""
+    """Return the ids of the first ``count`` poems, a list of int64 Tensors (1, tokens)."""
     tokenizer = bert()[0]
     texts = load_poems().text[:count]
     return [
@@ -44,7 +44,10 @@ def poems(count):
 
 @torch.no_grad()
 def levels(ids, model=None):
-    """Return the states before layer 0 and after each, Tensor (layers + 1, tokens, d)."""
+    """Return the states before layer 0 and after each, Tensor (layers + 1, tokens, d).
+
+    ``ids`` : int64 Tensor (1, tokens); ``model`` : BertModel, by default the course's.
+    """
     model = model or bert()[1]
     return torch.stack(model(ids, output_hidden_states=True).hidden_states)[:, 0]
 

@@ -38,12 +38,18 @@ def outcome(values, null, holds, **more):
 
 
 def rounded(found):
-    """Return a dict of numbers, or lists of numbers, with four digits after the point."""
+    """Return numbers with four digits after the point.
+
+    ``found`` : dict of str to number or list of numbers; so is what is returned.
+    """
     return {name: _rounded(value) for name, value in found.items()}
 
 
 def _rounded(value):
-    """Return a float with four digits after the point, a list of them, or what it is."""
+    """Return a float with four digits after the point, a list of them, or what it is.
+
+    ``value`` : object.
+    """
     if isinstance(value, list | tuple):
         return [_rounded(each) for each in value]
     if isinstance(value, float | np.floating):

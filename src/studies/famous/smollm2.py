@@ -378,7 +378,10 @@ def agreement(small=False):
 
 
 def was_likelier(texts, model):
-    """Return of each text whether *was* is likelier than *were*, a bool array (texts,)."""
+    """Return of each text whether *was* is likelier than *were*, a bool array (texts,).
+
+    ``texts`` : list of str; ``model`` : Llama.
+    """
     logits = last_logits(texts, model)[:, first_tokens(["was", "were"])]
     return (logits[:, 0] > logits[:, 1]).numpy()
 
@@ -448,7 +451,10 @@ def guessed(asked):
 
 
 def by_word(hits):
-    """Return the mean of each word's draws, float array (words,)."""
+    """Return the mean of each word's draws, float array (words,).
+
+    ``hits`` : sequence of bool, word by word, each with as many draws.
+    """
     return np.asarray(hits, dtype=float).reshape(-1, len(KINDS) * 24).mean(0)
 
 
@@ -555,5 +561,8 @@ def asked_list(seed):
 
 
 def question(name):
-    """Return the question what somebody has, and the beginning of its answer."""
+    """Return the question what somebody has, and the beginning of its answer, a str.
+
+    ``name`` : str, who it is.
+    """
     return f"\nWhat does {name} have? {name} has the"

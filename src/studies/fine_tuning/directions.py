@@ -45,7 +45,10 @@ def plan(small):
 
 
 def matrices(model):
-    """Return the matrices of a GPT's blocks, four a block: dict of str to Parameter."""
+    """Return the matrices of a GPT's blocks, four a block: dict of str to Parameter.
+
+    ``model`` : GPT.
+    """
     return {
         name: weight
         for name, weight in model.named_parameters()

@@ -264,7 +264,7 @@ def train_method(method, fed, rate, seed, replayed, budget):
     def watch(step, model):
         """Note the loss on Shakespeare, if ``step`` (int) is one of `CURVE_STEPS`.
 
-        Only where all weights are trained, without replay.
+        Only where all weights are trained, without replay. ``model`` : GPT.
         """
         if method == "all weights" and not replayed and step in CURVE_STEPS:
             curve[step] = mean_loss(model, "Shakespeare")
@@ -301,7 +301,7 @@ def read_on_the_way(model, steps, rate, moments):
     readings = []
 
     def watch(step, model):
-        """Add a reading, if ``step``, an int, is one of ``moments``."""
+        """Add a reading, if ``step``, an int, is one of ``moments``. ``model`` : GPT."""
         if step in moments:
             readings.append(reading_of(model))
 
@@ -346,9 +346,10 @@ def probabilities_on_the_way(method, rate, budget):
     -------
     dict
         ``method``, ``rate``, and ``rows``, a list of dict, one for each moment: ``method``,
-        ``rate``; ``step``; ``work``, the step as a share of the budget; and what
-        `reading_of` returns. With LoRA the last row is that of the model from which the
-        adapters were removed.
+        ``rate``; ``step``; ``work``, the step as a share of the budget, in steps of
+        training all weights; and the reading of the model, as `reading_of` returns it: the
+        probabilities of the letters and its losses on held-out poems. With LoRA the last
+        row is that of the model from which the adapters were removed.
     """
     model, steps = prepare(method, budget)
     share = steps / budget  # steps of LoRA cost less, so there are more of them

@@ -111,7 +111,10 @@ def whole_texts(texts, batch=teaching.BATCH):
     """
 
     def draw(generator):
-        """Return texts and their targets, (batch, characters) each."""
+        """Return random texts and their targets, int64 Tensors (batch, characters) each.
+
+        ``generator`` : torch.Generator.
+        """
         rows = torch.randint(len(texts), (batch,), generator=generator)
         return texts[rows, :-1], texts[rows, 1:]
 

@@ -170,7 +170,13 @@ def training_again_costs(page: Page):
 
 
 def untrained_on_own_texts(page: Page):
-    """The model as it was, in the place of each that was trained on its own texts."""
+    """The model as it was, in the place of each that was trained on its own texts.
+
+    Parameters
+    ----------
+    page : Page
+        ``own_runs`` is a table, a row for each of these models.
+    """
     rows = page.own_runs.copy()
     for part in HELD_OUT:
         losses = losses_before(page, "Shakespeare", [part])
@@ -287,7 +293,13 @@ def lora_can_be_taken_away(page: Page):
     Parameters
     ----------
     page : Page
-        ``light`` is the model with LoRA, trained; ``sonnets`` the model without.
+        ``light`` is the model with LoRA, trained; ``sonnets`` the model without; ``poets``
+        has the poems as ids, by poet and part.
+
+    Returns
+    -------
+    dict
+        The sizes of the file, ``kilobytes``, and of the ``whole`` model, in kilobytes.
     """
     device = next(page.sonnets.parameters()).device
     ids = page.poets["Shakespeare"]["test"][0][None, :64]
@@ -308,7 +320,13 @@ def lora_can_be_taken_away(page: Page):
 
 
 def read_shakespeare(page: Page):
-    """Every model read Shakespeare again, where there is nothing of Dickinson to learn."""
+    """Every model read Shakespeare again, where there is nothing of Dickinson to learn.
+
+    Parameters
+    ----------
+    page : Page
+        ``runs`` is the table of trainings; ``poets`` has a key for each poet.
+    """
     runs = page.runs.copy()
     for method in ("all weights", "LoRA", "last layer"):
         mine = (runs.method == method) & (runs.replayed == 0)
@@ -373,7 +391,13 @@ def lora_learns_nearly_as_much(page: Page):
 
 
 def shuffled_changes(page: Page):
-    """The numbers of each change shuffled within their matrix, a shuffle for each seed."""
+    """The numbers of each change shuffled within their matrix, a shuffle for each seed.
+
+    Parameters
+    ----------
+    page : Page
+        ``directions`` are the outcomes of that study, dicts with ``rows``.
+    """
     outcomes = []
     for outcome in page.directions:
         rows = [row for row in outcome["rows"] if row["kind"] == "shuffled"]
@@ -448,7 +472,13 @@ def few_directions_teach(page: Page):
 
 
 def shuffled_markers(page: Page):
-    """Texts behind the two markers, shuffled between them."""
+    """Texts behind the two markers, shuffled between them.
+
+    Parameters
+    ----------
+    page : Page
+        ``samples`` has a list of texts for each marker, "(W)" and "(E)".
+    """
     both = nulls.shuffled(page.samples["(W)"] + page.samples["(E)"])
     half = len(both) // 2
     mixed = page.samples | {"(W)": both[:half], "(E)": both[half:]}
@@ -548,7 +578,13 @@ def hits_of(page: Page, length, reader, size, layer=4):
 
 
 def lines_of_one_length(page: Page):
-    """Every line cut to twenty characters, so that its length says nothing."""
+    """Every line cut to twenty characters, so that its length says nothing.
+
+    Parameters
+    ----------
+    page : Page
+        ``label_rows`` is the table of stored results, with the column ``length``.
+    """
     rows = page.label_rows[page.label_rows.length == CUT]
     return page.replaced(label_rows=pd.concat([rows, rows.assign(length=WHOLE)]))
 
@@ -591,12 +627,19 @@ def ruler_is_enough(page: Page):
 
 @proof("Of lines of one length the mean state knows more than an untrained one.")
 def states_after_the_cut(page: Page):
-    """At each number of labels; with 96 it is not shown to know more than pairs of letters.
+    """At 8, 24 and 96 labels; with 96 it is not shown to know more than pairs of letters.
 
     Parameters
     ----------
     page : Page
-        ``label_rows`` are the stored results, ``held_poets`` their true poets.
+        ``label_rows`` are the stored results of the study *fine-tuning*, ``held_poets`` the
+        true poets of the poems that are told apart.
+
+    Returns
+    -------
+    dict
+        The balanced accuracy with 96 labels, from 0 to 1: ``mean``, of the mean state;
+        ``untrained``, of that of an untrained model; ``pairs``, of pairs of letters.
     """
     who = page.held_poets
     for length in (WHOLE, CUT):
@@ -624,7 +667,8 @@ def peft_is_the_same(page: Page):
     Parameters
     ----------
     page : Page
-        ``light`` is the model with our LoRA, ``theirs`` and ``lora_config`` peft's.
+        ``light`` is the model with our LoRA, ``theirs`` and ``lora_config`` peft's;
+        ``sonnets`` is the model without; ``poets`` has the poems as ids.
     """
     from peft import get_peft_model
 

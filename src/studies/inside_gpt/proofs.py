@@ -55,7 +55,7 @@ def rules_are_those_of_transformers(page: Page):
     ----------
     page : Page
         ``top_k``, ``top_p``, ``min_p`` and ``penalized`` are the page's rules; ``write``
-        is its loop.
+        is its loop; ``gpt`` the model, ``ids_of`` and ``text_of`` its tokens.
     """
     generator = torch.Generator().manual_seed(0)
     logits = 3 * torch.randn(4, 40, generator=generator).double()  # (batch, vocab_size)
@@ -251,7 +251,8 @@ def pronouns_matter(page: Page) -> float:
     Parameters
     ----------
     page : Page
-        ``WORDS`` stand between the pronoun and *shal*.
+        ``WORDS`` stand between the pronoun and *shal*; ``lean`` is the difference of the
+        logits of *t* and *l* after a text.
     """
     gaps = [
         page.lean(f"And thou {word} shal") - page.lean(f"And they {word} shal")
@@ -333,7 +334,8 @@ def lens_ends_in_the_model(page: Page):
     ----------
     page : Page
         ``early`` are the loop's last logits for ``THOU``, (1, tokens, vocab_size);
-        ``read`` the lens on ``windows``, (layers + 1, windows, vocab_size, tokens).
+        ``read`` the lens on ``windows``, (layers + 1, windows, vocab_size, tokens);
+        ``gpt`` is the model, with its ``config``, and ``ids_of`` encodes a text.
     """
     with torch.no_grad():
         close(page.early, page.gpt(page.ids_of(page.THOU)))
@@ -462,7 +464,7 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
 
 
 def mean_or_zero(values) -> float:
-    """Return the mean of an array, and 0 of an empty one."""
+    """Return the mean of ``values``, an array; 0 of an empty one."""
     return float(values.mean()) if len(values) else 0.0
 
 
@@ -472,7 +474,8 @@ def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        ``lean`` is the difference of two letters' logits.
+        ``lean`` is the difference of two letters' logits after a text; ``gpt`` is the
+        model, and ``ids_of`` encodes a text.
     texts, sources : sequences of str of one length
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
@@ -483,6 +486,7 @@ def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
     Returns
     -------
     array of shape (texts,)
+        In logits.
     """
     found = []
     for text, source in zip(texts, sources, strict=True):
@@ -497,7 +501,7 @@ def direct_prompts(page: Page) -> list[tuple[str, str]]:
     Parameters
     ----------
     page : Page
-        ``parts`` are the sonnets.
+        ``parts`` are the sonnets; ``ENDS`` are *shal* and *wil*.
 
     Returns
     -------
@@ -522,7 +526,8 @@ def loses_t_without(page: Page, texts, head) -> float:
     Parameters
     ----------
     page : Page
-        ``gpt`` reads the texts; ``windows`` are held-out texts, ids (windows, tokens).
+        ``gpt`` reads the texts, which ``ids_of`` encodes; ``HEADS`` are all its heads;
+        ``windows`` are held-out texts, ids (windows, tokens).
     texts : sequence of str
     head : (int, int)
         Layer and head: it returns its mean over all positions of the held-out windows.
@@ -680,7 +685,8 @@ def changed_by(page: Page, pairs, heads, *answers) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        As of `leans_with`.
+        ``lean`` is the difference of two letters' logits after a text; ``gpt`` is the
+        model, and ``ids_of`` encodes a text.
     pairs : sequence of (str, str)
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
@@ -725,7 +731,8 @@ def thou_attention(page: Page, head) -> float:
     Parameters
     ----------
     page : Page
-        ``THOU`` is that text; ``gpt`` reads characters.
+        ``THOU`` is that text; ``gpt`` reads characters, which ``ids_of`` encodes; ``HEADS``
+        are all its heads.
     head : (int, int)
         Layer and head.
 
@@ -1036,7 +1043,8 @@ def it_does_not_repeat_lines(page: Page):
     Parameters
     ----------
     page : Page
-        ``held_out`` is the text; ``room`` the tokens that a window may have.
+        ``held_out`` is the text; ``gpt`` reads it, ``tokenizer`` and ``ids_of`` encode it;
+        ``room`` are the tokens that a window may have.
     """
     size = page.room // 2 - 1
     encoded = [page.tokenizer.encode(line)[:size] for line in page.held_out.splitlines()]
@@ -1059,7 +1067,8 @@ def parts_add_up(page: Page):
     Parameters
     ----------
     page : Page
-        ``margins`` is a DataFrame, a row for each of the ``windows``, a column a part.
+        ``margins`` is a DataFrame, a row for each of the ``windows``, a column a part;
+        ``gpt`` is the model.
     """
     with torch.no_grad():
         best = page.gpt(page.windows)[:, -1].topk(2).values  # (windows, 2)
@@ -1076,7 +1085,8 @@ def same_anatomy(page: Page):
     ----------
     page : Page
         ``skeleton`` is the model of `transformers`, ``ours`` the course's; ``theirs`` the
-        former's parameters by name; ``anatomy`` the page's table.
+        former's parameters by name, ``their_name`` from our name to theirs; ``anatomy`` the
+        page's table.
     """
     named = {page.their_name(name): weight for name, weight in page.ours.named_parameters()}
     assert named.keys() == page.theirs.keys()

@@ -188,7 +188,7 @@ def poem_losses(model, count):
     ----------
     model : Llama
     count : int
-        Of poems (`poem_ids`).
+        How many poems, the first ones.
 
     Returns
     -------
@@ -610,7 +610,10 @@ def moves(task):
     differ = right[order] != right
 
     def taken(layer):
-        """Return how many answers become the other's, layers from this one on anew."""
+        """Return how many answers become the other's if a state is exchanged.
+
+        ``layer`` : int, the first layer that runs anew.
+        """
         told = logits_from(stream, layer).argmax(-1)
         return int((told == right[order])[differ].sum())
 

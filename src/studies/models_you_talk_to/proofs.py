@@ -201,7 +201,10 @@ def a_bare_question_ends(page: Page):
     end = page.tokenizer.eos_token_id
 
     def ends(texts):
-        """Return of each text whether its likeliest next token ends the turn, a list."""
+        """Return of each text whether its likeliest next token ends the turn.
+
+        ``texts`` : list of str. A list of bool.
+        """
         found = []
         for text in texts:
             with torch.no_grad():
@@ -353,6 +356,7 @@ def told_without_mean(page: Page, state, right) -> float:
     Parameters
     ----------
     page : Page
+        ``model`` is the Llama, for its last norm and output matrix.
     state : Tensor of shape (countries, d_model)
         Of the last token, at one height.
     right : int64 Tensor of shape (countries,)

@@ -84,6 +84,10 @@ class DigitModel(PositionModel):
     """
 
     def __init__(self, scheme, **options):
+        """Make the model of a scheme of positions; options are `PositionModel`'s.
+
+        ``scheme`` : str; ``options`` : ``base``, ``reach``.
+        """
         super().__init__(scheme, **options)
         vocab_size = sonnet_ids()[-1] + DIGITS
         self.embed = nn.Embedding(vocab_size, D_MODEL)
@@ -92,7 +96,18 @@ class DigitModel(PositionModel):
         self.table = None
 
     def add_positions(self, x):
-        """Add the vectors of ``table``, if there are any; else as `PositionModel`."""
+        """Add the vectors of ``table``, if there are any; else those of the scheme.
+
+        Parameters
+        ----------
+        x : Tensor of shape (batch, tokens, d_model)
+
+        Returns
+        -------
+        x : Tensor of that shape
+        options : dict
+            What attention is to be given.
+        """
         if self.table is None:
             return super().add_positions(x)
         return x + self.table[: x.shape[1]], {}
@@ -148,15 +163,17 @@ def losses(model, inputs, digit, back, **options):
 def train_digit_model(scheme, steps, seed, **options):
     """Return a `DigitModel` trained on texts of 32 characters.
 
-    ``options`` are `PositionModel`'s: ``base``, ``reach``.
-
     Parameters
     ----------
     scheme : str
         Of the positions.
     steps, seed : int
     **options
-        Of `PositionModel`.
+        ``base`` and ``reach``, as `PositionModel` takes them.
+
+    Returns
+    -------
+    DigitModel
     """
     torch.manual_seed(seed)
     model = DigitModel(scheme, **options)
@@ -164,7 +181,10 @@ def train_digit_model(scheme, steps, seed, **options):
     training = sonnet_ids()[0]
 
     def loss_at(_step):
-        """Return the sum of both answers' mean losses in a random batch."""
+        """Return the sum of both answers' mean losses in a random batch, in nats.
+
+        ``_step`` is not used: every batch is new.
+        """
         inputs, digit, back, known = sample_texts(training, 32, SHORT, generator)
         of_digit, of_back = losses(model, inputs, digit, back)
         return of_digit[known].mean() + of_back[:, BACK:].mean()
@@ -181,7 +201,7 @@ def measured(model, **options):
     ----------
     model : DigitModel
     **options
-        Of `PositionModel.forward`.
+        What `PositionModel.forward` takes beside ids, such as ``rotate``.
 
     Returns
     -------

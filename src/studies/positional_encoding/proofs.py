@@ -130,6 +130,10 @@ def attention_scores(parts, mixed, at):
     root = math.sqrt(D_HEAD)
 
     def scores(x):
+        """Return the scores of all pairs, (tokens, tokens).
+
+        ``x`` : states, (tokens, d_model).
+        """
         return (x @ parts.queries) @ (x @ parts.keys).T / root
 
     queries, keys = (rotate(words @ each, at) for each in (parts.queries, parts.keys))
@@ -855,7 +859,7 @@ def far_ends(model, **options) -> dict[str, float]:
     ----------
     model : lengths.PositionModel
     **options
-        Of `lengths.losses_by_position`.
+        What attention is given besides, such as ``rotate``.
 
     Returns
     -------

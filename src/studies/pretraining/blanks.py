@@ -214,7 +214,10 @@ SUMS = (
 
 
 def rows_of(text):
-    """Return the lines of a table of twins, each split at its vertical bars."""
+    """Return the lines of a table of twins, each a list of str, split at vertical bars.
+
+    ``text`` : str.
+    """
     return [line.split("|") for line in text.strip().splitlines()]
 
 
@@ -239,7 +242,10 @@ def twins_of(kind):
 
 
 def written(text):
-    """Return a function that returns the rows of a table of written twins."""
+    """Return a function, without arguments, that returns the rows of a table of twins.
+
+    ``text`` : str, a line for each row, with vertical bars.
+    """
     return lambda: rows_of(text)
 
 
@@ -409,7 +415,8 @@ def leads_by_similarity(twin):
     Parameters
     ----------
     twin : dict
-        As of `twins_of`.
+        A pair of sentences: ``begins``, two beginnings; ``end``, what both end with;
+        ``words``, the right one of each, which is the wrong one of the other.
 
     Returns
     -------
@@ -481,7 +488,10 @@ def run(folder, group, kind, count, seed=0):
 
 
 def shares(leads):
-    """Return the share of right choices in each pair of twins, (pairs,): 0, 0.5 or 1."""
+    """Return the share of right choices in each pair of twins, (pairs,): 0, 0.5 or 1.
+
+    ``leads`` : (pairs, 2) floats, above 0 where the right word is ahead.
+    """
     return (np.array(leads) > 0).mean(axis=1)
 
 

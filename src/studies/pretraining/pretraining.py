@@ -206,7 +206,7 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     measure(model, 0)
 
     def watch(step, _loss):
-        """Measure the model after a step, an int; its loss is not used."""
+        """Measure the model after ``step`` (int) steps; the loss is not used."""
         measure(model, step)
 
     train(model, ids, tokenizer, settings, watch, family_loss)
@@ -414,15 +414,18 @@ def count_neighbours(folder, tokenizer, poems):
         def predict(ids, positions, reach=reach, table=table):
             """Return log probabilities (positions, vocab_size) of a passage's positions.
 
-            ``ids`` : the passage, (tokens,); ``positions`` : a sequence of int.
+            ``ids`` : the passage, (tokens,); ``positions`` : a sequence of int; ``reach`` :
+            int, how many neighbours on each side are known; ``table`` : callable, from the
+            neighbours to log probabilities.
             """
             sides = [neighbours(ids, each, reach, tokenizer) for each in positions]
             return torch.tensor(np.array([table(*pair) for pair in sides]))
 
         def losses_of(ids, predict=predict):
-            """Return the loss of each token of a passage (tokens,) but the first and last.
+            """Return the loss of each token of a passage but the first and last, in nats.
 
-            A Tensor (tokens - 2, 1), in nats.
+            ``ids`` : int64 Tensor (tokens,); ``predict`` : callable, from ids and positions
+            to log probabilities. Returns a Tensor (tokens - 2, 1).
             """
             log_probs = predict(ids, range(1, len(ids) - 1))
             return -log_probs.gather(1, ids[1:-1, None])

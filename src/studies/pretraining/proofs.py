@@ -25,7 +25,13 @@ SEED = 1886
 
 
 def random_weights(page: Page):
-    """SmolLM2 with shuffled weights."""
+    """SmolLM2 with shuffled weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``blanks`` are the results of that study, by group of runs.
+    """
     untrained = [row for row in page.blanks["random"] if row["seed"] == 0]
     return page.replaced(blanks=page.blanks | {"trained": untrained})
 
@@ -53,6 +59,18 @@ def verb_follows_subject(page: Page):
     The intervals are over pairs of nouns. In one order the nearer noun always has another
     number than the subject, in the other the first noun. Three random models are below
     the interval of the trained one.
+
+    Parameters
+    ----------
+    page : Page
+        ``blanks`` are the results of that study: "trained", "random" and "similarity".
+
+    Returns
+    -------
+    dict
+        Shares of right choices: ``right``, of both orders, with its interval ``span``;
+        ``near`` and ``first``, of one; ``similarity``, by word vectors. ``pairs``: how
+        many.
     """
     kinds = ("agreement", "agreement, turned")
     found = shares_by_kind(page.blanks["trained"])
@@ -92,6 +110,11 @@ def blanks_are_filled(page: Page):
     """The interval of each kind, over pairs of sentences, begins above a half.
 
     Word vectors may do as well: for topics they do. For judgements they do not.
+
+    Parameters
+    ----------
+    page : Page
+        ``blanks`` are the results of that study: "trained" and "similarity".
     """
     found = shares_by_kind(page.blanks["trained"])
     vectors = shares_by_kind(page.blanks["similarity"])
@@ -110,6 +133,11 @@ def two_are_not_filled(page: Page):
     """Their intervals, over pairs of twins, end below 60 %.
 
     Random models are near a half.
+
+    Parameters
+    ----------
+    page : Page
+        ``blanks`` are the results of that study: "trained" and "random".
     """
     found = shares_by_kind(page.blanks["trained"])
     for kind in ("a sum", "coreference"):
@@ -136,6 +164,13 @@ def shares_are_kept(page: Page):
 
     Special tokens are never chosen, what is not chosen stays, and the function is the
     package's.
+
+    Parameters
+    ----------
+    page : Page
+        ``many`` are copies of a line, ids (copies, tokens), with their ``ordinary`` tokens;
+        ``inputs`` and ``chosen`` what masking made of them; ``hits`` has, by name, which
+        tokens were chosen, hidden, exchanged and left; ``tokenizer`` is BERT's.
     """
     for name, want in zip(page.hits, (0.15, 0.8, 0.1, 0.1), strict=True):
         found = page.hits[name].double().mean().item()
@@ -153,7 +188,14 @@ def shares_are_kept(page: Page):
 
 @proof("In ten epochs the same positions are 15 %, and new ones come to four in five.")
 def ten_epochs(page: Page):
-    """Counted over 500 copies of a line, special tokens left out."""
+    """Counted over 500 copies of a line, special tokens left out.
+
+    Parameters
+    ----------
+    page : Page
+        ``many`` are copies of a line, ids (copies, tokens), with their ``ordinary`` tokens;
+        ``tokenizer`` is BERT's.
+    """
     generator = torch.Generator().manual_seed(SEED)
     few, ordinary = page.many[:500], page.ordinary[:500]
     draws = [masking.mask_tokens(few, page.tokenizer, generator)[1] for _ in range(10)]
@@ -168,7 +210,13 @@ def ten_epochs(page: Page):
 
 
 def no_difference(page: Page):
-    """The encoder's losses are the table's own, those of the poems shuffled."""
+    """The encoder's losses are the table's own, those of the poems shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` are those of the study *pretraining*.
+    """
     table = page.results["counting"][0]["losses"]["3"]
     rng = np.random.default_rng(SEED)
     runs = []
@@ -192,6 +240,12 @@ def a_table_is_ahead(page: Page):
 
     The untrained model is worse than token frequencies, the trained one better. With ten
     times the steps, in one training, it is still behind.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` are those of the study *pretraining*; ``unseen`` its held-out poems;
+        ``frequencies`` the loss of token frequencies on them, in nats.
     """
     tables = {k: np.array(x) for k, x in page.results["counting"][0]["losses"].items()}
     last = np.array([run["stops"]["900"]["losses"] for run in page.results["runs"]])
@@ -225,7 +279,21 @@ def a_table_is_ahead(page: Page):
 
 @proof("What is said of the first line is what is stored, and no test poem was trained on.")
 def first_line_is_told(page: Page):
-    """How many words of the line each writer guesses at once."""
+    """How many words of the line each writer guesses at once.
+
+    Parameters
+    ----------
+    page : Page
+        ``results`` are those of the study *pretraining*; ``training`` and ``unseen`` its
+        poems, lists of str; ``CHOSEN`` the rows of the poems that the page shows;
+        ``tokenizer`` cuts them into pieces.
+
+    Returns
+    -------
+    dict
+        ``words`` of the line, and how many of them are guessed: ``early``, after 100 steps,
+        ``late``, after 900, and by a ``table`` of three neighbours on each side.
+    """
     assert not set(page.unseen) & set(page.training)
     poem = page.CHOSEN[0]
     positions = page.results["counting"][0]["places"][poem][0]
@@ -249,7 +317,20 @@ def first_line_is_told(page: Page):
 
 @proof("Hidden in sequences of three, fewer than one blank in ten keeps both neighbours.")
 def sequences_hide_neighbours(page: Page):
-    """At the same share, on the training passages; one by one it is about 72 %."""
+    """At the same share, on the training passages; one by one it is about 72 %.
+
+    Parameters
+    ----------
+    page : Page
+        ``texts`` are the passages, ids (tokens,) each; ``choose_text`` and ``hide_runs``
+        choose what is hidden; ``tokenizer`` is BERT's.
+
+    Returns
+    -------
+    dict
+        The share of hidden tokens both of whose neighbours are seen: ``single`` and
+        ``runs``.
+    """
     rows = pad_sequence(page.texts, batch_first=True)  # (passages, tokens)
     special = torch.tensor(page.tokenizer.all_special_ids)
     ordinary = ~torch.isin(rows, special)
@@ -269,7 +350,13 @@ def sequences_hide_neighbours(page: Page):
 
 @proof("What was cut out and what was left make up the text again.")
 def spans_make_the_text(page: Page):
-    """For fifty passages; the target ends in the sentinel that was not used."""
+    """For fifty passages; the target ends in the sentinel that was not used.
+
+    Parameters
+    ----------
+    page : Page
+        ``texts`` are the passages, ids (tokens,) each; ``tokenizer`` is BERT's.
+    """
     generator = torch.Generator().manual_seed(SEED)
     sentinels = range(len(page.tokenizer), len(page.tokenizer) + families.SENTINELS)
     for text in page.texts[:50]:
@@ -304,6 +391,12 @@ def sizes_are_published(page: Page):
     """T5's 3B was cut off, not rounded, and its large one has fewer.
 
     Also the arithmetic of GPT-3's training, and what the variants of BERT change.
+
+    Parameters
+    ----------
+    page : Page
+        ``sizes`` is a table of models, ``computed`` and ``published``, in millions of
+        parameters; ``parameters`` has those of BERT's variants.
     """
     sizes = page.sizes
     unit = dict.fromkeys(sizes.index, 10) | {"GPT": 1, "GPT-2, smallest": 1}

@@ -128,7 +128,7 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     known_tasks = in_context.sample_tasks(known or 1, generator)
 
     def sample(count):
-        """Return so many new texts."""
+        """Return ``count`` new texts, int64 ids (count, tokens)."""
         which = torch.randint(len(known_tasks), (count,), generator=generator)
         tasks = known_tasks[which] if known else in_context.sample_tasks(count, generator)
         return in_context.sample_texts(tasks, generator)
@@ -161,7 +161,7 @@ def train_on_texts(sample, seed, steps, learning_rate, batch=32):
     model = Repeater()
 
     def loss_at(step):
-        """Return the loss of a batch of new texts."""
+        """Return the mean loss of a batch of new texts, in nats; ``step`` is not used."""
         return in_context.answer_losses(model, sample(batch)).mean()
 
     def share_at(step):

@@ -83,7 +83,7 @@ def run(folder, group, seed, processes, steps):
 def largest_difference(one, other):
     """Return the largest difference of the ``losses`` of two outcomes of `run`, a float.
 
-    Each outcome is a dict; its ``losses`` are estimated at the same steps.
+    ``one``, ``other`` : dicts; their ``losses`` are estimated at the same steps.
     """
     return max(abs(a - b) for a, b in zip(one["losses"], other["losses"], strict=True))
 

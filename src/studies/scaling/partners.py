@@ -66,7 +66,8 @@ def sample_cut(count, generator):
     Returns
     -------
     int64 Tensor of shape (count, 48)
-        As of `lmcourse.in_context.sample_texts`.
+        Question, answer, question, answer …: questions are 0 to 15, answers the tokens from
+        16 on.
     """
     right = torch.randint(ANSWERS, (count, QUESTIONS), generator=generator)
     questions = torch.randint(QUESTIONS, (count, EXAMPLES), generator=generator)
@@ -159,14 +160,26 @@ def run(_folder, group, kind="", seed=0, steps=0):
 
 
 def make_model(kind, seed, steps):
-    """Return a model, trained on texts of a kind (`run`) for so many steps."""
+    """Return a model, trained on texts of a kind.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`: "cut", texts in which each question has an answer of its own;
+        "linked", in which partners share one; or "untrained".
+    seed, steps : int
+
+    Returns
+    -------
+    nn.Module
+    """
     generator = torch.Generator().manual_seed(seed)
     if kind == "untrained":
         torch.manual_seed(seed)
         return Repeater()
 
     def sample(batch):
-        """Return so many new texts."""
+        """Return ``batch`` new texts, int64 ids (batch, tokens)."""
         if kind == "cut":
             return sample_cut(batch, generator)
         tasks = in_context.sample_tasks(batch, generator)

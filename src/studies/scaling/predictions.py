@@ -72,7 +72,10 @@ def predict_runs(rows, targets, draws=400):
     resampled = fit(sizes, tokens, losses, resample_groups(sizes * 1e9 + tokens, draws))
 
     def mean_loss(size, read):
-        """Return the mean loss of the runs of one size and one number of tokens."""
+        """Return the mean loss of the runs of one size and one number of tokens, in nats.
+
+        ``size`` : parameters; ``read`` : tokens; numbers that occur among the runs.
+        """
         return losses[(sizes == size) & (tokens == read)].mean()
 
     predictions = []

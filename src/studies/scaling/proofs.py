@@ -101,7 +101,8 @@ def fit_is_the_package(page: Page):
     Parameters
     ----------
     page : Page
-        ``E``, ``A``, ``a``, ``B``, ``b`` are the lesson's fit.
+        ``E``, ``A``, ``a``, ``B``, ``b`` are the lesson's fit; ``smaller`` and ``largest``
+        are runs, ``study`` the stored study *scaling*.
     """
     lesson = [page.E, page.A, page.a, page.B, page.b]
     size, tokens, loss = losses_of(page.smaller)
@@ -131,7 +132,10 @@ def quadratic_prediction(runs, target):
     """
 
     def terms(size, tokens):
-        """Return constant, logarithms, their squares and their product: (runs, 6)."""
+        """Return constant, logarithms, their squares and their product: (runs, 6).
+
+        ``size`` : parameters, ``tokens`` : tokens read; arrays (runs,).
+        """
         n, d = np.log(size) - 10, np.log(tokens) - 14
         return np.stack([np.ones_like(n), n, d, n * n, d * d, n * d], axis=-1)
 
@@ -141,7 +145,13 @@ def quadratic_prediction(runs, target):
 
 
 def on_the_law(page: Page):
-    """Every run lies on the law, but for a noise of one per cent."""
+    """Every run lies on the law, but for a noise of one per cent.
+
+    Parameters
+    ----------
+    page : Page
+        ``smaller`` are the runs that the law is fitted to, ``largest`` those it predicts.
+    """
     fitted = scaling.fit(*losses_of(page.smaller))
     rng = np.random.default_rng(0)
 
@@ -257,7 +267,8 @@ def text_helps_larger_models(page: Page):
     Parameters
     ----------
     page : Page
-        ``everything`` are all runs of the grid.
+        ``everything`` are all runs of the grid, ``smaller`` those that the law is fitted
+        to.
     """
     losses = page.everything.pivot_table(
         index="parameters", columns="tokens", values="test"
@@ -339,7 +350,10 @@ def counted_bytes(config, inputs, targets):
     model, kept = GPT(config), {}
 
     def keep(x):
-        """Note the storage of a tensor that is saved for the backward pass."""
+        """Note the storage of a tensor that is saved for the backward pass; return it.
+
+        ``x`` : Tensor.
+        """
         kept[x.untyped_storage().data_ptr()] = x
         return x
 
@@ -586,7 +600,11 @@ def partner_is_enough(page: Page):
     runs, (rivals,) = page.partners["results"]["runs"], page.partners["results"]["rivals"]
 
     def losses(kind, shown, texts="loss"):
-        """Return the losses of the seeds of a kind, by what was shown: a float array."""
+        """Return the losses of the seeds of a kind, a float array (seeds,).
+
+        ``kind`` : str, of the run; ``texts`` : "loss" or "cut", which texts were read;
+        ``shown`` : str, what of them.
+        """
         return np.array([row[texts][shown] for row in runs if row["kind"] == kind])
 
     guess = np.log(in_context.ANSWERS)
@@ -617,7 +635,13 @@ OTHERS = [idea for idea in IDEAS if idea != "size"]
 
 
 def shuffled_ways(page: Page):
-    """The names of the recipes with one idea left out, shuffled within each seed."""
+    """The names of the recipes with one idea left out, shuffled within each seed.
+
+    Parameters
+    ----------
+    page : Page
+        ``sprint`` is a table of runs: ``way``, ``seed`` and ``loss``.
+    """
     runs = page.sprint.copy()
     for seed in range(3):
         rows = runs.way.str.startswith("without ") & (runs.seed == seed)
@@ -719,7 +743,13 @@ def record_keeps_the_rules(page: Page):
 
 
 def swapped_names(page: Page):
-    """NanoGPT's recipe and the record exchange their names."""
+    """NanoGPT's recipe and the record exchange their names.
+
+    Parameters
+    ----------
+    page : Page
+        ``sprint`` is a table of runs, with the column ``way``.
+    """
     other = {"reference": "record", "record": "reference"}
     runs = page.sprint
     return page.replaced(sprint=runs.assign(way=runs.way.replace(other)))
@@ -731,7 +761,7 @@ def seconds_of(runs, way):
     Parameters
     ----------
     runs : DataFrame
-        Of a study: ``way``, ``seed``, ``seconds``.
+        Of the study *speedrun* or *four-ideas*: ``way``, ``seed``, ``seconds``.
     way : str
 
     Returns

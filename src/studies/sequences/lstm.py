@@ -134,14 +134,20 @@ def train_on_windows(model, training, steps, learning_rate):
     optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=0.01)
 
     def loss_at(_step):
-        """Return the loss of a batch of random windows."""
+        """Return the mean loss of a batch of random windows, in nats.
+
+        ``_step`` is not used: every batch is new.
+        """
         starts = torch.randint(len(training) - TOKENS - 1, (BATCH,))
         windows = training[starts[:, None] + torch.arange(TOKENS + 1)]
         logits = model(windows[:, :-1])
         return F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
     def share_at(step):
-        """Return the share of the learning rate: half a cosine, after a warm-up."""
+        """Return the share of the learning rate at a step: half a cosine, after a warm-up.
+
+        ``step`` : int, from 0.
+        """
         return min(1, (step + 1) / 50) * (1 + math.cos(math.pi * step / steps)) / 2
 
     schedulers = [LambdaLR(optimizer, share_at)]

@@ -432,7 +432,8 @@ def told_the_position(page: Page, order=5):
     Parameters
     ----------
     page : Page
-        Of the chapter *sequences*.
+        Of the chapter *sequences*: ``sonnets``, ``held_out``, ``characters`` (a tokenizer),
+        ``newline`` (its id), ``ids``, ``line_position``, ``cut_alike`` and ``FIRST``.
     order : int
         The n-gram model's.
 
@@ -528,7 +529,11 @@ def near_and_far(page: Page):
     """
 
     def share(*losses, axis):
-        """Return which part of the fall from 1 to 32 characters of context comes by 8."""
+        """Return which part of the fall from 1 to 32 characters of context comes by 8.
+
+        ``losses`` : three arrays, with 1, 8 and 32 characters; ``axis`` : int, of the
+        texts.
+        """
         one, eight, far = (each.mean(axis) for each in losses)
         return (one - eight) / (one - far)
 
@@ -642,7 +647,10 @@ def windows_and_work(page: Page):
     width = 64
 
     def field(layers, window):
-        """Return how many tokens the middle one sees through layers of convolution."""
+        """Return how many tokens the middle one sees through layers of convolution, an int.
+
+        ``layers`` : int; ``window`` : int, odd, the tokens that a layer joins.
+        """
         stack = (nn.Conv1d(4, 4, window, padding=window // 2) for _ in range(layers))
         x = torch.randn(1, 4, 61, requires_grad=True)
         nn.Sequential(*stack)(x)[0, :, 30].sum().backward()
@@ -816,7 +824,11 @@ def counting_wins(page: Page):
     sizes = {unit: np.array(contest["sizes"][0][unit]) for unit in gains}
 
     def share(unit, kind, is_shuffled=False):
-        """Return the share of passages that a kind of model assigns to the right poet."""
+        """Return the share of passages that a kind of model assigns to the right poet.
+
+        ``unit`` : "word" or "character"; ``kind`` : str; ``is_shuffled`` : bool, whether
+        the tokens of the passages are.
+        """
         return right_by_poem(contest, unit, kind, is_shuffled).sum() / sizes[unit].sum()
 
     counted = next(row for row in contest["character"] if row["kind"] == "counts")

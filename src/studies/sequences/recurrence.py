@@ -96,7 +96,10 @@ def run(folder, group, kind, seed, steps, rate=None):
 
 
 def make(kind, vocab_size):
-    """Return a `Network` of a kind, "RNN" or "LSTM", before it is trained."""
+    """Return a `Network` of a kind, before it is trained.
+
+    ``kind`` : "RNN" or "LSTM"; ``vocab_size`` : int.
+    """
     model = Network(vocab_size)
     width = WIDTHS[kind]
     model.core = getattr(nn, kind)(D_IN, width, batch_first=True)

@@ -333,6 +333,10 @@ def bigram_gains(page: Page, texts, rest):
         table = page.word_list(read, size)
 
         def spelled(text, table=table):
+            """Return the ids of a text, cut into the words of a list and letters.
+
+            ``text`` : str; ``table`` : dict of str to int, the list. A list of int.
+            """
             return page.spell(text, table)
 
         listed.append(bits_of(rest, spelled, len(table), read))
@@ -406,8 +410,14 @@ def few_poems(page: Page):
     Parameters
     ----------
     page : Page
-        Its ``poems`` is a table with the column ``text``; ``halves_of`` divides texts in
-        two at random; and what `bigram_gains` asks for.
+        ``poems`` is a table with the column ``text``; ``halves_of(texts, seed)`` divides
+        texts in two at random; ``word_list`` makes a list of frequent words, and ``spell``
+        cuts a text into these words and letters.
+
+    Returns
+    -------
+    dict
+        ``few``: the smaller number of poems.
     """
     for seed in range(3):
         half, rest = page.halves_of(page.poems.text, seed)
@@ -751,11 +761,17 @@ def counted_text_decides(page: Page):
     languages = {run["language"] for run in runs}
 
     def dearer(way):
-        """Return the languages that cost more than English in one halving or more."""
+        """Return the languages that cost more than English in one halving or more, a set.
+
+        ``way`` : "english" or "own", the language that the vocabulary was learned from.
+        """
         return {run["language"] for run in runs if run[way][1] >= run[way][0]}
 
     def always_dearer(way):
-        """Return the languages that cost more than English in every halving."""
+        """Return the languages that cost more than English in every halving, a set.
+
+        ``way`` : "english" or "own", the language that the vocabulary was learned from.
+        """
         return languages - {run["language"] for run in runs if run[way][1] <= run[way][0]}
 
     hindi = [run["own"][1] / run["own"][0] for run in runs if run["language"] == "Hindi"]
@@ -794,7 +810,7 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
     pairs : list of (str, str)
         Each name in English and in a language.
     seed : int
-        Of the halves, which are those of the study.
+        Of the halves; seeds 0, 1, … are those of the study *tokenization*.
     pattern : regex.Pattern
         What cuts a text before anything is merged.
 
@@ -973,7 +989,9 @@ def windows_are_the_text(page: Page):
     page : Page
         ``whole``, the vector that the page made of a long text part by part, is the mean of
         the last layer's states of all tokens of all stanzas; the plain mean of the parts'
-        vectors (``page.parts``, which have different lengths) is another.
+        vectors (``page.parts``, which have different lengths) is another. ``long_text`` and
+        its ``stanzas`` are str, ``windows`` its ids part by part; ``tokenizer`` and
+        ``model`` are BERT's.
     """
     inner = [window[1:-1] for window in page.windows.input_ids]
     over = page.overlap

@@ -212,7 +212,10 @@ def price(language, pairs, gpt2, seed):
     ways |= dict(zip(("english", "own"), learned, strict=True))
 
     def cost(tokenizer, names):
-        """Return how many tokens names have, each after a space."""
+        """Return how many tokens names have, each after a space, an int.
+
+        ``tokenizer`` : with ``encode``; ``names`` : list of str.
+        """
         return sum(len(tokenizer.encode(f" {name}")) for name in names)
 
     costs = {way: [cost(t, names) for names in rest] for way, t in ways.items()}

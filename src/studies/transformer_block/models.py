@@ -45,12 +45,12 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
 
 
 def train_without(off, layers, weights, rate, seed, steps):
-    """Train a `model_without` on the sonnets, by windows of 32 characters.
+    """Train a model that lacks parts on the sonnets, by windows of 32 characters.
 
     Parameters
     ----------
     off : tuple of str
-        What is missing, as of `lmcourse.lacking.Lacking`, or "one constant".
+        What is missing, as `lmcourse.lacking.Lacking` calls it, or "one constant".
     layers : int
     weights : {"PyTorch's", "Xavier"}
         The first weights.
@@ -63,7 +63,8 @@ def train_without(off, layers, weights, rate, seed, steps):
     loss : float
         On the validation sonnets, in nats a character.
     spread : float
-        Of the states after the last block (`lmcourse.lacking.spread`).
+        How different the states of a text's tokens are after the last block; 0 if they are
+        all the same.
     """
     parts = train_val_test_split(load_texts("sonnets"))
     letters = CharTokenizer(parts.training + parts.validation)
@@ -74,7 +75,10 @@ def train_without(off, layers, weights, rate, seed, steps):
     optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
 
     def loss_at(step):
-        """Return the loss of eight windows, drawn at random."""
+        """Return the mean loss of eight windows, drawn at random, in nats.
+
+        `train_model` asks for it; ``step`` is not used.
+        """
         starts = torch.randint(len(ids) - CONTEXT, (8, 1))
         batch = ids[starts + torch.arange(CONTEXT + 1)]
         return F.cross_entropy(model(batch[:, :-1]).mT, batch[:, 1:])

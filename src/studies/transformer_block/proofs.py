@@ -157,12 +157,13 @@ def averages_stay_inside(page):
 
 
 def at_the_end(flows, name, kind) -> np.ndarray:
-    """Return what random stacks end with, one number for each seed.
+    """Return what random stacks end with, one number for each seed: an array (seeds,).
 
     Parameters
     ----------
     flows : dict of str to list of dict
-        Of `lmcourse.lacking.random_flows`.
+        What the stacks lack → for each seed lists ``spread``, ``size`` and ``gradient``, by
+        block.
     name : str
         What the stacks lack.
     kind : {"spread", "size", "gradient"}
@@ -384,7 +385,11 @@ def other_lengths(page, layer) -> torch.Tensor:
     norm = page.gpt.blocks[layer].norm_1
 
     def shuffled(module, inputs, output):
-        """Give each vector the length of another one: a forward hook."""
+        """Return each vector with the length of another one: a forward hook.
+
+        ``output`` : Tensor (windows, tokens, d_model), as is what is returned; ``module``
+        and ``inputs`` are not used.
+        """
         lengths = output.norm(dim=-1, keepdim=True)  # (windows, tokens, 1)
         order = torch.randperm(lengths.numel(), generator=torch.Generator().manual_seed(0))
         return output / lengths * lengths.flatten()[order].view_as(lengths)
@@ -509,13 +514,24 @@ def three_tables(page, network):
     Parameters
     ----------
     page : studies.findings.Page
+        ``tokenizer`` cuts into letters; ``read`` are training windows and targets,
+        ``passed`` what went into each network on them and what it returned; ``held_out``
+        are windows and targets.
     network : nn.Module
         The feed-forward network of a layer.
+
+    Returns
+    -------
+    callable
+        From any input to a Tensor of shape (windows, tokens, d_model).
     """
     size = page.tokenizer.vocab_size
 
     def features(ids):
-        """Return which letter, letter before and position it is: (tokens, features)."""
+        """Return which letter, letter before and position it is: float (tokens, features).
+
+        ``ids`` : int64 Tensor (windows, tokens).
+        """
         before = F.pad(ids[:, :-1], (1, 0), value=size)
         places = torch.arange(ids.shape[1]).expand_as(ids)
         kinds = [(ids, size), (before, size + 1), (places, ids.shape[1])]

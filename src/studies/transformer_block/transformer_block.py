@@ -127,7 +127,10 @@ def run(_folder, group, off, weights, layers, seed, steps, rate):
 
 
 def round_finite(number):
-    """Round a float to four digits; return None if it is above a billion, or NaN."""
+    """Return a float rounded to four digits; None if it is above a billion, or NaN.
+
+    ``number`` : float.
+    """
     return float(f"{number:.4g}") if abs(number) < 1e9 else None
 
 

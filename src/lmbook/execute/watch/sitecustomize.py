@@ -60,7 +60,10 @@ def log_reads(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None
             append_once(arguments[0] or ".", data, "/")
 
     def stat(path, *arguments, **options):
-        """Log that a file of data is looked for, then do what `os.stat` does."""
+        """Log that a file of data is looked for, then do what `os.stat` does.
+
+        ``path``, ``arguments``, ``options`` : as `os.stat` takes them.
+        """
         append_once(path, data)
         return original(path, *arguments, **options)
 
@@ -86,10 +89,16 @@ def log_variables(log: str, names: set[str]) -> None:
     environment = type(os.environ)
 
     def logging(method):
-        """Return a method of `os.environ` that also logs which variable is asked for."""
+        """Return a method of `os.environ` that also logs which variable is asked for.
+
+        ``method`` : callable from the environment, the variable's name and maybe a default.
+        """
 
         def log_and_call(self, key, *default):
-            """Log the variable ``key`` the first time, then call the method."""
+            """Log the variable the first time that it is asked for, then call the method.
+
+            ``key`` : str, its name; ``default`` is handed on.
+            """
             if key in names:
                 names.discard(key)
                 os.write(descriptor, f"{key}\n".encode())
@@ -110,7 +119,10 @@ def audit_safetensors() -> None:
     original = safetensors.safe_open
 
     def safe_open(filename, *arguments, **options):
-        """Raise the audit event, then do what `safetensors.safe_open` does."""
+        """Raise the audit event "open", then do what `safetensors.safe_open` does.
+
+        ``filename`` : path; ``arguments`` and ``options`` are handed on.
+        """
         sys.audit("open", filename, None, os.O_RDONLY)
         return original(filename, *arguments, **options)
 

@@ -35,7 +35,20 @@ predict(
 
 @exercise("backpropagation.attention", solution=ScaledDotProductAttention)
 def attention(answer):
-    """Compare with PyTorch's own function and its gradients."""
+    """Check a reader's module of attention, forward and backward.
+
+    Oracle: PyTorch's own function and its gradients, for one text and for a batch of two.
+
+    Parameters
+    ----------
+    answer : callable
+        Makes the module from d_head.
+
+    Raises
+    ------
+    Wrong, Unfit
+        What is wrong, in words for the reader.
+    """
     rng = np.random.default_rng(4)
     for lead in ((), (2,)):
         sizes = (4, 6), (4, 6), (4, 3)  # tokens and width of query, key, value
@@ -60,7 +73,18 @@ def attention(answer):
         by_weights, shares = torch.tensor(passes.delta) @ v.mT, scores.softmax(-1)
 
         def by_query(of_scores, k=k):
-            """Return the gradient of the query that follows from one of the scores."""
+            """Return the gradient of the query that follows from one of the scores.
+
+            Parameters
+            ----------
+            of_scores : Tensor of shape (..., queries, keys)
+                The gradient of the scores.
+            k : Tensor of shape (..., keys, 6)
+
+            Returns
+            -------
+            array of shape (..., queries, 6)
+            """
             return (of_scores @ k / math.sqrt(6)).detach().numpy()
 
         of_query = {
@@ -93,7 +117,20 @@ def attention(answer):
 
 
 def _of_other_numbers(answer, inputs):
-    """Check with fewer queries than keys: ``inputs`` (3, 6), (5, 6) and (5, d_value)."""
+    """Check a module of attention with fewer queries than keys, forward and backward.
+
+    Parameters
+    ----------
+    answer : callable
+        Makes the module from d_head.
+    inputs : list of array
+        Query (3, 6), key (5, 6) and value (5, d_value).
+
+    Raises
+    ------
+    Wrong, Unfit
+        What is wrong, after words that say that equal numbers were right.
+    """
     told = "right with as many queries as keys; with 3 queries and 5 keys:"
     with adding(told):
         passes = Passes(answer, (6,), inputs)
@@ -186,14 +223,39 @@ def _row(arrays):
 
 
 def _descended(query, key, value, *given):
-    """Return Q, K and V after the steps, and the losses, as the task asks for them."""
+    """Return Q, K and V after gradient descent, and the losses, as one tuple.
+
+    Parameters
+    ----------
+    query, key, value : array of shape (tokens, d)
+    *given
+        The target, an array; the learning rate; the number of steps.
+
+    Returns
+    -------
+    tuple of four
+        Three arrays, and a list of float.
+    """
     parts, losses = descend([query, key, value], *given)
     return (*parts, losses)
 
 
 @exercise("backpropagation.learn", kind="experiment", solution=_descended)
 def learn(answer):
-    """Compare with PyTorch's optimiser, on matrices and targets of its own."""
+    """Check a reader's gradient descent on query, key and value.
+
+    Oracle: PyTorch's optimizer, on matrices and targets drawn here.
+
+    Parameters
+    ----------
+    answer : callable
+        From Q, K, V, target, learning rate and number of steps to Q, K, V and the losses.
+
+    Raises
+    ------
+    Wrong, Unfit
+        What is wrong, in words for the reader.
+    """
     for seed, (sources, steps) in enumerate([(5, 2), (3, 25)]):
         rng = np.random.default_rng(20 + seed)
         given = [rng.normal(size=size) for size in ((4, 4), (sources, 4), (sources, 3))]
@@ -236,7 +298,18 @@ def learn(answer):
 
 @exercise("backpropagation.heads", solution=MultiHeadAttention)
 def heads(answer):
-    """Check the head that several are made of, then the several."""
+    """Check a reader's multi-head attention: the head that it is made of, then several.
+
+    Parameters
+    ----------
+    answer : type
+        A subclass of `Module`, made from d_model, heads and a generator.
+
+    Raises
+    ------
+    Wrong, Unfit
+        What is wrong, in words for the reader.
+    """
     if not isinstance(answer, type) or not issubclass(answer, Module):
         raise Unfit("pass the class itself, MultiHeadAttention, a subclass of Module.")
     branches = getattr(
@@ -332,10 +405,23 @@ def _several_heads(answer):
 
 
 def _collected(passes, layers, last):
-    """Compare the gradients of all parameters; ``layers`` and ``last`` are of `_beside`.
+    """Compare the gradients that a reader's module collected with PyTorch's.
 
-    ``last`` is the pair (weight, bias) of the last linear layer. A difference raises
-    `Wrong`.
+    Parameters
+    ----------
+    passes : Passes
+        The reader's module after a forward and a backward pass, and PyTorch's tensors. The
+        module has the last linear layer ``output`` and, as ``heads.branches``, its heads,
+        each with the linear layers ``query``, ``key`` and ``value``.
+    layers : list of tuple
+        For each head three pairs of Tensors: weight and bias of query, key and value.
+    last : pair of Tensor
+        Weight and bias of the last linear layer.
+
+    Raises
+    ------
+    Wrong
+        At the first layer whose gradients differ.
     """
     output = passes.module.output
     passed_by = "the last linear layer got no gradient: go through its backward."
@@ -349,7 +435,18 @@ def _collected(passes, layers, last):
 
 
 def _turned_and_masked(answer):
-    """Hand causal and rotary on to the heads, and go back through them."""
+    """Check that ``causal`` and ``rotary`` reach every head, forward and backward.
+
+    Parameters
+    ----------
+    answer : type
+        The reader's class; made from d_model, heads, a generator, causal and rotary.
+
+    Raises
+    ------
+    Wrong, Unfit
+        What is wrong, in words for the reader.
+    """
     inputs = [np.random.default_rng(8).normal(size=(2, 4, 12)) for _ in "qkv"]
     passes = Passes(answer, (12, 3, np.random.default_rng(2), True, True), inputs)
     layers, weight, bias, joined = _beside(passes)
@@ -384,7 +481,18 @@ def _turned_and_masked(answer):
 
 
 def _a_single_one(answer):
-    """Go back through one head, which makes no tuple."""
+    """Check a reader's class with one head, whose backward pass makes no tuple.
+
+    Parameters
+    ----------
+    answer : type
+        The reader's class; made from d_model, heads and a generator.
+
+    Raises
+    ------
+    Wrong, Unfit
+        What is wrong, in words for the reader.
+    """
     x = np.random.default_rng(7).normal(size=(2, 3, 6))
     passes = Passes(answer, (6, 1, np.random.default_rng(2)), [x] * 3)
     output, heads = passes.module.output, passes.module.heads.branches
@@ -401,6 +509,10 @@ class _NormedSum(SkipAddNorm):
     """A module's output added to its input, then normalised, without weight and bias."""
 
     def __init__(self, module, d_model):
+        """Make the module from the one that is skipped.
+
+        Weight and bias of its norm stay as they are.
+        """
         super().__init__(module, d_model)
         for parameter in self.norm.parameters().values():
             parameter.trainable = False
@@ -408,7 +520,20 @@ class _NormedSum(SkipAddNorm):
 
 @exercise("backpropagation.norm", kind="spot the bug", solution=_NormedSum)
 def norm(answer):
-    """Compare with PyTorch's norm of the sum; then the layer inside must learn too."""
+    """Check a reader's module that adds what a layer returns to its input and normalises.
+
+    Oracle: PyTorch's norm of the sum. The layer inside must get its gradients as well.
+
+    Parameters
+    ----------
+    answer : callable
+        Makes the module from a `Linear` and d_model.
+
+    Raises
+    ------
+    Wrong, Unfit
+        What is wrong, in words for the reader.
+    """
     x = 1 + np.random.default_rng(10).normal(size=(2, 3, 4))
     passes = Passes(answer, (Linear(4, 4, np.random.default_rng(3)), 4), [x])
     inner = getattr(passes.module, "module", None)
@@ -421,7 +546,20 @@ def norm(answer):
     deviation = (total.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
 
     def with_row(row, centred=True, scale=1 / deviation):
-        """Return what the backward pass gives if `row` stands where y belongs."""
+        """Return the gradient of the input if another row stands in the normed one's place.
+
+        Parameters
+        ----------
+        row : Tensor of shape (2, 3, 4)
+        centred : bool
+            Whether the mean of the gradient is taken away.
+        scale : Tensor of shape (2, 3, 1) or float
+            One over the standard deviation.
+
+        Returns
+        -------
+        array of shape (2, 3, 4)
+        """
         d, y = torch.tensor(passes.delta), row * scale
         d = scale * (d - centred * d.mean(-1, keepdim=True) - y * (d * y).mean(-1, True))
         return (d + d @ weight.T).detach().numpy()

@@ -116,9 +116,20 @@ class Passes:
             compare_named(f"backward, the gradient of the {name}", *one)
 
     def collected(self, name, layer, tensors):
-        """Compare what a `Linear` has collected; raise `Wrong` if it is something else.
+        """Compare the gradients that a `Linear` has collected with PyTorch's.
 
-        ``name`` : str, what messages call it. ``tensors`` : its weight and bias in PyTorch.
+        Parameters
+        ----------
+        name : str
+            What messages call the layer.
+        layer : Linear
+        tensors : pair of Tensor
+            Its weight and bias in PyTorch.
+
+        Raises
+        ------
+        Wrong, Unfit
+            If they differ.
         """
         got = np.vstack([layer.weight.grad, layer.bias.grad])
         want = np.vstack(self.gradients(of=tensors))
