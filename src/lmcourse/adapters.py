@@ -141,7 +141,10 @@ KINDS = (LoRA, Prefix)
 
 
 def adapters(model):
-    """Return the adapters of a model, by name."""
+    """Return the adapters of a model: a dict of str to `LoRA` or `Prefix`, by name.
+
+    ``model`` : nn.Module.
+    """
     return {name: m for name, m in model.named_modules() if isinstance(m, KINDS)}
 
 
@@ -252,6 +255,11 @@ def remove(model):
     """Take all adapters away: the model is again what it was, bit for bit.
 
     What was trainable before there were adapters is trainable again.
+
+    Parameters
+    ----------
+    model : nn.Module
+        It is changed, and returned.
     """
     unmerge(model)
     for name, adapter in adapters(model).items():
@@ -263,19 +271,25 @@ def remove(model):
 
 
 def _loras(model):
-    """Return the `LoRA` modules of a model."""
+    """Return the `LoRA` modules of a model, an nn.Module, as a list."""
     return [module for module in model.modules() if isinstance(module, LoRA)]
 
 
 def merge(model):
-    """Merge every `LoRA` of a model, and return it."""
+    """Merge every `LoRA` of a model, in place, and return it.
+
+    ``model`` : nn.Module.
+    """
     for lora in _loras(model):
         lora.merge()
     return model
 
 
 def unmerge(model):
-    """Undo `merge`, bit for bit, and return the model."""
+    """Undo `merge`, bit for bit, and return the model.
+
+    ``model`` : nn.Module, changed in place.
+    """
     for lora in _loras(model):
         lora.unmerge()
     return model

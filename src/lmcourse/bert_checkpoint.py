@@ -118,7 +118,19 @@ def _make_config(entries: dict):
 
 
 def _check_special_tokens(tokenizer, folder: Path) -> None:
-    """Refuse a tokenizer that lacks a special token, or does not frame a text by two."""
+    """Refuse a tokenizer that lacks a special token, or does not frame a text by two.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase
+    folder : Path
+        Where it comes from, for the message.
+
+    Raises
+    ------
+    ValueError
+        If it is refused.
+    """
     special = tokenizer.all_special_tokens
     frame = tokenizer("")["input_ids"]  # [CLS] and [SEP]
     if len(special) < 5 or len(frame) != 2:

@@ -62,7 +62,17 @@ class Family(nn.Module):
                 nn.init.zeros_(weight)
 
     def read(self, ids):
-        """Run the first stack on ids (batch, tokens): states (batch, tokens, d_model)."""
+        """Run the first stack.
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
+            0 is padding.
+
+        Returns
+        -------
+        Tensor of shape (batch, tokens, d_model)
+        """
         ids = ids.to(self.bias.device)
         mask = padding_mask(ids != 0)  # (batch, 1, 1, tokens)
         if self.kind == "decoder":

@@ -183,7 +183,7 @@ def mean_losses(model, poets, part="validation"):
 
 
 def device_of(model):
-    """Return the device of a model's parameters."""
+    """Return the torch.device of the parameters of a model, an nn.Module."""
     return next(model.parameters()).device
 
 
@@ -254,7 +254,10 @@ def tune(model, draw, steps, learning_rate, seed=0, watch=None):
 
 
 def last_layer(model, size=None):
-    """Freeze a model but for its last block and norm, and return it; ``size`` is unused."""
+    """Freeze a model but for its last block and norm, and return it.
+
+    ``model`` : GPT, changed in place; ``size`` is not used.
+    """
     model.requires_grad_(False)
     model.blocks[-1].requires_grad_(True)
     model.norm.requires_grad_(True)

@@ -183,7 +183,10 @@ class GgufFile:
         return self._take(self._scalar("Q")).decode("utf-8")
 
     def _value(self, number):
-        """Return the value of a field, given the number of its type."""
+        """Return the value of a field: a number, a str, or a list of these.
+
+        ``number`` : int, of its type. An unknown type, or a list of lists, is a ValueError.
+        """
         if number in _SCALARS:
             return self._scalar(_SCALARS[number])
         if number == _STRING:

@@ -239,7 +239,11 @@ class Llama(nn.Module):
         return self.tokens.weight if self.head is None else self.head.weight
 
     def embed(self, ids):
-        """Turn ids (batch, tokens) into vectors (batch, tokens, d_model).
+        """Return the vectors of ids, a Tensor of shape (batch, tokens, d_model).
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
 
         Raises
         ------

@@ -32,7 +32,7 @@ def runs_by_scheme(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study.
+        Of that study: ``schemes`` and ``reach``, with ``scheme`` and ``reach`` in each run.
 
     Returns
     -------

@@ -142,7 +142,17 @@ class NgramModel:
         return Level(ngrams, counts, self.vocab_size)
 
     def _checked(self, ids):
-        """Return ids as an int64 array; ValueError if one is not in the vocabulary."""
+        """Return ids as an int64 array of shape (tokens,).
+
+        Parameters
+        ----------
+        ids : array-like of int
+
+        Raises
+        ------
+        ValueError
+            If it is no flat sequence of whole numbers, or one is not in the vocabulary.
+        """
         ids = np.asarray(ids)
         if ids.ndim != 1 or not (ids.size == 0 or np.issubdtype(ids.dtype, np.integer)):
             raise ValueError("a text is a flat sequence of whole numbers, its tokens' IDs")

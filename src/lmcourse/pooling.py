@@ -337,7 +337,19 @@ def _windows(texts, tokenizer, model) -> list[list[int]]:
 
 
 def _check_texts(texts) -> list[str]:
-    """Return texts as a list of strings; an error names the first that is none."""
+    """Return texts as a list of strings; an error names the first that is none.
+
+    Parameters
+    ----------
+    texts : iterable of str
+
+    Raises
+    ------
+    TypeError
+        If it is a single string, or holds something else.
+    ValueError
+        If it is empty, or a text holds half a character.
+    """
     if isinstance(texts, str):
         raise TypeError("texts should be a list of strings, not a single one")
     texts = list(texts)
@@ -351,7 +363,18 @@ def _check_texts(texts) -> list[str]:
 
 
 def _check_pair(tokenizer, model) -> None:
-    """Refuse a model that is no BERT, is training, or does not fit the tokenizer."""
+    """Refuse a model that is no BERT, is training, or does not fit the tokenizer.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase
+    model : BertModel
+
+    Raises
+    ------
+    ValueError
+        If it is refused.
+    """
     kind = model.config.model_type
     if kind != "bert":
         raise ValueError(f"a BERT is needed, not a {kind!r} model")

@@ -134,7 +134,10 @@ TASKS = {
 
 
 def task_pairs(task):
-    """Return a task's pairs of word and answer."""
+    """Return a task's pairs of word and answer, a list of (str, str).
+
+    ``task`` : str, a key of `TASKS`.
+    """
     return [tuple(pair.split(":")) for pair in TASKS[task].split()]
 
 

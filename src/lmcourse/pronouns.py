@@ -195,7 +195,10 @@ THINGS = _words(
 
 
 def stops(words) -> list[Sentence]:
-    """Return Dickinson's line with other words in the place of *Death*, each with "the"."""
+    """Return Dickinson's line with other words in the place of *Death*, each with "the".
+
+    ``words`` : list of str.
+    """
     return [Sentence(LINE.format(f"the {word}"), (word,)) for word in words]
 
 

@@ -218,7 +218,10 @@ def averaged_heads(attention, *heads):
     """
 
     def average(outputs):
-        """Replace each of the heads' outputs by its mean over texts and tokens."""
+        """Return the heads' outputs, some replaced by their mean over texts and tokens.
+
+        ``outputs`` : Tensor (texts, tokens, heads, d_head), which is not changed.
+        """
         outputs = outputs.clone()  # (texts, tokens, heads, d_head)
         for head in heads:
             outputs[..., head, :] = outputs[..., head, :].mean((0, 1))

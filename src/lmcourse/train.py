@@ -100,7 +100,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     config, how = recipe(preset, tokenizer.vocab_size, without, **changes)
 
     def encode(text):
-        """Return a text's tokens as a tensor."""
+        """Return the tokens of a ``text`` (str) as an int Tensor (tokens,)."""
         return torch.from_numpy(tokenizer.encode_array(text))
 
     if parts is None:

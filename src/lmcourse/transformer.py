@@ -151,7 +151,10 @@ class Block(nn.Module):
         return norm(x) if self.norm_first else x
 
     def after(self, x, update, norm):
-        """Return x with an update added, and normalised if the norm comes last."""
+        """Return x with an update added, and normalised if the norm comes last.
+
+        ``x``, ``update`` : Tensors (batch, tokens, d_model); ``norm`` : nn.Module.
+        """
         x = x + self.dropout(update)
         return x if self.norm_first else norm(x)
 

@@ -188,7 +188,10 @@ def _read_tensor(file, name, path):
 
 
 def name_some(names):
-    """Return how many tensors there are and three names: "9 tensors: a, b, c, …"."""
+    """Return how many tensors there are and three names: "9 tensors: a, b, c, …".
+
+    ``names`` : collection of str.
+    """
     shown = sorted(names)[:3]
     if len(names) > len(shown):
         shown.append("…")

@@ -113,12 +113,19 @@ def order_schemes(parts):
     span = len(words)
 
     def compared(a, b, turns=0):
-        """Return scores of a's queries with b's keys, all rotated by ``turns`` tokens."""
+        """Return scores of a's queries with b's keys, all rotated by ``turns`` tokens.
+
+        ``a``, ``b`` : Tensors (words, d_model), (others, d_model). Returns (words, others).
+        """
         keys = positions.rotate(b @ parts.keys, torch.full((len(b),), turns))
         return (a @ parts.queries) @ keys.T / math.sqrt(D_HEAD)
 
     def added(p):
-        """Return the four terms of the scores of words plus positions p."""
+        """Return the four terms of the scores of words plus positions, each (words, words).
+
+        ``p`` : Tensor (positions, d_model), the vectors of positions. A dict: ``ww``,
+        ``wp``, ``pw``, ``pp``.
+        """
         pairs = {"ww": (words, words), "wp": (words, p), "pw": (p, words), "pp": (p, p)}
         return {name: compared(*pair) for name, pair in pairs.items()}
 

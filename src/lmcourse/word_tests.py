@@ -123,6 +123,10 @@ def shared_neighbours(first, second, k) -> np.ndarray:
 def spelling_vectors(words) -> np.ndarray:
     """Count the pairs and triples of letters in each word, its two ends among them.
 
+    Parameters
+    ----------
+    words : sequence of str
+
     Returns
     -------
     array of shape (words, pieces)

@@ -386,7 +386,8 @@ def plain_values(proof: Proof, returned: object) -> dict:
 def _plain(name: str, value):
     """Return a value as Python's own number, text, or tuple of these.
 
-    ``name`` stands in the TypeError that other values raise.
+    ``value`` : also of NumPy or PyTorch; ``name`` stands in the TypeError that other values
+    raise.
     """
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, tuple | list):

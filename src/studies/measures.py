@@ -25,7 +25,7 @@ def ratio_of_sums(numerators, denominators, axis):
 
     As the statistic of `lmcourse.numbers.bootstrap_interval` it is the mean over all items
     of texts that are drawn whole: ``numerators`` holds each text's sum, ``denominators``
-    its number of items.
+    its number of items; ``axis`` is that of the texts.
     """
     return numerators.sum(axis) / denominators.sum(axis)
 

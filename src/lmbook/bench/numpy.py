@@ -87,7 +87,11 @@ def _block(p, block, heads, x):
         return (x @ weight + bias).unflatten(-1, (heads, -1)).transpose(1, 2)
 
     def linear(name, x):
-        """Return x mapped by the block's linear layer of a name: "attention.output"."""
+        """Return x mapped by one of the block's linear layers.
+
+        ``name`` : such as "attention.output"; ``x`` : Tensor (..., d_in). Returns (...,
+        d_out).
+        """
         return x @ p[f"{block}{name}.weight"] + p[f"{block}{name}.bias"]
 
     def norm(name, x):

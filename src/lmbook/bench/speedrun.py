@@ -38,7 +38,11 @@ TRIAL_STEPS = 100  # steps in which numbers of threads are compared
 
 
 def load_entry(path):
-    """Return the function ``train`` of a Python file, given its path.
+    """Return the function ``train`` of a Python file.
+
+    Parameters
+    ----------
+    path : str
 
     Raises
     ------

@@ -439,7 +439,7 @@ def _find_problem(name: str, root: Path) -> dict | None:
 def print_failures(failures: dict[str, dict]) -> None:
     """Print the chapters that failed, each with its error.
 
-    ``failures`` is what `execute_chapters` returns.
+    ``failures`` : chapter → dict with ``what`` went wrong and the ``error``, both str.
     """
     for name, failure in failures.items():
         print(f"\n--- {name}: {failure['what']}\n{failure['error']}")

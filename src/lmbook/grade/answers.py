@@ -27,7 +27,10 @@ def held_function(number: int):
 
 
 def hold(function) -> int:
-    """Hold a function here, and return the number by which the judge knows it."""
+    """Hold a function here, and return the number by which the judge knows it.
+
+    ``function`` : callable.
+    """
     FUNCTIONS.append(function)
     return len(FUNCTIONS) - 1
 

@@ -39,7 +39,7 @@ def dumps(value: object, keep: Callable[[Callable], int] | None = None) -> str:
 def _to_plain(value: object, keep) -> object:
     """Return a value as JSON can hold it: what JSON lacks is a dictionary with a ``kind``.
 
-    ``keep`` is as for `dumps`.
+    ``keep`` : callable, from a function to the number by which the other side knows it.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -60,10 +60,9 @@ def _to_plain(value: object, keep) -> object:
 
 
 def _array_to_plain(value: object, keep) -> dict | None:
-    """Return an array, or what can be seen as one, as a dict with a ``kind``.
+    """Return an array or Tensor as JSON can hold it; None for any other value.
 
-    Kinds are "tensor", "array", "scalar", "words" and "objects". None if it is no array.
-    ``keep`` is as for `dumps`.
+    ``keep`` : callable, from a function to the number by which the other side knows it.
     """
     if isinstance(value, torch.Tensor):
         return _tensor_to_plain("tensor", value)

@@ -150,6 +150,10 @@ def ask_waiting(stem: str, request: bytes, seconds: float) -> str:
 def read_request(stream) -> bytes:
     """Read a message of a stream: its length, in `LENGTH_DIGITS` digits, and its content.
 
+    Parameters
+    ----------
+    stream : binary file
+
     Raises
     ------
     EOFError

@@ -210,7 +210,8 @@ def fix_bibliography_roles(
 ) -> None:
     """Make the entries of a list of citations what the list says they are.
 
-    docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows.
+    docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows. Sphinx
+    calls this for each page, whose HTML is ``body`` of its ``context``.
     """
     if "body" in context:
         old, new = 'role="doc-biblioentry"', 'role="listitem"'

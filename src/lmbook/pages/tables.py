@@ -33,7 +33,10 @@ def data_table(view: dict) -> str:
 
 
 def _cell(value) -> str:
-    """Return one value as text: numbers short, nothing as a dash."""
+    """Return one value as text: numbers short, None as a dash.
+
+    ``value`` : number, str or None.
+    """
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

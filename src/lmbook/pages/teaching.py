@@ -121,7 +121,10 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
 
 
 def _tasks(app, link, node) -> str:
-    """Return a table of all tasks as HTML; ``link``: from a page's name to its address."""
+    """Return a table of all tasks as HTML.
+
+    ``link`` : from a page's name to its address; ``node`` is not used.
+    """
     rows = []
     for chapter, task in _all_tasks(app):
         kind, *time_and_level = task.about

@@ -152,39 +152,63 @@ def _directive(name: str, argument: str, content: str, links: "BookLinks") -> st
 
 
 def _nothing(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return nothing, for what a notebook does without."""
+    """Return nothing, for what a notebook does without; no argument is used."""
     return ""
 
 
 def _task(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return a task's heading: kind, minutes and level (its ``class``), and its name."""
+    """Return a task's heading: kind, minutes and level, and its name.
+
+    ``options`` : ``label``, and ``class`` with the first three; ``links`` : for its name.
+    ``argument`` and ``content`` are not used.
+    """
     label = options.get("label", "")
     heading = [*read_classes(options.get("class", "").split()), links.exercise(label)]
     return f"{_anchor(options)}**{' · '.join(heading)}**\n"
 
 
 def _solution(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return the heading of a solution; the argument is the label of its task."""
+    """Return the heading of a solution.
+
+    ``argument`` : the label of its task; ``options`` : maybe a ``label``; ``links`` : for
+    the task's name. ``content`` is not used.
+    """
     return f"{_anchor(options)}**Solution to** {links.reference(argument, None)}, folded.\n"
 
 
 def _deeper(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return the heading of a folded section; the argument is its title."""
+    """Return the heading of a folded section.
+
+    ``argument`` : its title; ``links`` : for what the title refers to. ``options`` and
+    ``content`` are not used.
+    """
     return f"\n***\n\n**Going deeper: {_rewrite_inline(argument, links)}**\n"
 
 
 def _equation(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return a numbered equation, which stands inside the directive."""
+    """Return a numbered equation.
+
+    ``content`` : the equation, in TeX; ``options`` : maybe a ``label``; ``links`` : for its
+    number. ``argument`` is not used.
+    """
     return _display_math(content, options.get("label", ""), links)
 
 
 def _code(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return a block of code that is not run; the argument is its language."""
+    """Return a block of code that is not run.
+
+    ``argument`` : its language; ``content`` : the code. ``options`` and ``links`` are not
+    used.
+    """
     return f"```{argument}\n{content}```"
 
 
 def _image(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return an image with its alternative text; the argument is its path."""
+    """Return an image with its alternative text.
+
+    ``argument`` : its path; ``options`` : ``alt``, maybe a ``label``; ``links`` : for its
+    address. ``content`` is not used.
+    """
     return f"{_anchor(options)}{links.image(argument, options.get('alt', ''))}"
 
 
@@ -211,12 +235,20 @@ _WITHOUT_BODY = {
 
 
 def _drawing(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return a drawing, the argument is its name, and its caption."""
+    """Return a drawing and its caption.
+
+    ``argument`` : the drawing's name; ``options`` : ``name``, its label; ``body`` : the
+    caption, in Markdown; ``links`` : for the drawing and its number.
+    """
     return f"{links.drawing(argument)}\n\n{_caption(options['name'], body, links)}"
 
 
 def _figure(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return a figure, the argument is the path of its image, and its caption."""
+    """Return a figure and its caption.
+
+    ``argument`` : the path of its image; ``options`` : ``alt``, and maybe ``name``, its
+    label; ``body`` : the caption, in Markdown; ``links`` : for the address and the number.
+    """
     picture = links.image(argument, options.get("alt", ""))
     return f"{picture}\n\n{_caption(options.get('name', ''), body, links)}"
 
@@ -231,14 +263,22 @@ def _caption(label: str, body: str, links: "BookLinks") -> str:
 
 
 def _choices(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return choices with letters, and how one is checked; the argument is their key."""
+    """Return choices with letters, and how one is checked.
+
+    ``argument`` : their key; ``body`` : the choices, a list in Markdown; ``links`` : for
+    the task's name. ``options`` are not used.
+    """
     task = links.check(argument)
     check = f'\n\nCheck a letter: `exercises.check("{task}", "a")`.'
     return _lettered(body) + (check if task else "")
 
 
 def _dropdown(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return a text that folds out; the argument is the line that always shows."""
+    """Return a text that folds out.
+
+    ``argument`` : the line that always shows; ``body`` : the text, in Markdown; ``links`` :
+    for what the line refers to. ``options`` are not used.
+    """
     summary = _rewrite_inline(argument, links)
     return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
 

@@ -186,7 +186,11 @@ def _names_of_solutions(source: str) -> set[str]:
 
 
 def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
-    """Return prose as Markdown, a solution's folded."""
+    """Return prose as Markdown, a solution's folded.
+
+    ``in_solution`` : whether the prose is that of a solution; ``text`` : MyST; ``links`` :
+    where labels and pages are found.
+    """
     plain = to_markdown(text, links)
     if not (in_solution and plain):
         return plain

@@ -132,7 +132,10 @@ def exercise(name: str, kind: str = "build", solution: object = None):
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
 
     def register(function):
-        """Keep what the function yields as the check of ``name``."""
+        """Keep what a function yields as the check of ``name``; return the function.
+
+        ``function`` : callable, which yields cases.
+        """
         steps = function if solution is None else lambda: [Procedure(function, solution)]
         _EXERCISES[name] = _Exercise(steps, kind)
         return function
@@ -152,7 +155,10 @@ def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
     """
 
     def read_letter(answer):
-        """Return the letter of an answer, which must be one of those that there are."""
+        """Return the letter of an answer, which must be one of those that there are.
+
+        ``answer`` : object; what is no such letter is `Unfit`, and dots are `NotTried`.
+        """
         letter = answer.strip().lower() if isinstance(answer, str) else None
         if letter in ("", "...", "?"):
             raise NotTried

@@ -49,7 +49,10 @@ def all_at_once():
 
 
 def _calls(answer):
-    """Return how often an answer calls PyTorch for two queries, and for nine."""
+    """Return how often an answer calls PyTorch for two queries, and for nine: [int, int].
+
+    ``answer`` : callable, from query, key and value.
+    """
     return [len(_called(answer, normal(n, 4), normal(7, 4), normal(7, 6))) for n in (2, 9)]
 
 

@@ -92,8 +92,15 @@ def embed():
 def _embed_mistakes(parts, ids):
     """Return what each known mistake makes of the ids: a dict, diagnosis → hidden state.
 
-    ``parts`` are the embeddings' parts of `transformers`' BERT; states are (batch, tokens,
-    d_model).
+    Parameters
+    ----------
+    parts : nn.Module
+        The embeddings of `transformers`' BERT.
+    ids : int64 Tensor of shape (2, 5)
+
+    Returns
+    -------
+    dict of str to Tensor of shape (2, 5, d_model)
     """
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
     rows = parts.position_embeddings.weight
@@ -197,7 +204,10 @@ def same():
     }
 
     def verdicts(function):
-        """Return 1 for each pair of which the function says that it agrees, else 0."""
+        """Return 1.0 for each pair of which a function says that it agrees, else 0.0.
+
+        ``function`` : callable, from two Tensors to bool. A list of float.
+        """
         return [float(function(x, y)) for x, y, _ in pairs]
 
     def ask(answer):
@@ -213,7 +223,18 @@ def same():
 
 
 def _config(answer):
-    """Return the configuration that an answer is or has, and two of its sizes."""
+    """Return the configuration that an answer is or has, and two of its sizes.
+
+    Parameters
+    ----------
+    answer : BertConfig or BertModel
+        Anything else is `Unfit`.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``config``, ``width`` and ``heads``.
+    """
     if isinstance(answer, BertModel):
         answer = answer.config
     if not isinstance(answer, BertConfig):

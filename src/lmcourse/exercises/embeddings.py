@@ -151,7 +151,7 @@ def fourth_word():
     }
 
     def ask(answer):
-        """Return what the answer gives for each question."""
+        """Return what an answer, a callable, gives for each question: a list."""
         return [run(answer, vectors, *rows) for rows in asked]
 
     yield Case([], solved(), mistakes, ask=ask)
@@ -353,7 +353,18 @@ UNSHUFFLED = {  # what texts have that are not ours, each with its words in anot
 
 
 def _measured(answer):
-    """Return the two numbers of an answer, and what its texts give."""
+    """Return the two numbers of an answer, and what its texts give.
+
+    Parameters
+    ----------
+    answer : sequence
+        The texts, and two numbers: what neighbours agree with windows of 2 and of 5.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``found``, the answer's numbers, also as ``near_2`` and ``near_5``; ``want``, ours.
+    """
     measured = unpack(answer, 2, "two things: the texts, and two numbers")[1]
     if isinstance(measured, (list, tuple)) and any(value is ... for value in measured):
         raise NotTried

@@ -62,7 +62,18 @@ def _both(answer, inputs):
 
 
 def _shapes(both):
-    """Return both shapes, and whether rows of the weights are NaN, in either text."""
+    """Return both shapes, and whether rows of the weights are NaN, in either text.
+
+    Parameters
+    ----------
+    both : (array-like, array-like)
+        Output and weights.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``output`` and ``weights``, shapes; ``broken``, a list of bool by text.
+    """
     output, weights = map(array, both)
     broken = [np.isnan(text).all(-1).any() for text in weights] if weights.ndim == 3 else []
     return SimpleNamespace(output=output.shape, weights=weights.shape, broken=broken)
@@ -158,7 +169,10 @@ def _one_ahead(pad):
     target = torch.tensor([[1, 4, 3, 2, pad, pad], [1, 6, 3, 5, 4, 2]])
 
     def model(source, given):
-        """Return logits that depend on the whole source and on what was given so far."""
+        """Return logits that depend on the whole source and on what was given so far.
+
+        ``source``, ``given`` : int64 Tensors (batch, tokens). (batch, given, vocab_size).
+        """
         past = table[given].cumsum(1)  # (batch, given, vocab_size)
         return past + table[source].sum(1, keepdim=True)
 

@@ -27,8 +27,21 @@ predict(
 def _made(answer):
     """Return the module that an answer makes, its layer, and what they are asked.
 
-    ``x`` is (rows, 6); ``want``, (rows, 4), is what the layer alone makes of it, and
-    ``target`` what the module should learn to make.
+    Parameters
+    ----------
+    answer : callable
+        The reader's class; called with a linear layer from 6 to 4 numbers and a rank.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``module``; ``layer``; ``x``, (rows, 6); ``want``, (rows, 4), what the layer alone
+        makes of it; ``target``, (rows, 4), what the module should learn to make.
+
+    Raises
+    ------
+    Unfit
+        If no module is made.
     """
     layer, x, target = nn.Linear(6, 4), normal(9, 6), normal(9, 4, seed=1)
     layer.weight.data, layer.bias.data = normal(4, 6, seed=2), normal(4, seed=3)

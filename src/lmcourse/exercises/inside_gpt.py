@@ -44,10 +44,22 @@ def _nucleus(logits, temperature, p, first=True, share=True):
 
 
 def _cut(probs, p, rising=False, crossing=True):
-    """Return the probabilities of a nucleus of ``probs`` (..., vocab_size), of sum 1.
+    """Return the probabilities of a nucleus, right or with a mistake.
 
-    With ``rising`` it has the least likely tokens; without ``crossing`` it lacks the token
-    that crosses p.
+    Parameters
+    ----------
+    probs : Tensor of shape (..., vocab_size)
+    p : float
+        How much probability it should have.
+    rising : bool
+        Whether it has the least likely tokens.
+    crossing : bool
+        Whether it has the token that crosses p.
+
+    Returns
+    -------
+    Tensor of shape (..., vocab_size)
+        Of sum 1.
     """
     held, ids = probs.sort(descending=not rising)
     kept = held.where(held.cumsum(-1) - crossing * held < p, 0)
@@ -290,7 +302,7 @@ def _left_behind(model, ids):
 
 
 def _hooks(model):
-    """Return how many hooks a model's modules have."""
+    """Return how many hooks the modules of a model, an nn.Module, have."""
     parts = list(model.modules())
     return sum(len(x._forward_hooks) + len(x._forward_pre_hooks) for x in parts)
 

@@ -103,7 +103,19 @@ def _heads():
 
 
 def _texts(answer):
-    """Return the two sentences and the word of an answer."""
+    """Return the two sentences and the word of an answer.
+
+    Parameters
+    ----------
+    answer : sequence of three str
+        A sentence, its twin, and the word that follows; anything else is `Unfit`, and dots
+        are `NotTried`.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``text``, ``twin`` and ``word``.
+    """
     parts = unpack(answer, 3, "a sentence, its twin, and the word that follows")
     if any(part is ... for part in parts):
         raise NotTried

@@ -59,7 +59,10 @@ def turn():
     a, b = right[:, 0::2], right[:, 1::2]
 
     def beside(second):
-        """Return the first halves of the pairs beside other second halves."""
+        """Return the first halves of the pairs beside other second halves.
+
+        ``second`` : Tensor of the shape of ``a``, (..., pairs). Returns (..., 2 * pairs).
+        """
         return torch.stack((a, second), -1).flatten(-2)
 
     mistakes = {

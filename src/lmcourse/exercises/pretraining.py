@@ -222,7 +222,21 @@ def _mistakes(logits, ids, chosen, each):
 
 
 def _chosen_blanks(answer):
-    """Let an answer choose in texts of its own, twice at one share and once at another."""
+    """Let an answer choose in texts of its own, twice at one share and once at another.
+
+    Parameters
+    ----------
+    answer : callable
+        From ids, special ids, share and generator to a bool Tensor.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``first``, ``second`` and ``ordinary``, bool Tensors (texts, tokens): two choices,
+        and what may be chosen; ``ever``, what any of three draws chose; ``moved``, whether
+        PyTorch's own generator was used; ``one`` and ``two``, the shares chosen; ``both``,
+        the part of the chosen tokens whose neighbours are not.
+    """
     random = torch.Generator().manual_seed(7)
     ids = torch.randint(5, 90, (400, 30), generator=random)
     end = torch.randint(20, 30, (400, 1), generator=random)
@@ -440,8 +454,22 @@ TARGET = {
 def _seen(answer):
     """Return which tokens may attend to which, in three texts with an answer's mask.
 
-    ``whole`` is a text without padding, ``second`` has its padding after the text and
-    ``third`` before it. Each is bool (queries, keys), of the queries that are real tokens.
+    Parameters
+    ----------
+    answer : callable
+        From ids (batch, tokens) and the id of padding to a bool mask.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``whole`` is a text without padding, ``second`` has its padding after the text and
+        ``third`` before it. Each is bool (queries, keys), of the queries that are real
+        tokens.
+
+    Raises
+    ------
+    Unfit
+        If the mask is not bool, or does not broadcast.
     """
     ids = torch.tensor([[5, 6, 0, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
     found = array(run(answer, ids, 1))

@@ -98,7 +98,11 @@ def _after_nothing(lower):
     """
 
     def ask(answer):
-        """Call the answer; what it divides by zero is told by the case."""
+        """Return what an answer gives for seven counts of 0.
+
+        ``answer`` : callable, from counts and the shorter context's probabilities. A
+        division by zero gives no warning: the case says what is wrong.
+        """
         with np.errstate(all="ignore"):
             return run(answer, np.zeros(7, dtype=int), lower)
 
@@ -171,7 +175,10 @@ def _line_length(unit, value):
 
 
 def _frozen(answer):
-    """Return the unit and the value of an answer."""
+    """Return the unit and the value of an answer: ``unit`` and ``value``, numbers.
+
+    ``answer`` : sequence of two numbers; anything else is `Unfit`.
+    """
     unit, value = map(number, unpack(answer, 2, "a unit and a value: (unit, value)"))
     return SimpleNamespace(unit=unit, value=value)
 

@@ -296,7 +296,10 @@ def stream():
 
 
 def _after_broken_text(answer):
-    """Return what an answer shows after a text that ended inside a character."""
+    """Return what an answer shows after a text that ended inside a character.
+
+    ``answer`` : callable, from a list of bytes to what is shown.
+    """
     with suppress(Wrong):
         run(answer, [b"caf\xc3"])
     return run(answer, STREAM)
@@ -424,7 +427,10 @@ def _cost_again(answer):
 
 
 def _far(seen):
-    """Return whether the cost seen is not what the Sonnets cost."""
+    """Return whether the cost seen is not what the Sonnets cost.
+
+    ``seen`` : SimpleNamespace with ``cost``, the answer's, and ``whole``, in tokens a word.
+    """
     return abs(seen.cost - seen.whole) > 0.006
 
 

@@ -71,7 +71,10 @@ def block():
         return F.layer_norm(x, (6,)) * 0.7 - 0.1
 
     def attend(x):
-        """Mix the rows of x by their products: attention without parameters."""
+        """Return the rows of x mixed by their products: attention without parameters.
+
+        ``x`` : float64 Tensor (rows, 6), as is what is returned.
+        """
         weights = (x @ x.mT).softmax(-1)
         return weights @ x @ normal(6, 6, seed=1).double()
 
@@ -224,7 +227,10 @@ def _stack(alpha, seed, layers=24, d_model=32):
 
 
 def _numbers(answer):
-    """Return the three numbers of an answer."""
+    """Return the three numbers of an answer: ``alpha``, ``ratio`` and ``growth``.
+
+    ``answer`` : sequence of three numbers; anything else is `Unfit`.
+    """
     wanted = "three numbers: alpha, ratio, growth"
     alpha, ratio, growth = map(number, unpack(answer, 3, wanted))
     return SimpleNamespace(alpha=alpha, ratio=ratio, growth=growth)

@@ -141,6 +141,13 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     def told(model, taught):
         """Return where the word leans in both texts, and the directions, by level.
 
+        Parameters
+        ----------
+        model : BertModel
+        taught : dict of str to array
+            Vectors of verbs and nouns by level, as `lmcourse.verbs_and_nouns.read_pairs`
+            returns them.
+
         Returns
         -------
         rows : list of list

@@ -204,12 +204,13 @@ def moves(row):
 
 
 def heads(rows):
-    """Draw what copying each head from the twin does to the name.
+    """Draw what copying each head from the twin sentence does to the name that follows.
 
     Parameters
     ----------
     rows : list of dict
-        Of the study: ``layer``, ``head``, ``effect`` in logits.
+        Of the study *models-you-talk-to*: ``layer``; ``head``; ``effect``, how far the two
+        names' logits move apart.
 
     Returns
     -------

@@ -46,7 +46,7 @@ NAMES = {
 
 
 def their_name(name):
-    """Return GPT-2's name of a weight, given ours."""
+    """Return GPT-2's name of a weight, given ours. ``name`` : str."""
     for ours, theirs in NAMES.items():
         name = name.replace(ours, theirs)
     return name
@@ -86,6 +86,14 @@ class WrappedTokenizer:
 
     def encode(self, text):
         """Return the IDs of a text, and none that begins or ends it.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        list of int
 
         Raises
         ------

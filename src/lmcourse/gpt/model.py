@@ -300,9 +300,9 @@ class GPT(nn.Module):
         return sum(weight.numel() for weight in self.parameters())
 
     def vectors(self, ids):
-        """Return the vectors (batch, tokens, d_model) of ids (batch, tokens).
+        """Return the sum of the vectors of tokens, positions, n-grams and previous tokens.
 
-        The sum of those of tokens, positions, n-grams and previous tokens.
+        ``ids`` : int64 Tensor (batch, tokens). Returns (batch, tokens, d_model).
         """
         x = self.tokens(ids)
         if self.positions is not None:
@@ -397,7 +397,10 @@ def check_ids(ids):
 
 @contextmanager
 def evaluating(model):
-    """Put a model in evaluation mode, and back into the mode that it was in."""
+    """Put a model in evaluation mode, and back into the mode that it was in.
+
+    ``model`` : nn.Module; the ``with`` gives nothing.
+    """
     training = model.training
     model.eval()
     try:

@@ -191,6 +191,11 @@ def cut_windows(ids, starts, context):
 def make_accelerator(device=None):
     """Return an Accelerator for a device: bfloat16 on GPUs that have it, else float32.
 
+    Parameters
+    ----------
+    device : str or torch.device, optional
+        Default: the one that `pick_device` finds.
+
     Raises
     ------
     ValueError

@@ -150,7 +150,10 @@ class ScaledDotProductAttention(Module):
         self.softmax, self.mix = Softmax(), DotProduct()
 
     def fits(self, query, key, value):
-        """Return whether three shapes fit together as query, key and value."""
+        """Return whether three shapes fit together as query, key and value.
+
+        ``query``, ``key``, ``value`` : tuples of int, (..., tokens, d_head).
+        """
         leading = query[:-2] == key[:-2] == value[:-2]
         return query[-1] == key[-1] == self.d_head and key[-2] == value[-2] and leading
 

@@ -226,11 +226,17 @@ class OneHotDictionary(Module):
             )
 
     def encode(self, words):
-        """Return the numbers of these words; a KeyError names an unknown one."""
+        """Return the numbers of words, an int array; a KeyError names an unknown one.
+
+        ``words`` : sequence of str.
+        """
         return np.array([self.number[word] for word in words], dtype=int)
 
     def decode(self, numbers):
-        """Return the words of these numbers."""
+        """Return the words of numbers, a list of str.
+
+        ``numbers`` : sequence of int.
+        """
         return [self.vocabulary[number] for number in numbers]
 
     def one_hot(self, numbers):

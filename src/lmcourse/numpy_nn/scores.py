@@ -25,7 +25,10 @@ class WatchedSoftmax(Softmax):
         self.change = change
 
     def compute(self, x):
-        """Return the softmax of the scores x, changed if that is asked for."""
+        """Return the softmax of scores, changed if that is asked for.
+
+        ``x`` : array (..., queries, keys), as is what is returned.
+        """
         return super().compute(x if self.change is None else x + self.change)
 
     def gradient(self, delta):
@@ -41,7 +44,10 @@ class WatchedSoftmax(Softmax):
 
 @contextmanager
 def watched(heads):
-    """Put a `WatchedSoftmax` into each of some heads, and take it out again."""
+    """Put a `WatchedSoftmax` into each of some heads, and take it out again.
+
+    ``heads`` : list of `ProjectedAttention`. The ``with`` gives these modules, a list.
+    """
     softmaxes = [head.attention.softmax for head in heads]
     for head in heads:
         head.attention.softmax = WatchedSoftmax()

@@ -122,7 +122,11 @@ def compare_steps(model, numbers, guesses, rng):
         return float(loss.forward(model.forward(numbers[:-1]), numbers[1:]))
 
     def falls(direction):
-        """Return by how much the loss falls along a direction, for each length."""
+        """Return by how much the loss falls along a direction, a list of float by length.
+
+        ``direction`` : dict of str to array, by the names of the parameters; only its
+        direction counts.
+        """
         norm = np.sqrt(sum((d**2).sum() for d in direction.values()))
         found = []
         for length in SETTINGS["lengths"]:
@@ -157,7 +161,11 @@ def compare_steps(model, numbers, guesses, rng):
 
 
 def is_guessed(name, kind):
-    """Return whether a guess of this kind moves the parameter of this name."""
+    """Return whether a guess of a kind moves the parameter of a name.
+
+    ``name`` : str; ``kind`` : str, "output biases" or "all"; any other is all but the word
+    vectors.
+    """
     if kind == "output biases":
         return name == "output.bias"
     return kind == "all" or name != "dictionary.table"

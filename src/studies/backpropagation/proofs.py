@@ -777,7 +777,7 @@ def most_is_copied(page: Page):
     page : Page
         ``study`` is the stored study *backpropagation*; ``copied`` and ``fives`` are the
         lesson's functions; ``seen`` and ``unseen`` lists of words, ``text`` and ``other``
-        the same as numbers; words below ``known`` occur in training.
+        the same as numbers in the ``vocabulary``; words below ``known`` occur in training.
     """
     runs = page.study["results"]["sonnets"]
     ends = [run["states"][-1] for run in runs]
@@ -929,7 +929,10 @@ def trained_neighbours_are_alike(page: Page):
     words = np.repeat(np.arange(count), 5)
 
     def measured(others):
-        """Return, by word, how many of its five others stand near it, and their cosine."""
+        """Return, by word, how many of its five others stand near it, and their cosine.
+
+        ``others`` : int array (5 * words,), numbers of words. Two float arrays (words,).
+        """
         beside = together[words, others].astype(float).reshape(count, 5).mean(1)
         alike = (before[words] * before[others]).sum(-1).reshape(count, 5).mean(1)
         return beside, alike

@@ -208,7 +208,8 @@ def three_tables(page: Page):
     page : Page
         ``word``, ``position``, ``kind`` are the rows of the tables, (..., tokens, d_model);
         ``hidden_0`` is their normalised sum, ``normalise`` the lesson's function with
-        ``norm_0``, its weight and bias; ``reference`` is the library's output.
+        ``norm_0``, its weight and bias; ``reference`` is the library's output, ``config``
+        its model's sizes.
 
     Returns
     -------
@@ -269,8 +270,8 @@ def rebuilt_is_the_librarys(page: Page):
     ----------
     page : Page
         ``rebuilt`` is our model in float64, ``exact`` the library's; ``inputs`` is a line,
-        and ``lines`` are texts; ``everything`` asks the library for all outputs;
-        ``model`` is the library's in float32.
+        and ``lines`` are texts, which ``tokenizer`` encodes; ``everything`` asks the
+        library for all outputs; ``model`` is the library's in float32.
 
     Returns
     -------

@@ -477,7 +477,8 @@ def mixture_loss(training, test):
     def log_probs(counted_on, sequences):
         """Return log probabilities (distances, sequences, letters - reach).
 
-        ``counted_on`` holds the sequences on which the model of each distance is counted.
+        ``counted_on`` : for each distance the sequences on which its model is counted;
+        ``sequences`` : int64 (sequences, letters), those that are predicted.
         """
         rows = []
         for distance, texts in enumerate(counted_on, start=1):
@@ -613,7 +614,8 @@ def summary(results):
     def pairs_after(steps):
         """Return pairs of accuracies, the Transformer's and the neighbours'.
 
-        One for each fold and seed, of trainings of so many steps: a list of (float, float).
+        One for each fold and seed, of trainings of ``steps`` steps: a list of (float,
+        float).
         """
         return [
             (accuracy, neighbours[fold])

@@ -334,6 +334,7 @@ def among_answers(vectors, asked, step) -> float:
     ----------
     vectors : array of shape (words, d_model)
     asked : int array of shape (questions, 4)
+        Rows of ``vectors``: a, b, c and the answer, where a is to b as c is to the answer.
     step : int
         1 for c + (b − a), 0 for c itself. b is never the answer.
     """

@@ -286,8 +286,8 @@ def hide_in_encoder(model):
     def encode(source):
         """Return a source's states, and which of them a decoder may attend to.
 
-        From ids (batch, sources) to (batch, sources, d_model) and bool (batch, 1, 1,
-        sources).
+        ``source`` : int64 Tensor (batch, sources). Returns (batch, sources, d_model) and
+        bool (batch, 1, 1, sources).
         """
         real = source != other.pad  # (batch, sources)
         month = dates.parts(source) == 1

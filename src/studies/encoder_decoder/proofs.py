@@ -578,7 +578,10 @@ def order_is_free(page):
     """
 
     def free(run):
-        """Return a run that reads the last style as the first."""
+        """Return a run that reads the last style as the first.
+
+        ``run`` : dict; ``right`` has the share of dates read right in each style.
+        """
         right = [*run["right"]]
         right[7] = right[0]
         return run | {"right": right}

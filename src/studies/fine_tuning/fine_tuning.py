@@ -221,7 +221,10 @@ def prepare(method, budget, seed=0):
 
 
 def mean_loss(model, poet):
-    """Return a model's mean loss on a poet's validation poems, rounded to 4 decimals."""
+    """Return a model's mean loss on a poet's validation poems, rounded to 4 decimals.
+
+    ``model`` : GPT; ``poet`` : "Dickinson" or "Shakespeare". In nats a character.
+    """
     _, _, poets = load_material()
     losses = teaching.poem_losses(model, poets[poet]["validation"])
     return round(float(losses.mean()), 4)

@@ -417,7 +417,9 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
     Parameters
     ----------
     page : Page
-        ``cut``, ``held_out``, ``room``, ``HEADS``, ``gpt`` and ``text_of`` are the page's.
+        ``gpt`` is the model, ``HEADS`` are all its heads; ``held_out`` is the text, which
+        ``cut`` divides into windows of at most ``room`` tokens; ``ids_of`` and ``text_of``
+        encode and decode.
     usual : dict
         Mean output by position of each head, (layer, head).
 

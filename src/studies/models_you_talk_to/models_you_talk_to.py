@@ -628,7 +628,10 @@ def moves(task):
     wholes = [[(layer, head) for head in each] for layer in range(depth)]
 
     def taken_with(heads):
-        """Return the same with these heads, of one layer, copied at the last token."""
+        """Return how many answers become the other's if heads are copied at the last token.
+
+        ``heads`` : list of (int, int), layer and number, all of one layer.
+        """
         with copied_heads(model, heads, swapped):
             return taken(heads[0][0])
 

@@ -34,23 +34,27 @@ def random_weights(page: Page):
 
 
 def ids_of(page: Page, texts) -> torch.Tensor:
-    """Return the ids of texts, which must have the same number of tokens.
+    """Return the ids of texts, an int64 Tensor of shape (texts, tokens).
 
     Parameters
     ----------
     page : Page
-        ``tokenizer`` encodes them; the result is an int64 Tensor of shape (texts, tokens).
+        ``tokenizer`` encodes them.
+    texts : list of str
+        All with the same number of tokens.
     """
     return torch.tensor([page.tokenizer(text).input_ids for text in texts])
 
 
 def first_ids(page: Page, words) -> torch.Tensor:
-    """Return the id of the first token of each word, after a space.
+    """Return the id of the first token of each word, an int64 Tensor of shape (words,).
 
     Parameters
     ----------
     page : Page
-        ``tokenizer`` encodes them; the result is an int64 Tensor of shape (words,).
+        ``tokenizer`` encodes them.
+    words : list of str
+        Each is read after a space.
     """
     return torch.tensor([page.tokenizer(f" {word}").input_ids[0] for word in words])
 

@@ -332,7 +332,7 @@ def talker():
 
 @cache
 def random_talker(seed):
-    """Return SmolLM2 with the numbers of each matrix shuffled, by a seed."""
+    """Return SmolLM2 with the numbers of each matrix shuffled; ``seed`` : int."""
     return shuffled_weights(talker()[1], seed)
 
 

@@ -142,7 +142,10 @@ def run(folder, group, training):
     ids = [each for text in texts for each in passages(text, tokenizer, room, overlap=True)]
 
     def watch(step, loss):
-        """Store the loss of a step; of each hundred steps their mean alone."""
+        """Store the loss of a step; of each hundred steps their mean alone.
+
+        ``step`` : int, from 1; ``loss`` : float, in nats.
+        """
         losses.append(loss)
         if step % 100 == 0:
             losses[-100:] = [sum(losses[-100:]) / 100]

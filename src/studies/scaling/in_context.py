@@ -165,7 +165,10 @@ def train_on_texts(sample, seed, steps, learning_rate, batch=32):
         return in_context.answer_losses(model, sample(batch)).mean()
 
     def share_at(step):
-        """Return the share of the learning rate at a step."""
+        """Return the share of the learning rate at a step: it rises, stays, and falls.
+
+        ``step`` : int, from 0.
+        """
         rising = (step + 1) / 50
         falling = (steps - step) / (0.2 * steps)
         return min(1, rising, falling)

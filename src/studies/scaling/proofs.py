@@ -381,7 +381,9 @@ def costs_are_counted(page: Page):
     Parameters
     ----------
     page : Page
-        ``inputs`` and ``targets`` are a batch, ``config`` a model's configuration.
+        ``inputs`` and ``targets`` are a batch, ``config`` a model's configuration and
+        ``count`` the number of its parameters; ``study`` is the stored study *scaling*,
+        ``smaller`` a table of its runs.
     """
     for layers, width in page.study["settings"]["sizes"][1::2]:
         config = GPTConfig(65, 64, layers, 2, width)

@@ -158,7 +158,10 @@ def check(model, windows, vocab_size, most):
 
 
 def count_parameters(model):
-    """Return how many numbers a model has in parameters and buffers, shared ones once."""
+    """Return how many numbers a model has in parameters and buffers, shared ones once.
+
+    ``model`` : nn.Module.
+    """
     return sum(x.numel() for x in (*model.parameters(), *model.buffers()))
 
 

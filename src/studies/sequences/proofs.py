@@ -60,9 +60,9 @@ def counting_stops_helping(page: Page):
     ----------
     page : Page
         ``ladder`` holds n-gram models by their length; ``rungs`` is a table of their mean
-        losses by length, with the columns ``new`` and ``counted``; ``ids`` holds the parts
-        of the Sonnets as ids; ``characters`` is the tokenizer; ``what_follows`` counts the
-        characters after a text.
+        losses by length, with the columns ``new`` and ``counted``; ``sonnets`` are their
+        texts, and ``ids`` holds the parts of them as ids; ``characters`` is the tokenizer;
+        ``what_follows`` counts the characters after a text.
     """
     new, own = page.rungs["new"], page.rungs["counted"]
     at = np.array(page.ids["validation"])
@@ -647,7 +647,7 @@ def windows_and_work(page: Page):
     width = 64
 
     def field(layers, window):
-        """Return how many tokens the middle one sees through layers of convolution, an int.
+        """Return how many tokens the middle one sees through layers of convolution.
 
         ``layers`` : int; ``window`` : int, odd, the tokens that a layer joins.
         """
@@ -657,9 +657,10 @@ def windows_and_work(page: Page):
         return int((x.grad.abs().sum((0, 1)) > 0).sum())
 
     def work(layer, tokens, *axes):
-        """Return the floating-point operations of a layer on one text of so many tokens.
+        """Return the floating-point operations of a layer on one text, an int.
 
-        ``axes`` are two that are exchanged first, for a layer that wants the tokens last.
+        ``layer`` : nn.Module; ``tokens`` : int, of the text; ``axes`` : two that are
+        exchanged first, for a layer that wants the tokens last.
         """
         x = torch.randn(1, tokens, width)
         with FlopCounterMode(display=False) as counter:

@@ -253,7 +253,10 @@ class Poet(nn.Module):
         self.output = nn.Linear(d_model, 1)
 
     def forward(self, ids):  # (batch, tokens)
-        """Return a score of the second poet: ids (batch, tokens) → (batch,)."""
+        """Return a score of the second poet for each text, a Tensor of shape (batch,).
+
+        ``ids`` : int64 Tensor (batch, tokens).
+        """
         x = self.table(ids)  # (batch, tokens, d_model)
         if self.kind == "window":
             x = self.layer(x.mT).mT.relu()

@@ -379,6 +379,12 @@ def short_memory(page: Page):
     win (the page's figure; `long_memory`), and from fifteen poems words do better
     (`few_poems`). Other subwords, the most frequent letter sequences cut greedily, do about
     as well (tried, not asserted).
+
+    Parameters
+    ----------
+    page : Page
+        ``poems`` and ``sonnets`` are tables with the column ``text``; ``halves_of(texts,
+        seed)`` divides texts in two at random; ``word_list`` and ``spell`` cut into words.
     """
     spans, texts = {"over_letters": [], "over_words": []}, 0
     for corpus in (page.poems.text, page.sonnets.text):
@@ -596,7 +602,10 @@ def rhymes_are_hidden(page: Page):
     """
 
     def last_token(word):
-        """Return the ID of the last of GPT-2's tokens of a word that follows a space."""
+        """Return the ID of the last of GPT-2's tokens of a word that follows a space.
+
+        ``word`` : str.
+        """
         return page.gpt2.encode(" " + word)[-1]
 
     def counts(places, ending):
@@ -671,7 +680,10 @@ def sums(page: Page):
     """
 
     def places(pieces):
-        """Return how many digits stand behind each cut between pieces, a tuple."""
+        """Return how many digits stand behind each cut between pieces, a tuple of int.
+
+        ``pieces`` : list of str, a number cut into pieces.
+        """
         return tuple(accumulate(map(len, pieces[:0:-1])))
 
     four = [str(n) for n in range(1000, 10_000)]

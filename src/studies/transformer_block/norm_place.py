@@ -104,7 +104,10 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
     test_digits = torch.randint(10, (256, 8))
 
     def share_at(step):
-        """Return the share of the learning rate at a step."""
+        """Return the share of the learning rate at a step: it rises, and stays.
+
+        ``step`` : int, from 0.
+        """
         return min(1, (step + 1) / max(1, warmup))
 
     train_model(

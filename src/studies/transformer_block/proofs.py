@@ -311,6 +311,7 @@ def changed_losses(page, model, name, function=None) -> torch.Tensor:
     Parameters
     ----------
     page : studies.findings.Page
+        ``held_out`` are windows and targets, ids (windows, tokens) both.
     model : lmcourse.gpt.model.GPT
     name : str
         Of a part of a block.

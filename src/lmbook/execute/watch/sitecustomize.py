@@ -50,7 +50,8 @@ def log_reads(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None
     def audit(event, arguments):
         """Log the files opened for reading and the folders of data that are listed.
 
-        Python calls it with the name of each audit event and its arguments.
+        Python calls it with the name of each audit event, ``event``, and its ``arguments``,
+        a tuple.
         """
         if event == "open":
             flags = arguments[2]

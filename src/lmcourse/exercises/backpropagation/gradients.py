@@ -218,7 +218,10 @@ def _one_head(answer):
 
 
 def _row(arrays):
-    """Lay all arrays end to end in one row."""
+    """Return all arrays end to end in one row, (numbers,).
+
+    ``arrays`` : sequence of array-like.
+    """
     return np.concatenate([array(each).ravel() for each in arrays])
 
 

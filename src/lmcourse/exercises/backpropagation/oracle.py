@@ -163,7 +163,15 @@ def attend(query, key, value, scale=None, mask=None):
 def layer_parameters(head):
     """Return copies of weight and bias of a head's query, key and value layers.
 
-    A list of three pairs of Tensors that want a gradient.
+    Parameters
+    ----------
+    head : Module
+        With the linear layers ``query``, ``key`` and ``value``.
+
+    Returns
+    -------
+    list of three pairs of Tensor
+        They want a gradient.
     """
     layers = head.query, head.key, head.value
     parameters = [(layer.weight.value, layer.bias.value) for layer in layers]
