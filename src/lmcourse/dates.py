@@ -452,12 +452,7 @@ def without_part(reader, part):
     ----------
     reader : Transformer
     part : int
-        As of `parts`; -1 hides nothing.
-
-    Returns
-    -------
-    WithoutPart
-        Its encoder and token vectors are frozen.
+        0 is the day, 1 the month, 2 the year, 3 the spaces; -1 hides nothing.
     """
     model = new_model(0, WithoutPart)
     model.load_state_dict(reader.state_dict())

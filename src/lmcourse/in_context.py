@@ -55,7 +55,7 @@ def sample_texts(tasks, generator):
     Parameters
     ----------
     tasks : int64 Tensor of shape (texts, 8)
-        Of `sample_tasks`.
+        The answer, 0 to 3, to each pair of questions of a task.
     generator : torch.Generator
 
     Returns

@@ -44,7 +44,7 @@ def sinusoidal(tokens, d_model, base=10000.0):
     ----------
     tokens, d_model : int
     base : float
-        As of `frequencies`.
+        The slowest pair turns almost ``base`` times as slowly as the first.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def rotations(tokens, d_head, dtype, device, base=10000.0):
     dtype : torch.dtype
     device : torch.device
     base : float
-        As in `frequencies`.
+        The slowest pair turns almost ``base`` times as slowly as the first.
 
     Returns
     -------

@@ -181,7 +181,7 @@ def check(options):
     Parameters
     ----------
     options : argparse.Namespace
-        Of `parse`.
+        The options of ``python -m lmcourse.train``, as `parse` reads them.
     """
     names = [field.name for field in (*fields(GPTConfig), *fields(TrainingConfig))]
     names.remove("vocab_size")  # it is that of the corpus
@@ -241,7 +241,7 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        Of `parse`.
+        The options of ``python -m lmcourse.train``, as `parse` reads them.
     """
     check(options)
     torch.set_num_threads(options.threads)

@@ -60,8 +60,9 @@ def _to_plain(value: object, keep) -> object:
 
 
 def _array_to_plain(value: object, keep) -> dict | None:
-    """Return an array or Tensor as JSON can hold it; None for any other value.
+    """Return an array, or what can be seen as one, as a dict with a ``kind``.
 
+    Kinds are "tensor", "array", "scalar", "words" and "objects". None if it is no array.
     ``keep`` : callable, from a function to the number by which the other side knows it.
     """
     if isinstance(value, torch.Tensor):
@@ -129,9 +130,9 @@ def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -
 
 
 def _from_plain(plain: object, held) -> object:
-    """Return the value that `_to_plain` made this of; ``held`` is as for `loads`.
+    """Return the value that `_to_plain` made this of.
 
-    What arrives as the name of its type becomes an empty object of a type of this name.
+    ``held`` : callable, from the number and the name of a function over there to one here.
     """
     if isinstance(plain, list):
         return [_from_plain(each, held) for each in plain]
@@ -148,7 +149,10 @@ def _from_plain(plain: object, held) -> object:
 
 
 def _read_dict(plain: dict, held) -> dict:
-    """Return the dict of a plain form: ``of`` has its pairs; ``held`` is as for `loads`."""
+    """Return the dict of a plain form, whose ``of`` has its pairs.
+
+    ``held`` : callable, from the number and the name of a function over there to one here.
+    """
     return {_from_plain(k, held): _from_plain(v, held) for k, v in plain["of"]}
 
 

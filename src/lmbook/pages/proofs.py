@@ -214,8 +214,12 @@ def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str
 def _fold_placed_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     """Put a proof that the chapter places into a fold: fields, function, values.
 
-    The cell has what `studies.findings.run` recorded of the proof; ``models`` is as for
-    `_fold_proof_cell`.
+    Parameters
+    ----------
+    cell : container
+        It has what `studies.findings.run` recorded of the proof.
+    models : dict of str to str
+        Name of each model that the page asked for, by the variable that chooses it.
     """
     record = cell["cell_metadata"].get("lmbook_record")
     if not record:  # the page failed before it came to it

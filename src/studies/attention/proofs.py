@@ -205,7 +205,7 @@ def blocks_add_up(page: Page):
     ----------
     page : Page
         ``attention_in_blocks`` is the lesson's function; ``Q``, ``K``, ``V``, ``O`` are
-        those of one head, (tokens, d_head).
+        query, key, value and output of one head, (``tokens``, d_head).
     """
     for size in (1, 5, page.tokens):
         ours = page.attention_in_blocks(page.Q, page.K, page.V, size)

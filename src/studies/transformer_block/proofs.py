@@ -157,7 +157,7 @@ def averages_stay_inside(page):
 
 
 def at_the_end(flows, name, kind) -> np.ndarray:
-    """Return what random stacks end with, one number for each seed: an array (seeds,).
+    """Return what random stacks end with, a number for each seed: an array (seeds,).
 
     Parameters
     ----------
