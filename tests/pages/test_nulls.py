@@ -14,7 +14,7 @@ import pytest
 from lmbook.execute.keys import ROOT
 from lmbook.execute.placed import is_placed_proof, proof_name
 from lmbook.execute.run import chapter_paths, page_notebook
-from studies.findings import find
+from studies.findings import Proof, find, proofs_module
 
 QUICK = (
     "positional-encoding",
@@ -29,6 +29,28 @@ def findings():
             if find(path.stem, proof_name(cell)).kind == "finding":
                 found.append((path.stem, proof_name(cell)))
     return found
+
+
+def proofs_of(chapter):
+    """Return the names of the proofs that a chapter's module defines; none without one."""
+    try:
+        module = proofs_module(chapter)
+    except ModuleNotFoundError:
+        return set()
+    return {
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, Proof) and value.function.__module__ == module.__name__
+    }
+
+
+@pytest.mark.parametrize("path", chapter_paths(), ids=lambda path: path.stem)
+def test_every_proof_stands_on_its_page(path):
+    """A proof that no page places is never run, and nobody reads its sentence."""
+    placed = {
+        proof_name(cell) for cell in page_notebook(path).cells if is_placed_proof(cell)
+    }
+    assert proofs_of(path.stem) <= placed
 
 
 def marked(page, name):

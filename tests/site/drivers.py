@@ -17,7 +17,6 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
-from base64 import b64decode
 from contextlib import contextmanager, suppress
 from glob import glob
 from io import BytesIO
@@ -189,10 +188,6 @@ class Firefox(Driver):
             raise RuntimeError(f"{error['error']}: {error['message']}")
         return answer
 
-    def screenshot(self):
-        """Return what is seen, as PNG."""
-        return b64decode(self.send("TakeScreenshot", full=False)["value"])
-
     def close(self):
         self.process.terminate()
         self.process.wait(PATIENCE)
@@ -276,10 +271,6 @@ class WebKit(Driver):
     def send(self, command, **parameters):
         path = PATHS[command].format(id=parameters.pop("id", ""))
         return self.ask("POST", f"{self.session}/{path}", parameters)
-
-    def screenshot(self):
-        """Return what is seen, as PNG."""
-        return b64decode(self.ask("GET", f"{self.session}/screenshot"))
 
     def close(self):
         with suppress(OSError, RuntimeError):

@@ -163,7 +163,6 @@ HONEST = {
 }
 QUICK = ("installs", "aliased", "cached", "writes_module", "scripted", "redefined_later")
 HUGE = "def merge_heads(x):\n    return [[]] * 40_000_000"
-UNREADABLE = "class Odd:\n    def __reduce__(self):\n        raise OSError('odd')\n"
 
 
 def written(folder: Path, outside: Path, port: int) -> None:
@@ -341,6 +340,13 @@ def test_a_kernel_that_did_not_begin_costs_nobody_a_mark(monkeypatch):
     limits = Namespace(memory=1, unsafe=False)
     assert marks._grade_in_sandbox([], limits)[0]["verdict"] == "not handed in"
     assert len(tried) == 3
+
+
+def test_a_file_that_is_no_notebook_says_what_to_hand_in(tmp_path):
+    path = tmp_path / "list.ipynb"
+    path.write_text("[1, 2]")
+    with pytest.raises(ValueError, match="hand in the file that Jupyter saved"):
+        marks.read_code(path)
 
 
 def test_marks_are_written_as_they_come(tmp_path):

@@ -711,34 +711,3 @@ def softmax_is_a_kernel(page: Page):
     assert divided(0.002).isnan().any()
     assert not page.gaussian(page.grid, page.spots, page.seen, 0.002)[0].isnan().any()
     return {"points": len(page.seen)}
-
-
-@proof("The mistakes fail as told: weak penalty, even weights, a leak, NaN, wrong axis.")
-def mistakes_fail(page: Page):
-    """And queries for keys, keys for queries give other weights of the same shape.
-
-    Parameters
-    ----------
-    page : Page
-        ``divided`` and ``added`` are scores with a weak and with a right penalty, and
-        ``later`` chooses the future; ``moved`` says how far outputs move under a mask;
-        ``causal_mask`` and ``padding_mask`` are the lesson's; ``Q``, ``K``, ``S`` are
-        query, key and scores of one head, with its sizes ``d_head``, ``d_model`` and
-        ``tokens``.
-    """
-    later, root = page.later, math.sqrt(page.d_head)
-    through = page.divided.softmax(-1)[later].max()
-    assert through > 1e4 * page.added.softmax(-1)[later].max()
-    scores, weights = page.Q @ page.K.T, page.S.softmax(-1)
-    even = (scores / math.sqrt(page.d_model)).softmax(-1)
-    assert (even.amax(-1) < weights.amax(-1)).all()
-    assert (page.moved(page.causal_mask(page.tokens).T)[:5] > 1e-6).any()
-    blind = page.causal_mask(4) & page.padding_mask(torch.tensor([[0, 0, 1, 1]]))
-    x = torch.randn(1, 1, 4, 8)
-    once = (x @ x.mT).masked_fill(~blind, -math.inf).softmax(-1) @ x
-    assert (once @ once.mT).softmax(-1).isnan().any(-1).all()
-    by_column = page.S.softmax(-2)
-    close(by_column.sum(-2), torch.ones(page.tokens).double())
-    assert (by_column.sum(-1) - 1).abs().max() > 1e-3
-    assert not torch.allclose(page.S.mT.softmax(-1), weights)
-    return {"root": root}
