@@ -297,6 +297,9 @@ def long_losses(results):
     plt.show()
 
 
+TRAINED = {"name": "The model is", "values": ["trained", "random weights"]}
+
+
 def _case(losses, strips, told):
     """Return what `_lengths_view` shows of one choice.
 
@@ -338,27 +341,33 @@ def _untrained_case(losses, strips):
 
 
 def _lengths_view(cases, controls, alt):
-    """Return a view of losses along a text; a case for each combination of controls.
+    """Return a view of losses along a text, of trained models and of untrained ones.
 
     Parameters
     ----------
-    cases : list of dict
-        As `_case` returns them, one for each combination, in the order of the controls'
-        values.
+    cases : list of (array, dict of str to bool sequence, str, array)
+        One for each combination of the controls' values, in their order: the losses of
+        trained models, by groups of eight positions; the strips, whether training has
+        shown a position; what is said; and the losses of a model with random weights.
     controls : list of dict
-        Each with ``values``, the choices of one control.
+        Each with ``values``, the choices of one control. The last one, between trained and
+        random weights, is added.
     alt : str
-        What the view shows, in words; the losses are added.
+        What the view shows, in words; the switch and the losses are added.
 
     Returns
     -------
     views.View
     """
+    controls = [*controls, TRAINED]
+    shown = []
+    for losses, strips, words, random_losses in cases:
+        shown += [_case(losses, strips, words), _untrained_case(random_losses, strips)]
     names = pd.MultiIndex.from_product([each["values"] for each in controls])
-    ends = pd.Series([each["far"] for each in cases], names, name="loss at the far end")
+    ends = pd.Series([each["far"] for each in shown], names, name="loss at the far end")
     told = "; ".join(f"{', '.join(at)} {loss:.2f}" for at, loss in ends.items())
     data = {"short": SHORT, "tokens": LONG, "guess": guess_loss(), "most": 8}
-    data |= {"cases": cases, "controls": controls}
+    data |= {"cases": shown, "controls": controls}
     ends.index.names = [each["name"] for each in controls]
     first = [each["name"] for each in controls[:-2]]
     table = ends.reset_index().pivot_table(
@@ -369,10 +378,9 @@ def _lengths_view(cases, controls, alt):
     )
     table = table[controls[-1]["values"]].round(2)
     stored = f"<p>Loss over the last {SHORT} positions, in nats:</p>{table.to_html()}"
-    return views.View("lengths-view", data, stored, alt=f"{alt} {told}.")
-
-
-TRAINED = {"name": "The model is", "values": ["trained", "random weights"]}
+    switch = "A switch puts random weights in the model's place."
+    ending = f"{switch} The loss over the last {SHORT} positions: {told}."
+    return views.View("lengths-view", data, stored, alt=f"{alt} {ending}")
 
 
 def schemes_view(results):
@@ -409,15 +417,13 @@ def schemes_view(results):
         strip, known, words = told[name]
         losses = np.mean([curve(run) for run in runs], 0)
         reach = runs[0]["reach"]
-        cases.append(_case(losses, {strip: known}, words))
-        kind = name.partition(",")[0]
-        cases.append(_untrained_case(untrained_losses(kind, reach=reach), [strip]))
+        random = untrained_losses(name.partition(",")[0], reach=reach)
+        cases.append((losses, {strip: known}, words, random))
     return _lengths_view(
         cases,
-        [{"name": "Positions", "values": [*told], "first": 7}, TRAINED],
+        [{"name": "Positions", "values": [*told], "first": 7}],
         "For each scheme, a strip that says up to which position its positions, offsets or "
-        "buckets occurred in training, and the curve of the loss. A switch puts random "
-        "weights in the model's place. The loss over the last 32 positions:",
+        "buckets occurred in training, and the curve of the loss.",
     )
 
 
@@ -459,19 +465,16 @@ def repairs_view(results):
             met = angles_met(base, repair).tolist()
             strips = dict(zip(names, met, strict=True))
             losses = np.mean([curve(run, way) for run in runs], 0)
-            cases.append(_case(losses, strips, told))
             random = untrained_losses("rotary", slowed(base, repair), base=base)
-            cases.append(_untrained_case(random, strips))
+            cases.append((losses, strips, told, random))
     return _lengths_view(
         cases,
         [
             {"name": "Base", "values": [f"{base:,}" for base in BASES], "first": 2},
             {"name": "Four times slower", "values": [*REPAIRS]},
-            TRAINED,
         ],
         "For four bases and five ways to read on, a strip for each of six pairs that says "
-        "where its angles are new, and the curve of the loss. A switch puts random weights "
-        "in the model's place. The loss over the last 32 positions:",
+        "where its angles are new, and the curve of the loss.",
     )
 
 
