@@ -113,8 +113,14 @@ def _encoded(tokenizer, words):
     ids = tokenizer.convert_tokens_to_ids([*words])
     wanted = torch.tensor([number for _ in pairs() for number in ids for _ in range(2)])
     found = batch["input_ids"] == wanted[:, None]  # (texts, tokens)
-    if not (found.sum(dim=1) == 2).all():
-        raise ValueError("each word must be one token, and occur in none of the frames")
+    unfit = (found.sum(dim=1) != 2).nonzero()[:, 0]
+    if len(unfit):
+        word = words[int(unfit[0]) // 2 % len(words)]  # two texts a word
+        raise ValueError(
+            f"{word!r} cannot stand in the sentences: a word must be one token of this "
+            f"tokenizer, and this one is {tokenizer.tokenize(word)}, or a sentence has it "
+            "already. Take another word"
+        )
     return batch, found.nonzero()[:, 1].view(-1, 2)
 
 

@@ -173,5 +173,6 @@ def test_words_never_lie_on_words_for_the_sake_of_a_phone():
 def test_a_figure_that_would_do_something_is_refused(harm):
     figure = output(panels())
     figure.content = figure.content.replace("</svg>", f"{harm}</svg>")
-    with pytest.raises(ValueError, match="a script or an address"):
+    with pytest.raises(ValueError, match="a script or an address") as refused:
         figure_node(figure)
+    assert harm[-8:] in str(refused.value)  # where it stands

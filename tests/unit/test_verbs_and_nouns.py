@@ -51,9 +51,10 @@ def test_words_before_are_added_up_with_less_weight_further_back(bert):
     )
 
 
-def test_a_word_in_pieces_is_refused(bert):
-    with pytest.raises(ValueError, match="one token"):
-        read_pairs(*bert, ["dooryardless"])
+@pytest.mark.parametrize("word", ["dooryardless", "her"])
+def test_a_word_in_pieces_or_of_the_sentences_is_refused_by_name(bert, word):
+    with pytest.raises(ValueError, match=f"'{word}' cannot stand .*Take another word"):
+        read_pairs(*bert, ["dance", word])
 
 
 def test_a_use_that_is_in_the_vectors_is_found_and_noise_is_not():

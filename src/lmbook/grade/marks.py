@@ -154,7 +154,7 @@ def read_code(path: Path) -> list[str]:
         )
     notebook = json.loads(path.read_text(encoding="utf-8-sig"))
     if not isinstance(notebook, dict):
-        raise ValueError("it is no notebook")
+        raise ValueError("it is no notebook: hand in the file that Jupyter saved, .ipynb")
     sheets = notebook.get("worksheets", [notebook])  # of an older format
     cells = [cell for sheet in sheets for cell in sheet.get("cells", [])]
     sources = [

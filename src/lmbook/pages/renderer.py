@@ -132,8 +132,15 @@ def _inline_svg(svg: str, kind: str) -> str:
     ValueError
         If it holds what a figure of ours never does: a script, or an address.
     """
-    if re.search(r"<(script|foreignObject|a)\b|\son\w+=|href=\"(?!#|data:image/png)", svg):
-        raise ValueError("a figure holds a script or an address")
+    active = re.search(
+        r"<(script|foreignObject|a)\b|\son\w+=|href=\"(?!#|data:image/png)", svg
+    )
+    if active:
+        found = svg[active.start() :][:60].strip()
+        raise ValueError(
+            f"a figure holds a script or an address, {found!r}, which a page would run or "
+            "load: draw it without"
+        )
     prefix = f"p{hash_json(svg)[:8]}-"
     used = set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # about all of the page
