@@ -157,10 +157,12 @@ def neighbour_overlap(first, second, k):
 
 
 def words(text):
-    """Split a text into its words, in lower case.
+    """Return the words of a text, a list of str in lower case.
 
     A word is a run of letters, apostrophes inside it included; everything else, hyphens
     too, separates.
+
+    ``text`` : str.
     """
     return re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", text.lower().replace("’", "'"))
 

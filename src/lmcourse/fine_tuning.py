@@ -183,7 +183,10 @@ def mean_losses(model, poets, part="validation"):
 
 
 def device_of(model):
-    """Return the torch.device of the parameters of a model, an nn.Module."""
+    """Return the torch.device of the parameters of a model.
+
+    ``model`` : nn.Module.
+    """
     return next(model.parameters()).device
 
 

@@ -179,7 +179,10 @@ class GgufFile:
         return number
 
     def _string(self):
-        """Read a text: its length in bytes, then the bytes."""
+        """Return the next text of the header, a str.
+
+        Its length in bytes stands before its bytes.
+        """
         return self._take(self._scalar("Q")).decode("utf-8")
 
     def _value(self, number):

@@ -291,7 +291,7 @@ def between_infill(ids, vocab_size):
 
 
 def train(model, ids, tokenizer, settings, report=None, loss_function=masked_loss):
-    """Train a model to fill in hidden pieces; new places are hidden at every step.
+    """Train a model, in place, to fill in hidden pieces; new places are hidden each step.
 
     Muon moves the matrices of the layers and the head, AdamW the rest.
 

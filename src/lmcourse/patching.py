@@ -52,7 +52,7 @@ def copied_heads(model, heads, outputs, token=-1):
 
 @contextmanager
 def copied_state(model, layer, token, states):
-    """Hand a layer another state of one token.
+    """Hand a layer another state of one token, inside a ``with``.
 
     Parameters
     ----------

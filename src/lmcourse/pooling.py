@@ -207,10 +207,16 @@ def static_similarity(static, layers):
 
 
 def step_similarity(layers):
-    """Cosine of each text's vector after a layer with its vector before it.
+    """Return the cosine of each text's vector after a layer with its vector before it.
 
-    From (layers + 1, texts, d_model) to (layers, texts): row i is what
-    layer i does.
+    Parameters
+    ----------
+    layers : Tensor of shape (layers + 1, texts, d_model)
+
+    Returns
+    -------
+    Tensor of shape (layers, texts)
+        Row i is what layer i does.
     """
     return F.cosine_similarity(layers[1:], layers[:-1], dim=-1)
 

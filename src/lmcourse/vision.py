@@ -94,7 +94,10 @@ class VisionTransformer(nn.Module):
         self.answer = nn.Linear(d_model, 10, bias=False)
 
     def tokens(self, images):
-        """Map images (batch, 8, 8) to vectors (batch, 1 + patches, d_model)."""
+        """Return the vectors of images: a first token, then the patches, with positions.
+
+        ``images`` : Tensor (batch, 8, 8). Returns (batch, 1 + patches, d_model).
+        """
         x = self.embed(patches(images, self.size)) + self.positions
         return torch.cat([self.first.expand(len(x), 1, -1), x], 1)
 

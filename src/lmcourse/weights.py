@@ -53,7 +53,10 @@ def read_json(path):
 
 
 def _open(path):
-    """Open the safetensors file at ``path``; an OSError or a ValueError names it."""
+    """Return a safetensors file, opened.
+
+    ``path`` : path. An OSError or a ValueError names it if it cannot be read.
+    """
     try:
         return safe_open(Path(path).expanduser(), framework="pt")
     except (SafetensorError, OSError) as error:
@@ -93,7 +96,7 @@ def read_record(path):
 
 
 def _never(*_):
-    """Say no: no tensor's name is transposed, or may be missing."""
+    """Return False: no tensor's name is transposed, or may be missing."""
     return False
 
 

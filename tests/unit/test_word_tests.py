@@ -51,6 +51,8 @@ def test_the_fourth_word_is_that_of_a_loop():
             rest = [i for i in range(30) if i not in (a, b, c)]
             found.append(max(rest, key=lambda i: units[i] @ target))
         assert fourth_words(vectors, asked, weights).tolist() == found
+    by_default = fourth_words(vectors, asked)
+    assert by_default.tolist() == fourth_words(vectors, asked, (-1, 1, 1)).tolist()
 
 
 def test_shared_neighbours_are_counted_word_by_word():

@@ -129,7 +129,10 @@ def _show_warnings_of(app: Sphinx, page: str) -> None:
 
 
 def _limit_warnings(app: Sphinx, config) -> None:
-    """Show the warnings of the chapter that alone was executed, if there is one."""
+    """Show the warnings of the chapter that alone was executed, if there is one.
+
+    ``config`` : Sphinx's configuration, with ``lmbook_only``, the chapter's name or "".
+    """
     if config.lmbook_only:
         _show_warnings_of(app, config.lmbook_only)
 

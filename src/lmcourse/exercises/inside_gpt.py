@@ -302,7 +302,10 @@ def _left_behind(model, ids):
 
 
 def _hooks(model):
-    """Return how many hooks the modules of a model, an nn.Module, have."""
+    """Return how many hooks the modules of a model have, an int.
+
+    ``model`` : nn.Module.
+    """
     parts = list(model.modules())
     return sum(len(x._forward_hooks) + len(x._forward_pre_hooks) for x in parts)
 

@@ -176,8 +176,9 @@ def positions(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study: ``kind``; ``heads``, a list of dicts with ``layer``, ``before`` and
-        ``followed``, the head's attention to the token before and to what followed.
+        Of the study *inside-gpt*: ``kind``; ``heads``, a list of dicts with ``layer``,
+        ``before`` and ``followed``, the head's attention to the token before and to what
+        followed.
 
     Returns
     -------

@@ -314,7 +314,11 @@ class GPT(nn.Module):
         return x
 
     def embed(self, ids):
-        """Turn ids (batch, tokens) into vectors (batch, tokens, d_model).
+        """Return the vectors of ids, a Tensor of shape (batch, tokens, d_model).
+
+        Parameters
+        ----------
+        ids : int64 Tensor of shape (batch, tokens)
 
         Raises
         ------

@@ -303,7 +303,7 @@ class Trainer:
 
     @property
     def history(self):
-        """The estimates so far."""
+        """The estimates so far, a list of dict: ``step``, losses and the like."""
         return self.progress.history
 
     @property

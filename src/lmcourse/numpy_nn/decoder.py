@@ -307,10 +307,16 @@ def save(model, path, dtype=np.float64):
 
 
 def load(path):
-    """Read the decoder that `save` wrote to the file at ``path``.
+    """Return the decoder that `save` wrote to a file.
+
+    Parameters
+    ----------
+    path : path
 
     Raises
     ------
+    OSError
+        If the file cannot be opened.
     ValueError
         If the file is damaged, or holds something else than a decoder.
     """
