@@ -12,9 +12,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NAMES = ["block", "contest", "dates", "dials", "digits", "explorer", "generator", "graph"]
 NAMES += ["lengths", "neighbours", "neurons", "order", "own_text", "sentences", "sequence"]
-NAMES += ["sorting", "talker", "tokenizer", "toy", "training", "whole", "word_removal"]
+NAMES += [
+    "shannon",
+    "sorting",
+    "talker",
+    "tokenizer",
+    "toy",
+    "training",
+    "whole",
+    "word_removal",
+]
 LOADING = ["contest", "digits", "explorer", "generator", "neighbours", "sentences"]
-LOADING += ["sequence", "tokenizer", "whole"]
+LOADING += ["sequence", "shannon", "tokenizer", "whole"]
 
 
 @pytest.fixture
@@ -92,7 +101,7 @@ def test_what_does_not_come_is_told_and_asked_for_again(browser, address, module
 
 
 TRAINED = ["contest", "dates", "digits", "explorer", "generator", "neighbours", "sentences"]
-TRAINED += ["sequence", "talker", "whole"]
+TRAINED += ["sequence", "shannon", "talker", "whole"]
 
 
 @pytest.mark.parametrize("name", TRAINED)

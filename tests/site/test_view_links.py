@@ -26,6 +26,7 @@ PRESSED = {
     "neurons": ["text=B is the neuron"],
     "order": [".lmo-line button >> nth=0", ".lmo-line button >> nth=2"],
     "sentences": [".lmc-square >> nth=1", ".lmc-word >> nth=3"],
+    "shannon": ["[data-letter=e]", "[data-letter=t]", "[data-letter=a]"],
     "sorting": [".play-controls button >> nth=1", ".play-controls button >> nth=0"],
     "talker": ["role=tab >> nth=1", ".lmk-tokens button >> nth=5"],
     "tokenizer": [],

@@ -25,6 +25,7 @@ the page is our own.
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
 - `talker`: a model that answers, to talk to and to look into.
 - `whole`: whole models in one picture.
+- `shannon`: a line to guess letter by letter, beside models.
 - `neighbours`: the words nearest to a word in three tables (`spaces`).
 """
 
@@ -56,6 +57,7 @@ from lmcourse.views.plots import (
 )
 from lmcourse.views.poems import poems
 from lmcourse.views.sequence import sequence
+from lmcourse.views.shannon import shannon
 from lmcourse.views.talker import talker
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy

@@ -184,6 +184,9 @@ class Talker {
   /** @type {Reading[]} the last ones */
   readings = [];
 
+  /** @type {string[] | undefined} */
+  decoded;
+
   /**
    * @param {Uint8Array<ArrayBuffer>} bytes of the file
    * @param {Kernels | null} kernels
@@ -250,6 +253,16 @@ class Talker {
       best.length = Math.min(best.length, count);
     }
     return best.map((id) => ({ id, piece: this.shown(id), share: probs[id] }));
+  }
+
+  /**
+   * The text that each token stands for, made when it is first asked for.
+   *
+   * @returns {string[]}
+   */
+  get texts() {
+    this.decoded ??= this.tokenizer.pieces.map((_, id) => this.tokenizer.decode([id]));
+    return this.decoded;
   }
 
   /**
@@ -462,6 +475,75 @@ function* tokens(talker, { text = "", turns }) {
   return { ids, pieces: ids.map((id) => talker.shown(id)) };
 }
 
+/**
+ * The probabilities of the next token after each text that is asked for, made once.
+ *
+ * @param {Talker} talker
+ */
+function nextTokens(talker) {
+  /** @type {Map<string, Float32Array>} */
+  const known = new Map();
+  /** @param {number[]} ids */
+  return function* ask(ids) {
+    const name = ids.join();
+    const found = known.get(name);
+    if (found) return found;
+    const logits = /** @type {Float32Array} */ (yield* readOn(talker, talker.reading([]), ids));
+    const probs = softmax(Float32Array.from(logits));
+    known.set(name, probs);
+    return probs;
+  };
+}
+
+/**
+ * How probable it is that a text goes on with each of some characters. The model knows tokens,
+ * and the word that is not ended may be cut in many ways: summed is over where in it the token
+ * begins in which the next character stands. What stands before that place is cut as the
+ * tokenizer cuts it.
+ *
+ * @param {Talker} talker
+ * @param {string} text at least a line
+ * @param {string[]} symbols the characters
+ * @param {ReturnType<typeof nextTokens>} ask
+ * @returns {Generator<unknown, number[], any>}
+ */
+function* nextCharacter(talker, text, symbols, ask) {
+  const { tokenizer } = talker;
+  const probs = symbols.map(() => 0);
+  const start = Math.max(text.lastIndexOf(" "), text.lastIndexOf("\n") + 1);
+  const settled = tokenizer.encode(text.slice(0, start)).length;
+  for (let end = start; end <= text.length; end++) {
+    const ids = tokenizer.encode(text.slice(0, end));
+    let path = 1;
+    for (let at = settled; at < ids.length; at++) path *= (yield* ask(ids.slice(0, at)))[ids[at]];
+    const next = yield* ask(ids);
+    const rest = text.slice(end);
+    talker.texts.forEach((token, id) => {
+      if (token.length <= rest.length || !token.startsWith(rest)) return;
+      const which = symbols.indexOf(token[rest.length]);
+      if (which >= 0) probs[which] += path * next[id];
+    });
+  }
+  return probs;
+}
+
+/**
+ * The same before each character of a line.
+ *
+ * @param {Talker} talker
+ * @param {{ before: string, line: string, symbols: string[] }} asked before: at least a line
+ * @returns {Generator<unknown, number[][], any>}
+ */
+function* characters(talker, { before, line, symbols }) {
+  const ask = nextTokens(talker);
+  const found = [];
+  for (let i = 0; i < line.length; i++) {
+    found.push(yield* nextCharacter(talker, before + line.slice(0, i), symbols, ask));
+    yield i;
+  }
+  return found;
+}
+
 /** @type {(talker: Talker, details: { ids: number[], options: ForwardOptions }) => Generator<unknown, Answer, any>} */
 const forward = ({ model }, details) => REQUESTS.forward(model, details);
 
@@ -480,13 +562,15 @@ function* whole(talker, asked) {
 /* What may be asked; with `random`, a seed, of the model whose weights are random. */
 /** @type {Record<string, (talker: Talker, details: any) => Generator<any, any, any>>} */
 const ASKED = Object.fromEntries(
-  Object.entries({ attention, forward, lens, next, speak, tokens, whole }).map(([name, ask]) => [
-    name,
-    function* (talker, { random = null, ...details }) {
-      talker.setSeed(random);
-      return yield* ask(talker, details);
-    },
-  ]),
+  Object.entries({ attention, characters, forward, lens, next, speak, tokens, whole }).map(
+    ([name, ask]) => [
+      name,
+      function* (talker, { random = null, ...details }) {
+        talker.setSeed(random);
+        return yield* ask(talker, details);
+      },
+    ],
+  ),
 );
 
 /**

@@ -1,0 +1,683 @@
+/* The view *shannon*: a game. The reader guesses a line letter by letter; n-grams, the GPT and,
+   once it is loaded, the model that talks guess the same letters. guessing.js has the numbers.
+   What was guessed is kept nowhere: only a link that the reader copies takes it along. */
+
+import { openModel } from "./client.js";
+import {
+  button,
+  countField,
+  fixed,
+  heading,
+  learnedSwitch,
+  make,
+  percent,
+  plural,
+  row,
+  select,
+  stateOf,
+  WORLDS,
+} from "./dom.js";
+import { bitsOf, guessLine, LETTERS, letterOf, letterProbs, lettersOf, MOST } from "./guessing.js";
+import { Ngrams } from "./ngrams.js";
+import { reordered } from "./random.js";
+import { FORGOTTEN, readText } from "./store.js";
+import { openTalker } from "./talker-client.js";
+
+/** @import { Guessed } from "./guessing.js" */
+
+const SEED = 1; // of random weights, and of the order of shuffled letters
+const FEW = 100; // letters, below which it is said that they are few
+const SYMBOLS = LETTERS.flatMap((letter) => Array.from(new Set([letter, letter.toUpperCase()])));
+
+/** @typedef {{ name: string, before: string, text: string }} Line */
+
+/**
+ * @typedef {object} Settings
+ * @property {Line[]} lines
+ * @property {number} order of the n-grams
+ * @property {string} alphabet of the Sonnets
+ * @property {string} gpt_alphabet
+ * @property {number} room how many characters the GPT reads
+ */
+
+/**
+ * What the reader did with a line.
+ *
+ * @typedef {object} Game
+ * @property {number[]} guesses how many each letter took, up to the one that is asked
+ * @property {string} tried what was guessed of that one, all wrong
+ * @property {boolean} isOpen whether the rest is shown
+ */
+
+/**
+ * Somebody who guesses beside the reader.
+ *
+ * @typedef {object} Player
+ * @property {string} name
+ * @property {string} short
+ * @property {(line: Line, isRandom: boolean) => Promise<Guessed | null>} read
+ */
+
+/** @type {(letter: string) => string} */
+const named = (letter) => (letter === " " ? "the space" : letter);
+/** @type {(letter: string) => string} */
+const visible = (letter) => (letter === " " ? "␣" : letter);
+/** @type {(bytes: number) => string} */
+const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
+/** @type {(all: number[]) => number} */
+const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
+/** @type {(guesses: number[]) => number} */
+const atOnce = (guesses) => guesses.filter((count) => count === 1).length;
+
+/**
+ * Two lines and the one to guess, their characters shuffled; what stands at the end of a line
+ * stays there.
+ *
+ * @param {Line} line
+ * @returns {Line}
+ */
+export function shuffledLine({ name, before, text }) {
+  /** @param {string} part */
+  const mix = (part) => reordered(part, SEED, true).join("");
+  const above = before.split("\n").map((part) => (part ? mix(part) : part));
+  return { name, before: above.join("\n"), text: mix(text) };
+}
+
+/**
+ * How the games stand, in a few characters: the number of a line, and how many guesses each
+ * letter took, in digits of base 36; after "-" what was tried of the next; at the end "." if the
+ * rest is shown.
+ *
+ * @param {Game[]} games
+ */
+function written(games) {
+  /** @param {Game} game */
+  const one = ({ guesses, tried, isOpen }) =>
+    `${guesses.map((count) => count.toString(36)).join("")}-${tried.replace(" ", "_")}${isOpen ? "." : ""}`;
+  return games
+    .map((game, i) => `${i}:${one(game)}`)
+    .filter((line) => !line.endsWith(":-"))
+    .join(" ");
+}
+
+/**
+ * @param {string} text as `written` makes it; what cannot be is left out
+ * @param {Game[]} games are set so
+ * @param {Line[]} lines
+ */
+function takeWritten(text, games, lines) {
+  for (const [, number, counts, tried, end] of text.matchAll(
+    /(\d+):([1-9a-r]*)-([a-z_]{0,26})(\.?)/g,
+  )) {
+    const i = Number(number);
+    const letters = lines[i] ? lettersOf(lines[i].text) : [];
+    const asked = letters[counts.length];
+    const wrong = Array.from(new Set(tried.replaceAll("_", " "))).filter((each) => each !== asked);
+    if (counts.length > letters.length || !letters.length) continue;
+    games[i] = {
+      guesses: Array.from(counts, (count) => Number.parseInt(count, 36)),
+      tried: asked ? wrong.join("") : "",
+      isOpen: Boolean(end),
+    };
+  }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Settings} data
+ * @param {ViewContext} context
+ */
+export function mount(element, data, context) {
+  const inOrder = data.lines;
+  const mixed = inOrder.map(shuffledLine);
+  const alphabet = Array.from(data.alphabet);
+  const talker = openTalker("talker", context);
+  let chosen = 0;
+  let isHere = false; // the model that talks
+  /** @type {Ngrams | undefined} */
+  let counts;
+  /** @type {() => Game[]} */
+  const anew = () => inOrder.map(() => ({ guesses: [], tried: "", isOpen: false }));
+  /** The reader's games: in order, and with shuffled letters. */
+  const games = [anew(), anew()];
+  /** @type {Map<string, Guessed>} what the models do, by who, how and which line */
+  const known = new Map();
+  /** @type {Set<string>} what of that is on its way */
+  const asked = new Set();
+
+  /* --- what stands there --- */
+
+  const which = select(
+    inOrder.map(({ name }) => name),
+    () => choose(Number(which.value)),
+  );
+  const next = button("Another line", () => choose((chosen + 1) % inOrder.length));
+  const { worlds, told, label: worldLabel } = learnedSwitch(changeWorld, "shuffled letters");
+  const above = make("p", { class: "lmq-before" });
+  const strip = make("div", { class: "lmq-line", "aria-hidden": "true" });
+  const spoken = make("p", { class: "play-hidden" });
+  const entry = make("input", {
+    type: "text",
+    size: 3,
+    maxlength: 8,
+    autocomplete: "off",
+    autocapitalize: "none",
+    spellcheck: "false",
+    oninput: () => {
+      const typed = Array.from(entry.value);
+      entry.value = "";
+      for (const letter of typed) guess(letter);
+    },
+  });
+  const keys = LETTERS.map((letter) =>
+    button(visible(letter), () => guess(letter), {
+      "data-letter": letter,
+      "aria-label": letter === " " ? "space" : letter,
+      tabindex: -1, // the keyboard has the field beside them
+    }),
+  );
+  const said = make("p", { class: "lmq-said play-note", role: "status" });
+  const rest = button("Show the rest", showRest);
+  const again = button("Begin this line anew", beginAnew);
+  const results = make("table", { class: "lmq-results" });
+  const summary = make("p", { class: "lmq-summary" });
+  const note = make("p", { class: "play-note", role: "status" });
+  const LOAD = `Let the model that talks guess, too: load ${megabytes(talker.about.bytes)}`;
+  const loader = button(LOAD, load);
+  const halt = button("Stop loading", () => talker.stop(), { hidden: "" });
+  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
+  const about = make("span", { class: "play-muted" });
+  /** @type {(...parts: (Node | string)[]) => HTMLElement} */
+  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
+  const board = make(
+    "div",
+    {
+      class: "lmq-board",
+      role: "group",
+      "aria-label": "The line",
+      onkeydown: press,
+      onkeyup: rise,
+    },
+    above,
+    strip,
+    spoken,
+    make("label", { class: "lmq-entry" }, "Your guess ", entry),
+    make("div", { class: "lmq-keys" }, ...keys),
+    said,
+  );
+  element.append(
+    controls(make("label", {}, "A line of ", which), next, worldLabel),
+    told,
+    board,
+    controls(rest, again),
+    make(
+      "div",
+      { class: "lmq-wide", tabindex: 0, role: "region", "aria-label": "Bits a letter" },
+      results,
+    ),
+    summary,
+    controls(loader, halt, progress, about),
+    note,
+  );
+  element.addEventListener("focusin", askAll, { once: true });
+
+  /* --- who guesses --- */
+
+  /** @type {Player} */
+  const counting = {
+    name: `counting (${data.order}-grams)`,
+    short: "count",
+    async read({ before, text }) {
+      counts ??= countSonnets(await readText("sonnets-training", context));
+      const model = counts;
+      const all = Array.from(before + text, (character) => alphabet.indexOf(character));
+      return guessLine(
+        text,
+        places(text).map((at) =>
+          letterProbs(model.next(all.slice(0, before.length + at), data.order), alphabet),
+        ),
+      );
+    },
+  };
+  /** @type {Player} */
+  const gpt = {
+    name: "the GPT",
+    short: "GPT",
+    async read({ before, text }, isRandom) {
+      const model = openModel("gpt", context, isRandom ? SEED : null);
+      const known = Array.from(data.gpt_alphabet);
+      const { config } = await model.load();
+      if (config.alphabet !== data.gpt_alphabet)
+        throw new Error("the site carries another GPT: reload the page");
+      const all = Array.from(before + text, (character) => known.indexOf(character));
+      const probs = [];
+      for (const at of places(text)) {
+        const end = before.length + at;
+        const ids = all.slice(Math.max(0, end - data.room), end);
+        const answer = await model.forward(ids, { logits_of: [ids.length - 1] });
+        if (!answer?.logits) return null;
+        probs.push(letterProbs(softmaxed(answer.logits), known));
+      }
+      return guessLine(text, probs);
+    },
+  };
+  /** @type {Player} */
+  const talks = {
+    name: "the model that talks",
+    short: "talks",
+    async read({ before, text }, isRandom) {
+      const random = isRandom ? SEED : null;
+      const asking = { before, line: text, symbols: SYMBOLS, random };
+      const found = await talker.when("characters", asking);
+      return (
+        found &&
+        guessLine(
+          text,
+          places(text).map((at) => letterProbs(found[at], SYMBOLS)),
+        )
+      );
+    },
+  };
+
+  /** @param {string} text */
+  function countSonnets(text) {
+    const ids = Array.from(text, (character) => alphabet.indexOf(character));
+    return new Ngrams(ids, alphabet.length, data.order);
+  }
+
+  const players = () => (isHere ? [counting, gpt, talks] : [counting, gpt]);
+  const isMixed = () => worlds.value === WORLDS.shuffled;
+  /** @param {boolean} [mix] */
+  const linesOf = (mix = isMixed()) => (mix ? mixed : inOrder);
+  const mine = () => games[Number(isMixed())];
+
+  /**
+   * What a player does with a line, as far as it is known.
+   *
+   * @param {Player} player
+   * @param {number} line
+   * @param {string} [world]
+   */
+  const of = (player, line, world = worlds.value) =>
+    known.get(
+      `${player.short} ${world === WORLDS.random && player !== counting} ${world === WORLDS.shuffled} ${line}`,
+    );
+
+  /**
+   * Ask a player about a line, unless that is known or on its way.
+   *
+   * @param {Player} player
+   * @param {number} line
+   * @param {string} world
+   */
+  async function ask(player, line, world) {
+    const isRandom = world === WORLDS.random && player !== counting;
+    const mix = world === WORLDS.shuffled;
+    const key = `${player.short} ${isRandom} ${mix} ${line}`;
+    if (known.has(key) || asked.has(key)) return;
+    asked.add(key);
+    try {
+      const found = await player.read(linesOf(mix)[line], isRandom);
+      if (found) known.set(key, found);
+      note.textContent = "";
+    } catch (error) {
+      note.textContent = `${player.name} does not guess: ${error.message}`;
+    }
+    asked.delete(key);
+    draw();
+  }
+
+  /* Ask all about the lines that are shown or were played, as they are and as the switch says. */
+  function askAll() {
+    for (const world of new Set([worlds.value, WORLDS.asItIs])) {
+      const played = games[Number(world === WORLDS.shuffled)];
+      played.forEach(({ guesses }, line) => {
+        if (line !== chosen && !guesses.length) return;
+        for (const player of players()) ask(player, line, world);
+      });
+    }
+  }
+
+  /* --- what the reader does --- */
+
+  /** @param {number} line */
+  function choose(line) {
+    chosen = line;
+    which.value = String(line);
+    said.textContent = "";
+    askAll();
+    draw();
+  }
+
+  function changeWorld() {
+    said.textContent = "";
+    askAll();
+    draw();
+  }
+
+  /* The letter that is asked; nothing if there is none. */
+  function wanted() {
+    const { guesses, isOpen } = mine()[chosen];
+    return isOpen ? undefined : lettersOf(linesOf()[chosen].text)[guesses.length];
+  }
+
+  /** @param {string} typed */
+  function guess(typed) {
+    const letter = letterOf(typed);
+    const right = wanted();
+    const game = mine()[chosen];
+    if (right === undefined) return;
+    if (letter === null)
+      said.textContent = `“${typed}” is none of the 27: guess a letter or the space.`;
+    else if (game.tried.includes(letter))
+      said.textContent = `You have tried ${named(letter)} already.`;
+    else if (letter !== right) {
+      game.tried += letter;
+      said.textContent = `Not ${named(letter)}.`;
+    } else {
+      game.guesses.push(game.tried.length + 1);
+      game.tried = "";
+      said.textContent = tellRight(letter);
+    }
+    askAll();
+    draw();
+  }
+
+  /**
+   * What is said of a letter that was found.
+   *
+   * @param {string} letter
+   */
+  function tellRight(letter) {
+    const at = mine()[chosen].guesses.length - 1;
+    const count = mine()[chosen].guesses[at];
+    const others = players().flatMap((player) => {
+      const found = of(player, chosen);
+      return found ? [`${player.name} ${found.guesses[at]}`] : [];
+    });
+    const beside = others.length ? ` Beside you: ${others.join(", ")}.` : "";
+    const end = wanted() === undefined ? " That was the last letter." : "";
+    return `Yes, ${named(letter)}: ${count === 1 ? "at once" : `${count} guesses`}.${beside}${end}`;
+  }
+
+  /** @param {KeyboardEvent} event */
+  function press(event) {
+    if (event.target === entry || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (letterOf(event.key) === null) return;
+    event.preventDefault();
+    guess(event.key);
+  }
+
+  /**
+   * A space is a guess, and presses no button.
+   *
+   * @param {KeyboardEvent} event
+   */
+  function rise(event) {
+    if (event.key === " " && event.target !== entry) event.preventDefault();
+  }
+
+  function showRest() {
+    mine()[chosen].isOpen = true;
+    said.textContent = "Here is the line. Only the letters that you guessed count.";
+    askAll();
+    draw();
+  }
+
+  function beginAnew() {
+    mine()[chosen] = anew()[chosen];
+    said.textContent = "";
+    draw();
+    entry.focus();
+  }
+
+  /* --- what is shown --- */
+
+  function draw() {
+    const line = linesOf()[chosen];
+    const game = mine()[chosen];
+    const right = wanted();
+    above.textContent = line.before.trimEnd();
+    drawStrip(line, game);
+    for (const key of keys)
+      key.setAttribute(
+        "aria-disabled",
+        String(right === undefined || game.tried.includes(key.dataset.letter ?? "")),
+      );
+    entry.disabled = right === undefined;
+    rest.disabled = right === undefined;
+    again.disabled = !game.guesses.length && !game.tried && !game.isOpen;
+    drawResults();
+    told.textContent = tellLeft();
+    loader.hidden = isHere;
+  }
+
+  /**
+   * The line as far as it is known, below each letter how many guesses it took.
+   *
+   * @param {Line} line
+   * @param {Game} game
+   */
+  function drawStrip({ text }, { guesses, tried, isOpen }) {
+    const who = players();
+    /** @type {HTMLElement[]} */
+    const words = [];
+    /** @type {(name: string, cells: string[], kind?: string) => void} */
+    function put(name, cells, kind = "") {
+      if (!words.length || words.at(-1)?.dataset.ended)
+        words.push(make("span", { class: "lmq-word" }));
+      const word = /** @type {HTMLElement} */ (words.at(-1));
+      if (name === "␣" || kind === "lmq-names") word.dataset.ended = "true";
+      const numbers = cells.map((cell) =>
+        make("i", { style: `--share: ${Number(cell) ? 1 / Number(cell) : 0}` }, cell || "\u00a0"),
+      );
+      word.append(make("span", { class: `lmq-letter ${kind}` }, make("b", {}, name), ...numbers));
+    }
+    put("\u00a0", ["you", ...who.map(({ short }) => short)], "lmq-names");
+    let shown = "";
+    let at = 0;
+    for (const character of text) {
+      const letter = letterOf(character);
+      const isMine = at < guesses.length;
+      if (letter !== null && !isMine && !isOpen) break;
+      shown += character;
+      if (letter === null) put(character, ["", ...who.map(() => "")]);
+      else {
+        const theirs = who.map((player) => String(of(player, chosen)?.guesses[at] ?? "…"));
+        put(visible(character), [isMine ? String(guesses[at]) : "–", ...theirs]);
+        at++;
+      }
+    }
+    if (wanted() !== undefined)
+      put("?", [tried ? String(tried.length + 1) : "", ...who.map(() => "")], "lmq-asked");
+    strip.replaceChildren(...words);
+    const end =
+      wanted() === undefined
+        ? " That is all of it."
+        : ` The next letter is asked.${tried && ` Tried: ${Array.from(tried, named).join(", ")}.`}`;
+    spoken.textContent = `The line so far: ${shown || "nothing yet"}.${end}`;
+  }
+
+  /**
+   * What a player did with the letters that are compared: those that the reader guessed, in all
+   * lines; if there are none, all of a line that is shown.
+   *
+   * @param {Player | null} player null is the reader
+   * @returns {Guessed}
+   */
+  function compared(player) {
+    const all = mine();
+    const isWhole = all.every(({ guesses }) => !guesses.length);
+    /** @type {Guessed} */
+    const found = { guesses: [], bits: [] };
+    all.forEach(({ guesses, isOpen }, line) => {
+      if (!player) return found.guesses.push(...guesses);
+      const count = isWhole && isOpen ? Infinity : guesses.length;
+      const theirs = of(player, line);
+      found.guesses.push(...(theirs?.guesses.slice(0, count) ?? []));
+      found.bits.push(...(theirs?.bits.slice(0, count) ?? []));
+    });
+    return found;
+  }
+
+  function drawResults() {
+    const own = compared(null);
+    const rows = [{ name: "you", ...own }];
+    for (const player of players()) rows.push({ name: player.name, ...compared(player) });
+    const some = rows.filter(({ guesses }) => guesses.length);
+    results.replaceChildren();
+    summary.textContent = some.length
+      ? tellInterval(some[0])
+      : "Guess a letter, and this is where it is counted. A line takes two or three minutes. If you know the poem by heart, choose another.";
+    if (!some.length) return;
+    results.append(
+      heading(
+        "",
+        "letters",
+        "at once",
+        "bits a letter, between",
+        "",
+        "95 % interval",
+        "bits by its probabilities",
+      ),
+      make(
+        "tbody",
+        {},
+        ...some.map(({ name, guesses, bits }) => {
+          const found = bitsOf(guesses);
+          return row(
+            name,
+            guesses.length,
+            atOnce(guesses),
+            `${fixed(found.lower, 1)} and ${fixed(found.upper, 1)}`,
+            range(found),
+            `${fixed(found.low, 1)} to ${fixed(found.high, 1)}`,
+            bits.length ? fixed(mean(bits), 1) : "",
+          );
+        }),
+      ),
+    );
+  }
+
+  /** @param {{ name: string, guesses: number[] }} first */
+  function tellInterval({ name, guesses }) {
+    const { low, high } = bitsOf(guesses);
+    const width = fixed(high - low, 1);
+    const few = guesses.length < FEW ? "Few letters make a wide interval: play more lines. " : "";
+    const whose = name === "you" ? "your" : `${name}’s`;
+    return (
+      `After ${plural(guesses.length, "letter")}, ${whose} interval is ${width} bits wide. ${few}` +
+      "It says how much other letters of such lines could change the two bounds. " +
+      `Whoever knows nothing needs ${fixed(MOST, 2)} bits.`
+    );
+  }
+
+  /* What is left of the line's letters that are guessed at once. */
+  function tellLeft() {
+    if (worlds.value === WORLDS.asItIs) return "";
+    const lost = players().filter(
+      (player) => worlds.value !== WORLDS.random || player !== counting,
+    );
+    const parts = lost.flatMap((player) => {
+      const now = of(player, chosen);
+      const usual = of(player, chosen, WORLDS.asItIs);
+      if (!now || !usual) return [];
+      return [
+        `${player.name} guesses ${atOnce(now.guesses)} of this line’s ${now.guesses.length} letters at once, instead of ${atOnce(usual.guesses)}`,
+      ];
+    });
+    if (!parts.length) return "They are reading …";
+    return worlds.value === WORLDS.random
+      ? `With random weights ${parts.join("; ")}. Counting has no weights: it stays, and so do you.`
+      : `With its letters in another order ${parts.join("; ")}. What is left is how often each letter occurs. Your own guesses of this order are counted apart.`;
+  }
+
+  /* --- the model that talks --- */
+
+  async function load() {
+    loader.disabled = true;
+    progress.hidden = halt.hidden = false;
+    about.textContent = "";
+    try {
+      isHere = Boolean(
+        await talker.load((share) => {
+          progress.value = share;
+          about.textContent = percent(share);
+        }),
+      );
+      about.textContent = isHere
+        ? "The model is here: it reads each line for some seconds."
+        : "What has come so far is kept.";
+    } catch (error) {
+      about.textContent = `The model does not load: ${error.message}`;
+    }
+    progress.hidden = halt.hidden = true;
+    loader.disabled = false;
+    askAll();
+    draw();
+  }
+
+  addEventListener(FORGOTTEN, () => {
+    talker.stop();
+    isHere = false;
+    about.textContent = "";
+    draw();
+  });
+  if (talker.obstacle) {
+    loader.disabled = true;
+    about.textContent = talker.obstacle;
+  }
+
+  draw();
+  /** @param {0 | 1} order */
+  const field = (order) => ({
+    get: () => written(games[order]),
+    set: (/** @type {string} */ text) => takeWritten(text, games[order], order ? mixed : inOrder),
+  });
+  const line = countField(
+    () => chosen,
+    choose,
+    () => inOrder.length,
+  );
+  const state = { world: worlds, line, guesses: field(0), shuffled: field(1) };
+  return {
+    state: stateOf(state, () => {
+      askAll();
+      draw();
+    }),
+  };
+}
+
+/**
+ * Where in a line letters stand.
+ *
+ * @param {string} text
+ */
+const places = (text) => Array.from(text, (_, i) => i).filter((i) => letterOf(text[i]) !== null);
+
+/** @param {ArrayLike<number>} logits */
+function softmaxed(logits) {
+  const all = Array.from(logits);
+  const most = Math.max(...all);
+  const powers = all.map((logit) => Math.exp(logit - most));
+  const sum = powers.reduce((a, b) => a + b);
+  return powers.map((power) => power / sum);
+}
+
+/**
+ * Two bounds as a bar, and their interval as a line, from 0 to what is possible.
+ *
+ * @param {import("./guessing.js").Bits} bits
+ */
+const range = ({ lower, upper, low, high }) =>
+  make(
+    "span",
+    {
+      class: "lmq-range",
+      style: [lower, upper, low, high]
+        .map((value, i) => `--${["lower", "upper", "low", "high"][i]}: ${value / MOST}`)
+        .join("; "),
+    },
+    make("i"),
+    make("b"),
+  );

@@ -1,0 +1,144 @@
+"""Shannon's game: the reader guesses a line letter by letter, and models beside."""
+
+import copy
+import html
+from functools import cache
+
+from lmcourse.data import load_corpus, load_texts, train_val_test_split
+from lmcourse.guessing import bits_of, gpt_probs, guess_line, held_out_lines, letter_of
+from lmcourse.ngrams import NgramModel
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.views.generator import too_much
+from lmcourse.views.markup import table
+from lmcourse.views.view import View
+
+ORDER = 5  # of the n-grams: the best one on the validation part (chapter *sequences*)
+
+
+def shannon(tokenizer, model) -> View:
+    """Shannon's game: guess a line letter by letter, beside models that guess it, too.
+
+    On the site the reader guesses lines of the Sonnets that no model was trained on
+    (`lmcourse.guessing.held_out_lines`); 5-grams of the training part, a GPT and, once the
+    reader has loaded it, the model that talks guess the same letters. From the numbers of
+    guesses come Shannon's bounds on the bits a letter has (`lmcourse.guessing.bits_of`).
+    What is shown before, and on paper, is the first line, guessed by n-grams and the GPT;
+    the reader is given the others.
+
+    Parameters
+    ----------
+    tokenizer : lmcourse.tokenization.CharTokenizer
+        As `lmcourse.gpt.checkpoints.load_gpt` returns it. With another kind, the view stays
+        as it is stored, without the GPT.
+    model : lmcourse.gpt.model.GPT
+        Its weights are rounded to float16, as the site carries them.
+
+    Returns
+    -------
+    View
+        Its alternative text says how many letters each guesses at once, and the bounds.
+    """
+    example, *lines = held_out_lines()
+    alphabet, counted = _counting()
+    found = {f"{ORDER}-grams": guess_line(counted.next_probs, alphabet, *example[1:])}
+    why = too_much(tokenizer, model) or _strange(tokenizer, [example, *lines])
+    if not why:
+        model = copy.deepcopy(model).cpu().half().float().eval()
+        found["GPT"] = guess_line(gpt_probs(model), tokenizer.alphabet, *example[1:])
+    stored = _stored(example, found)
+    alt = _told(example, found)
+    if why:
+        why = f"The game is not in the page, because of the chosen GPT: {why}."
+        stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
+        return View("shannon-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
+    data = {"lines": [line._asdict() for line in lines], "order": ORDER}
+    data |= {"alphabet": alphabet, "room": model.config.context}
+    data |= {"gpt_alphabet": tokenizer.alphabet}
+    stores = ["sonnets-training", "gpt", "talker"]
+    return View("shannon-view", data, stored, alt=alt, stores=stores)
+
+
+@cache
+def _counting() -> tuple[str, NgramModel]:
+    """Return the alphabet of the Sonnets, and n-grams of their training part."""
+    characters = CharTokenizer(load_corpus("sonnets"))
+    training = characters.encode(train_val_test_split(load_texts("sonnets")).training)
+    return characters.alphabet, NgramModel(training, ORDER, characters.vocab_size)
+
+
+def _strange(tokenizer, lines) -> str:
+    """Say which characters of the lines a GPT does not know; "" if it knows all."""
+    used = {character for line in lines for character in line.before + line.text}
+    strange = " ".join(sorted(used - set(tokenizer.alphabet)))
+    return f"it has never read {strange}" if strange else ""
+
+
+def _stored(example, found: dict) -> str:
+    """Return what stands there without scripts, as HTML: a line, guessed by models.
+
+    ``example`` is a `lmcourse.guessing.Line`, ``found`` holds a `Guessed` by its name.
+    """
+    letters = [[character, *_spent(found, at)] for character, at in _numbered(example.text)]
+    cells = zip(*letters, strict=True)
+    rows = ["".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in cells]
+    names = ["", *found]
+    marked = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th>{row}</tr>'
+        for name, row in zip(names, rows, strict=True)
+    )
+    above = "<br>".join(map(html.escape, example.before.splitlines()))
+    return (
+        f'<p class="lmq-before">{above}</p>\n<p>How many guesses each letter of the next '
+        f'line took ({html.escape(example.name)}):</p><div class="lmq-wide" tabindex="0">'
+        f'<table class="lmq-spent">{marked}</table></div>\n'
+        + table(HEADING, [_row(name, each) for name, each in found.items()])
+    )
+
+
+HEADING = ["", "letters", "right at once", "bits a letter, between", "95 % interval"]
+HEADING += ["bits by its probabilities"]
+
+
+def _row(name: str, guessed) -> list[str]:
+    """Return a row of the table of results, as strings."""
+    bits = bits_of(guessed.guesses)
+    count = len(guessed.guesses)
+    return [
+        name,
+        str(count),
+        str(guessed.guesses.count(1)),
+        f"{bits.lower:.1f} and {bits.upper:.1f}",
+        f"{bits.low:.1f} to {bits.high:.1f}",
+        f"{sum(guessed.bits) / count:.1f}",
+    ]
+
+
+def _numbered(line: str) -> list[tuple[str, int | None]]:
+    """Return the characters of a line, with the number of its letter, None for others."""
+    numbered, count = [], 0
+    for character in line:
+        is_letter = letter_of(character) is not None
+        shown = "␣" if character == " " else character
+        numbered.append((shown, count if is_letter else None))
+        count += is_letter
+    return numbered
+
+
+def _spent(found: dict, at: int | None) -> list:
+    """Return how many guesses each model needed for a letter; "" where nobody guesses."""
+    return [guessed.guesses[at] if at is not None else "" for guessed in found.values()]
+
+
+def _told(example, found: dict) -> str:
+    """Return the alternative text."""
+    said = []
+    for name, guessed in found.items():
+        bits = bits_of(guessed.guesses)
+        said.append(
+            f"{name}: {guessed.guesses.count(1)} of {len(guessed.guesses)} letters at the "
+            f"first guess, between {bits.lower:.1f} and {bits.upper:.1f} bits a letter"
+        )
+    return (
+        f"Shannon's game. The line “{example.text}” of {example.name}, guessed letter by "
+        f"letter. {'. '.join(said)}. On the site you guess other lines."
+    )
