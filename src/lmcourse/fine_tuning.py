@@ -212,7 +212,7 @@ def tune(model, draw, steps, learning_rate, seed=0, watch=None):
     model : GPT
         It is changed. Parameters whose ``requires_grad`` is False stay as they are.
     draw : callable
-        From a torch.Generator to a batch, as of `windows`.
+        From a torch.Generator to windows and their targets, int64 (batch, CONTEXT) both.
     steps : int
     learning_rate : float
         The highest; `rate_share` says how it rises and falls.

@@ -24,7 +24,7 @@ def repeat_rows(lengths, generator):
     Parameters
     ----------
     lengths : int64 Tensor of shape (texts,)
-        Of the rows, at most `LONGEST`.
+        How many tokens stand in each text before they come again, at most `LONGEST`.
     generator : torch.Generator
 
     Returns
@@ -51,12 +51,12 @@ def sample_texts(count, generator):
 
 
 def held_out_texts(lengths):
-    """Return texts of `repeat_rows` that no training draws, always the same.
+    """Return texts of repeated random tokens that no training draws, always the same.
 
     Parameters
     ----------
     lengths : int64 Tensor of shape (texts,)
-        Of the rows.
+        How many tokens stand in each text before they come again, at most `LONGEST`.
 
     Returns
     -------

@@ -67,11 +67,11 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
 
 def test_in_groups_each_group_weighs_the_same():
     rng = np.random.default_rng(1)
-    large, small = rng.normal(0, 1, 900), rng.normal(4, 1, 100)
-    labels = np.repeat(["large", "small"], [900, 100])
-    found = bootstrap_interval(np.concatenate([large, small]), groups=labels, draws=8000)
-    middle = (large.mean() + small.mean()) / 2
-    half = 1.96 * np.sqrt(large.var() / 900 + small.var() / 100) / 2
+    groups = [rng.normal(0, 1, 900), rng.normal(4, 1, 100), rng.normal(10, 2, 400)]
+    labels = np.repeat(["a", "b", "c"], [900, 100, 400])
+    found = bootstrap_interval(np.concatenate(groups), groups=labels, draws=8000)
+    middle = np.mean([group.mean() for group in groups])
+    half = 1.96 * np.sqrt(sum(group.var() / len(group) for group in groups)) / 3
     assert found == pytest.approx((middle - half, middle + half), abs=0.01)
 
 
@@ -125,6 +125,14 @@ def test_rows_of_a_table_are_not_taken_as_independent_cells():
     by_row = np.repeat(np.random.default_rng(0).normal(size=(20, 1)), 30, axis=1)
     low, high = crossed_interval(by_row)
     assert high - low == pytest.approx(2 * 1.96 * by_row.std() / np.sqrt(20), rel=0.15)
+
+
+def test_a_table_of_one_column_has_the_interval_of_the_normal_distribution():
+    half = np.random.default_rng(0).normal(size=(200, 1))
+    rows = np.concatenate([half, -half])  # no skew: both ends are as far from 0
+    end = 1.96 * rows.std() / 20
+    found = crossed_interval(rows, draws=20_000)
+    assert found == pytest.approx((-end, end), rel=0.04)
 
 
 def table_with_a_gap():

@@ -432,7 +432,11 @@ def _remove_other_files(names: list[str], root: Path) -> None:
 
 
 def _find_problem(name: str, root: Path) -> dict | None:
-    """Return the problem of a chapter's stored outputs (`restore_outputs`), or None."""
+    """Return the problem of a chapter's stored outputs, or None.
+
+    ``name`` : the chapter's; ``root`` : the book's folder. A problem is a dict with
+    ``what`` and ``error``, both str.
+    """
     return restore_outputs(page_notebook(page_path(name, root), name), name, root)
 
 

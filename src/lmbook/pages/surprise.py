@@ -58,8 +58,9 @@ def surprise_view(text: str, expected: list[tuple[float, list[tuple[str, float]]
     Parameters
     ----------
     text : str
-    expected : list
-        As `expectations` returns it.
+    expected : list of (float, list of (str, float))
+        For each letter of the poem its probability, from 0 to 1, and the likeliest letters
+        with theirs.
     """
     letters, spans = [], []
     for letter, (probability, guesses) in zip(text, expected, strict=True):

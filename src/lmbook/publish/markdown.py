@@ -393,7 +393,10 @@ def _cited_in_sentence(links: "BookLinks", content: str) -> str:
 
 
 def _as_code(links: "BookLinks", content: str) -> str:
-    """Return a name set as code."""
+    """Return a name set as code.
+
+    ``content`` : the name; ``links`` are not used.
+    """
     return f"`{content}`"
 
 

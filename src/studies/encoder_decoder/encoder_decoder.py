@@ -350,11 +350,12 @@ def view_data(model):
     Returns
     -------
     dict
-        ``weights``: as `pack_weights`. ``written``: source → what the model writes, for a
-        day in eight styles and for odd dates. ``hyphens``: what it writes at the places of
-        the two hyphens if it cannot attend to the character to which each attends most.
-        ``look``: the attention weights of one character that is written, by source
-        character. ``without``: what it writes of the day if the month is hidden.
+        ``weights``: by name, vectors as lists, matrices as bytes with a scale for each row.
+        ``written``: source → what the model writes, for a day in eight styles and for odd
+        dates. ``hyphens``: what it writes at the places of the two hyphens if it cannot
+        attend to the character to which each attends most. ``look``: the attention weights
+        of one character that is written, by source character. ``without``: what it writes
+        of the day if the month is hidden.
     """
     model = rounded(model)
     day = datetime.date.fromisoformat(dates.SHOWN[0])

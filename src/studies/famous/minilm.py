@@ -56,7 +56,19 @@ def levels(ids, model=None):
 
 
 def separator(small=False):
-    """How much attention does [SEP] get in the middle of the model?"""
+    """How much attention does [SEP] get in the middle of the model?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``first``, ``even``.
+    """
     texts = poems(20 if small else 200)
     model = bert()[1]
     shares = np.array([shares_of_ends(model, ids) for ids in texts])
@@ -116,7 +128,19 @@ def word_pairs(count, seed=0):
 
 
 def cone(small=False):
-    """How alike are words of different poems, in the layer where they are least alike?"""
+    """How alike are words of different poems, in the layer where they are least alike?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``by_level``, ``lowest``.
+    """
     count, draws = (20, 1) if small else (200, 5)
     pairs = [word_pairs(count, seed) for seed in range(draws)]
     first, second = (torch.cat(each, 1) for each in zip(*pairs, strict=True))
@@ -134,7 +158,19 @@ def cone(small=False):
 
 
 def contextual(small=False):
-    """How alike is a word to itself in another poem, less what two words have in common?"""
+    """How alike is a word to itself in another poem, less what two words have in common?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``before``, ``by_level``.
+    """
     same, different = same_words(20 if small else 200)
     gaps = np.array(
         [
@@ -189,7 +225,19 @@ def same_words(count):
 
 
 def order(small=False):
-    """Of what a classifier gets right, how much stays right when words are shuffled?"""
+    """Of what a classifier gets right, how much stays right when words are shuffled?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``right``.
+    """
     texts, poets, groups = four_lines(30 if small else 300)
     mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
     whole, changed = (
@@ -264,7 +312,19 @@ def stay_right(whole, changed, labels, groups):
 
 @torch.no_grad()
 def queen(small=False):
-    """Is the row nearest to the sum of three the right word, when all rows may answer?"""
+    """Is the row nearest to the sum of three the right word, when all rows may answer?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``itself``.
+    """
     tokenizer, model = bert()
     table = torch.nn.functional.normalize(model.get_input_embeddings().weight, dim=1)
     vocabulary = tokenizer.get_vocab()

@@ -89,7 +89,19 @@ def poem_tokens(count, tokens):
 
 
 def errand(small=False):
-    """Whom does it name, the one who gets it or the one who gives?"""
+    """Whom does it name, the one who gets it or the one who gives?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``ahead``, ``null_ahead``.
+    """
     told = errands(20 if small else 200, seed=3)
     third = [
         next(name for name in NAMES if name not in pair)
@@ -131,7 +143,19 @@ def name_gaps(texts, right, wrong):
 
 
 def repeats(small=False):
-    """Is a row of random tokens continued when it is read for the second time?"""
+    """Is a row of random tokens continued when it is read for the second time?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``heads``, ``null_heads``, ``all_heads``.
+    """
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
     vocab_size = talker()[1].config.vocab_size
@@ -180,7 +204,19 @@ def continued(ids, length):
 
 
 def sink(small=False):
-    """How much attention does the first token get?"""
+    """How much attention does the first token get?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``even``.
+    """
     ids = poem_tokens(4 if small else 30, 64)
     model = talker()[1]
     shares = first_token_shares(model, ids)
@@ -213,7 +249,19 @@ def first_token_shares(model, ids):
 
 
 def rogue(small=False):
-    """How much of a cosine do three of the dimensions make up?"""
+    """How much of a cosine do three of the dimensions make up?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``cosine``.
+    """
     ids = poem_tokens(6 if small else 30, 64)
     model = talker()[1]
     middle = model.config.layers // 2
@@ -269,7 +317,19 @@ def largest_shares(vectors):
 
 
 def loops(small=False):
-    """Does it repeat itself when it always takes the likeliest token?"""
+    """Does it repeat itself when it always takes the likeliest token?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``poets``.
+    """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
     model, start = talker()[1], poems[:, :8]
@@ -307,7 +367,19 @@ def said_before(ids, length=4):
 
 @torch.no_grad()
 def letters(small=False):
-    """How many bits does it need for a letter of a poem?"""
+    """How many bits does it need for a letter of a poem?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds.
+    """
     tokenizer, model = talker()
     ids = poem_tokens(4 if small else 30, 64)
     losses = []
@@ -363,7 +435,19 @@ NOUNS = _NOUNS.split()
 
 
 def agreement(small=False):
-    """Does *was* or *were* follow the subject, past another noun?"""
+    """Does *was* or *were* follow the subject, past another noun?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds.
+    """
     nouns = NOUNS[:10] if small else NOUNS
     texts = []
     for subject, other in zip(nouns, nouns[1:] + nouns[:1], strict=True):
@@ -459,7 +543,19 @@ def by_word(hits):
 
 
 def labels(small=False):
-    """What do right labels do for the answer that dealt labels don't?"""
+    """What do right labels do for the answer that dealt labels don't?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``right``, ``dealt``.
+    """
     asked = labelled(small)
     rng = np.random.default_rng(1)
     kinds = [*KINDS]
@@ -487,7 +583,19 @@ def labels(small=False):
 
 
 def recency(small=False):
-    """Is the label that stands last said more often?"""
+    """Is the label that stands last said more often?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds.
+    """
     asked = labelled(small)[: 4 if small else 48]
     blocks, mixed, last = [], [], []
     for word, _, examples in asked:
@@ -516,7 +624,19 @@ ABLE = 0.25  # right answers below which a model can't be asked where it finds t
 
 
 def middle(small=False):
-    """Who has what, by the place of the line that says it?"""
+    """Who has what, by the place of the line that says it?
+
+    Parameters
+    ----------
+    small : bool
+        Whether on little: few texts, or few short trainings.
+
+    Returns
+    -------
+    dict
+        What `outcome` returns: the mean with its interval, the null, and whether the
+        published sentence holds; also ``able``, ``first``, ``last``.
+    """
     seeds = 2 if small else 30
     found, without = zip(*(asked_list(seed) for seed in range(seeds)), strict=True)
     hits = np.array(found, dtype=float)  # (lists, places)
