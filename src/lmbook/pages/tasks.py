@@ -19,6 +19,7 @@ from sphinx_exercise.nodes import exercise_enumerable_node, exercise_title
 
 from lmbook.pages.proofs import WORK_CLASS, fold
 from lmcourse import exercises
+from lmcourse.exercises.codes import task_label
 
 logger = logging.getLogger(__name__)
 KIND_TITLES = {  # class → heading; in small letters the kind in the table of checks
@@ -74,7 +75,7 @@ def checks_by_label(page: str) -> dict[str, str]:
         names = exercises.names(page)
     except ValueError:
         return {}
-    return {f"ex-{name.replace('.', '-').replace('_', '-')}": name for name in names}
+    return {task_label(name): name for name in names}
 
 
 def task_fault(page: str, label: str, classes: list[str]) -> str:

@@ -3,6 +3,7 @@
    page is open. `lmcourse.tasks` (tasks-table.js) says which tasks each page has. A press on
    "Forget my progress" forgets the line that the reader typed in views (`dom.js`) and the
    models that the browser keeps (`play/store.js`), too. */
+import { inClass } from "./class-codes.js";
 import { button, forgetLine, LINE, lastLine, make } from "./dom.js";
 import { FORGOTTEN, forgetWeights, KEPT, keepsWeights } from "./play/store.js";
 
@@ -69,6 +70,9 @@ function choices(root) {
   const options = /** @type {Option[]} */ (Array.from(items));
   const status = make("p", { class: "visually-hidden", role: "status" });
   root.append(status);
+  const words = options.map((option) => option.firstElementChild?.textContent?.trim() ?? "");
+  const forClass = task.classList.contains("predict") ? inClass(task.id, words) : null;
+  if (forClass) root.append(forClass.element);
 
   /** @param {Option} option */
   function isRight(option) {
@@ -101,6 +105,7 @@ function choices(root) {
   /** @param {Option} option */
   function answer(option) {
     status.textContent = judge(option);
+    forClass?.answer(options.indexOf(option));
     if (isRight(option)) mark(task.id, "right");
   }
 
@@ -122,6 +127,7 @@ function choices(root) {
   if (done[task.id] === "right" && right) judge(right);
   resets.push(() => {
     status.textContent = "";
+    forClass?.reset();
     options.forEach((option) => {
       option.button.setAttribute("aria-pressed", "false");
       delete option.dataset.verdict;

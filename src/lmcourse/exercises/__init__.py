@@ -41,6 +41,7 @@ from lmcourse.exercises.answers import (
     run,
 )
 from lmcourse.exercises.cases import Case, Faults, Procedure
+from lmcourse.exercises.codes import class_code, task_label
 
 __all__ = ["Case", "Faults", "Verdict", "Wrong", "check", "compare", "diagnoses"]
 __all__ += ["exercise", "expect", "judge", "names", "predict", "run", "yours"]
@@ -78,6 +79,9 @@ class Verdict:
         False while the answer is as the page gave it.
     diagnosis : str
         Which of the check's `diagnoses` it is; empty if none.
+    code : str
+        Of an answer to a *predict* task, to send to a teacher
+        (`lmcourse.exercises.codes`); else empty.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Verdict:
     message: str
     tried: bool = True
     diagnosis: str = ""
+    code: str = ""
 
     def __bool__(self):
         """Return whether the answer is right."""
@@ -96,7 +101,8 @@ class Verdict:
         The mark is ✗ if the answer is wrong, and ○ if there is none.
         """
         mark = ("✓" if self.ok else "✗") if self.tried else "○"
-        return f"{mark} {self.name}: {self.message}"
+        code = f" In class, send this code: {self.code}" if self.code else ""
+        return f"{mark} {self.name}: {self.message}{code}"
 
     def _repr_html_(self):
         """Return the verdict as HTML, for a notebook.
@@ -214,6 +220,7 @@ def check(name: str, answer: object) -> Verdict:
         If there is no such exercise.
     """
     steps = _found(name).steps
+    code = _code(name, answer)
     try:
         with _global_state_kept():
             if answer is None or answer is ...:
@@ -224,11 +231,23 @@ def check(name: str, answer: object) -> Verdict:
         raise
     except Wrong as wrong:
         tried = not isinstance(wrong, NotTried)
-        return Verdict(name, False, str(wrong), tried, wrong.diagnosis)
+        return Verdict(name, False, str(wrong), tried, wrong.diagnosis, code)
     except BaseException as error:  # an answer may be anything, and raise when looked at
         words = f"your answer could not be checked: {describe(error)}"
         return Verdict(name, False, words)
-    return Verdict(name, True, "right.")
+    return Verdict(name, True, "right.", code=code)
+
+
+def _code(name: str, answer: object) -> str:
+    """Return the code of an answer to a *predict* task, "" where it is none.
+
+    ``name``, ``answer`` : as for `check`.
+    """
+    found = _found(name)
+    letter = answer.strip().lower() if isinstance(answer, str) else ""
+    if found.kind != "predict" or letter not in found.feedback:
+        return ""
+    return class_code(task_label(name), letter)
 
 
 def _found(name: str) -> _Exercise:

@@ -95,8 +95,8 @@ def _stored(example, found: dict) -> str:
     )
 
 
-HEADING = ["", "letters", "right at once", "bits a letter, between", "95 % interval"]
-HEADING += ["bits by its probabilities"]
+HEADING = ["", "letters", "at once", "bits a letter", "95 % interval"]
+HEADING += ["by its probabilities"]
 
 
 def _row(name: str, guessed) -> list[str]:

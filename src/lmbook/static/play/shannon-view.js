@@ -439,11 +439,11 @@ export function mount(element, data, context) {
     const right = wanted();
     above.textContent = line.before.trimEnd();
     drawStrip(line, game);
-    for (const key of keys)
-      key.setAttribute(
-        "aria-disabled",
-        String(right === undefined || game.tried.includes(key.dataset.letter ?? "")),
-      );
+    board.dataset.ended = String(right === undefined);
+    for (const key of keys) {
+      const isTried = String(game.tried.includes(key.dataset.letter ?? ""));
+      key.setAttribute("aria-disabled", isTried);
+    }
     entry.disabled = right === undefined;
     rest.disabled = right === undefined;
     again.disabled = !game.guesses.length && !game.tried && !game.isOpen;
@@ -535,10 +535,10 @@ export function mount(element, data, context) {
         "",
         "letters",
         "at once",
-        "bits a letter, between",
+        "bits a letter",
         "",
         "95 % interval",
-        "bits by its probabilities",
+        "by its probabilities",
       ),
       make(
         "tbody",
