@@ -79,8 +79,9 @@ def test_thirty_codes_become_a_distribution(page):
 
 def test_codes_come_as_people_send_them(page):
     a, b, c = codes("abc")
-    sent = f"Anna: {a.upper()}\r\n\r\n  {b.replace('-', '')}  \r\nB. C.: {c.replace('-', ' ')}.\n"
-    open_class(page).fill(sent)
+    joined, apart = b.replace("-", ""), c.replace("-", " ")
+    sent = ["Anna: " + a.upper(), "", f"  {joined}  ", f"B. C.: {apart}."]
+    open_class(page).fill("\r\n".join(sent))
     assert problems(page) == []
     assert [row[2] for row in counts(page)] == ["1", "1", "1"]
 
