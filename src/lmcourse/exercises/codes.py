@@ -1,4 +1,4 @@
-"""Codes for a class: what somebody predicted, in six characters that can be sent to a teacher.
+"""Codes for a class: what somebody predicted, in six characters for a teacher.
 
 A code holds the task and the letter chosen, and its last character tells when it was
 mistyped. It hides nothing from whoever reads this file. ``static/class-codes.js`` writes
