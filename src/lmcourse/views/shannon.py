@@ -107,7 +107,7 @@ def _row(name: str, guessed) -> list[str]:
         name,
         str(count),
         str(guessed.guesses.count(1)),
-        f"{bits.lower:.1f} and {bits.upper:.1f}",
+        f"{bits.lower:.1f} to {bits.upper:.1f}",
         f"{bits.low:.1f} to {bits.high:.1f}",
         f"{sum(guessed.bits) / count:.1f}",
     ]

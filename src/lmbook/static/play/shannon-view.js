@@ -549,7 +549,7 @@ export function mount(element, data, context) {
             name,
             guesses.length,
             atOnce(guesses),
-            `${fixed(found.lower, 1)} and ${fixed(found.upper, 1)}`,
+            `${fixed(found.lower, 1)} to ${fixed(found.upper, 1)}`,
             range(found),
             `${fixed(found.low, 1)} to ${fixed(found.high, 1)}`,
             bits.length ? fixed(mean(bits), 1) : "",
@@ -581,15 +581,18 @@ export function mount(element, data, context) {
     const parts = lost.flatMap((player) => {
       const now = of(player, chosen);
       const usual = of(player, chosen, WORLDS.asItIs);
-      if (!now || !usual) return [];
-      return [
-        `${player.name} guesses ${atOnce(now.guesses)} of this line’s ${now.guesses.length} letters at once, instead of ${atOnce(usual.guesses)}`,
-      ];
+      return now && usual
+        ? [`${player.name} guesses ${atOnce(now.guesses)} instead of ${atOnce(usual.guesses)}`]
+        : [];
     });
     if (!parts.length) return "They are reading …";
+    const letters = lettersOf(linesOf()[chosen].text);
+    const spaces = letters.filter((letter) => letter === " ").length;
+    const always = `Whoever always guesses the space is right ${spaces} times.`;
+    const found = `of this line’s ${letters.length} letters, at once ${parts.join(", ")}.`;
     return worlds.value === WORLDS.random
-      ? `With random weights ${parts.join("; ")}. Counting has no weights: it stays, and so do you.`
-      : `With its letters in another order ${parts.join("; ")}. What is left is how often each letter occurs. Your own guesses of this order are counted apart.`;
+      ? `With random weights: ${found} ${always} Counting has no weights, and stays.`
+      : `With its letters in another order: ${found} ${always} Your guesses of this order are counted apart.`;
   }
 
   /* --- the model that talks --- */
