@@ -158,6 +158,18 @@ def test_a_whole_model_opens_part_by_part_and_its_tour_is_left(driver, read):
     driver.find("button", "Go on with the tour", root)
 
 
+def test_a_letter_is_guessed_beside_the_models(driver, read):
+    read("play")
+    root = view(driver, "shannon-view")
+    driver.fill("a", "input[type=text]", "", root)
+    driver.until(
+        "arguments[0].querySelector('.lmq-said').innerText.startsWith('Yes, a')", root
+    )
+    driver.until("!arguments[0].querySelector('.lmq-line').innerText.includes('…')", root)
+    rows = "return arguments[0].querySelectorAll('.lmq-results tr').length"
+    assert driver.run(rows, root) == 4
+
+
 def test_the_model_that_talks_answers_stops_and_is_forgotten(driver, read):
     read("play")
     root = view(driver, "talker-view")

@@ -98,7 +98,7 @@ def row(guesses, bits=None):
     return [
         str(len(guesses)),
         str(list(guesses).count(1)),
-        f"{known.lower:.1f} and {known.upper:.1f}",
+        f"{known.lower:.1f} to {known.upper:.1f}",
         "",
         f"{known.low:.1f} to {known.high:.1f}",
         "" if bits is None else f"{np.mean(bits):.1f}",
@@ -215,13 +215,13 @@ def test_random_weights_and_shuffled_letters_say_what_is_left(opened):
     switch.select_option("random weights")
     told.get_by_text("the GPT guesses").wait_for(timeout=visits.LOAD)
     usual = found(0)[1].guesses.count(1)
-    assert (
-        f"of this line’s {total} letters at once, instead of {usual}."
-        in told.text_content()
-    )
-    assert int(told.text_content().split("the GPT guesses ")[1].split()[0]) < usual
+    spaces = letters(lines()[0]).count(" ")
+    assert f"of this line’s {total} letters, at once the GPT" in told.text_content()
+    assert f"always guesses the space is right {spaces} times" in told.text_content()
+    now, before = told.text_content().split("the GPT guesses ")[1].split(" instead of ")
+    assert int(before.split(".")[0]) == usual > int(now)
     switch.select_option("shuffled letters")
-    told.get_by_text("; the GPT guesses").wait_for(timeout=visits.LOAD)
+    told.get_by_text(", the GPT guesses").wait_for(timeout=visits.LOAD)
     page.get_by_role("button", name="Show the rest").click()
     settle(page)
     mixed = "".join(x[0] for x in columns(page)).replace("␣", " ")
