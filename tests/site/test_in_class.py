@@ -72,6 +72,10 @@ def test_thirty_codes_become_a_distribution(page):
         ["6", "20 %"],
     ]
     assert [row[0][:3] for row in counts(page)] == ["a. ", "b. ", "c. "]
+    words = page.locator(f"#{TASK} .lm-choose > ol > li > p").all_inner_texts()
+    shown = page.locator(f"#{TASK} .lm-class th p").all_inner_texts()
+    assert shown == words  # formulas, too
+    assert page.evaluate("document.querySelectorAll('.lm-class th [id]').length") == 0
     # Which is right, it does not tell.
     verdicts = page.locator(f"#{TASK} .lm-choose > ol > li[data-verdict]")
     assert verdicts.count() == 0

@@ -104,10 +104,21 @@ export function readCodes(text, label, options, others) {
 }
 
 /**
+ * What an element shows, formulas too, without its names.
+ *
+ * @param {Element} element
+ */
+function copyOf(element) {
+  const copy = /** @type {Element} */ (element.cloneNode(true));
+  for (const each of [copy, ...copy.querySelectorAll("[id]")]) each.removeAttribute("id");
+  return copy;
+}
+
+/**
  * Give a task the code of the reader's first answer, and the part *In class*.
  *
  * @param {string} label of the task
- * @param {string[]} options their words
+ * @param {Element[]} options their words
  * @returns {{ element: HTMLElement, answer(option: number): void, reset(): void }} answer: is told
  *   each answer
  */
@@ -161,7 +172,8 @@ export function inClass(label, options) {
     answers.replaceChildren(
       ...options.map((words, i) => {
         const share = total ? counts[i] / total : 0;
-        return row(`${LETTERS[i]}. ${words}`, bar(share, share), counts[i], percent(share));
+        const name = make("span", {}, `${LETTERS[i]}. `, copyOf(words));
+        return row(name, bar(share, share), counts[i], percent(share));
       }),
     );
   }

@@ -70,7 +70,7 @@ function choices(root) {
   const options = /** @type {Option[]} */ (Array.from(items));
   const status = make("p", { class: "visually-hidden", role: "status" });
   root.append(status);
-  const words = options.map((option) => option.firstElementChild?.textContent?.trim() ?? "");
+  const words = options.map((option) => /** @type {Element} */ (option.firstElementChild));
   const forClass = task.classList.contains("predict") ? inClass(task.id, words) : null;
   if (forClass) root.append(forClass.element);
 
