@@ -1,0 +1,282 @@
+"""Features: superposition in a toy, and sparse autoencoders on the states of a model.
+
+A feature is a direction in the states of a model; more of them can be stored than a state
+has numbers, if few are there at a time (Elhage et al. 2022). A sparse autoencoder looks for
+such directions: it writes a state as a sum of a few of many (Bricken et al. 2023).
+"""
+
+import math
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+# --- the toy ------------------------------------------------------------------------------
+
+EXAMPLES = 1024  # of each step of the toy's training; one fixed set, so that all agree
+STEPS = 1200
+RATE = 0.03
+
+
+class Draws:
+    """Random numbers that JavaScript draws alike: a linear congruential generator.
+
+    Parameters
+    ----------
+    seed : int
+        Not negative.
+    """
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def __call__(self, *shape):
+        """Return numbers from 0 to 1 (exclusive), a float64 Tensor of a shape."""
+        numbers = []
+        for _ in range(math.prod(shape)):
+            # Numerical Recipes' constants: products stay below 2**53
+            self.state = (1664525 * self.state + 1013904223) % 2**32
+            numbers.append(self.state / 2**32)
+        return torch.tensor(numbers, dtype=torch.float64).view(shape)
+
+
+def toy_examples(sparsity, features=5, seed=0):
+    """Return examples of features, most of which are absent.
+
+    Parameters
+    ----------
+    sparsity : float
+        The probability that a feature is 0; otherwise it is uniform from 0 to 1.
+    features : int
+    seed : int
+
+    Returns
+    -------
+    float64 Tensor of shape (1024, features)
+    """
+    draws = Draws(seed)
+    is_there = draws(EXAMPLES, features) >= sparsity
+    return is_there * draws(EXAMPLES, features)
+
+
+def toy_start(features=5, dimensions=2, seed=1):
+    """Return the weights that training begins with, float64 (dimensions, features)."""
+    return Draws(seed)(dimensions, features) - 0.5
+
+
+def train_toy(sparsity, steps=STEPS, features=5, dimensions=2, seed=1, bend=True):
+    """Train Elhage's toy: features through fewer dimensions, and back.
+
+    What comes back is relu(Wᵀ W x + b), and the loss is the mean of its squared errors.
+    Trained by Adam on `toy_examples`, all of them in every step.
+
+    Parameters
+    ----------
+    sparsity : float
+    steps, features, dimensions : int
+    seed : int
+        Of the first weights.
+    bend : bool
+        Whether there is a ReLU.
+
+    Returns
+    -------
+    weights : float64 Tensor of shape (dimensions, features)
+        A feature's column is its arrow.
+    bias : float64 Tensor of shape (features,)
+    loss : float
+        At the end.
+    """
+    examples = toy_examples(sparsity, features)
+    weights = toy_start(features, dimensions, seed).requires_grad_()
+    bias = torch.zeros(features, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([weights, bias], RATE)
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * (1 - step / steps)
+        back = examples @ weights.T @ weights + bias
+        loss = ((F.relu(back) if bend else back) - examples).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return weights.detach(), bias.detach(), loss.item()
+
+
+# --- a sparse autoencoder -----------------------------------------------------------------
+
+
+class SparseAutoencoder(nn.Module):
+    """Write a state as a sum of a few directions out of many (Gao et al. 2024).
+
+    Parameters
+    ----------
+    d_model : int
+        The numbers of a state.
+    features : int
+        How many directions there are.
+    active : int
+        How many of them a state may use.
+    generator : torch.Generator, optional
+        Of the first directions.
+    """
+
+    def __init__(self, d_model, features, active, generator=None):
+        super().__init__()
+        self.active = active
+        directions = torch.randn(features, d_model, generator=generator)
+        directions = F.normalize(directions, dim=1)
+        self.encoder = nn.Parameter(directions.clone())  # (features, d_model)
+        self.decoder = nn.Parameter(directions)  # (features, d_model), rows of length 1
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("centre", torch.zeros(d_model))
+        self.register_buffer("scale", torch.ones(()))
+
+    def encode(self, states):
+        """Return the strength of each feature, (..., features), from states (..., d_model).
+
+        All but the ``active`` strongest are 0, and none is below.
+        """
+        centred = (states - self.centre) / self.scale
+        strengths = F.relu(centred @ self.encoder.T + self.bias)
+        best = strengths.topk(self.active, dim=-1)
+        return torch.zeros_like(strengths).scatter(-1, best.indices, best.values)
+
+    def decode(self, strengths):
+        """Return states (..., d_model) from strengths (..., features)."""
+        return strengths @ self.decoder * self.scale + self.centre
+
+    def forward(self, states):
+        """Return states as the features give them back, of the same shape."""
+        return self.decode(self.encode(states))
+
+
+def train_autoencoder(
+    states, features=512, active=8, steps=1500, batch=512, rate=2e-3, seed=0
+):
+    """Train a sparse autoencoder to give states back.
+
+    After each step every direction of the decoder is brought back to length 1.
+
+    Parameters
+    ----------
+    states : Tensor of shape (states, d_model)
+    features, active : int
+        Of `SparseAutoencoder`.
+    steps, batch : int
+    rate : float
+        Of Adam; it falls to zero.
+    seed : int
+
+    Returns
+    -------
+    SparseAutoencoder
+        It needs no gradients any more.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    model = SparseAutoencoder(states.shape[1], features, active, generator)
+    model.centre.copy_(states.mean(0))
+    model.scale.copy_((states - model.centre).square().mean().sqrt())
+    optimizer = torch.optim.Adam(model.parameters(), rate)
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * (1 - step / steps)
+        drawn = states[torch.randint(len(states), (batch,), generator=generator)]
+        loss = ((model(drawn) - drawn) / model.scale).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            model.decoder.copy_(F.normalize(model.decoder, dim=1))
+    return model.requires_grad_(False)
+
+
+@contextmanager
+def changed_states(model, layer, change):
+    """Hand a layer other states than those that come, inside a ``with``.
+
+    Parameters
+    ----------
+    model : nn.Module
+        With the course's ``blocks``.
+    layer : int
+        Whose input is changed.
+    change : callable
+        From the residual stream, (batch, tokens, d_model), to another of that shape.
+    """
+
+    def before(module, inputs):
+        """Change what comes in: a forward pre-hook."""
+        return (change(inputs[0]), *inputs[1:])
+
+    with model.blocks[layer].register_forward_pre_hook(before):
+        yield
+
+
+# --- known properties of places in a text -------------------------------------------------
+
+VOWELS = set("aeiouAEIOU")
+ITSELF = ("a space", "a line’s end", "a vowel", "a capital letter")
+NEAR = ("after a vowel", "after “th”", "a word’s second letter", "a word’s third letter")
+FAR = (
+    "in a line’s first word",
+    "in a line’s second word",
+    "far into a line",
+    "in a word that begins with “th”",
+    "in a word after a comma",
+    "in a word after “my”",
+    "after “thou” or its kin",
+    "in a line after a comma’s",
+)
+MARKS = ITSELF + NEAR + FAR
+KIN = {"thou", "thee", "thy", "thine"}
+
+
+def character_marks(text):
+    """Return what is true at each character of a text, as far as the text until there tells.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    bool Tensor of shape (characters, marks)
+        In the order of `MARKS`: of the character itself, of the last three, of the line.
+    """
+    rows, line, last_line = [], "", ""
+    for character in text:
+        line += character
+        rows.append(_marks_at(line, last_line))
+        if character == "\n":
+            last_line, line = line, ""
+    return torch.tensor(rows)
+
+
+def _marks_at(line, last_line):
+    """Return the marks of the last character of a line so far, a list of bool.
+
+    ``last_line`` : str, the line before, with its end.
+    """
+    words = line.lower().split(" ")
+    letter = line[-1]
+    word = words[-1].strip("\n,.:;!?'()-—") if letter.isalpha() or letter == "'" else ""
+    before = words[-2] if len(words) > 1 else ""
+    return [
+        letter == " ",
+        letter == "\n",
+        letter in VOWELS,
+        letter.isupper(),
+        len(line) > 1 and line[-2] in VOWELS,
+        line[-3:-1].lower() == "th",
+        len(word) == 2,
+        len(word) == 3,
+        bool(word) and len(words) == 1,
+        bool(word) and len(words) == 2,
+        len(line) > 30,
+        word.startswith("th"),
+        bool(word) and before.endswith(","),
+        bool(word) and before == "my",
+        bool(word) and before.strip("',.;:!?") in KIN,
+        last_line.endswith(",\n"),
+    ]

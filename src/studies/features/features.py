@@ -1,0 +1,609 @@
+"""Does a sparse autoencoder find more in a trained model than its neurons show?
+
+What varies: the model, our GPT and SmolLM2, trained or with its weights shuffled; the seed
+of the autoencoder; what is read: features, neurons, coordinates of the state, random and
+principal directions, features of an autoencoder that learned from states whose coordinates
+had been shuffled one by one, and, with labels, a difference of means.
+
+Rivals: each of these. Nulls: shuffled weights, random directions.
+
+Statistics: the best unit's F1 for a known property of a character or token, chosen on
+training texts, judged on others; the model's own loss when a layer is given back what the
+autoencoder made of its states; of features that are named by their ten strongest places,
+how often the name is right elsewhere; what is moved by a direction that is added, and what
+the others among the next characters lose by it.
+
+Foretold before it was run, and why: `FORETOLD`.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.inside import states
+from lmcourse.llama import load_talker
+from lmcourse.shuffled import shuffled_weights
+from lmcourse.sparse import MARKS, changed_states, character_marks, train_autoencoder
+from lmcourse.weights import save_model
+from studies.features.reading import best_units, f1_scores, named
+from studies.features.tokens import TOKEN_MARKS, token_marks, token_windows
+from studies.harness import count, grid, verdict
+
+CHAPTER = "features"
+CLAIM = (
+    "One feature of a sparse autoencoder tells a known property of a character better than "
+    "the best neuron of our GPT does, in most of sixteen properties"
+)
+RIVAL = "the best of as many neurons, of random directions, or of principal directions"
+NULL = "an autoencoder on the states of a GPT with shuffled weights"
+CHECKPOINTS = ("autoencoder",)
+FORETOLD = {
+    "features beat neurons": (
+        "In most of the sixteen properties, with every seed: neurons add up to states, and "
+        "nothing made a single one stand for a property."
+    ),
+    "shuffled weights do as well near by": (
+        "For properties of the character itself, features of a GPT with shuffled weights "
+        "are as good: a state holds its token's vector, trained or not. For properties that "
+        "lie further back they are worse."
+    ),
+    "labels win": (
+        "A difference of means, which knows the labels, is better than the best feature in "
+        "most properties."
+    ),
+    "top ten": (
+        "Of features whose ten strongest places share a property, the name is right at less "
+        "than half of all places where the feature is there; and features of shuffled "
+        "weights get names as often."
+    ),
+    "loss": (
+        "Eight features in place of a state keep four fifths of what a layer is worth, more "
+        "than eight principal directions do."
+    ),
+    "steering": (
+        "Pushed to the same effect, the difference of means harms other characters less "
+        "than a feature does; a random direction does not get there."
+    ),
+    "SmolLM2": "The same order, with smaller gaps: its autoencoder has read far less.",
+}
+SETTINGS = {
+    "seeds": [0, 1, 2],
+    "layer": 3,
+    "features": 512,
+    "active": 8,
+    "steps": 1500,
+    "talker": {"layer": 12, "features": 1024, "active": 32, "steps": 1000},
+    "strengths": [0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.4, 2.0],
+    "foretold": FORETOLD,
+}
+FIRST = 32  # characters that the GPT has read before a place is looked at
+CHOSEN = 20_000  # places on which units are chosen
+TARGETS = {
+    "a line’s end": "\n",
+    "a space": " ",
+    "a comma": ",",
+    "e": "e",
+    "t": "t",
+    "s": "s",
+}
+
+
+def plan(small):
+    """Return the settings of all runs: our GPT from each seed, then SmolLM2.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one short run, of our GPT.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    if small:
+        return grid(group="gpt", seed=0, steps=3)
+    runs = grid(group="gpt", seed=SETTINGS["seeds"], steps=SETTINGS["steps"])
+    steps = SETTINGS["talker"]["steps"]
+    return runs + grid(group="talker", seed=SETTINGS["seeds"], steps=steps)
+
+
+def run(folder, group, seed, steps):
+    """Make one run: train autoencoders from a seed, and read them beside their rivals.
+
+    Parameters
+    ----------
+    folder : Path
+        Where weights and states are kept for later runs.
+    group : {"gpt", "talker"}
+    seed : int
+    steps : int
+        Of each autoencoder's training.
+
+    Returns
+    -------
+    dict
+        As `read_gpt` and `read_talker` return it.
+    """
+    make = read_gpt if group == "gpt" else read_talker
+    return {"seed": seed} | make(folder, seed, steps)
+
+
+# --- what models hold ---------------------------------------------------------------------
+
+
+@torch.no_grad()
+def held(model, windows, layer, first):
+    """Return states that go into a layer, and the neurons of the layer before.
+
+    Parameters
+    ----------
+    model : GPT or Llama
+    windows : int64 Tensor of shape (windows, tokens)
+    layer, first : int
+        Places before ``first`` are left out.
+
+    Returns
+    -------
+    states : Tensor of shape (windows, tokens - first, d_model)
+    neurons : Tensor of shape (windows, tokens - first, d_ff)
+    """
+    kept_states, kept_neurons = [], []
+
+    def keep_state(module, inputs):
+        """Note the residual stream: a forward pre-hook."""
+        kept_states.append(inputs[0][:, first:])
+
+    def keep_neurons(module, inputs):
+        """Note what goes into the matrix ``down``: a forward pre-hook."""
+        kept_neurons.append(inputs[0][:, first:])
+
+    down = model.blocks[layer - 1].feed_forward.down
+    with (
+        model.blocks[layer].register_forward_pre_hook(keep_state),
+        down.register_forward_pre_hook(keep_neurons),
+    ):
+        for part in windows.split(16):
+            model(part, last=True) if hasattr(model, "embed") else model(part)
+    return torch.cat(kept_states), torch.cat(kept_neurons)
+
+
+def cut(ids, context, first):
+    """Return windows of which the places from ``first`` on cover a text once.
+
+    Parameters
+    ----------
+    ids : Tensor of shape (tokens, ...)
+    context, first : int
+
+    Returns
+    -------
+    Tensor of shape (windows, context, ...)
+    """
+    starts = torch.arange(0, len(ids) - context, context - first)
+    return ids[starts[:, None] + torch.arange(context)]
+
+
+def shuffled_coordinates(vectors, seed):
+    """Return vectors (n, d) of which each coordinate is shuffled over all n by itself."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.rand(vectors.shape, generator=generator).argsort(0)
+    return vectors.gather(0, order)
+
+
+def principal(vectors):
+    """Return the principal directions of vectors (n, d), the widest first, rows (d, d)."""
+    return torch.linalg.svd((vectors - vectors.mean(0)), full_matrices=False).Vh
+
+
+def mean_differences(vectors, marks):
+    """Return for each property the mean with it minus that without, (properties, d)."""
+    weights = marks.float()
+    with_it = weights.T @ vectors / weights.sum(0)[:, None].clamp(min=1)
+    without = (1 - weights).T @ vectors / (1 - weights).sum(0)[:, None].clamp(min=1)
+    return with_it - without
+
+
+def dictionaries(train, neurons, coder, shuffled_coder, seed):
+    """Return the units that are compared: name → (function of states, neurons), signs.
+
+    Parameters
+    ----------
+    train : Tensor of shape (places, d_model)
+    neurons : int
+        How many there are: as many random directions are drawn.
+    coder, shuffled_coder : SparseAutoencoder
+        Trained on the states; and on states with shuffled coordinates.
+    seed : int
+        Of the random directions.
+    """
+    generator = torch.Generator().manual_seed(100 + seed)
+    directions = torch.randn(train.shape[1], neurons, generator=generator)
+    wide = principal(train[:CHOSEN]).T
+    centre = train.mean(0)
+    return {
+        "features": (lambda x, _: coder.encode(x), (1,)),
+        "shuffled states": (lambda x, _: shuffled_coder.encode(x), (1,)),
+        "neurons": (lambda _, hidden: hidden, (1, -1)),
+        "coordinates": (lambda x, _: x, (1, -1)),
+        "random directions": (lambda x, _: (x - centre) @ directions, (1, -1)),
+        "principal directions": (lambda x, _: (x - centre) @ wide, (1, -1)),
+    }
+
+
+def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
+    """Return the F1 of each kind of unit for each property.
+
+    Parameters
+    ----------
+    train, test : Tensor of shape (places, d_model)
+    neurons, marks : pair of Tensor
+        Of the places of each: (places, d_ff), and bool (places, properties).
+    coder, shuffled_coder, seed
+        As of `dictionaries`.
+
+    Returns
+    -------
+    dict of str to list of float
+        Kind → F1 of each property; ``labels``: along a difference of means; ``always``: of
+        saying yes everywhere.
+    """
+    chosen = torch.randperm(len(train), generator=torch.Generator().manual_seed(seed))
+    chosen = chosen[:CHOSEN]
+    known, told = marks[0][chosen], marks[1]
+    found = {}
+    kinds = dictionaries(train, neurons[0].shape[1], coder, shuffled_coder, seed)
+    for name, (read, signs) in kinds.items():
+        chosen_on = read(train[chosen], neurons[0][chosen])
+        judged_on = read(test, neurons[1])
+        found[name] = best_units(chosen_on, known, judged_on, told, signs)[1]
+    means = mean_differences(train[chosen], known).T  # (d_model, properties)
+    scores = best_for_each(train[chosen] @ means, known, test @ means, told)
+    share = told.float().mean(0)
+    always = (2 * share / (1 + share)).tolist()
+    return found | {"labels": scores, "always": [round(each, 4) for each in always]}
+
+
+def best_for_each(chosen_on, marks, judged_on, judged_marks):
+    """Return the F1 of the unit that was made for each property, as of `best_units`."""
+    scores = []
+    for number in range(marks.shape[1]):
+        at = slice(number, number + 1)
+        _, score = best_units(
+            chosen_on[:, at], marks[:, at], judged_on[:, at], judged_marks[:, at]
+        )
+        scores += score
+    return scores
+
+
+def quality(coder, states):
+    """Return what an autoencoder leaves out, and how many of its features are there.
+
+    Parameters
+    ----------
+    coder : SparseAutoencoder
+    states : Tensor of shape (places, d_model)
+
+    Returns
+    -------
+    dict
+        ``unexplained``: the share of the variance that does not come back; ``active``: the
+        mean number of features at a place; ``dead``: the share that are nowhere.
+    """
+    strengths = coder.encode(states)
+    left = (coder.decode(strengths) - states).square().sum()
+    whole = (states - states.mean(0)).square().sum()
+    return {
+        "unexplained": round((left / whole).item(), 4),
+        "active": round((strengths > 0).float().sum(1).mean().item(), 2),
+        "dead": round((~(strengths > 0).any(0)).float().mean().item(), 4),
+    }
+
+
+@torch.no_grad()
+def losses_with(model, windows, targets, layer, first, change=None):
+    """Return the mean loss of each window when a layer's input is changed.
+
+    Parameters
+    ----------
+    model : GPT or Llama
+    windows, targets : int64 Tensor of shape (windows, tokens)
+    layer, first : int
+        States and losses before ``first`` are left alone.
+    change : callable, optional
+        From states to states, (windows, tokens - first, d_model).
+
+    Returns
+    -------
+    list of float
+        In nats a token.
+    """
+
+    def late(x):
+        """Change the states from ``first`` on."""
+        return torch.cat([x[:, :first], change(x[:, first:])], 1) if change else x
+
+    losses = []
+    for part, wanted in zip(windows.split(8), targets.split(8), strict=True):
+        with changed_states(model, layer, late):
+            logits = model(part)[:, first:]
+        loss = F.cross_entropy(logits.transpose(1, 2), wanted[:, first:], reduction="none")
+        losses += loss.mean(1).tolist()
+    return [round(loss, 4) for loss in losses]
+
+
+def losses(model, windows, targets, layer, first, coder, train):
+    """Return the losses of windows with each replacement of a layer's states, a dict."""
+    centre, wide = train.mean(0), principal(train[:CHOSEN])[: coder.active]
+    changes = {
+        "whole": None,
+        "features": coder,
+        "mean": lambda x: centre.expand_as(x),
+        "zero": torch.zeros_like,
+        "principal directions": lambda x: (x - centre) @ wide.T @ wide + centre,
+    }
+    return {
+        name: losses_with(model, windows, targets, layer, first, change)
+        for name, change in changes.items()
+    }
+
+
+# --- our GPT ------------------------------------------------------------------------------
+
+
+def sonnets(tokenizer, part):
+    """Return ids and marks of the sonnets of a part: "training", "validation" or "test"."""
+    text = getattr(train_val_test_split(load_texts("sonnets")), part)
+    return torch.tensor(tokenizer.encode(text)), character_marks(text)
+
+
+def read_gpt(folder, seed, steps):
+    """Train autoencoders on our GPT, and on one with shuffled weights; read both.
+
+    Returns
+    -------
+    dict
+        By model, "trained" and "shuffled": ``scores`` as `compare` returns them; ``quality``;
+        ``named``, kind → as `studies.features.reading.named`. Of the trained one
+        ``losses`` and ``steering``; of seed 0 ``shown``, places of some features.
+    """
+    tokenizer, model, _ = load_gpt("sonnets", device="cpu")
+    context, layer = model.config.context, SETTINGS["layer"]
+    read = {part: sonnets(tokenizer, part) for part in ("training", "test")}
+    windows = {part: cut(ids, context, FIRST) for part, (ids, _) in read.items()}
+    marks = [
+        cut(each, context, FIRST)[:, FIRST:].flatten(0, 1) for _, each in read.values()
+    ]
+    sizes = {name: SETTINGS[name] for name in ("features", "active")}
+    found = {}
+    for name in ("trained", "shuffled"):
+        asked = model if name == "trained" else shuffled_weights(model, seed)
+        pairs = [held(asked, each, layer, FIRST) for each in windows.values()]
+        train, test = (pair[0].flatten(0, 1) for pair in pairs)
+        neurons = [pair[1].flatten(0, 1) for pair in pairs]
+        coder = train_autoencoder(train, **sizes, steps=steps, seed=seed)
+        mixed = shuffled_coordinates(train, seed)
+        mixed_coder = train_autoencoder(mixed, **sizes, steps=steps, seed=seed)
+        found[name] = {
+            "scores": compare(train, test, neurons, marks, coder, mixed_coder, seed),
+            "quality": quality(coder, test),
+            "named": {
+                "features": named(
+                    coder.encode(train), marks[0], coder.encode(test), marks[1]
+                ),
+                "neurons": named(neurons[0], marks[0], neurons[1], marks[1]),
+            },
+        }
+        if name == "trained":
+            if seed == 0:
+                save_model(folder / "autoencoder.safetensors", coder, {"steps": steps})
+            ids = read["test"][0]
+            targets = cut(ids[1:], context, FIRST)
+            inputs = windows["test"][: len(targets)]
+            arguments = model, inputs, targets, layer, FIRST, coder, train
+            found[name]["losses"] = losses(*arguments)
+            found[name]["steering"] = steer_all(
+                tokenizer, read["training"][0], *arguments, seed
+            )
+    return found
+
+
+def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, train, seed):
+    """Push towards each of some next characters, in three ways and with each strength.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    text : int64 Tensor of shape (tokens,)
+        The training text, from which directions are made.
+    model, windows, targets, layer, first
+        As of `losses_with`.
+    coder : SparseAutoencoder
+    train : Tensor of shape (places, d_model)
+        States of the training text, from which directions are made.
+    seed : int
+
+    Returns
+    -------
+    list of dict
+        ``target``, ``way``, ``strength``, ``probs`` and ``losses``: of each window the mean
+        probability of the target, and the mean loss of the other characters among
+        themselves, where another one comes.
+    """
+    following = cut(text[1:], model.config.context, first)[:, first:].flatten()
+    places = min(len(following), len(train))
+    following, vectors = following[:places], train[:places]
+    strengths = coder.encode(vectors)
+    size = (vectors - vectors.mean(0)).norm(dim=1).mean()
+    generator = torch.Generator().manual_seed(200 + seed)
+    rows = []
+    for target, character in TARGETS.items():
+        token = tokenizer.encode(character)[0]
+        mark = (following == token)[:, None]
+        chosen = f1_scores(strengths[:CHOSEN], mark[:CHOSEN])[0][:, 0]
+        best = chosen.topk(5).indices.tolist()
+        tried = {unit: coder.decoder[unit] for unit in best}
+        checked = windows[:8], targets[:8]
+        effects = {
+            unit: np.mean(
+                steered(model, *checked, layer, first, token, 0.6 * size * each)[0]
+            )
+            for unit, each in tried.items()
+        }
+        ways = {
+            "feature": tried[best[0]],
+            "best of five": tried[max(effects, key=effects.get)],
+            "difference of means": mean_differences(vectors, mark)[0],
+            "random direction": torch.randn(vectors.shape[1], generator=generator),
+        }
+        for way, direction in ways.items():
+            for strength in (
+                [0.0, *SETTINGS["strengths"]] if way == "feature" else SETTINGS["strengths"]
+            ):
+                push = strength * size * F.normalize(direction, dim=0)
+                probs, other = steered(
+                    model, windows[8:40], targets[8:40], layer, first, token, push
+                )
+                row = {"target": target, "way": way, "strength": strength}
+                rows.append(row | {"probs": probs, "losses": other})
+    return rows
+
+
+@torch.no_grad()
+def steered(model, windows, targets, layer, first, token, push):
+    """Return what a push does to a token's probability, and to the others' loss.
+
+    Parameters
+    ----------
+    model, windows, targets, layer, first
+        As of `losses_with`.
+    token : int
+    push : Tensor of shape (d_model,)
+        Added to every state that goes into the layer from ``first`` on.
+
+    Returns
+    -------
+    probs, losses : list of float
+        Of each window, as in `steer_all`.
+    """
+
+    def late(x):
+        """Add the push from ``first`` on."""
+        return torch.cat([x[:, :first], x[:, first:] + push], 1)
+
+    with changed_states(model, layer, late):
+        logits = model(windows)[:, first:]
+    probs = logits.softmax(-1)[..., token].mean(1)
+    wanted = targets[:, first:]
+    others = logits.clone()
+    others[..., token] = -1e9
+    loss = F.cross_entropy(others.transpose(1, 2), wanted, reduction="none")
+    is_other = wanted != token
+    mean = (loss * is_other).sum(1) / is_other.sum(1)
+    return [round(x, 4) for x in probs.tolist()], [round(x, 4) for x in mean.tolist()]
+
+
+# --- SmolLM2 ------------------------------------------------------------------------------
+
+
+def talker_states(folder, name, sizes):
+    """Return states, neurons, marks and windows of SmolLM2; kept for later runs.
+
+    Parameters
+    ----------
+    folder : Path
+    name : {"trained", "shuffled"}
+    sizes : dict
+        ``SETTINGS["talker"]``.
+
+    Returns
+    -------
+    model, windows, pairs, marks
+        Windows, (states, neurons) and marks of training and test texts, a list of each.
+    """
+    tokenizer, model = load_talker(device="cpu")
+    if name == "shuffled":
+        model = shuffled_weights(model, 0)
+    windows, marks = zip(*(token_windows(tokenizer, part) for part in (0, 1)), strict=True)
+    path = folder / f"states-{name}.pt"
+    if not path.is_file():
+        pairs = [read_until(model, each, sizes["layer"]) for each in windows]
+        torch.save(pairs, path)
+    return model, windows, torch.load(path), marks
+
+
+def read_until(model, windows, layer):
+    """Return what `held` does, of a model whose blocks after the layer are not run."""
+    blocks = model.blocks
+    model.blocks = blocks[: layer + 1]
+    try:
+        return held(model, windows, layer, TALKER_FIRST)
+    finally:
+        model.blocks = blocks
+
+
+TALKER_FIRST = 16
+
+
+def read_talker(folder, seed, steps):
+    """Do for SmolLM2 what `read_gpt` does for our GPT, without steering."""
+    sizes = SETTINGS["talker"]
+    found = {}
+    for name in ("trained", "shuffled"):
+        model, windows, pairs, marks = talker_states(folder, name, sizes)
+        train, test = (pair[0].flatten(0, 1) for pair in pairs)
+        neurons = [pair[1].flatten(0, 1) for pair in pairs]
+        marks = [each[:, TALKER_FIRST:].flatten(0, 1) for each in marks]
+        how = {key: sizes[key] for key in ("features", "active")} | {"steps": steps}
+        coder = train_autoencoder(train, **how, batch=256, seed=seed)
+        mixed = shuffled_coordinates(train, seed)
+        mixed_coder = train_autoencoder(mixed, **how, batch=256, seed=seed)
+        found[name] = {
+            "scores": compare(train, test, neurons, marks, coder, mixed_coder, seed),
+            "quality": quality(coder, test),
+            "named": {
+                "features": named(
+                    coder.encode(train), marks[0], coder.encode(test), marks[1], least=20
+                ),
+            },
+        }
+        if name == "trained":
+            texts = windows[1][:24]
+            found[name]["losses"] = losses(
+                model,
+                texts[:, :-1],
+                texts[:, 1:],
+                sizes["layer"],
+                TALKER_FIRST,
+                coder,
+                train,
+            )
+    return found
+
+
+def summary(results):
+    """Return what is stored beside the outcomes.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs.
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``: the lowest and highest mean gap of F1, features less
+        neurons of our GPT, over seeds; ``verdict``: whether features are ahead in most
+        properties with every seed.
+    """
+    gaps = []
+    for row in results["gpt"]:
+        scores = row["trained"]["scores"]
+        gaps.append(np.subtract(scores["features"], scores["neurons"]))
+    holds = all((gap > 0).sum() > len(gap) / 2 for gap in gaps)
+    means = [float(gap.mean()) for gap in gaps]
+    span = [round(min(means), 4), round(max(means), 4)]
+    made = count([row for rows in results.values() for row in rows])
+    return made | {"interval": span, "verdict": verdict(holds)}

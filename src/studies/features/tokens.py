@@ -1,0 +1,97 @@
+"""Windows of two poets' texts for SmolLM2, and what is true at each of their tokens."""
+
+import torch
+
+from lmcourse.data import load_texts
+
+WINDOW = 64  # tokens
+WINDOWS = (200, 70)  # to learn from, and to judge by
+TOKEN_MARKS = (
+    "begins a word",
+    "a line’s end",
+    "begins with a capital",
+    "punctuation",
+    "after a comma",
+    "after “the”",
+    "a line’s first word",
+    "far into a line",
+    "a pronoun",
+    "the word before is a pronoun",
+    "the line so far has a comma",
+    "the text so far asks something",
+    "in a sonnet",
+)
+PRONOUNS = {"i", "me", "my", "mine", "we", "us", "our", "thou", "thee", "thy", "thine"}
+PRONOUNS |= {"he", "him", "his", "she", "her", "it", "its", "they", "them", "their", "you"}
+
+
+def token_marks(pieces, is_sonnet):
+    """Return what is true at each token, as far as the text until there tells.
+
+    Parameters
+    ----------
+    pieces : list of str
+        The text of each token.
+    is_sonnet : bool
+        Whether Shakespeare wrote it.
+
+    Returns
+    -------
+    bool Tensor of shape (tokens, properties)
+        In the order of `TOKEN_MARKS`.
+    """
+    rows, line, has_asked, last = [], [], False, ""
+    for piece in pieces:
+        word = piece.strip().lower()
+        has_asked = has_asked or "?" in piece
+        rows.append(
+            [
+                piece.startswith(" ") and bool(word),
+                "\n" in piece,
+                piece.strip()[:1].isupper(),
+                bool(word) and not any(c.isalnum() for c in word),
+                last == ",",
+                last == "the",
+                not line and "\n" not in piece,
+                len(line) >= 6,
+                word in PRONOUNS,
+                last in PRONOUNS,
+                any("," in each for each in line),
+                has_asked,
+                is_sonnet,
+            ]
+        )
+        line = [] if "\n" in piece else [*line, piece]
+        last = word
+    return torch.tensor(rows)
+
+
+def token_windows(tokenizer, part):
+    """Return windows of poems and sonnets in turn, and the marks of their tokens.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerFast
+    part : {0, 1}
+        To learn from (no text whose number ends in 4 or 9), or to judge by (those).
+
+    Returns
+    -------
+    windows : int64 Tensor of shape (windows, 64)
+        The beginnings of texts that are long enough, of both poets alike.
+    marks : bool Tensor of shape (windows, 64, properties)
+    """
+    found = []
+    for name in ("sonnets", "poems"):
+        rows = []
+        for number, text in enumerate(load_texts(name)):
+            if (number % 5 == 4) != bool(part):
+                continue
+            ids = tokenizer(text).input_ids
+            for start in range(0, len(ids) - WINDOW, WINDOW):
+                part_ids = ids[start : start + WINDOW]
+                pieces = [tokenizer.decode([each]) for each in part_ids]
+                rows.append((part_ids, token_marks(pieces, name == "sonnets")))
+        found.append(rows[: WINDOWS[part] // 2])
+    rows = [row for both in zip(*found, strict=True) for row in both]
+    return torch.tensor([ids for ids, _ in rows]), torch.stack([each for _, each in rows])
