@@ -233,7 +233,7 @@ KIN = {"thou", "thee", "thy", "thine"}
 
 
 def character_marks(text):
-    """Return what is true at each character of a text, as far as the text until there tells.
+    """Return what is true at each character, as far as the text until there tells.
 
     Parameters
     ----------

@@ -22,13 +22,12 @@ import torch.nn.functional as F
 
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
-from lmcourse.gpt.inside import states
-from lmcourse.llama import load_talker
+from lmcourse.llama import Llama, load_talker
 from lmcourse.shuffled import shuffled_weights
-from lmcourse.sparse import MARKS, changed_states, character_marks, train_autoencoder
-from lmcourse.weights import save_model
+from lmcourse.sparse import changed_states, character_marks, train_autoencoder
+from lmcourse.weights import read_all_weights, save_model, save_tensors
 from studies.features.reading import best_units, f1_scores, named
-from studies.features.tokens import TOKEN_MARKS, token_marks, token_windows
+from studies.features.tokens import token_windows
 from studies.harness import count, grid, verdict
 
 CHAPTER = "features"
@@ -46,21 +45,21 @@ FORETOLD = {
     ),
     "shuffled weights do as well near by": (
         "For properties of the character itself, features of a GPT with shuffled weights "
-        "are as good: a state holds its token's vector, trained or not. For properties that "
-        "lie further back they are worse."
+        "are as good: a state holds its token's vector, trained or not. For properties "
+        "that lie further back they are worse."
     ),
     "labels win": (
         "A difference of means, which knows the labels, is better than the best feature in "
         "most properties."
     ),
     "top ten": (
-        "Of features whose ten strongest places share a property, the name is right at less "
-        "than half of all places where the feature is there; and features of shuffled "
+        "Of features whose ten strongest places share a property, the name is right at "
+        "less than half of all places where the feature is there; and features of shuffled "
         "weights get names as often."
     ),
     "loss": (
-        "Eight features in place of a state keep four fifths of what a layer is worth, more "
-        "than eight principal directions do."
+        "Eight features in place of a state keep four fifths of what a layer is worth, "
+        "more than eight principal directions do."
     ),
     "steering": (
         "Pushed to the same effect, the difference of means harms other characters less "
@@ -75,11 +74,11 @@ SETTINGS = {
     "active": 8,
     "steps": 1500,
     "talker": {"layer": 12, "features": 1024, "active": 32, "steps": 1000},
-    "strengths": [0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.4, 2.0],
+    "strengths": [0.2, 0.4, 0.7, 1.0, 1.5, 2.0],
     "foretold": FORETOLD,
 }
 FIRST = 32  # characters that the GPT has read before a place is looked at
-CHOSEN = 20_000  # places on which units are chosen
+CHOSEN = 10_000  # places on which units are chosen
 TARGETS = {
     "a line’s end": "\n",
     "a space": " ",
@@ -166,7 +165,8 @@ def held(model, windows, layer, first):
         down.register_forward_pre_hook(keep_neurons),
     ):
         for part in windows.split(16):
-            model(part, last=True) if hasattr(model, "embed") else model(part)
+            options = {"last": True} if isinstance(model, Llama) else {}
+            model(part, **options)
     return torch.cat(kept_states), torch.cat(kept_neurons)
 
 
@@ -365,9 +365,9 @@ def read_gpt(folder, seed, steps):
     Returns
     -------
     dict
-        By model, "trained" and "shuffled": ``scores`` as `compare` returns them; ``quality``;
-        ``named``, kind → as `studies.features.reading.named`. Of the trained one
-        ``losses`` and ``steering``; of seed 0 ``shown``, places of some features.
+        By model, "trained" and "shuffled": ``scores`` as `compare` returns them;
+        ``quality``; ``named``, kind → as `studies.features.reading.named`. Of the trained
+        one ``losses`` and ``steering``.
     """
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     context, layer = model.config.context, SETTINGS["layer"]
@@ -527,11 +527,18 @@ def talker_states(folder, name, sizes):
     if name == "shuffled":
         model = shuffled_weights(model, 0)
     windows, marks = zip(*(token_windows(tokenizer, part) for part in (0, 1)), strict=True)
-    path = folder / f"states-{name}.pt"
+    path = folder / f"{name}.safetensors"
     if not path.is_file():
         pairs = [read_until(model, each, sizes["layer"]) for each in windows]
-        torch.save(pairs, path)
-    return model, windows, torch.load(path), marks
+        tensors = {
+            f"{part}.{kind}": tensor
+            for part, pair in enumerate(pairs)
+            for kind, tensor in zip(("states", "neurons"), pair, strict=True)
+        }
+        save_tensors(path, tensors, {})
+    tensors = read_all_weights(path)
+    pairs = [(tensors[f"{part}.states"], tensors[f"{part}.neurons"]) for part in (0, 1)]
+    return model, windows, pairs, marks
 
 
 def read_until(model, windows, layer):
