@@ -23,6 +23,7 @@ the page is our own.
   `block`: a block's parts switched off; `neurons`: two lists to guess from;
   `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
+- `superposition`: five features in two dimensions, which a toy learns to keep.
 - `talker`: a model that answers, to talk to and to look into.
 - `whole`: whole models in one picture.
 - `shannon`: a line to guess letter by letter, beside models.
@@ -58,6 +59,7 @@ from lmcourse.views.plots import (
 from lmcourse.views.poems import poems
 from lmcourse.views.sequence import sequence
 from lmcourse.views.shannon import shannon
+from lmcourse.views.superposition import superposition
 from lmcourse.views.talker import talker
 from lmcourse.views.tokenizer import tokenizer
 from lmcourse.views.toy import attention_toy

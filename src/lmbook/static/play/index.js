@@ -25,6 +25,7 @@ export * as sentences from "./sentences.js";
 export * as "sequence-view" from "./sequence-view.js";
 export * as "shannon-view" from "./shannon-view.js";
 export * as "sorting-view" from "./sorting-view.js";
+export * as "superposition-view" from "./superposition-view.js";
 export * as surprise from "./surprise.js";
 export * as "talker-client" from "./talker-client.js";
 export * as "talker-view" from "./talker-view.js";

@@ -1,0 +1,49 @@
+"""The view *superposition* in a browser: it learns what Python learns."""
+
+import pytest
+import torch
+
+import visits
+from lmcourse import sparse, views
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def make():
+    return views.superposition(0.9), {}
+
+
+def use(page):
+    page.get_by_label("how often a feature is 0").fill("0.5")
+
+
+def drawn(page):
+    rows = page.locator("tr:has(td)")
+    return [rows.nth(i).inner_text() for i in range(6)]
+
+
+@pytest.mark.parametrize("sparsity", [0.0, 0.6, 0.9])
+def test_the_arrows_are_those_of_torch(lab, sparsity):
+    found = lab.evaluate(
+        """async ([data, sparsity]) => {
+          const { learner } = await import("/play/superposition-view.js");
+          const { toy, step } = learner(data, sparsity);
+          while (step());
+          return toy;
+        }""",
+        [views.superposition(0.9).data, sparsity],
+    )
+    weights, bias, loss = sparse.train_toy(sparsity)
+    close = torch.testing.assert_close
+    close(torch.tensor(found["arrows"]).double(), weights.T, atol=1e-4, rtol=0)
+    close(torch.tensor(found["bias"]).double(), bias, atol=1e-4, rtol=0)
+    assert found["loss"] == pytest.approx(loss, abs=1e-5)
+
+
+def test_random_weights_come_back(opened):
+    page = opened.page
+    page.get_by_label("Had it learned nothing?").select_option("random weights")
+    visits.heard(page.locator("[aria-live=polite]"), "Random weights")
+    lengths = sparse.toy_start().norm(dim=0).tolist()
+    cells = page.locator("tr td:nth-child(2)").all_text_contents()[-5:]
+    assert [float(text) for text in cells] == pytest.approx(lengths, abs=0.006)
