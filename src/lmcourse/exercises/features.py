@@ -1,0 +1,145 @@
+"""Checks for the tasks of the chapter *features*."""
+
+from types import SimpleNamespace
+
+import torch
+
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.exercises import Case, Faults, exercise, judge, predict
+from lmcourse.exercises.answers import Unfit, normal
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.inside import states
+from lmcourse.models import trained
+from lmcourse.sparse import ITSELF, SparseAutoencoder, character_marks
+
+BAR = 0.5
+
+# The proof `five_in_two` measures it.
+predict(
+    "features.bend",
+    a="with nothing to cut them off, small wrong numbers come back everywhere.",
+    b=None,
+    c="two features' worth of room is left, and the toy uses it.",
+)
+
+
+@exercise("features.encode")
+def encode():
+    """Compare with a loop over states that sorts the strengths of each."""
+    directions, bias = normal(9, 4, seed=3), normal(9, seed=4)
+    x = normal(6, 4, seed=5)
+    active = 3
+    raw = x @ directions.T + bias
+    want = torch.zeros(6, 9)
+    for number, row in enumerate(raw):
+        for feature in sorted(range(9), key=lambda i, row=row: -row[i])[:active]:
+            want[number, feature] = max(row[feature], 0)
+    lowest = raw.relu().topk(active).values[:, -1:]
+    largest = raw.abs().topk(active)
+    mistakes = {
+        "negative strengths are still there: a feature is there or not.": torch.zeros(
+            6, 9
+        ).scatter(1, raw.topk(active).indices, raw.topk(active).values),
+        "all positive strengths are kept, not only the strongest.": raw.relu(),
+        "these are the strongest values alone; each must stay in its feature's column.": (
+            raw.relu().topk(active).values
+        ),
+        "the kept ones are 1; a strength says how much.": (want > 0).float(),
+        "the bias is missing.": torch.zeros(6, 9).scatter(
+            1,
+            (x @ directions.T).topk(active).indices,
+            (x @ directions.T).relu().topk(active).values,
+        ),
+        "the strongest of all states together are kept; it is so many for each state.": (
+            raw.relu() * (raw >= raw.flatten().topk(active * 6).values[-1])
+        ),
+        "one too few is kept: the weakest of them belongs to it.": raw.relu()
+        * (raw > lowest),
+        "the largest by absolute value are kept, also negative ones.": torch.zeros(
+            6, 9
+        ).scatter(1, largest.indices, raw.gather(1, largest.indices)),
+    }
+    yield Case([x, directions, bias, active], want, mistakes)
+
+
+@exercise("features.penalty", kind="spot the bug")
+def penalty():
+    """Compare with a sum over features, each strength times the length of its row."""
+    strengths, decoder = normal(5, 4, seed=6).abs(), normal(4, 3, seed=7)
+    lengths = [sum(float(x) ** 2 for x in row) ** 0.5 for row in decoder]
+    weighted = torch.stack([strengths[:, i] * lengths[i] for i in range(4)], 1)
+    want = weighted.sum(1).mean()
+    mistakes = {
+        "a long row of the decoder still makes a strength cheap.": strengths.sum(1).mean(),
+        "divided: now a long row makes a strength cheaper still.": (
+            (strengths / torch.tensor(lengths)).sum(1).mean()
+        ),
+        "this is the mean over features, too; a state's penalty is their sum.": (
+            weighted.mean()
+        ),
+        "these are squared lengths; multiply by the length.": (
+            (strengths * torch.tensor(lengths) ** 2).sum(1).mean()
+        ),
+        "this is the sum over states; take their mean.": weighted.sum(),
+        "squares hardly punish small strengths, so they stay.": (
+            weighted.square().sum(1).mean()
+        ),
+        "these are lengths of columns; a feature's direction is a row.": (
+            strengths.sum(1).mean() * decoder.norm(dim=0).mean()
+        ),
+    }
+    yield Case([strengths, decoder], want, mistakes)
+
+
+judge(
+    "features.top_ten",
+    a="more of the strongest places are still only the strongest places.",
+    b="a name is tried on places that did not suggest it, wherever it comes from.",
+    c=None,
+    d="how long it trained says nothing about this one feature.",
+)
+judge(
+    "features.one_prompt",
+    a=None,
+    b="a strong push is easily seen; the question is what it does elsewhere.",
+    c="where a direction comes from does not tell what it does.",
+    d="the same prompt written again is still one prompt.",
+)
+
+
+def _measured(answer):
+    """Return the F1 of a feature for capital letters, on the test sonnets."""
+    if isinstance(answer, bool) or not isinstance(answer, int):
+        raise Unfit("hand in the number of a feature, an int.")
+    if not 0 <= answer < 512:
+        raise Unfit("the features have the numbers 0 to 511.")
+    tokenizer, model, _ = load_gpt("sonnets", device="cpu")
+    coder = trained("autoencoder", lambda: SparseAutoencoder(128, 512, 8))
+    text = train_val_test_split(load_texts("sonnets")).test
+    starts = range(0, len(text) - 64, 32)
+    ids = torch.tensor([tokenizer.encode(text[at : at + 64]) for at in starts])
+    seen = coder.encode(states(model, ids)[3, :, 32:]).flatten(0, 1)[:, answer] > 0
+    marks = character_marks(text)[:, ITSELF.index("a capital letter")]
+    mark = torch.stack([marks[at + 32 : at + 64] for at in starts]).flatten()
+    both = int((seen & mark).sum())
+    said, there = int(seen.sum()), int(mark.sum())
+    return SimpleNamespace(
+        f1=2 * both / (said + there),
+        said=said,
+        right=both / max(said, 1),
+        found=both / there,
+    )
+
+
+@exercise("features.capital", kind="experiment")
+def capital():
+    """Read the test sonnets, and compare the feature with the capital letters."""
+    faults = {
+        "this feature is nowhere in the test sonnets.": lambda seen: seen.said == 0,
+        "where it is there, only {right:.0%} are capital letters: F1 is {f1:.2f}.": (
+            lambda seen: seen.f1 < BAR and seen.right < 0.5
+        ),
+        "it is right mostly, but is there at only {found:.0%} of the capital letters: F1 "
+        "is {f1:.2f}.": lambda seen: seen.f1 < BAR,
+    }
+    yield Faults(_measured, faults)

@@ -1,0 +1,118 @@
+"""What the chapter *features* draws: data in, figure or view out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from lmcourse import views
+
+LOSSES = {
+    "whole": "nothing is replaced",
+    "features": "eight features",
+    "principal directions": "eight principal directions",
+    "mean": "the mean state",
+    "zero": "zeros",
+}
+KINDS = {"features": "o", "neurons": "s", "random directions": "v", "labels": "D"}
+TOLD = {"labels": "difference of means"}
+
+
+def losses(rows):
+    """Draw the loss of our GPT with each replacement of a layer's states.
+
+    Parameters
+    ----------
+    rows : dict of str to list of float
+        What was put in → the loss of each window, in nats.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    means = [np.mean(rows[name]) for name in LOSSES]
+    _, axis = plt.subplots(figsize=(7.2, 2.4))
+    axis.barh(range(len(means)), means, color=views.PALETTE[0])
+    axis.set_yticks(range(len(means)), LOSSES.values())
+    axis.set_ylim(len(means) - 0.5, -0.5)  # the whole model is on top
+    axis.set_xlabel("loss on held-out sonnets, nats a character")
+    plt.show()
+
+
+def scores(rows, marks):
+    """Draw how well the best unit of each kind tells each property.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of each seed: kind → F1 of each property.
+    marks : sequence of str
+        The properties.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    means = {kind: np.mean([row[kind] for row in rows], 0) for kind in KINDS}
+    _, axis = plt.subplots(figsize=(7.2, 5))
+    for (kind, mark), color in zip(KINDS.items(), views.PALETTE, strict=False):
+        form = {"color": color, "label": TOLD.get(kind, kind), "ms": 6}
+        axis.plot(means[kind], range(len(marks)), mark, **form)
+    axis.set_yticks(range(len(marks)), marks)
+    axis.set_ylim(len(marks) - 0.5, -0.5)
+    axis.set(xlabel="F1", xlim=(0, 1.02))
+    axis.legend(loc="upper center", bbox_to_anchor=(0.4, -0.12), ncols=2)
+    plt.show()
+
+
+def steering(rows, target):
+    """Draw what a push does to a character, and what the others lose by it.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of one seed: ``target``, ``way``, ``strength``, and by window ``probs``, ``losses``.
+    target : str
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axis = plt.subplots(figsize=(7.2, 3.2))
+    ways = ("best of five", "difference of means", "random direction")
+    names = ("best feature of five", "difference of means", "random direction")
+    chosen = [row for row in rows if row["target"] == target]
+    for way, name, mark, color in zip(ways, names, "oDv", views.PALETTE, strict=False):
+        points = [row for row in chosen if row["way"] == way]
+        probs = [np.mean(row["probs"]) for row in points]
+        lost = [np.mean(row["losses"]) for row in points]
+        axis.plot(probs, lost, mark + "-", color=color, label=name)
+    axis.set(xlabel=f"probability of {target}", ylabel="loss of the others, nats")
+    axis.legend(fontsize=9)
+    plt.show()
+
+
+def places(text, at, chosen, before=24):
+    """Show where a feature is strongest beside places drawn at random, one to choose.
+
+    Parameters
+    ----------
+    text : str
+    at : dict of str to list of int
+        A name → the numbers of characters in the text.
+    chosen : str
+        What the reader is asked.
+    before : int
+        How many characters stand before each.
+
+    Returns
+    -------
+    View
+    """
+    shown = {}
+    for name, numbers in at.items():
+        lines = [text[max(0, end - before) : end + 1] for end in numbers]
+        listed = "\n".join("… " + line.replace("\n", " / ") for line in lines)
+        shown[name] = ("The last character of each is where the feature is.", listed)
+    return views.samples(chosen, shown)

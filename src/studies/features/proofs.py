@@ -1,0 +1,326 @@
+"""What the chapter *features* claims, checked where the page places it."""
+
+import copy
+
+import numpy as np
+import torch
+
+from lmcourse.sparse import train_toy
+from studies.findings import Page, finding, proof
+
+SEEDS = range(1, 6)  # first weights of the toy
+LONG = 0.8
+HALF = 0.5
+
+
+# --- the toy ------------------------------------------------------------------------------
+
+
+def dense(page: Page):
+    """Features that are always there."""
+    return page.replaced(SPARSITY=0.0)
+
+
+@finding(
+    "A toy with a ReLU keeps five sparse features in two dimensions; without the ReLU it "
+    "has room for two.",
+    rival="the same toy without a ReLU: its squared lengths sum to {room:.1f}",
+    null=dense,
+    n="{trainings} trainings of each from different first weights",
+    interval="loss with the ReLU: {span:.4f}",
+)
+def five_in_two(page: Page):
+    """All five arrows are longer than 0.8 from each start, about 72 degrees apart.
+
+    Parameters
+    ----------
+    page : Page
+        ``SPARSITY`` is the probability that a feature is 0.
+    """
+    bent = [train_toy(page.SPARSITY, seed=seed) for seed in SEEDS]
+    plain = [train_toy(page.SPARSITY, seed=seed, bend=False) for seed in SEEDS]
+    shortest = min(weights.norm(dim=0).min().item() for weights, _, _ in bent)
+    rooms = [weights.square().sum().item() for weights, _, _ in plain]
+    losses = [loss for _, _, loss in bent]
+    linear = [loss for _, _, loss in plain]
+    assert shortest > LONG
+    assert max(abs(room - 2) for room in rooms) < 0.1
+    assert min(linear) > 2 * max(losses)
+    return {
+        "shortest": shortest,
+        "room": np.mean(rooms),
+        "span": (min(losses), max(losses)),
+        "times": min(linear) / max(losses),
+        "trainings": len(bent),
+        "answer": "b" if abs(np.mean(rooms) - 2) < 0.1 else "a",
+    }
+
+
+# --- what a layer is worth ----------------------------------------------------------------
+
+
+def untrained_coder(page: Page):
+    """Directions at random: the losses with eight principal directions, and no better."""
+    study = copy.deepcopy(page.study)
+    for row in study["gpt"]:
+        losses = row["trained"]["losses"]
+        losses["features"] = losses["principal directions"]
+    return page.replaced(study=study)
+
+
+@finding(
+    "Give a layer of our GPT eight of 512 learned features in place of each state, and it "
+    "predicts sonnets almost as before.",
+    rival="eight principal directions: worse by {rival:.2f} nats a character",
+    null=untrained_coder,
+    n="{windows} windows of held-out sonnets, {seeds} autoencoders",
+    interval="share of the layer's worth that is kept: {span:.1%}",
+)
+def eight_are_enough(page: Page):
+    """With each seed the features keep nine tenths at least of what the mean would lose.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    kept, rises, rival = [], [], []
+    for row in page.study["gpt"]:
+        losses = {name: np.mean(x) for name, x in row["trained"]["losses"].items()}
+        worth = losses["mean"] - losses["whole"]
+        rises.append(losses["features"] - losses["whole"])
+        rival.append(losses["principal directions"] - losses["whole"])
+        kept.append(1 - rises[-1] / worth)
+    assert min(kept) > 0.95
+    assert min(rival) > 5 * max(rises)
+    quality = [row["trained"]["quality"] for row in page.study["gpt"]]
+    return {
+        "rise": np.mean(rises),
+        "rival": np.mean(rival),
+        "mean": np.mean(page.study["gpt"][0]["trained"]["losses"]["mean"]),
+        "whole": np.mean(page.study["gpt"][0]["trained"]["losses"]["whole"]),
+        "span": (min(kept), max(kept)),
+        "windows": len(page.study["gpt"][0]["trained"]["losses"]["whole"]),
+        "seeds": len(kept),
+        "dead": np.mean([each["dead"] for each in quality]),
+        "unexplained": np.mean([each["unexplained"] for each in quality]),
+    }
+
+
+@proof("In SmolLM2, 32 features lose less than 32 principal directions do.")
+def talker_is_alike(page: Page):
+    """With each seed; and what else the text says of SmolLM2.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    rises, rival = [], []
+    for row in page.study["talker"]:
+        losses = {name: np.mean(x) for name, x in row["trained"]["losses"].items()}
+        rises.append(losses["features"] - losses["whole"])
+        rival.append(losses["principal directions"] - losses["whole"])
+    assert max(rises) < min(rival)
+    wins = counts(page.study["talker"], "features", "neurons")
+    better = counts(page.study["talker"], "labels", "features")
+    assert min(better) > 13 / 2
+    assert max(wins) < 13 / 2
+    return {
+        "rise": np.mean(rises),
+        "rival": np.mean(rival),
+        "wins": f"{min(wins)} to {max(wins)}",
+        "labels": f"{min(better)} to {max(better)}",
+    }
+
+
+# --- reading ------------------------------------------------------------------------------
+
+
+def counts(rows, one, other):
+    """Return of each seed in how many properties one kind of unit has the higher F1.
+
+    ``rows`` : outcomes of one group; ``one``, ``other`` : kinds of units.
+    """
+    found = []
+    for row in rows:
+        scores = row["trained"]["scores"]
+        found.append(int(np.sum(np.array(scores[one]) > np.array(scores[other]))))
+    return found
+
+
+def labels_without_a_model(page: Page):
+    """Differences of means in a GPT with shuffled weights."""
+    study = copy.deepcopy(page.study)
+    for row in study["gpt"]:
+        row["trained"]["scores"]["labels"] = row["shuffled"]["scores"]["labels"]
+    return page.replaced(study=study)
+
+
+@finding(
+    "In our GPT, a difference of means tells most of sixteen known properties of a "
+    "character better than the best of 512 learned features.",
+    rival="the best neuron, which is ahead of the best feature in {neurons} properties",
+    null=labels_without_a_model,
+    n="{marks} properties, {seeds} autoencoders, {characters:,} held-out characters",
+    interval="properties in which the difference of means is ahead: {better}",
+)
+def labels_tell_more(page: Page):
+    """In most properties with each seed; and features are ahead of neurons in half at most.
+
+    The unit is chosen on training sonnets, and judged on others by F1.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group; ``MARKS`` are the properties, and
+        ``test`` is the text that judges.
+    """
+    rows, total = page.study["gpt"], len(page.MARKS)
+    better = counts(rows, "labels", "features")
+    ahead = counts(rows, "features", "neurons")
+    neurons = counts(rows, "neurons", "features")
+    assert min(better) > total / 2
+    assert max(ahead) <= total / 2
+    means = {
+        kind: np.mean([row["trained"]["scores"][kind] for row in rows])
+        for kind in ("features", "neurons", "labels", "random directions")
+    }
+    return {
+        "better": f"{min(better)} to {max(better)}",
+        "neurons": f"{min(neurons)} to {max(neurons)}",
+        "ahead": f"{min(ahead)} to {max(ahead)}",
+        "marks": total,
+        "seeds": len(rows),
+        "characters": len(page.test),
+        "f1": means["features"],
+        "f1_neurons": means["neurons"],
+        "f1_labels": means["labels"],
+        "f1_random": means["random directions"],
+    }
+
+
+def neurons_are_named(page: Page):
+    """Neurons of the GPT with shuffled weights in the place of its features."""
+    study = copy.deepcopy(page.study)
+    for row in study["gpt"]:
+        found = row["shuffled"]["named"]
+        found["features"] = found["neurons"]
+    return page.replaced(study=study)
+
+
+def names_of(row, model):
+    """Return the share of features with a name, how right names are, and how complete.
+
+    ``row`` : an outcome; ``model`` : "trained" or "shuffled". The last two are medians.
+    """
+    found = row[model]["named"]["features"]
+    names = np.array(found["names"])
+    return len(names) / found["tried"], np.median(names[:, 2]), np.median(names[:, 3])
+
+
+@finding(
+    "Features of a GPT with shuffled weights can be named by their ten strongest places, "
+    "and the names hold elsewhere as well as in our trained GPT.",
+    rival="the trained GPT, in which more features get a name: {named:.0%}",
+    null=neurons_are_named,
+    n="{tried} features that got a name, of {seeds} autoencoders on shuffled weights",
+    interval="how often a typical name is right: {span:.0%}; trained: {trained_span:.0%}",
+)
+def names_come_without_learning(page: Page):
+    """With each seed at least a third get a name; medians are not below the trained ones.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    rows = page.study["gpt"]
+    blank = np.array([names_of(row, "shuffled") for row in rows])
+    ours = np.array([names_of(row, "trained") for row in rows])
+    assert blank[:, 0].min() > 1 / 3
+    assert blank[:, 1].min() > ours[:, 1].max() - 0.05
+    assert max(blank[:, 2].max(), ours[:, 2].max()) < 0.1
+    return {
+        "named": ours[:, 0].mean(),
+        "named_blank": blank[:, 0].mean(),
+        "span": (blank[:, 1].min(), blank[:, 1].max()),
+        "trained_span": (ours[:, 1].min(), ours[:, 1].max()),
+        "right": ours[:, 1].mean(),
+        "right_blank": blank[:, 1].mean(),
+        "complete": ours[:, 2].mean(),
+        "tried": sum(len(row["shuffled"]["named"]["features"]["names"]) for row in rows),
+        "seeds": len(rows),
+        "answer": "c" if ours[:, 1].mean() < 0.8 else "a",
+    }
+
+
+# --- steering -----------------------------------------------------------------------------
+
+
+def reached(rows, way):
+    """Return the targets that a way brings to a probability of one half, by any strength.
+
+    ``rows`` : the outcomes of steering of one seed; ``way`` : a kind of direction.
+    """
+    chosen = [row for row in rows if row["way"] == way]
+    return {row["target"] for row in chosen if np.mean(row["probs"]) >= HALF}
+
+
+def pushed_at_random(page: Page):
+    """Random directions in the place of differences of means."""
+    study = copy.deepcopy(page.study)
+    for row in study["gpt"]:
+        steering = row["trained"]["steering"]
+        drawn = [each for each in steering if each["way"] == "random direction"]
+        means = [each for each in steering if each["way"] == "difference of means"]
+        for one, other in zip(means, drawn, strict=True):
+            one["probs"] = other["probs"]
+    return page.replaced(study=study)
+
+
+@finding(
+    "Pushed along a difference of means, our GPT makes five of six chosen characters as "
+    "likely as not; along its best features, three at most.",
+    rival="a random direction of the same length: {random} of six",
+    null=pushed_at_random,
+    n="{windows} windows of held-out sonnets, {seeds} autoencoders, six strengths",
+    interval="characters that the best of five features brings to one half: {features}",
+)
+def means_reach_further(page: Page):
+    """Of a line's end, a space, a comma, *e*, *t* and *s*; the others' loss rises.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    runs = [row["trained"]["steering"] for row in page.study["gpt"]]
+    means = [len(reached(rows, "difference of means")) for rows in runs]
+    features = [len(reached(rows, "best of five")) for rows in runs]
+    drawn = [len(reached(rows, "random direction")) for rows in runs]
+    assert min(means) >= 5
+    assert max(features) <= 3
+    assert max(drawn) == 0
+    start = next(row for row in runs[0] if row["strength"] == 0)
+    strong = next(
+        row
+        for row in runs[0]
+        if (row["target"], row["way"]) == (start["target"], "difference of means")
+        and row["strength"] == 1.0
+    )
+    shares = [np.mean(np.array(x["probs"]) < HALF) for x in (strong,)]
+    return {
+        "features": f"{min(features)} to {max(features)}",
+        "random": max(drawn),
+        "windows": len(start["probs"]),
+        "seeds": len(runs),
+        "before": np.mean(start["probs"]),
+        "after": np.mean(strong["probs"]),
+        "loss_before": np.mean(start["losses"]),
+        "loss_after": np.mean(strong["losses"]),
+        "low": min(strong["probs"]),
+        "high": max(strong["probs"]),
+        "below": shares[0],
+        "answer": "a" if max(strong["probs"]) - min(strong["probs"]) > 0.2 else "b",
+    }
