@@ -3,7 +3,6 @@
 import copy
 
 import numpy as np
-import torch
 
 from lmcourse.sparse import train_toy
 from studies.findings import Page, finding, proof

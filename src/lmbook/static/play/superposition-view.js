@@ -39,7 +39,10 @@ import {
  */
 function draws(seed) {
   let state = seed;
-  return () => (state = (1664525 * state + 1013904223) % 2 ** 32) / 2 ** 32;
+  return () => {
+    state = (1664525 * state + 1013904223) % 2 ** 32;
+    return state / 2 ** 32;
+  };
 }
 
 /**
