@@ -81,7 +81,15 @@ def shapes(path):
 
 # What these do even in short is for `make steady`; the last is also in test_train.py.
 HEAVY = {"backpropagation", "dickinson-layers", "fine-tuning", "in-context", "pretraining"}
-HEAVY |= {"models-you-talk-to", "sizes", "speedrun", "parallel", "partners", "four-ideas"}
+HEAVY |= {
+    "features",
+    "models-you-talk-to",
+    "sizes",
+    "speedrun",
+    "parallel",
+    "partners",
+    "four-ideas",
+}
 SHORT = [
     pytest.param(name, marks=[pytest.mark.steady] * (name in HEAVY)) for name in STUDIES
 ]

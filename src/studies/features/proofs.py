@@ -58,8 +58,8 @@ def five_in_two(page: Page):
 # --- what a layer is worth ----------------------------------------------------------------
 
 
-def untrained_coder(page: Page):
-    """Directions at random: the losses with eight principal directions, and no better."""
+def fixed_directions(page: Page):
+    """Eight directions, the same for every state, in the place of the features."""
     study = copy.deepcopy(page.study)
     for row in study["gpt"]:
         losses = row["trained"]["losses"]
@@ -71,12 +71,12 @@ def untrained_coder(page: Page):
     "Give a layer of our GPT eight of 512 learned features in place of each state, and it "
     "predicts sonnets almost as before.",
     rival="eight principal directions: worse by {rival:.2f} nats a character",
-    null=untrained_coder,
+    null=fixed_directions,
     n="{windows} windows of held-out sonnets, {seeds} autoencoders",
     interval="share of the layer's worth that is kept: {span:.1%}",
 )
 def eight_are_enough(page: Page):
-    """With each seed the features keep nine tenths at least of what the mean would lose.
+    """With each seed the features keep 95 % at least of what the mean state would lose.
 
     Parameters
     ----------

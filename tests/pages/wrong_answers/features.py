@@ -2,31 +2,51 @@
 
 import torch
 
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.models import trained
 from lmcourse.sparse import SparseAutoencoder
 from studies.features.features import FIRST, SETTINGS, cut, held, sonnets
-from studies.features.reading import f1_scores
 
 
-def ranked():
-    """Features by their F1 for capital letters on the training sonnets, the best first."""
-    from lmcourse.gpt.checkpoints import load_gpt
+def by_kind():
+    """Features by what the check says of them on the test sonnets."""
+    found = {"best": [], "dead": [], "useless": [], "rare": []}
+    for unit in range(512):
+        both, said, there = BOTH[unit], SAID[unit], THERE
+        f1 = 2 * both / (said + there)
+        if not said:
+            found["dead"].append(unit)
+        elif f1 >= 0.6:
+            found["best"].append(unit)
+        elif f1 < 0.4 and both / said < 0.4:
+            found["useless"].append(unit)
+        elif f1 < 0.4 and both / said > 0.6:
+            found["rare"].append(unit)
+    return found
 
+
+def counted():
+    """How often each feature is there in the test sonnets, and at capital letters."""
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
-    ids, marks = sonnets(tokenizer, "validation")
-    windows = cut(ids, 64, FIRST)
-    states, _ = held(model, windows, SETTINGS["layer"], FIRST)
+    ids, marks = sonnets(tokenizer, "test")
+    states, _ = held(model, cut(ids, 64, FIRST), SETTINGS["layer"], FIRST)
     coder = trained("autoencoder", lambda: SparseAutoencoder(128, 512, 8))
-    strengths = coder.encode(states.flatten(0, 1))
+    said = coder.encode(states.flatten(0, 1)) > 0  # (places, features)
     known = cut(marks, 64, FIRST)[:, FIRST:].flatten(0, 1)[:, 3:4]
-    said = (strengths > 0).float()
-    scores, _ = f1_scores(said, known)
-    order = scores[:, 0].argsort(descending=True).tolist()
-    dead = (said.sum(0) == 0).nonzero()[:, 0].tolist()
-    return order, dead
+    return (said & known).sum(0).tolist(), said.sum(0).tolist(), int(known.sum())
 
 
-ORDER, DEAD = ranked()
+BOTH, SAID, THERE = counted()
+KINDS = by_kind()
+DEAD_ONES, USELESS, RARE = (KINDS[name][:2] for name in ("dead", "useless", "rare"))
+
+
+def given(page):
+    """What the page has computed: windows, their states, and the stored autoencoder."""
+    windows = page["windows_of"](page["training"])[:100]
+    held = page["states"](page["model"], windows)[3, :, 32:].flatten(0, 1)
+    coder = trained("autoencoder", lambda: SparseAutoencoder(128, 512, 8))
+    return {"windows": windows, "held": held, "coder": coder}
 
 
 def with_mask(x, directions, bias, active):
@@ -52,9 +72,9 @@ WRONG = {
     "capital": {
         "an int": ["7", 3.0],
         "the numbers 0 to 511": [-1, 512],
-        "are capital letters": [],
-        "at only": [],
-        "nowhere": [],
+        "nowhere in the test": DEAD_ONES,
+        "are capital letters": USELESS,
+        "is there at only": RARE,
     },
 }
-RIGHT = {"encode": [with_mask], "penalty": [einsum], "capital": [ORDER[0]]}
+RIGHT = {"encode": [with_mask], "penalty": [einsum], "capital": KINDS["best"]}
