@@ -43,10 +43,12 @@ DEAD_ONES, USELESS, RARE = (KINDS[name][:2] for name in ("dead", "useless", "rar
 
 def given(page):
     """What the page has computed: windows, their states, and the stored autoencoder."""
-    windows = page["windows_of"](page["training"])[:100]
-    held = page["states"](page["model"], windows)[3, :, 32:].flatten(0, 1)
+    tokenizer, model, _ = load_gpt("sonnets", device="cpu")
+    ids, _ = sonnets(tokenizer, "training")
+    windows = ids.unfold(0, 64, 32)[:200]
+    found = page["states"](model, windows)[3, :, 32:].flatten(0, 1)
     coder = trained("autoencoder", lambda: SparseAutoencoder(128, 512, 8))
-    return {"windows": windows, "held": held, "coder": coder}
+    return {"tokenizer": tokenizer, "windows": windows, "held": found, "coder": coder}
 
 
 def with_mask(x, directions, bias, active):
