@@ -722,3 +722,22 @@ def twenty_were_drawn(page: Page):
     assert max(map(len, lines)) <= 8
     assert [int((page.sections[drawn] == name).sum()) for name in page.names] == [5] * 4
     return {"chance": 1.96 * np.sqrt(2 * 20 * 0.6 * 0.4)}
+
+
+@proof("The sonnets' two groups are told, and counting their words tells them as well.")
+def sonnets_are_told(page: Page):
+    """After the last layer the interval lies above a half, and above all deals' interval.
+
+    Words that are counted, and static vectors, lie within the interval of the last layer.
+
+    Parameters
+    ----------
+    page : Page
+        ``mine`` are the sonnets as `lmcourse.own_poems` reads them.
+    """
+    table = page.mine.table
+    last, words = table.loc[page.mine.names[-1]], table.right["words counted"]
+    assert last["from"] > max(0.5, table.to["labels dealt"])
+    assert last["from"] < words < last["to"]
+    assert last["from"] < table.right["static"] < last["to"]
+    return {"right": last.right, "words": words}

@@ -1,0 +1,153 @@
+"""A reader's own texts: what is read of a file, what is refused, and what is computed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from transformers import BertConfig, BertModel
+
+from lmcourse import own_poems
+from lmcourse.models import load_bert
+
+STANZAS = "A bird\ncame down\n\nthe walk\n\n\nHe bit\na worm\n\n\nand ate"
+GOOD = {  # name: (what is stored, the texts)
+    "lines.txt": (b"one\n\ntwo\nlines\n\nthree", ["one", "two\nlines", "three"]),
+    "stanzas.txt": (STANZAS.encode(), STANZAS.split("\n\n\n")),
+    "windows.txt": (b"one\r\n\r\ntwo\r\nlines\r\n", ["one", "two\nlines"]),
+    "bom.txt": ("\ufeffone\n\ntwo".encode(), ["one", "two"]),
+    "sixteen.txt": ("one\n\nzwölf".encode("utf-16"), ["one", "zwölf"]),
+    "spaces.txt": (b"one\n  \t\ntwo\n\n", ["one", "two"]),
+    "hebrew.txt": ("שלום\n\nעולם 🙂".encode(), ["שלום", "עולם 🙂"]),
+    "one.txt": (b"only one", ["only one"]),
+    "table.csv": (b'label,text\na,"one, or\ntwo"\nb,three\n\n', ["one, or\ntwo", "three"]),
+    "table.TSV": (b"Text\tLabel\r\none, two\ta\r\n \tb\r\n", ["one, two"]),
+}
+BAD = {  # name: (what is stored, what is said)
+    "empty.txt": (b"", "empty.txt holds no text"),
+    "blank.txt": (b" \n\n\t\n", "blank.txt holds no text"),
+    "latin.txt": ("eins\n\nzwölf".encode("latin-1"), r'latin.txt, line 3: .*"latin-1"'),
+    "picture.txt": (b"GIF\n\0\0", "picture.txt, line 2: a zero byte"),
+    "named.csv": (b"poem,label\na,b\n", r"named.csv: .*\['poem', 'label'\].*`text`"),
+    "short.csv": (b"text,label\none,a\ntwo\n", "short.csv, line 3: 1 cells, .* has 2"),
+    "open.csv": (b"text,label\none, two,a\n", "open.csv, line 2: 3 cells"),
+}
+
+
+def stored(folder, name, content):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_file_is_cut_into_its_texts(tmp_path, name):
+    content, wanted = GOOD[name]
+    texts = own_poems.read(stored(tmp_path, name, content))
+    assert [text.strip() for text in texts.text] == wanted
+    assert texts.title.tolist() == [text.split("\n")[0] for text in wanted]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_that_cannot_be_read_is_told_where_and_why(tmp_path, name):
+    content, said = BAD[name]
+    with pytest.raises(ValueError, match=said):
+        own_poems.read(stored(tmp_path, name, content))
+
+
+def test_a_file_is_read_as_it_is_said_to_be_stored_and_its_titles_are_kept(tmp_path):
+    content = "text,title\nzwölf,\neins,Nur eins\n".encode("latin-1")
+    texts = own_poems.read(stored(tmp_path, "t.csv", content), encoding="latin-1")
+    assert texts.text.tolist() == ["zwölf", "eins"]
+    assert texts.title.tolist() == ["zwölf", "Nur eins"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (pd.DataFrame({"poem": ["a"] * 5}), r"columns \['poem'\]"),
+        (pd.DataFrame({"text": ["a"] * 3}), "3 texts, .*nothing to compare"),
+        (pd.DataFrame({"text": ["a"] * 3001}), "3,001 texts, .*take a part"),
+        (pd.DataFrame({"text": [*"abcd"], "label": ["x", "x", " ", "y"]}), "1 texts .*'c'"),
+        (pd.DataFrame({"text": [*"abcd"], "label": ["x"] * 4}), "the label 'x'"),
+        (
+            pd.DataFrame({"text": [*"abcde"], "label": [*"xxxyy"]}),
+            r"\['y'\]: a label needs",
+        ),
+    ],
+)
+def test_texts_that_cannot_be_compared_are_refused_before_a_model_reads(texts, said):
+    with pytest.raises(ValueError, match=said):
+        own_poems.climb(texts)
+
+
+@pytest.fixture(scope="module")
+def climbed():
+    tokenizer, _ = load_bert()
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 24, "num_attention_heads": 3, "intermediate_size": 40}
+    config = BertConfig(vocab_size=len(tokenizer), num_hidden_layers=2, **sizes)
+    words = ["sun moon star", "stone tree river", "hate love fear"]
+    texts = [f"{words[i % 3]} {i} {words[i % 3][:5]}\nagain" for i in range(15)]
+    frame = pd.DataFrame({"text": texts, "label": [i % 3 for i in range(15)]})
+    model = BertModel(config).eval()
+    return own_poems.climb(frame, tokenizer, model), tokenizer, model
+
+
+def test_levels_are_the_means_of_transformers_own_states(climbed):
+    mine, tokenizer, model = climbed
+    assert mine.names == ["static", "before layer 0", "after layer 0", "after layer 1"]
+    inputs = tokenizer([mine.texts.text[4]], return_tensors="pt")
+    with torch.no_grad():
+        states = model(**inputs, output_hidden_states=True).hidden_states
+    for level, state in zip(mine.levels[1:], states, strict=True):
+        torch.testing.assert_close(level[4], state[0].mean(dim=0), rtol=0, atol=1e-5)
+    assert torch.equal(mine.levels[:2], mine.random_levels[:2])
+    assert not torch.allclose(mine.levels[3], mine.random_levels[3], atol=1e-2)
+
+
+def test_nearest_are_those_of_the_cosine_around_the_mean(climbed):
+    mine, _, _ = climbed
+    told = mine.nearest(7)
+    x = (mine.levels[3] - mine.levels[3].mean(dim=0)).numpy()
+    cosines = x @ x[7] / np.linalg.norm(x, axis=1)
+    others = [i for i in np.argsort(-cosines) if i != 7][:3]
+    assert told.loc["after layer 1"].tolist() == mine.texts.title[others].tolist()
+    assert told.index[0] == "after layer 1"
+
+
+def test_labels_are_told_by_words_and_not_when_they_are_dealt(climbed):
+    mine, _, _ = climbed
+    table = mine.table
+    assert table.right["words counted"] == 1
+    assert table.right["labels dealt"] < 0.6
+    assert table.loc["words counted":, "random weights"].isna().all()
+    assert (table["from"] <= table.right).all()
+    assert (table.right <= table.to).all()
+    assert (table["random weights"][:2] == table.right[:2]).all()
+    labels = mine.texts.label.to_numpy()
+    truth = np.eye(3)[labels]
+    x = mine.levels[3].double().numpy()
+    guesses = [
+        cross_val_predict(Ridge(alpha), x, truth, cv=LeaveOneOut()).argmax(axis=1)
+        for alpha in (1e-3, 1e-2, 0.1, 1)
+    ]
+    right = [(guess == labels).mean() for guess in guesses]
+    assert min(right) - 0.1 <= table.right["after layer 1"] <= max(right) + 0.1
+
+
+def test_the_view_shows_the_texts_escaped_with_both_models(climbed):
+    mine, _, _ = climbed
+    data = mine.view().data
+    assert data["names"] == ["0", "1", "2"]
+    assert np.shape(data["near"]) == (4, 15, 10)
+    assert np.shape(data["untrained"]["support"]) == (4, 15, 3)
+
+
+def test_without_labels_neighbours_are_told_and_the_rest_says_what_it_needs(climbed):
+    mine, tokenizer, model = climbed
+    plain = own_poems.climb(mine.texts[["text"]], tokenizer, model)
+    assert plain.nearest(7).equals(mine.nearest(7))
+    with pytest.raises(ValueError, match="columns `text` and `label`"):
+        plain.table  # noqa: B018
