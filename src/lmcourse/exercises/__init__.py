@@ -244,10 +244,10 @@ def _code(name: str, answer: object) -> str:
     ``name``, ``answer`` : as for `check`.
     """
     found = _found(name)
-    letter = answer.strip().lower() if isinstance(answer, str) else ""
-    if found.kind != "predict" or letter not in found.feedback:
+    if found.kind != "predict" or not issubclass(type(answer), str):
         return ""
-    return class_code(task_label(name), letter)
+    letter = str.lower(str.strip(answer))  # its own methods may be anything, and raise
+    return class_code(task_label(name), letter) if letter in found.feedback else ""
 
 
 def _found(name: str) -> _Exercise:
