@@ -234,7 +234,7 @@ class Toy:
     """A model of nine ids that writes some, then the stop mark, then 7 for ever."""
 
     def __init__(self, start=1, stop=2, ids=(4, 6, 5)):
-        """Note which id follows which: start, ``ids``, stop, and 7 for ever."""
+        """Note which id follows which: ``start``, the ``ids``, ``stop``, and 7 for ever."""
         self.after = dict(zip([start, *ids, stop, 7], [*ids, stop, 7, 7], strict=True))
         self.start, self.calls, self.whole = start, 0, True
 
