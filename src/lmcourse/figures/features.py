@@ -56,15 +56,15 @@ def scores(rows, marks):
         The figure is shown.
     """
     means = {kind: np.mean([row[kind] for row in rows], 0) for kind in KINDS}
-    _, axis = plt.subplots(figsize=(7.2, 6))
+    _, axis = plt.subplots(figsize=(7.2, 6.5))
     for (kind, mark), color in zip(KINDS.items(), views.PALETTE, strict=False):
         form = {"color": color, "label": TOLD.get(kind, kind), "ms": 6}
         axis.plot(means[kind], range(len(marks)), mark, **form)
-    names = [textwrap.fill(mark, 20) for mark in marks]  # else a phone has no room beside
+    names = [textwrap.fill(mark, 24) for mark in marks]  # else a phone has no room beside
     axis.set_yticks(range(len(marks)), names, linespacing=0.9)
     axis.set_ylim(len(marks) - 0.5, -0.5)
-    axis.set(xlabel="F1", xlim=(0, 1.02))
-    axis.legend(loc="upper center", bbox_to_anchor=(0.4, -0.12), ncols=2)
+    axis.set(xlabel="F1", xlim=(0, 1.02), xticks=[0, 0.5, 1])
+    axis.legend(loc="upper center", bbox_to_anchor=(0.4, -0.1))
     plt.show()
 
 
