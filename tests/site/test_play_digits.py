@@ -161,7 +161,7 @@ def test_patches_in_another_order_are_read_as_pytorch_reads_them(opened):
     digit = int(before.argmax())
     assert (
         f"the probability of {digit} goes from {100 * before[digit]:.0f} % to "
-        f"{100 * now[digit]:.0f} %"
+        f"{100 * shares(page)[digit]:.0f} %"
     ) in told.text_content()
     assert ink(page) == pytest.approx(image, abs=0.01)  # the paper is as it was drawn
     page.get_by_label("Had it learned nothing?").select_option("as it is")
