@@ -22,7 +22,6 @@ import pandas as pd
 import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from lmcourse import views
 from lmcourse.models import load_bert
 from lmcourse.pooling import nearest, pool_layers, untrained
 from lmcourse.probe import gram, interval, predict, score, smoothers
@@ -31,7 +30,6 @@ MOST = 3000  # texts: their products, pair by pair, have to fit into memory
 LEAST = 4  # texts, so that each has three others
 LEAST_OF_A_LABEL = 3  # texts: two are left out at once
 SHOWN = 3  # nearest texts in a table
-NEIGHBOURS = 10  # nearest texts in the view, where there are as many
 DEALS = 20  # random deals of the labels
 TABLES = {".csv": ",", ".tsv": "\t"}
 
@@ -214,7 +212,7 @@ class Climb:
         ValueError
             If the texts have no labels.
         """
-        labels = self._labels()
+        labels = self.labels
         rows = {}
         for name, level, random in zip(
             self.names, self.levels, self.random_levels, strict=True
@@ -238,40 +236,15 @@ class Climb:
         columns = range(1, SHOWN + 1)
         return pd.DataFrame([titles[f] for f in found], self.names, columns).iloc[::-1]
 
-    def view(self):
-        """Show each text's nearest others and the label that they speak for, a View.
+    @property
+    def labels(self):
+        """The label of each text, an array of str of shape (texts,).
 
         Raises
         ------
         ValueError
             If the texts have no labels.
         """
-        labels = self._labels()
-        count = min(NEIGHBOURS, len(labels) - 1)
-
-        def told(levels):
-            """Return support and nearest of each level, as `views.poems` takes them."""
-            guesses = [predict(level, labels) for level in levels]
-            near = torch.stack([nearest(level, count) for level in levels])
-            return torch.stack([guess.support for guess in guesses]), near
-
-        support, near = told(self.levels)
-        return views.poems(
-            self.texts.text.tolist(),
-            self.texts.title.tolist(),
-            labels.tolist(),
-            support,
-            near=near,
-            names=np.unique(labels).tolist(),
-            levels=self.names,
-            untrained=told(self.random_levels),
-            alt="A text of yours; for each level of the model the label that all other "
-            "texts speak for, and the nearest texts. A switch puts random weights in the "
-            "model's place.",
-        )
-
-    def _labels(self) -> np.ndarray:
-        """Return the labels, an array of str."""
         if "label" not in self.texts:
             raise ValueError(
                 "these texts have no labels: `nearest` works without. For the labels, give "

@@ -17,6 +17,7 @@ NAMES += [
     "sorting",
     "talker",
     "tokenizer",
+    "superposition",
     "toy",
     "training",
     "whole",

@@ -57,4 +57,5 @@ def test_page_and_check_agree_on_the_letter(letters):
     _, said = letters("a")
     assert len(said) == 2
     assert said[0].startswith("the choices wings: the page glued 'a', but ✗ bees.wings")
-    assert said[1] == "the choices wings: the page glued 'a', but ✓ bees.wings: right."
+    right = "the choices wings: the page glued 'a', but ✓ bees.wings: right."
+    assert said[1].startswith(right)

@@ -9,6 +9,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from transformers import BertConfig, BertModel
 
 from lmcourse import own_poems
+from lmcourse.figures.dickinson_layers import own_texts
 from lmcourse.models import load_bert
 
 STANZAS = "A bird\ncame down\n\nthe walk\n\n\nHe bit\na worm\n\n\nand ate"
@@ -139,7 +140,7 @@ def test_labels_are_told_by_words_and_not_when_they_are_dealt(climbed):
 
 def test_the_view_shows_the_texts_escaped_with_both_models(climbed):
     mine, _, _ = climbed
-    data = mine.view().data
+    data = own_texts(mine).data
     assert data["names"] == ["0", "1", "2"]
     assert np.shape(data["near"]) == (4, 15, 10)
     assert np.shape(data["untrained"]["support"]) == (4, 15, 3)

@@ -5,8 +5,9 @@
 
    own      the site's modules, those of its views in `play`.
    shared   modules that notebooks have as well; others import them as if they lay in `play`.
-   out      gets a script for each module in `own`, `play.js` with all views, which is
-            `lmcourse.play` in a page, and the style sheets.
+   out      gets a script for each module in `own` (what these import lies in folders),
+            `play.js` with all views, which is `lmcourse.play` in a page, and the style
+            sheets.
 
    Scripts are classic ones: browsers load no module on a page that was opened as a file.
    esbuild and wabt lie in the working folder's `node_modules`. */

@@ -1,9 +1,9 @@
 """Codes for a class: what somebody predicted, in six characters for a teacher.
 
 A code holds the task and the letter chosen, and its last character tells when it was
-mistyped. It hides nothing from whoever reads this file. ``static/class-codes.js`` writes
-and reads the same codes: who pastes those of a class into the page sees how often each
-answer was given.
+mistyped. It hides nothing from whoever reads this file. ``static/tasks/class-codes.js``
+writes and reads the same codes: who pastes those of a class into the page sees how often
+each answer was given.
 """
 
 SYMBOLS = "23456789abcdefghjkmnpqrstuvwxyz"  # 31, a prime; no 0, 1, i, l, o

@@ -6,7 +6,7 @@ import torch
 
 from lmcourse import views
 from lmcourse.pooling import nearest
-from lmcourse.probe import interval, score
+from lmcourse.probe import interval, predict, score
 
 NEIGHBOURS = 10
 
@@ -68,6 +68,42 @@ def explorer(poems, levels, guesses, random_levels, random_guesses):
         "that all other poems speak for, the three nearest poems, and how many of the ten "
         "nearest it kept. A switch puts random weights in the model's place. Folded: all "
         "poems by the editors' section and the model's.",
+    )
+
+
+def own_texts(mine):
+    """Show each of a reader's texts, its nearest others and the label they speak for.
+
+    Parameters
+    ----------
+    mine : Climb
+        Of `lmcourse.own_poems.climb`, of texts that have labels.
+
+    Returns
+    -------
+    View
+    """
+    labels = mine.labels
+
+    def told(levels):
+        """Return support and nearest of each level, as `views.poems` takes them."""
+        guesses = [predict(level, labels) for level in levels]
+        near = [nearest(level, min(NEIGHBOURS, len(labels) - 1)) for level in levels]
+        return torch.stack([guess.support for guess in guesses]), torch.stack(near)
+
+    support, near = told(mine.levels)
+    return views.poems(
+        mine.texts.text.tolist(),
+        mine.texts.title.tolist(),
+        labels.tolist(),
+        support,
+        near=near,
+        names=np.unique(labels).tolist(),
+        levels=tick_names(len(mine.levels)),
+        untrained=told(mine.random_levels),
+        alt="A text of yours; for each level of the model the label that all other texts "
+        "speak for, and the nearest texts. A switch puts random weights in the model's "
+        "place.",
     )
 
 
