@@ -3,9 +3,10 @@
    page is open. `lmcourse.tasks` (tasks-table.js) says which tasks each page has. A press on
    "Forget my progress" forgets the line that the reader typed in views (`dom.js`) and the
    models that the browser keeps (`play/store.js`), too. */
-import { inClass } from "./tasks/class-codes.js";
+
 import { button, forgetLine, LINE, lastLine, make } from "./dom.js";
 import { FORGOTTEN, forgetWeights, KEPT, keepsWeights } from "./play/store.js";
+import { inClass } from "./tasks/class-codes.js";
 
 /** @typedef {HTMLElement & { button: HTMLButtonElement }} Option one of a choice */
 
