@@ -3,9 +3,11 @@
 from functools import cache
 
 import pytest
+import torch
 
 import visits
 from lmcourse import llama, views
+from lmcourse.views.talker import token_name
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -56,6 +58,10 @@ def use(page):
 
 
 served = pytest.mark.parametrize("opened", ["http"], indirect=True)
+
+
+def world(page):
+    return page.get_by_label("Had it learned nothing?")
 
 
 def turns(page):
@@ -149,14 +155,67 @@ def test_a_text_goes_on_and_random_weights_say_something_else(opened):
     idle(page)
     assert "Paris" in turns(page)[0]
     assert bars(page)["·Paris"]
-    page.get_by_label("random").check()
+    world(page).select_option("random weights")
     idle(page)
     settled(page)
     assert "Paris" not in turns(page)[0]
     assert "·Paris" not in bars(page)
-    page.get_by_label("trained weights").check()
+    world(page).select_option("as it is")
     idle(page)
     assert "Paris" in turns(page)[0]
+
+
+def likeliest_first(text):
+    """Return the token that most likely begins the answer, and its probability."""
+    tokenizer, model = talker()
+    ids = tokenizer.apply_chat_template(
+        [{"role": "user", "content": text}],
+        add_generation_prompt=True,
+        return_tensors="pt",
+        return_dict=False,
+    )
+    with torch.no_grad():
+        probs = model(ids)[0, -1].softmax(-1)
+    best = int(probs.argmax())
+    return token_name(tokenizer, best), probs[best].item()
+
+
+@served
+def test_words_in_another_order_are_read_as_python_reads_them(opened):
+    """And the sentence counts the first tokens that are left."""
+    page, line = opened.page, "Name a poem by Emily Dickinson about a bird."
+    load(page)
+    press(page, "Begin anew")
+    say(page, line)
+    settled(page)
+    before, usual = turns(page), bars(page)
+    world(page).select_option("shuffled words")
+    idle(page)
+    settled(page)
+    mixed = turns(page)[0].removeprefix("You, shuffled")
+    assert mixed != line
+    assert sorted(mixed.split()) == sorted(line.split())
+    name, share = likeliest_first(mixed)
+    assert float(bars(page)[name].removesuffix(" %")) / 100 == pytest.approx(
+        share, abs=0.02
+    )
+    left = len(set([*usual][:5]) & set([*bars(page)][:5]))
+    some = {0: "none is", 1: "one is"}.get(left, f"{left} are")
+    told = page.locator(".play-remains")
+    assert left < 5
+    assert f"most likely begin, {some} left" in told.text_content()
+    other = "Who wrote the play in which two families fight?"
+    say(page, other)  # of a dialogue the last question alone is in another order
+    asked = turns(page)[-2].removeprefix("You, shuffled")
+    assert asked != other
+    assert sorted(asked.split()) == sorted(other.split())
+    assert turns(page)[0] == f"You{line}"
+    world(page).select_option("as it is")
+    idle(page)
+    assert told.text_content() == ""
+    press(page, "Begin anew")
+    say(page, line)
+    assert turns(page) == before
 
 
 @served

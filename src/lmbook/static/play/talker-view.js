@@ -9,6 +9,8 @@ import {
   button,
   countField,
   heading,
+  learnedSwitch,
+  leftOf,
   make,
   ownLine,
   percent,
@@ -18,13 +20,16 @@ import {
   select,
   slider,
   stateOf,
+  WORLDS,
 } from "./dom.js";
+import { reordered } from "./random.js";
 import { FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 
 const LONGEST = 2000; // characters of a line
 const COUNT = 80; // tokens that it writes until it is told to go on
-const SEED = 1; // of random weights
+const SEED = 1; // of random weights, and of the order of shuffled words
+const FEW = 5; // likeliest tokens of which it is told how many are left
 const TABS = {
   next: "Next token",
   lens: "Layer by layer",
@@ -85,6 +90,22 @@ function mostBehindFirst(weights) {
   return best;
 }
 
+/** @type {(ids: number[], off: [number, number][]) => string} */
+const keyOf = (ids, off) => JSON.stringify([ids, off]);
+
+/**
+ * A line with its words in another order; spaces and ends of lines stay where they are.
+ *
+ * @param {string} line
+ * @param {boolean} keepLast the last word stays: what follows it is asked
+ */
+function shuffledWords(line, keepLast) {
+  const words = line.match(/\S+/g) ?? [];
+  if (words.length < 2 + Number(keepLast)) return line;
+  const mixed = reordered(words, SEED, keepLast && /\S$/.test(line));
+  return line.replace(/\S+/g, () => String(mixed.shift()));
+}
+
 /**
  * @param {HTMLElement} element
  * @param {Given & Tokens & Required<Omit<Told, "whole">>} data
@@ -98,8 +119,8 @@ export function mount(element, data, context) {
   /** @type {Turn[]} */
   let turns = [{ role: "user", content: data.text }]; // with what was answered
   let isHere = false; // the model
-  /** @type {number | null} */
-  let random = null; // a seed of random weights
+  /** @type {string} */
+  let answered = WORLDS.asItIs; // the world that gave the last answer
   let seed = 0; // of what is drawn
   let asks = false; // whether a link has a question that was not asked yet
   /** @type {number | null} */
@@ -114,6 +135,11 @@ export function mount(element, data, context) {
   let { place, layer, head } = data;
   /** @type {Map<string, { place: [number, number], how: How }>} */
   const changed = new Map(); // by layer and head
+  /** What the trained model would say first to a text in its order, by the text. */
+  let usual = {
+    key: keyOf(data.ids.slice(0, data.read), []),
+    top: data.next.map(({ id }) => id),
+  };
 
   /* --- what stands there --- */
 
@@ -151,10 +177,7 @@ export function mount(element, data, context) {
     isDrawn = way === 1;
     tellDice();
   });
-  const learned = radios("Had it learned nothing?", ["trained weights", "random"], 0, (which) => {
-    random = which ? SEED : null;
-    answerAnew();
-  });
+  const { worlds, told: remains, label: worldLabel } = learnedSwitch(answerAnew);
   const learnedNote = make("p", { class: "lmk-learned play-muted" });
   const tokens = make("p", {
     class: "lmk-tokens play-shades",
@@ -205,7 +228,8 @@ export function mount(element, data, context) {
   const { live, later: tellSoon } = announcer(tell);
   element.append(
     controls(loader, halt, progress, about, forget),
-    learned,
+    controls(worldLabel),
+    remains,
     learnedNote,
     log,
     label,
@@ -286,7 +310,8 @@ export function mount(element, data, context) {
       return null;
     }
     try {
-      return await talker.when(request, { ...details, random }, `${lane} ${own}`, onPieces);
+      const random = worlds.value === WORLDS.random ? SEED : null;
+      return await talker.when(request, { random, ...details }, `${lane} ${own}`, onPieces);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
       return null;
@@ -370,9 +395,13 @@ export function mount(element, data, context) {
     const last = turns.findLastIndex(({ role }) => role === "user");
     if (last < 0) return;
     turns = turns.slice(0, last + 1);
+    answered = worlds.value;
+    remains.textContent = "";
     drawLog();
     stop.disabled = false;
-    const found = await read(turns[last].content);
+    const found = await read(asRead(turns[last].content));
+    await askUsual(turns[last].content);
+    if (mine !== latest) return;
     if (found && found.ids.length <= room - COUNT) {
       seen = { ...found, read: found.ids.length };
       place = seen.read - 1;
@@ -383,6 +412,45 @@ export function mount(element, data, context) {
       note.textContent = `That is too long: ${plural(found.ids.length, "token")}.`;
     }
     if (mine === latest) stop.disabled = true;
+  }
+
+  /* A line as the model reads it. */
+  const asRead = (/** @type {string} */ line) =>
+    answered === WORLDS.shuffled ? shuffledWords(line, !isDialogue) : line;
+
+  /**
+   * Ask what the trained model would say first to a line in its order, unless that is known.
+   *
+   * @param {string} line
+   */
+  async function askUsual(line) {
+    if (answered === WORLDS.asItIs) return;
+    const plain = await read(line);
+    if (!plain || keyOf(plain.ids, switchedOff()) === usual.key) return;
+    const [ids, off] = [plain.ids, switchedOff()];
+    const details = { ids, off, place: ids.length - 1, layer, random: null };
+    const found = await asked("next", details, "usual");
+    if (!found) return;
+    usual = { key: keyOf(ids, off), top: found.map((/** @type {Likely} */ { id }) => id) };
+  }
+
+  /**
+   * Say how many of the likeliest first tokens are those of the trained model, the words in
+   * their order.
+   *
+   * @param {Likely[]} next
+   */
+  function tellLeft(next) {
+    const top = next.map(({ id }) => id);
+    if (answered === WORLDS.asItIs) {
+      usual = { key: keyOf(seen.ids.slice(0, seen.read), switchedOff()), top };
+      return;
+    }
+    const how =
+      answered === WORLDS.random ? "With random weights" : "With your words in another order";
+    remains.textContent =
+      `${how}, of the five tokens with which the model would most likely begin, ` +
+      `${leftOf(usual.top.slice(0, FEW), top.slice(0, FEW))} left.`;
   }
 
   /**
@@ -398,6 +466,7 @@ export function mount(element, data, context) {
     const details = { ids: seen.ids, off: switchedOff(), count, ...sampling() };
     const end = await asked("speak", details, "write", (pieces) => {
       const isFirst = seen.ids.length === seen.read; // what follows the text that was read
+      if (isFirst) tellLeft(pieces[0].next);
       seen.ids = seen.ids.concat(pieces.map(({ id }) => id));
       seen.pieces = seen.pieces.concat(pieces.map(({ piece }) => piece));
       own.content = before + pieces.at(-1).text;
@@ -435,10 +504,10 @@ export function mount(element, data, context) {
   /* The same question to a model that was changed. */
   function answerAnew() {
     learnedNote.textContent =
-      random === null
-        ? ""
-        : "The same blocks, and every block of 32 weights in its own range, but drawn at random: " +
-          "it has learned nothing. What is still to be seen below was not learned.";
+      worlds.value === WORLDS.random
+        ? "The same blocks, and every block of 32 weights in its own range, but drawn at random: " +
+          "it has learned nothing. What is still to be seen below was not learned."
+        : "";
     if (isHere) answer();
     else typed();
   }
@@ -581,18 +650,31 @@ export function mount(element, data, context) {
   }
 
   function drawLog() {
-    const shownTurns = turns.map(({ role, content }) =>
+    const last = turns.findLastIndex(({ role }) => role === "user");
+    const isShuffled = answered === WORLDS.shuffled;
+    const model = answered === WORLDS.random ? "Random weights" : "Model";
+    /** @type {(role: string, i: number) => string} */
+    const nameOf = (role, i) => {
+      if (role !== "user") return model;
+      return isShuffled && i === last ? "You, shuffled" : "You";
+    };
+    const shownTurns = turns.map(({ role, content }, i) =>
       make(
         "p",
         { class: `lmk-${role}` },
-        make("b", {}, role === "user" ? "You" : random === null ? "Model" : "Random weights"),
-        make("span", { dir: "auto" }, content || "…"),
+        make("b", {}, nameOf(role, i)),
+        make("span", { dir: "auto" }, (i === last ? asRead(content) : content) || "…"),
       ),
     );
     if (!isDialogue && turns.length) {
       const [line, written] = turns;
       log.replaceChildren(
-        make("p", { class: "lmk-assistant" }, line.content, make("b", {}, written?.content ?? "")),
+        make(
+          "p",
+          { class: "lmk-assistant" },
+          asRead(line.content),
+          make("b", {}, written?.content ?? ""),
+        ),
       );
     } else log.replaceChildren(...shownTurns);
     log.hidden = !turns.length;
@@ -718,7 +800,7 @@ export function mount(element, data, context) {
 
   /** @type {Record<string, import("./dom.js").Field>} */
   const fields = {
-    learned,
+    learned: worlds,
     form: forms,
     text: area,
     way: ways,
@@ -767,7 +849,10 @@ export function mount(element, data, context) {
 
   /* Whether the answer to what stands there is not known. */
   const isAnother = () =>
-    area.value !== turns[0]?.content || isDialogue !== data.dialogue || isDrawn || random !== null;
+    area.value !== turns[0]?.content ||
+    isDialogue !== data.dialogue ||
+    isDrawn ||
+    worlds.value !== WORLDS.asItIs;
 
   /* The question of the link is asked at once if the model is here, or else when it is. */
   function asking() {
