@@ -264,7 +264,7 @@ def test_letters_in_another_order_are_read_as_pytorch_reads_them(opened_page):
     write(page, "Rough winds do shake th")  # the trained model is asked of it, too
     (name, share), *_ = told(page, gpt, "Rough winds do shake th")
     said = page.locator(".play-remains").text_content()
-    assert f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f} %)" in said
+    assert f"in your order it says “\u2068{name}\u2069” ({100 * share:.0f} %)" in said
     write(page, "aaa")
     assert "There is no other order" in page.locator(".play-remains").text_content()
     again(page, lambda: worlds.select_option("as it is"))

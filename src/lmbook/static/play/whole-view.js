@@ -514,7 +514,7 @@ export function mount(element, data, context) {
       return "There is no other order: more than one token has to stand before the one that is asked.";
     if (asked(input) !== asked(usual)) return `${says}.`;
     return (
-      `${says} where the trained model says ${told(usual)}. ` +
+      `${says}; ${isRandom() ? "the trained model says" : "in your order it says"} ${told(usual)}. ` +
       `Of its five likeliest ${given.unit}s, ${leftOf(top(usual), top(found))} left.`
     );
   }
