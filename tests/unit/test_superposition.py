@@ -18,6 +18,18 @@ def test_sparse_features_share_two_dimensions_and_dense_ones_do_not():
     assert not (dense.norm(dim=0) > 0.8).any()
 
 
+@pytest.mark.parametrize("bend", [True, False])
+def test_its_loss_is_that_of_its_weights_and_bias(bend):
+    weights, bias, loss = sparse.train_toy(0.7, bend=bend)
+    arrows = weights.numpy()
+    examples = sparse.toy_examples(0.7).numpy()
+    back = examples @ arrows.T @ arrows + bias.numpy()
+    if bend:
+        back = back.clip(min=0)
+    # the last of the steps, whose rate has come down to nearly 0, moves hardly anything
+    assert loss == pytest.approx(((back - examples) ** 2).mean(), rel=1e-5)
+
+
 def test_without_a_bend_no_more_features_fit_than_dimensions():
     _, _, bent = sparse.train_toy(0.9)
     weights, _, linear = sparse.train_toy(0.9, bend=False)

@@ -23,8 +23,8 @@ def dense(page: Page):
 
 
 @finding(
-    "From most starts, a toy with a ReLU keeps five sparse features in two dimensions; "
-    "without the ReLU it has room for two.",
+    "From most starts, a toy learns to keep five things that are seldom there in two "
+    "numbers; without a ReLU only two fit.",
     rival="the same toy without a ReLU: its squared lengths sum to {room:.1f}",
     null=dense,
     n="{trainings} trainings of each from different first weights",
@@ -228,8 +228,8 @@ def labels_without_a_model(page: Page):
 
 
 @finding(
-    "In our GPT, a difference of means tells most of sixteen known properties of a "
-    "character better than the best of 512 learned features.",
+    "To tell most of sixteen properties of a character in our GPT, the plain difference of "
+    "two means does better than the best of 512 learned features.",
     rival="the best neuron, which is ahead of the best feature in {neurons} properties",
     null=labels_without_a_model,
     n="{marks} properties, {seeds} autoencoders, {characters:,} held-out characters",
