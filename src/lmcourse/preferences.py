@@ -1,0 +1,415 @@
+"""From a model that writes to one that does as asked: dialogues, preferences, rewards.
+
+A dialogue is a request and an answer. Supervised fine-tuning lowers the loss of the answer
+alone. A preference is a pair of answers of which somebody likes one better; it can be
+turned into a reward (Bradley and Terry 1952), or move the model by itself (Rafailov et al.
+2023). In this course the request is a letter, and the answer a line of verse.
+"""
+
+import copy
+import re
+from collections import Counter
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from lmcourse.gpt.generation import generate
+
+WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
+PROPERTIES = ("characters", "words", "echoes", "capitals", "marks")
+LONGEST = 60  # characters of an answer: with its request it fits into our GPT's context
+RATE = 1e-4  # the highest learning rate of DPO
+
+# --- what can be measured of a line ---------------------------------------------------
+
+
+def properties(line):
+    """Return what can be counted in a line.
+
+    Parameters
+    ----------
+    line : str
+
+    Returns
+    -------
+    dict of str to int
+        ``characters``; ``words``; ``echoes``, the words that begin with a letter with which
+        another word of the line begins, too; ``capitals``; ``marks`` of punctuation. In the
+        order of `PROPERTIES`.
+    """
+    words = WORD.findall(line)
+    first_letters = Counter(word[0].lower() for word in words)
+    return {
+        "characters": len(line),
+        "words": len(words),
+        "echoes": sum(times for times in first_letters.values() if times > 1),
+        "capitals": sum(letter.isupper() for letter in line),
+        "marks": sum(letter in ",.;:!?—" for letter in line),
+    }
+
+
+def differences(first, second, names=PROPERTIES):
+    """Return the properties of each first line less those of each second line.
+
+    Parameters
+    ----------
+    first, second : list of str
+        Of one length.
+    names : sequence of str
+        Which properties.
+
+    Returns
+    -------
+    float64 array of shape (pairs, names)
+    """
+    pairs = zip(first, second, strict=True)
+    rows = [[properties(a)[name] - properties(b)[name] for name in names] for a, b in pairs]
+    return np.array(rows, dtype=float).reshape(-1, len(names))
+
+
+# --- dialogues ------------------------------------------------------------------------
+
+
+def request(letter):
+    """Return how a line is asked for that begins with a letter: ``"(T)\\n"``."""
+    return f"({letter})\n"
+
+
+def encode_dialogues(tokenizer, requests, answers):
+    """Return dialogues as ids, and where the answers are.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    requests, answers : list of str
+        Of one length; an answer holds the new line that ends it.
+
+    Returns
+    -------
+    ids : int64 Tensor of shape (dialogues, tokens)
+        Shorter dialogues are filled up with zeros.
+    is_answer : bool Tensor of shape (dialogues, tokens)
+        Neither the request nor what fills up.
+    """
+    asked = [tokenizer.encode(each) for each in requests]
+    told = [tokenizer.encode(each) for each in answers]
+    tokens = max(len(a) + len(b) for a, b in zip(asked, told, strict=True))
+    ids = torch.zeros(len(asked), tokens, dtype=torch.int64)
+    is_answer = torch.zeros(len(asked), tokens, dtype=torch.bool)
+    for row, (a, b) in enumerate(zip(asked, told, strict=True)):
+        ids[row, : len(a) + len(b)] = torch.tensor(a + b)
+        is_answer[row, len(a) : len(a) + len(b)] = True
+    return ids, is_answer
+
+
+def token_log_probs(logits, ids):
+    """Return the log-probability of each token but the first, given those before it.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (batch, tokens, vocab_size)
+    ids : int64 Tensor of shape (batch, tokens)
+
+    Returns
+    -------
+    Tensor of shape (batch, tokens - 1)
+    """
+    log_probs = logits[:, :-1].log_softmax(-1)
+    return log_probs.gather(-1, ids[:, 1:, None])[..., 0]
+
+
+def answer_log_probs(model, ids, is_answer):
+    """Return the log-probability of each answer as a whole, given its request.
+
+    Parameters
+    ----------
+    model : callable
+        From ids (batch, tokens) to logits (batch, tokens, vocab_size).
+    ids : int64 Tensor of shape (batch, tokens)
+    is_answer : bool Tensor of shape (batch, tokens)
+
+    Returns
+    -------
+    Tensor of shape (batch,)
+        In nats: a sum over the answer's tokens.
+    """
+    log_probs = token_log_probs(model(ids), ids)
+    return (log_probs * is_answer[:, 1:]).sum(-1)
+
+
+def answer_loss(logits, ids, is_answer):
+    """Return the loss of supervised fine-tuning: the mean over the answers' tokens.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (batch, tokens, vocab_size)
+    ids : int64 Tensor of shape (batch, tokens)
+    is_answer : bool Tensor of shape (batch, tokens)
+        The tokens whose loss counts; those of the request do not.
+
+    Returns
+    -------
+    Tensor of one number
+        In nats a token.
+    """
+    counts = is_answer[:, 1:]
+    return -(token_log_probs(logits, ids) * counts).sum() / counts.sum()
+
+
+def write_answers(model, tokenizer, requests, seed=0, temperature=0.7):
+    """Return an answer of the model to each request, list of str.
+
+    An answer ends with its new line, which is left out, or after `LONGEST` characters.
+
+    Parameters
+    ----------
+    model : GPT
+    tokenizer : CharTokenizer
+    requests : list of str
+        Of one length.
+    seed : int
+    temperature : float
+    """
+    ids = torch.tensor([tokenizer.encode(each) for each in requests])
+    generator = torch.Generator().manual_seed(seed)
+    written = generate(model, ids, LONGEST, temperature, generator)[:, ids.shape[1] :]
+    return [tokenizer.decode(row.tolist()).partition("\n")[0] for row in written]
+
+
+# --- rewards --------------------------------------------------------------------------
+
+
+def bradley_terry_loss(margins):
+    """Return the loss of a reward that should be higher for what was chosen.
+
+    The probability of the choice is the sigmoid of the margin (Bradley and Terry 1952).
+
+    Parameters
+    ----------
+    margins : Tensor of shape (pairs,)
+        The reward of the answer chosen, less that of the other.
+
+    Returns
+    -------
+    Tensor of one number
+        The mean, in nats a choice: log 2 if the reward is the same for all answers.
+    """
+    return -F.logsigmoid(margins).mean()
+
+
+def fit_reward(differences, chosen_first, ridge=1.0):
+    """Fit a reward that is a weighted sum of properties: a logistic regression.
+
+    It minimises the sum of all pairs' losses, as of `bradley_terry_loss`, plus half the
+    ridge times the sum of the squared weights, by Newton's method.
+
+    Parameters
+    ----------
+    differences : array of shape (pairs, properties)
+        Of each pair the first answer's properties less the second's.
+    chosen_first : array of bool, of shape (pairs,)
+        Whether the first answer was chosen.
+    ridge : float
+        Above 0, so that the weights stay finite when all choices can be foretold.
+
+    Returns
+    -------
+    float64 array of shape (properties,)
+
+    Raises
+    ------
+    ValueError
+        If the shapes don't fit each other, or the ridge is not above 0.
+    """
+    differences = np.asarray(differences, dtype=float)
+    chosen_first = np.asarray(chosen_first, dtype=bool)
+    if differences.ndim != 2 or chosen_first.shape != differences.shape[:1]:
+        raise ValueError(
+            f"differences {differences.shape} and choices {chosen_first.shape} "
+            "must be (pairs, properties) and (pairs,)"
+        )
+    if not ridge > 0:
+        raise ValueError(f"ridge {ridge} is not above 0")
+    # So turned, every row is what was chosen less what was not.
+    margins_of = np.where(chosen_first[:, None], differences, -differences)
+    weights = np.zeros(differences.shape[1])
+    for _ in range(100):
+        step = _newton_step(margins_of, weights, ridge)
+        size = 1.0  # halved until the loss falls: a full step may jump too far
+        now = _reward_loss(margins_of, weights, ridge)
+        while _reward_loss(margins_of, weights - size * step, ridge) > now and size > 1e-9:
+            size /= 2
+        weights = weights - size * step
+        if np.abs(step).max(initial=0) < 1e-12:
+            break
+    return weights
+
+
+def _reward_loss(margins_of, weights, ridge):
+    """Return what `fit_reward` minimises; rows are chosen less not chosen, float."""
+    losses = np.logaddexp(0, -margins_of @ weights)
+    return losses.sum() + ridge / 2 * weights @ weights
+
+
+def _newton_step(margins_of, weights, ridge):
+    """Return the inverse Hessian times the gradient of `_reward_loss`, (properties,)."""
+    wrong = np.exp(-np.logaddexp(0, margins_of @ weights))  # how probable the other choice
+    gradient = -margins_of.T @ wrong + ridge * weights
+    curvature = (margins_of.T * (wrong * (1 - wrong))) @ margins_of
+    return np.linalg.solve(curvature + ridge * np.eye(len(weights)), gradient)
+
+
+def best_of(groups, score):
+    """Return of each group of answers the one with the highest score: best of n.
+
+    Parameters
+    ----------
+    groups : list of list of str
+    score : callable
+        From an answer to a number; of equals the first is taken.
+
+    Returns
+    -------
+    list of str
+    """
+    return [max(group, key=score) for group in groups]
+
+
+# --- direct preference optimisation -----------------------------------------------------
+
+
+def dpo_loss(chosen, rejected, reference_chosen, reference_rejected, beta=0.1):
+    """Return the loss of direct preference optimisation (Rafailov et al. 2023).
+
+    Parameters
+    ----------
+    chosen, rejected : Tensor of shape (pairs,)
+        Log-probabilities of both answers, as the model has them now.
+    reference_chosen, reference_rejected : Tensor of shape (pairs,)
+        As the model had them before. They are constants.
+    beta : float
+        How much a nat of log-probability is worth as reward. The larger, the sooner a pair
+        is settled, and the nearer to the reference the model stays.
+
+    Returns
+    -------
+    Tensor of one number
+        Log 2 at the start of a training.
+    """
+    gained = (chosen - reference_chosen) - (rejected - reference_rejected)
+    return bradley_terry_loss(beta * gained)
+
+
+def batches_of(count, batch, seed):
+    """Yield indices for batches without end: all once, in random order, and again.
+
+    Parameters
+    ----------
+    count, batch, seed : int
+
+    Yields
+    ------
+    int64 Tensor of shape (at most batch,)
+    """
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        yield from torch.randperm(count, generator=generator).split(batch)
+
+
+def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0, whole=False):
+    """Fine-tune a model on dialogues, so that it answers as they do.
+
+    Parameters
+    ----------
+    model : GPT
+        It is left as it is.
+    dialogues : (Tensor, Tensor)
+        ``ids`` and ``is_answer``, as `encode_dialogues` returns them.
+    steps : int
+    rate : float
+        Of AdamW; it falls to zero.
+    batch, seed : int
+    whole : bool
+        Whether the request's tokens count in the loss, too, which is a mistake.
+
+    Returns
+    -------
+    GPT
+        A trained copy.
+    """
+    ids, is_answer = dialogues
+    if whole:
+        is_answer = is_answer.flip(1).cumsum(1).flip(1) > 0  # all up to an answer's end
+    drawn = batches_of(len(ids), batch, seed)
+
+    def loss_of(model):
+        """Return the loss of the next batch."""
+        rows = next(drawn)
+        return answer_loss(model(ids[rows]), ids[rows], is_answer[rows])
+
+    return _trained(model, loss_of, steps, rate)
+
+
+def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, seed=0):
+    """Train a model by direct preference optimisation on pairs of answers.
+
+    Parameters
+    ----------
+    model : GPT
+        It is left as it is: it is the reference.
+    chosen, rejected : (Tensor, Tensor)
+        ``ids`` and ``is_answer`` of the same number of dialogues, with the same requests.
+    steps : int
+    beta, rate : float
+    batch, seed : int
+
+    Returns
+    -------
+    GPT
+        A trained copy.
+    """
+    reference = [reference_log_probs(model, *side) for side in (chosen, rejected)]
+    drawn = batches_of(len(reference[0]), batch, seed)
+
+    def loss_of(model):
+        """Return the loss of the next batch of pairs."""
+        rows = next(drawn)
+        now = [answer_log_probs(model, *(x[rows] for x in s)) for s in (chosen, rejected)]
+        return dpo_loss(*now, *(each[rows] for each in reference), beta)
+
+    return _trained(model, loss_of, steps, rate)
+
+
+@torch.no_grad()
+def reference_log_probs(model, ids, is_answer, batch=128):
+    """Return `answer_log_probs` of any number of dialogues, (dialogues,), as constants."""
+    parts = zip(ids.split(batch), is_answer.split(batch), strict=True)
+    return torch.cat([answer_log_probs(model, *part) for part in parts])
+
+
+def _trained(model, loss_of, steps, rate):
+    """Return a copy of a model, trained by AdamW at a rate that falls to zero.
+
+    It stays in evaluation mode: with dropout, the log-probabilities of model and reference
+    would differ before anything is learned.
+
+    Parameters
+    ----------
+    model : GPT
+    loss_of : callable
+        From the copy to a loss to differentiate.
+    steps : int
+    rate : float
+    """
+    model = copy.deepcopy(model).eval().requires_grad_(True)
+    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.0)
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * (1 - step / steps)
+        loss = loss_of(model)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return model.requires_grad_(False)

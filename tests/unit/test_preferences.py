@@ -1,0 +1,204 @@
+"""Preferences: what is counted in a line, masked losses, rewards, and DPO."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from sklearn.linear_model import LogisticRegression
+
+from lmcourse import preferences as pref
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.tokenization import CharTokenizer
+
+TOKENIZER = CharTokenizer("\n ()ATabcdeft")
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    sizes = {"layers": 1, "heads": 2, "d_model": 8, "context": 64, "dropout": 0.5}
+    return GPT(GPTConfig(TOKENIZER.vocab_size, **sizes)).eval()
+
+
+@pytest.mark.parametrize(
+    ("line", "counted"),
+    [
+        ("When to the sessions of sweet silent thought", (44, 8, 6, 1, 0)),
+        ("O! Thou, that thy", (17, 4, 3, 2, 2)),
+        ("", (0, 0, 0, 0, 0)),
+        ("Love's not Time's fool,", (23, 4, 0, 2, 1)),
+    ],
+)
+def test_properties_are_counted(line, counted):
+    assert tuple(pref.properties(line).values()) == counted
+    assert tuple(pref.properties(line)) == pref.PROPERTIES
+
+
+def test_differences_are_first_less_second():
+    found = pref.differences(["a a b", "c"], ["a b", "c d e"], ("words", "echoes"))
+    assert found.tolist() == [[1, 2], [-2, 0]]
+    assert pref.differences([], []).shape == (0, 5)
+
+
+def test_only_the_answer_is_marked():
+    ids, is_answer = pref.encode_dialogues(TOKENIZER, ["(A)\n", "(T)\n"], ["ab\n", "t\n"])
+    marked = [
+        TOKENIZER.decode(row[mark].tolist())
+        for row, mark in zip(ids, is_answer, strict=True)
+    ]
+    assert ids.shape == (2, 7)
+    assert marked == ["ab\n", "t\n"]
+    assert TOKENIZER.decode(ids[1, :6].tolist()) == "(T)\nt\n"
+
+
+def test_log_probs_and_loss_are_those_of_the_answer(model):
+    ids, is_answer = pref.encode_dialogues(TOKENIZER, ["(A)\n", "(T)\n"], ["ab\n", "t\n"])
+    with torch.no_grad():
+        logits = model(ids)
+        found = pref.answer_log_probs(model, ids, is_answer)
+    by_hand = []
+    for row, text in enumerate(("ab\n", "t\n")):
+        at = logits[row, 3 : 3 + len(text)]  # the last character of the request foretells
+        wanted = torch.tensor(TOKENIZER.encode(text))
+        by_hand.append(-F.cross_entropy(at, wanted, reduction="sum"))
+    torch.testing.assert_close(found, torch.stack(by_hand))
+    loss = pref.answer_loss(logits, ids, is_answer)
+    torch.testing.assert_close(loss, -sum(by_hand) / 5)
+
+
+def test_request_has_no_gradient(model):
+    ids, is_answer = pref.encode_dialogues(TOKENIZER, ["(A)\n"], ["ab\n"])
+    logits = model(ids).detach().requires_grad_()
+    pref.answer_loss(logits, ids, is_answer).backward()
+    assert (logits.grad[0].abs().sum(-1) > 0).tolist() == [False] * 3 + [True] * 3 + [False]
+
+
+def test_bradley_terry_of_a_hand_worked_example():
+    # Odds of 3 to 1 and of 1 to 1: probabilities 3/4 and 1/2.
+    margins = torch.tensor([np.log(3.0), 0.0])
+    expected = -(np.log(0.75) + np.log(0.5)) / 2
+    assert pref.bradley_terry_loss(margins).item() == pytest.approx(expected)
+    far = torch.tensor([-1000.0], requires_grad=True)
+    pref.bradley_terry_loss(far).backward()
+    assert far.grad.item() == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1.0, 7.0])
+def test_reward_is_a_logistic_regression(ridge):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3)) * [10, 1, 3]
+    chosen = rows @ [0.1, -1, 0.3] + rng.logistic(size=40) > 0
+    other = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-10, max_iter=10_000)
+    expected = other.fit(rows, chosen).coef_[0]
+    found = pref.fit_reward(rows, chosen, ridge)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    # Which of the two stands first is nothing to the reward.
+    np.testing.assert_allclose(pref.fit_reward(-rows, ~chosen, ridge), found, atol=1e-9)
+
+
+def test_reward_of_choices_that_can_all_be_foretold_stays_finite():
+    rows = np.array([[1000.0, 1], [2000, -1], [-1500, 2]])
+    weights = pref.fit_reward(rows, rows[:, 0] > 0, 1e-3)
+    assert np.isfinite(weights).all()
+    assert ((rows @ weights > 0) == (rows[:, 0] > 0)).all()
+
+
+def test_reward_is_found_where_whole_steps_jump_too_far():
+    rng = np.random.default_rng(128)
+    rows = np.round(rng.standard_cauchy((10, 3)) * 100)
+    chosen = rng.random(10) < 0.5
+    signed = np.where(chosen[:, None], rows, -rows)
+
+    def gradient(weights):
+        wrong = 1 / (1 + np.exp(np.clip(signed @ weights, -500, 500)))
+        return -signed.T @ wrong + 0.001 * weights
+
+    assert np.abs(gradient(pref.fit_reward(rows, chosen, 0.001))).max() < 1e-6
+
+
+def test_reward_of_nothing_is_zero():
+    assert pref.fit_reward(np.zeros((6, 2)), np.arange(6) < 3).tolist() == [0, 0]
+    assert pref.fit_reward(np.zeros((0, 3)), np.zeros(0)).tolist() == [0, 0, 0]
+
+
+def test_reward_says_what_does_not_fit():
+    with pytest.raises(ValueError, match=r"\(4, 2\)"):
+        pref.fit_reward(np.zeros((4, 2)), np.zeros(3))
+    with pytest.raises(ValueError, match="ridge"):
+        pref.fit_reward(np.zeros((4, 2)), np.zeros(4), ridge=0)
+
+
+def test_dpo_begins_at_log_two_and_has_the_published_gradient():
+    generator = torch.Generator().manual_seed(0)
+    sides = torch.randn(4, 6, dtype=torch.float64, generator=generator)
+    start = pref.dpo_loss(sides[0], sides[1], sides[0], sides[1])
+    assert start.item() == pytest.approx(np.log(2))
+    chosen, rejected = (side.clone().requires_grad_() for side in sides[:2])
+    pref.dpo_loss(chosen, rejected, sides[2], sides[3], beta=0.3).backward()
+    margins = 0.3 * ((sides[0] - sides[2]) - (sides[1] - sides[3]))
+    expected = -0.3 * torch.sigmoid(-margins) / 6  # Rafailov et al. 2023, section 4
+    torch.testing.assert_close(chosen.grad, expected)
+    torch.testing.assert_close(rejected.grad, -expected)
+
+
+def test_dpo_gradient_by_finite_differences():
+    sides = [torch.randn(3, dtype=torch.float64) for _ in range(4)]
+    inputs = [side.requires_grad_() for side in sides]
+    assert torch.autograd.gradcheck(pref.dpo_loss, inputs)
+
+
+def test_best_of_takes_the_first_of_equals():
+    groups = [["aa", "b", "cc"], ["d", "e", "f"]]
+    assert pref.best_of(groups, len) == ["aa", "d"]
+
+
+def test_batches_take_all_once():
+    drawn = pref.batches_of(7, 3, seed=0)
+    rows = [next(drawn) for _ in range(3)]
+    assert sorted(torch.cat(rows).tolist()) == list(range(7))
+    assert [len(each) for each in rows] == [3, 3, 1]
+
+
+def dialogues(answers):
+    return pref.encode_dialogues(TOKENIZER, ["(A)\n", "(T)\n"] * 2, answers)
+
+
+def test_fine_tuning_raises_answers_and_leaves_the_model(model):
+    taught = dialogues(["ab ab\n", "tt tt\n"] * 2)
+    before = pref.reference_log_probs(model, *taught)
+    weights = [weight.clone() for weight in model.parameters()]
+    trained = pref.train_answers(model, taught, 30, rate=1e-2, batch=3)
+    assert (pref.reference_log_probs(trained, *taught) > before).all()
+    assert all(map(torch.equal, weights, model.parameters()))
+    again = pref.train_answers(model, taught, 30, rate=1e-2, batch=3)
+    assert all(map(torch.equal, trained.parameters(), again.parameters()))
+
+
+def test_the_mistake_trains_the_request_too(model):
+    ids, is_answer = dialogues(["ab ab\n", "tt tt\n"] * 2)
+    asked = ~is_answer & (torch.arange(ids.shape[1]) < 4)
+    right, wrong = (
+        pref.train_answers(model, (ids, is_answer), 30, 1e-2, whole=whole)
+        for whole in (False, True)
+    )
+    of_request = [pref.reference_log_probs(each, ids, asked) for each in (right, wrong)]
+    assert (of_request[1] > of_request[0] + 1).all()
+
+
+def test_dpo_raises_the_chosen_above_the_rejected(model):
+    chosen, rejected = dialogues(["ab ab\n"] * 4), dialogues(["cd\n"] * 4)
+    start = [pref.reference_log_probs(model, *side) for side in (chosen, rejected)]
+    trained = pref.train_dpo(model, chosen, rejected, 20, rate=1e-2, batch=2)
+    end = [pref.reference_log_probs(trained, *side) for side in (chosen, rejected)]
+    gained = (end[0] - start[0]) - (end[1] - start[1])
+    assert (gained > 1).all()
+
+
+def test_answers_end_with_their_line(model):
+    written = pref.write_answers(model, TOKENIZER, ["(A)\n"] * 5, seed=1, temperature=1.0)
+    assert len(written) == 5
+    assert not any("\n" in line or len(line) > pref.LONGEST for line in written)
+    assert len(set(written)) > 1
+    assert written == pref.write_answers(
+        model, TOKENIZER, ["(A)\n"] * 5, seed=1, temperature=1.0
+    )
