@@ -32,6 +32,16 @@ LEAST_OF_A_LABEL = 3  # texts: two are left out at once
 SHOWN = 3  # nearest texts in a table
 DEALS = 20  # random deals of the labels
 TABLES = {".csv": ",", ".tsv": "\t"}
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+COLUMNS = ("text", "label", "title")
+LONGEST_CELL = 2**30  # characters; what `csv` takes by itself is less than a long text
+PROGRAMS = {  # how files begin that are no text
+    b"PK\x03\x04": "a packed file: a document (.docx, .odt), a sheet (.xlsx) or a .zip",
+    b"%PDF": "a PDF",
+    b"{\\rtf": "a document in RTF",
+    b"\xd0\xcf\x11\xe0": "a document or sheet of an old office program (.doc, .xls)",
+    b"\x1f\x8b": "a packed file (.gz)",
+}
 
 
 def read(path, encoding="utf-8"):
@@ -52,11 +62,16 @@ def read(path, encoding="utf-8"):
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
+    TypeError
+        If ``path`` is none, such as a list of texts.
     ValueError
-        If the file holds no text, is stored otherwise, or a table has no column ``text``
-        or a row that has more or fewer cells than the first; naming the file and the line.
+        If it is a folder, a document of a word processor or a text itself; if the file
+        holds no text or is stored otherwise; if a table has no column ``text``, or two, or
+        a row that has more or fewer cells than the first. It names the file and the line.
     """
-    path = Path(path)
+    path = _file(path)
     content = _decode(path, encoding)
     if path.suffix.lower() in TABLES:
         rows = _table_rows(content, TABLES[path.suffix.lower()], path.name)
@@ -64,12 +79,37 @@ def read(path, encoding="utf-8"):
         rows = [{"text": text} for text in _parts(content)]
     rows = [row for row in rows if row["text"].strip()]
     if not rows:
-        raise ValueError(f"{path.name} holds no text: every line of it is empty")
-    texts = pd.DataFrame(rows)
+        raise ValueError(
+            f"{path.name} holds no text: every line of it is empty. Choose another file"
+        )
+    return _with_titles(pd.DataFrame(rows))
+
+
+def _with_titles(texts):
+    """Return a table of texts with a title each: the first line where there is none."""
     first_lines = texts.text.str.strip().str.split("\n").str[0].str.strip()
     if "title" not in texts:
         return texts.assign(title=first_lines)
-    return texts.assign(title=texts.title.where(texts.title.str.strip() != "", first_lines))
+    titles = texts.title.fillna("").astype(str)
+    return texts.assign(title=titles.where(titles.str.strip() != "", first_lines))
+
+
+def _file(path) -> Path:
+    """Return a path to a file that is there; else say what to give instead."""
+    in_python = 'texts that are in Python go into a table: pd.DataFrame({"text": [...]})'
+    if not isinstance(path, str | Path):
+        raise TypeError(f"a path is needed, not a {type(path).__name__}; {in_python}")
+    if isinstance(path, str) and ("\n" in path or not path.strip()):
+        raise ValueError(f"{path[:40]!r} is a text and no path of a file; {in_python}")
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: give the path of one file in it")
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: there is no such file in {path.absolute().parent}. Give its whole "
+            f"path, or put the file there; {in_python}"
+        )
+    return path
 
 
 def _decode(path, encoding) -> str:
@@ -78,6 +118,12 @@ def _decode(path, encoding) -> str:
     A mark at the beginning that says how it is stored (BOM) is taken off.
     """
     stored = path.read_bytes()
+    for beginning, what in PROGRAMS.items():
+        if stored.startswith(beginning):
+            raise ValueError(
+                f"{path.name} is {what}, and no text. In the program that made it, save it "
+                "as a text file (.txt) or a table (.csv)"
+            )
     if stored[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
     elif encoding == "utf-8":
@@ -85,10 +131,16 @@ def _decode(path, encoding) -> str:
     try:
         content = stored.decode(encoding)
     except UnicodeDecodeError as error:
+        if encoding == "utf-16":
+            raise ValueError(
+                f"{path.name} begins as UTF-16 and goes on otherwise. Save the file as "
+                "UTF-8"
+            ) from error
         line = stored[: error.start].count(b"\n") + 1
+        name = "UTF-8" if encoding == "utf-8-sig" else encoding
         raise ValueError(
-            f"{path.name}, line {line}: byte {stored[error.start]:#04x} is no {encoding}. "
-            'Save the file as UTF-8, or say how it is stored: encoding="latin-1"'
+            f"{path.name}, line {line}: a byte there is no {name}. Save the file as UTF-8, "
+            'or say how it is stored: encoding="latin-1"'
         ) from error
     if "\0" in content:
         line = content[: content.index("\0")].count("\n") + 1
@@ -116,27 +168,80 @@ def _table_rows(content, delimiter, name) -> list[dict]:
     Raises
     ------
     ValueError
-        If it has no column ``text``, or a row whose cells are not those of the first.
+        If it has no column ``text``, or two of a name; if a quote is not closed, or a row's
+        cells are not those of the first.
     """
-    reader = csv.reader(io.StringIO(content), delimiter=delimiter)
-    header = [cell.strip().lower() for cell in next(reader, [])]
-    if "text" not in header:
-        raise ValueError(
-            f"{name}: its first line names the columns {header}; one should be `text`. "
-            "`label` and `title` may stand beside it"
-        )
-    rows = []
-    for cells in reader:
+    _check_delimiter(content, delimiter, name)
+    if not content.strip():
+        return []
+    rows = _cells(content, delimiter, name)
+    _, first = next(rows, (1, []))
+    header = [cell.strip().lower() for cell in first]
+    _check_header(header, name)
+    found = []
+    for line, cells in rows:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != len(header):
             raise ValueError(
-                f"{name}, line {reader.line_num}: {len(cells)} cells, and the first line "
-                f"has {len(header)}. A text with {delimiter!r} in it stands in quotes"
+                f"{name}, line {line}: {len(cells)} cells, and the first line "
+                f"has {len(header)}. A text with {DELIMITERS[delimiter]} in it stands in "
+                "quotes"
             )
         row = dict(zip(header, cells, strict=True))
-        rows.append({key: row[key] for key in ("text", "label", "title") if key in row})
-    return rows
+        found.append({key: row[key] for key in COLUMNS if key in row})
+    return found
+
+
+def _cells(content, delimiter, name):
+    """Yield each row of a table: the line it begins in, and its cells, a list of str."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    reader = csv.reader(io.StringIO(content), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{name}, line {line}: a quote opens a cell here and does not close it. A "
+            "quote inside of a cell in quotes is written twice"
+        ) from error
+    finally:
+        csv.field_size_limit(before)
+
+
+def _check_delimiter(content, delimiter, name):
+    """Raise ValueError if another delimiter than this one parts a table's first line."""
+    first = content.split("\n")[0]
+
+    def has_text(mark):
+        """Whether a cell says ``text`` if this mark parts the cells."""
+        return "text" in [cell.strip(' "').lower() for cell in first.split(mark)]
+
+    other = next((mark for mark in DELIMITERS if mark in first and has_text(mark)), None)
+    if other and not has_text(delimiter):
+        raise ValueError(
+            f"{name}, line 1: its cells are parted by {DELIMITERS[other]}, where "
+            f"{DELIMITERS[delimiter]} are needed. Save it as CSV with commas; or with "
+            "tabs, and a name that ends in .tsv"
+        )
+
+
+def _check_header(header, name):
+    """Raise ValueError if the cells of a table's first line, in lower case, will not do."""
+    twice = [column for column in COLUMNS if header.count(column) > 1]
+    if twice:
+        raise ValueError(
+            f"{name}, line 1: {header.count(twice[0])} columns are named `{twice[0]}`. "
+            "Rename all but one"
+        )
+    if "text" not in header:
+        named = ", ".join(f"`{column}`" for column in header)
+        raise ValueError(
+            f"{name}, line 1: it names the columns {named}; one should be `text`. "
+            "`label` and `title` may stand beside it"
+        )
 
 
 def check(texts):
@@ -147,8 +252,7 @@ def check(texts):
     texts : DataFrame
         As `read` returns it.
     """
-    if "text" not in texts:
-        raise ValueError(f"the table has the columns {[*texts]}; one should be `text`")
+    _check_columns(texts)
     if not LEAST <= len(texts) <= MOST:
         what = (
             "there is nothing to compare" if len(texts) < LEAST else "take a part of them"
@@ -157,13 +261,20 @@ def check(texts):
             f"{len(texts):,} texts, where {LEAST} to {MOST:,} can be compared: {what}. "
             "A text file has an empty line between two texts"
         )
+    if len(set(texts.text.str.strip())) == 1:
+        raise ValueError(
+            f"all {len(texts):,} texts are equal, so that none is nearer than another. "
+            "Give texts that differ"
+        )
     if "label" not in texts:
         return
-    counts = texts.label.astype(str).str.strip().value_counts()
+    labels = _labels(texts)
+    counts = labels.value_counts()
     if "" in counts:
-        empty = [*texts.title[texts.label.astype(str).str.strip() == ""][:3]]
+        empty = "; ".join(texts.title[labels == ""][:3])
         raise ValueError(
-            f"{counts['']} texts have no label, such as {empty}: give them one"
+            f"{counts['']} of {len(texts):,} texts have no label: {empty}. Give each one, "
+            "or leave the column `label` out"
         )
     if len(counts) < 2:
         raise ValueError(
@@ -176,6 +287,26 @@ def check(texts):
             f"{rare}: a label needs {LEAST_OF_A_LABEL} texts, else none is left to tell it "
             "by. Join rare labels, or leave those texts out"
         )
+
+
+def _check_columns(texts):
+    """Raise an error if a table has no column of texts, or a cell of it is no text."""
+    for column in COLUMNS:
+        if [*texts].count(column) > 1:
+            raise ValueError(f"two columns of the table are named `{column}`: rename one")
+    if "text" not in texts:
+        raise ValueError(f"the table has the columns {[*texts]}; one should be `text`")
+    for row, text in enumerate(texts.text):
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(
+                f"row {row} of the table has no text but {text!r}: leave the row out, or "
+                "write a text there"
+            )
+
+
+def _labels(texts):
+    """Return the labels of texts as a Series of str, "" where there is none."""
+    return texts.label.fillna("").astype(str).str.strip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +381,7 @@ class Climb:
                 "these texts have no labels: `nearest` works without. For the labels, give "
                 "a table with the columns `text` and `label`"
             )
-        return self.texts.label.astype(str).str.strip().to_numpy(str)
+        return _labels(self.texts).to_numpy(str)
 
 
 def _told(vectors, labels) -> dict:
@@ -277,6 +408,12 @@ def _dealt(vectors, labels) -> dict:
     return {"right": float(np.mean(scores)), "from": low, "to": high}
 
 
+def _plain(column):
+    """Return a column's name as it is asked for: " Text " is ``text``."""
+    plain = str(column).strip().lower()
+    return plain if plain in COLUMNS else column
+
+
 def climb(source, tokenizer=None, model=None, encoding="utf-8"):
     """Read texts with a BERT, layer by layer, and with one that has learned nothing.
 
@@ -298,13 +435,13 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
 
     Raises
     ------
-    ValueError
+    FileNotFoundError, TypeError, ValueError
         If the file cannot be read, or its texts cannot be compared: see `read`, `check`.
     """
     if isinstance(source, pd.DataFrame):
-        texts = source.reset_index(drop=True)
-        if "text" in texts and "title" not in texts:
-            texts = texts.assign(title=texts.text.str.strip().str.split("\n").str[0])
+        texts = source.reset_index(drop=True).rename(columns=_plain)
+        _check_columns(texts)
+        texts = _with_titles(texts)
     else:
         texts = read(source, encoding)
     check(texts)

@@ -1,5 +1,7 @@
 """A reader's own texts: what is read of a file, what is refused, and what is computed."""
 
+import csv
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,6 +25,7 @@ GOOD = {  # name: (what is stored, the texts)
     "hebrew.txt": ("שלום\n\nעולם 🙂".encode(), ["שלום", "עולם 🙂"]),
     "one.txt": (b"only one", ["only one"]),
     "table.csv": (b'label,text\na,"one, or\ntwo"\nb,three\n\n', ["one, or\ntwo", "three"]),
+    "header.csv": (b'\xef\xbb\xbf" Text ",n\none,1\n', ["one"]),
     "table.TSV": (b"Text\tLabel\r\none, two\ta\r\n \tb\r\n", ["one, two"]),
 }
 BAD = {  # name: (what is stored, what is said)
@@ -30,9 +33,21 @@ BAD = {  # name: (what is stored, what is said)
     "blank.txt": (b" \n\n\t\n", "blank.txt holds no text"),
     "latin.txt": ("eins\n\nzwölf".encode("latin-1"), r'latin.txt, line 3: .*"latin-1"'),
     "picture.txt": (b"GIF\n\0\0", "picture.txt, line 2: a zero byte"),
-    "named.csv": (b"poem,label\na,b\n", r"named.csv: .*\['poem', 'label'\].*`text`"),
+    "named.csv": (b"poem,label\na,b\n", r"named.csv, line 1: .*`poem`, `label`; .*`text`"),
     "short.csv": (b"text,label\none,a\ntwo\n", "short.csv, line 3: 1 cells, .* has 2"),
     "open.csv": (b"text,label\none, two,a\n", "open.csv, line 2: 3 cells"),
+    "long.csv": (b'text,label\n"a\nb",c\n"d\ne"\n', "long.csv, line 4: 1 cells"),
+    "quote.csv": (b'text\none\n"two\n\nthree\n', "quote.csv, line 3: a quote opens"),
+    "inside.csv": (b'text\n"one" two\n', "inside.csv, line 2: .* written twice"),
+    "semicolon.csv": (b'"Text";label\na;b\n', "line 1: .* by semicolons, where commas"),
+    "tabs.csv": (b"label\ttext\na\tb\n", "line 1: .* by tabs, where commas"),
+    "commas.tsv": (b"label,text\na,b\n", "line 1: .* by commas, where tabs"),
+    "twice.csv": (b"text, Text \na,b\n", "line 1: 2 columns are named `text`"),
+    "half.txt": (b"\xff\xfea\0b", "half.txt begins as UTF-16"),
+    "mine.docx": (b"PK\x03\x04\x14\0", "mine.docx is a packed file.* save it as a text"),
+    "sheet.csv": (b"PK\x03\x04\x14\0", "sheet.csv is a packed file: .*xlsx"),
+    "mine.pdf": (b"%PDF-1.7\n", "mine.pdf is a PDF"),
+    "mine.txt": (b"{\\rtf1 Hope}", "mine.txt is a document in RTF"),
 }
 
 
@@ -70,7 +85,15 @@ def test_a_file_is_read_as_it_is_said_to_be_stored_and_its_titles_are_kept(tmp_p
         (pd.DataFrame({"poem": ["a"] * 5}), r"columns \['poem'\]"),
         (pd.DataFrame({"text": ["a"] * 3}), "3 texts, .*nothing to compare"),
         (pd.DataFrame({"text": ["a"] * 3001}), "3,001 texts, .*take a part"),
-        (pd.DataFrame({"text": [*"abcd"], "label": ["x", "x", " ", "y"]}), "1 texts .*'c'"),
+        (pd.DataFrame({"text": [*"abcd"], "label": [*"xx y"]}), "1 of 4 texts .*: c"),
+        (pd.DataFrame({"text": [*"abcd"], "label": [*"xxy", None]}), "1 of 4 texts .*: d"),
+        (pd.DataFrame({"text": ["a", " a", "a\n", "a"]}), "all 4 texts are equal"),
+        (pd.DataFrame({"text": ["a", "b", None, "c"]}), "row 2 of the table has no text"),
+        (pd.DataFrame({"text": ["a", "b", "c", 4]}), "row 3 .* 4: leave the row out"),
+        (
+            pd.DataFrame([[*"ab"]] * 5, columns=["text", "Text "]),
+            "two columns .* `text`",
+        ),
         (pd.DataFrame({"text": [*"abcd"], "label": ["x"] * 4}), "the label 'x'"),
         (
             pd.DataFrame({"text": [*"abcde"], "label": [*"xxxyy"]}),
@@ -81,6 +104,27 @@ def test_a_file_is_read_as_it_is_said_to_be_stored_and_its_titles_are_kept(tmp_p
 def test_texts_that_cannot_be_compared_are_refused_before_a_model_reads(texts, said):
     with pytest.raises(ValueError, match=said):
         own_poems.climb(texts)
+
+
+def test_what_is_no_file_is_told_with_what_to_give_instead(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"gone.txt: there is no such file in .*pd"):
+        own_poems.climb(tmp_path / "gone.txt")
+    with pytest.raises(ValueError, match="is a folder: give the path of one file"):
+        own_poems.climb(tmp_path)
+    with pytest.raises(ValueError, match=r"'Hope\\nis' is a text .*pd.DataFrame"):
+        own_poems.climb("Hope\nis")
+    with pytest.raises(ValueError, match=r"'' is a text and no path"):
+        own_poems.climb("")
+    with pytest.raises(TypeError, match=r"a path is needed, not a list; .*pd.DataFrame"):
+        own_poems.climb(["Hope", "is", "the", "thing"])
+
+
+def test_a_cell_may_be_longer_than_a_table_usually_takes(tmp_path):
+    limit = csv.field_size_limit()
+    line = "hope " * 200_000
+    texts = own_poems.read(stored(tmp_path, "t.csv", f"text\n{line}\n".encode()))
+    assert texts.text.tolist() == [line]
+    assert csv.field_size_limit() == limit
 
 
 @pytest.fixture(scope="module")
@@ -150,5 +194,7 @@ def test_without_labels_neighbours_are_told_and_the_rest_says_what_it_needs(clim
     mine, tokenizer, model = climbed
     plain = own_poems.climb(mine.texts[["text"]], tokenizer, model)
     assert plain.nearest(7).equals(mine.nearest(7))
+    other = mine.texts[["text"]].rename(columns={"text": " Text "})
+    assert own_poems.climb(other, tokenizer, model).nearest(7).equals(mine.nearest(7))
     with pytest.raises(ValueError, match="columns `text` and `label`"):
         plain.table  # noqa: B018
