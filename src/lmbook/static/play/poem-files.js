@@ -1,0 +1,324 @@
+/* Texts that readers bring, one after the other: what a file holds, and what is wrong with it,
+   as `lmcourse.own_poems.read` and `check` say it. */
+
+const LEAST = 4; // texts, so that each has three others
+const LEAST_OF_A_LABEL = 3; // texts: two are left out at once
+const COLUMNS = ["text", "label", "title"];
+/** @type {Record<string, string>} */
+const TABLES = { csv: ",", tsv: "\t" };
+/** @type {Record<string, string>} */
+const DELIMITERS = { ",": "commas", "\t": "tabs", ";": "semicolons" };
+/** How files begin that are no text.
+ * @type {[beginning: string, what: string][]} */
+const PROGRAMS = [
+  ["PK\x03\x04", "a packed file: a document (.docx, .odt), a sheet (.xlsx) or a .zip"],
+  ["%PDF", "a PDF"],
+  ["{\\rtf", "a document in RTF"],
+  ["\xd0\xcf\x11\xe0", "a document or sheet of an old office program (.doc, .xls)"],
+  ["\x1f\x8b", "a packed file (.gz)"],
+];
+// What Python takes for an empty place in a line.
+const BLANK =
+  "[\\t\\v\\f \\x1c-\\x1f\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
+const SPACE = BLANK.replace("[", "[\\n\\r");
+const ENDS = new RegExp(`^${SPACE}+`);
+const NO_SPACE = new RegExp(`[^${SPACE.slice(1)}`);
+
+/**
+ * A text; the title is its first line where the file has none.
+ *
+ * @typedef {{ text: string, title: string, label?: string }} Poem
+ */
+
+/**
+ * A text without the empty places before and behind it.
+ *
+ * @param {string} text
+ * @returns {string}
+ */
+export function strip(text) {
+  const rest = text.replace(ENDS, "");
+  let end = rest.length;
+  while (end && !NO_SPACE.test(rest[end - 1])) end--;
+  return rest.slice(0, end);
+}
+
+/**
+ * Read texts from the bytes of a file: a table, if its name ends in .csv or .tsv.
+ *
+ * @param {Uint8Array} bytes
+ * @param {string} name of the file
+ * @returns {Poem[]}
+ * @throws {Error} which says what is wrong, in which line, and what to do
+ */
+export const readPoems = (bytes, name) => poemsOf(decoded(bytes, name), name);
+
+/**
+ * The texts in what a file holds.
+ *
+ * @param {string} content
+ * @param {string} name of the file
+ * @returns {Poem[]}
+ */
+export function poemsOf(content, name) {
+  const lines = content.replace(/\r\n?/g, "\n");
+  const zero = lines.indexOf("\0");
+  if (zero >= 0)
+    throw new Error(
+      `${name}, line ${linesBefore(lines, zero)}: a zero byte, so this is no text. Export a text file or a table from the program that made it`,
+    );
+  const delimiter = TABLES[name.split(".").pop()?.toLowerCase() ?? ""];
+  const rows = delimiter
+    ? tableRows(lines, delimiter, name)
+    : parts(lines).map((text) => ({ text }));
+  const found = rows.filter(({ text }) => strip(text)).map(withTitle);
+  if (!found.length)
+    throw new Error(`${name} holds no text: every line of it is empty. Choose another file`);
+  return found;
+}
+
+/**
+ * @param {{ text: string, title?: string, label?: string }} row
+ * @returns {Poem}
+ */
+function withTitle(row) {
+  const title = row.title && strip(row.title) ? row.title : strip(strip(row.text).split("\n")[0]);
+  return { ...row, title };
+}
+
+/**
+ * @param {string} text
+ * @param {number} end
+ * @returns {number} of the line, from 1
+ */
+const linesBefore = (text, end) => text.slice(0, end).split("\n").length;
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {string} name
+ * @returns {string}
+ */
+function decoded(bytes, name) {
+  const first = String.fromCharCode(...bytes.subarray(0, 8));
+  for (const [beginning, what] of PROGRAMS)
+    if (first.startsWith(beginning))
+      throw new Error(
+        `${name} is ${what}, and no text. In the program that made it, save it as a text file (.txt) or a table (.csv)`,
+      );
+  const mark = first.slice(0, 2);
+  if (mark === "\xff\xfe" || mark === "\xfe\xff") {
+    try {
+      return decode(mark === "\xff\xfe" ? "utf-16le" : "utf-16be", bytes);
+    } catch {
+      throw new Error(`${name} begins as UTF-16 and goes on otherwise. Save the file as UTF-8`);
+    }
+  }
+  try {
+    return decode("utf-8", bytes);
+  } catch {
+    throw new Error(
+      `${name}, line ${firstOther(bytes)}: a byte there is no UTF-8. Save the file as UTF-8`,
+    );
+  }
+}
+
+/**
+ * @param {string} encoding
+ * @param {Uint8Array} bytes
+ */
+const decode = (encoding, bytes) => new TextDecoder(encoding, { fatal: true }).decode(bytes);
+
+/**
+ * The first line that is no UTF-8, from 1.
+ *
+ * @param {Uint8Array} bytes
+ */
+function firstOther(bytes) {
+  let start = 0;
+  for (let line = 1; ; line++) {
+    const end = bytes.indexOf(10, start);
+    try {
+      decode("utf-8", bytes.subarray(start, end < 0 ? bytes.length : end));
+    } catch {
+      return line;
+    }
+    if (end < 0) return line;
+    start = end + 1;
+  }
+}
+
+/**
+ * Cut a text at two empty lines or more, if it has such, else at each empty line.
+ *
+ * @param {string} content
+ * @returns {string[]}
+ */
+function parts(content) {
+  const blank = `\\n${BLANK}*`;
+  const hasStanzas = new RegExp(`(?:${blank}){2}\\n`).test(strip(content));
+  const mark = new RegExp(`(?:${blank}){${hasStanzas ? 3 : 2},}`);
+  return content.split(mark);
+}
+
+/**
+ * @param {string} content
+ * @param {string} delimiter
+ * @param {string} name
+ * @returns {{ text: string, label?: string, title?: string }[]}
+ */
+function tableRows(content, delimiter, name) {
+  if (!strip(content)) return [];
+  checkDelimiter(content, delimiter, name);
+  const rows = cellsOf(content, delimiter, name);
+  const header = (rows.next().value?.cells ?? []).map((cell) => strip(cell).toLowerCase());
+  checkHeader(header, name);
+  /** @type {{ text: string, label?: string, title?: string }[]} */
+  const found = [];
+  for (const { line, cells } of rows) {
+    if (!cells.some((cell) => strip(cell))) continue;
+    if (cells.length !== header.length)
+      throw new Error(
+        `${name}, line ${line}: ${cells.length} cells, and the first line has ${header.length}. A text with ${DELIMITERS[delimiter]} in it stands in quotes`,
+      );
+    const known = COLUMNS.filter((column) => header.includes(column));
+    const row = Object.fromEntries(known.map((column) => [column, cells[header.indexOf(column)]]));
+    found.push(/** @type {{ text: string }} */ (row));
+  }
+  return found;
+}
+
+/**
+ * Each row of a table: the line it begins in, and its cells.
+ *
+ * @param {string} content
+ * @param {string} delimiter
+ * @param {string} name
+ * @returns {Generator<{ line: number, cells: string[] }, undefined, void>}
+ */
+function* cellsOf(content, delimiter, name) {
+  let line = 1;
+  let at = 0;
+  while (at < content.length) {
+    const begins = line;
+    /** @type {string[]} */
+    const cells = [];
+    for (let isRow = content[at] !== "\n"; isRow; ) {
+      const { cell, end } =
+        content[at] === '"' ? quoted(content, at) : plain(content, at, delimiter);
+      isRow = content[end] === delimiter;
+      const ends = isRow || end === content.length || content[end] === "\n";
+      if (!ends) throw new Error(openQuote(name, begins));
+      cells.push(cell);
+      line += cell.split("\n").length - 1;
+      at = isRow ? end + 1 : end;
+    }
+    yield { line: begins, cells };
+    line++;
+    at++;
+  }
+}
+
+/** @type {(name: string, line: number) => string} */
+const openQuote = (name, line) =>
+  `${name}, line ${line}: a quote opens a cell here and does not close it. A quote inside of a cell in quotes is written twice`;
+
+/**
+ * A cell, and where it ends.
+ *
+ * @typedef {{ cell: string, end: number }} Cell
+ */
+
+/**
+ * @param {string} content
+ * @param {number} start
+ * @param {string} delimiter
+ * @returns {Cell}
+ */
+function plain(content, start, delimiter) {
+  let end = start;
+  while (end < content.length && content[end] !== delimiter && content[end] !== "\n") end++;
+  return { cell: content.slice(start, end), end };
+}
+
+/**
+ * A cell in quotes; it ends behind the content if its quote is not closed.
+ *
+ * @param {string} content
+ * @param {number} start of its first quote
+ * @returns {Cell}
+ */
+function quoted(content, start) {
+  let end = content.indexOf('"', start + 1);
+  while (end >= 0 && content[end + 1] === '"') end = content.indexOf('"', end + 2);
+  if (end < 0) return { cell: "", end: content.length + 1 };
+  return { cell: content.slice(start + 1, end).replaceAll('""', '"'), end: end + 1 };
+}
+
+/**
+ * @param {string} content
+ * @param {string} delimiter
+ * @param {string} name
+ */
+function checkDelimiter(content, delimiter, name) {
+  const first = content.split("\n")[0];
+  /** @param {string} mark */
+  const hasText = (mark) =>
+    first.split(mark).some((cell) => cell.replace(/^[ "]+|[ "]+$/g, "").toLowerCase() === "text");
+  const other = Object.keys(DELIMITERS).find((mark) => first.includes(mark) && hasText(mark));
+  if (other && !hasText(delimiter))
+    throw new Error(
+      `${name}, line 1: its cells are parted by ${DELIMITERS[other]}, where ${DELIMITERS[delimiter]} are needed. Save it as CSV with commas; or with tabs, and a name that ends in .tsv`,
+    );
+}
+
+/**
+ * @param {string[]} header in lower case
+ * @param {string} name
+ */
+function checkHeader(header, name) {
+  for (const column of COLUMNS) {
+    const count = header.filter((each) => each === column).length;
+    if (count > 1)
+      throw new Error(
+        `${name}, line 1: ${count} columns are named \`${column}\`. Rename all but one`,
+      );
+  }
+  if (!header.includes("text"))
+    throw new Error(
+      `${name}, line 1: it names the columns ${header.map((each) => `\`${each}\``).join(", ")}; one should be \`text\`. \`label\` and \`title\` may stand beside it`,
+    );
+}
+
+/**
+ * Say why texts cannot be compared, and what to do; "" if they can.
+ *
+ * @param {Poem[]} poems
+ * @returns {string}
+ */
+export function faultOf(poems) {
+  const all = poems.length;
+  if (all < LEAST)
+    return `${all} texts, where ${LEAST} are the least that can be compared: there is nothing to compare. A text file has an empty line between two texts`;
+  if (new Set(poems.map(({ text }) => strip(text))).size === 1)
+    return `all ${all} texts are equal, so that none is nearer than another. Give texts that differ`;
+  if (poems[0].label === undefined) return "";
+  const labels = labelsOf(poems);
+  const empty = poems.filter((_, i) => !labels[i]).map(({ title }) => title);
+  if (empty.length)
+    return `${empty.length} of ${all} texts have no label: ${empty.slice(0, 3).join("; ")}. Give each one, or leave the column \`label\` out`;
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  if (counts.size < 2)
+    return `all texts have the label “${labels[0]}”: give two labels or more, or leave the column out`;
+  const rare = [...counts].filter(([, count]) => count < LEAST_OF_A_LABEL).map(([label]) => label);
+  if (rare.length)
+    return `${rare.slice(0, 5).join(", ")}: a label needs ${LEAST_OF_A_LABEL} texts, else none is left to tell it by. Join rare labels, or leave those texts out`;
+  return "";
+}
+
+/**
+ * @param {Poem[]} poems that have labels
+ * @returns {string[]}
+ */
+export const labelsOf = (poems) => poems.map(({ label }) => strip(label ?? ""));
