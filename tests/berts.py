@@ -1,9 +1,16 @@
 """BERTs with random weights, made on the spot."""
 
+import copy
+import json
 from pathlib import Path
 
+import numpy as np
 import torch
+from safetensors.torch import load
 from transformers import BertConfig, BertModel
+
+from lmbook.play import stores
+from lmcourse import bert
 
 # As a reader's model may be: fewer layers than the default one has, and another width.
 SMALL = {"num_hidden_layers": 3, "hidden_size": 128, "num_attention_heads": 4}
@@ -65,3 +72,43 @@ def of_a_head(model, batch, layer, head):
     moved = (without - final).norm(dim=-1) / final.norm(dim=-1)
     states = torch.stack(out.hidden_states)[:, 0]
     return out.attentions[layer][0, head], lengths, moved, states
+
+
+def bits_at(seed: int, places: np.ndarray) -> np.ndarray:
+    """Return the random numbers of 32 bits that ``random.js`` has at these positions."""
+    places = (places + 1).astype(np.uint32)
+    state = np.uint32(seed) + places * np.uint32(0x6D2B79F5)
+    mixed = (state ^ (state >> 15)) * (state | 1)
+    mixed ^= mixed + (mixed ^ (mixed >> 7)) * (mixed | 61)
+    return mixed ^ (mixed >> 14)
+
+
+def shuffled_numbers(numbers: list, seed: int) -> list:
+    """Return a list as ``shuffled`` in ``random.js`` puts it in another order."""
+    mixed = [*numbers]
+    bits = bits_at(seed, np.arange(len(mixed))).tolist()
+    for last in range(len(mixed) - 1, 0, -1):
+        other = bits[last] % (last + 1)
+        mixed[last], mixed[other] = mixed[other], mixed[last]
+    return mixed
+
+
+@torch.no_grad()
+def shuffled_in_the_page(model: BertModel, seed: int, as_int8: bool = True) -> BertModel:
+    """Return a BERT as a worker reads it from its store with random weights."""
+    file = stores.bert_file(model, as_int8)
+    header = json.loads(file[8 : 8 + int.from_bytes(file[:8], "little")])
+    names = [name for name in header if name != "__metadata__"]  # in the file's order
+    found = load(file)
+    for place, name in enumerate(names):
+        numbers = shuffled_numbers(found[name].flatten().tolist(), seed + place)
+        found[name] = torch.tensor(numbers, dtype=found[name].dtype).view(found[name].shape)
+    other = copy.deepcopy(model)
+    for name, weight in other.named_parameters():
+        for old, new in stores.RENAMES.items():
+            if bert.rename(name).startswith(old):
+                stored = new + bert.rename(name).removeprefix(old)
+                scale = found.get(f"{stored}.scale", torch.ones(len(weight)))
+                whole = found[stored].float()
+                weight.copy_(whole * scale[:, None] if weight.ndim == 2 else whole)
+    return other

@@ -8,7 +8,7 @@ import torch
 
 import visits
 from bare import both_ways, make_page, opening, served
-from berts import loud_bert, of_a_head
+from berts import loud_bert, of_a_head, shuffled_in_the_page
 from lmbook.play import stores
 from lmcourse import int8, views
 from lmcourse.models import load_bert
@@ -206,25 +206,101 @@ def test_what_the_browser_kept_is_opened_by_typing(opened):
     assert not any("play/bert/" in address for address in opened.inside[asked:])
 
 
+def world(page, name):
+    """Choose a state of the switch and wait for all that is shown of it."""
+    page.get_by_label("Had it learned nothing?").select_option(name)
+    page.wait_for_function("() => !document.body.innerText.includes('Reading …')")
+    page.wait_for_function(DONE, timeout=visits.LOAD)
+
+
+def told(page):
+    return page.locator(".play-remains").text_content()
+
+
+def most(bert, text, layer, head, order=None):
+    """Return of each token which one it attends to most, both as the line is written.
+
+    ``order`` is that in which the model reads the tokens, and thus the rows of the weights.
+    """
+    batch = tokenizer()(text, return_tensors="pt")
+    order = torch.arange(batch["input_ids"].shape[1]) if order is None else order
+    batch = {name: each[:, order] for name, each in batch.items()}
+    weights = of_a_head(bert, batch, layer, head)[0]
+    found = torch.empty_like(order)
+    found[order] = order[weights.argmax(-1)]
+    return found
+
+
+def left(page, how, before, now):
+    """The sentence says of how many tokens the most attended one is the same."""
+    same, count = int((before == now).sum()), len(before)
+    some = ["none of the {} tokens attends", "one of the {} tokens attends"]
+    some = (some[same] if same < 2 else f"{same} of the {{}} tokens attend").format(count)
+    assert told(page) == f"{how}, {some} in this head most to the same token as before."
+
+
 def test_the_switch_shows_the_untrained_model_and_goes_back(opened):
     page = opened.page
-    worlds = page.get_by_label("Had it learned nothing?")
-    worlds.select_option("random weights")
+    world(page, "random weights")
     same(page, LINE, 1, 2, 1, bert=untrained(), limit=STORED)
     choose(page, 0, 3, 2)
     same(page, LINE, 0, 3, 2, bert=untrained(), limit=STORED)
-    worlds.select_option("trained")
+    pair = (most(each, LINE, 0, 3) for each in (model(), untrained()))
+    left(page, "With random weights", *pair)
+    world(page, "as it is")
     same(page, LINE, 0, 3, 2, limit=STORED)
+    assert told(page) == ""
+    world(page, "shuffled words")  # which nothing has read yet
+    assert "has to be loaded first" in note(page)
+    same(page, LINE, 0, 3, 2, limit=STORED)
+    assert told(page) == ""
 
 
-def test_a_line_of_the_readers_own_is_the_trained_models(opened):
-    page = opened.page
+def test_a_line_of_the_readers_own_is_read_with_shuffled_weights(browser, tmp_path):
+    """In int8, as the book's BERT is; the copy is that of transformers."""
+    file = {"bert": lambda: stores.bert_file(model())}
+    with opening(browser, make_page(tmp_path, [make()[0]], file).as_uri()) as visit:
+        page, random = visit.page, shuffled_in_the_page(model(), 1)
+        load(page)
+        write(page, OWN)
+        world(page, "random weights")
+        same(page, OWN, 1, 2, 1, bert=random)
+        choose(page, 0, 4, 3)
+        same(page, OWN, 0, 4, 3, bert=random)
+        pair = (most(each, OWN, 0, 4) for each in (int8.rounded(model()), random))
+        left(page, "With random weights", *pair)
+        write(page, LINE)
+        same(page, LINE, 0, 4, 3, bert=random)
+        world(page, "as it is")
+        same(page, LINE, 0, 4, 3, bert=int8.rounded(model()))
+        visit.clean()
+
+
+def test_words_in_another_order_keep_their_pieces_and_the_sentence_counts(opened):
+    page, line = opened.page, "The bobolinks hid it there"
     load(page)
-    page.get_by_label("Had it learned nothing?").select_option("random weights")
-    assert "book's line only" in note(page)
-    write(page, OWN)
-    assert page.get_by_label("Had it learned nothing?").input_value() == "0"
-    same(page, OWN, 1, 2, 1)
+    write(page, line)
+    choose(page, 1, 2, 3)
+    before = tokenizer()(line).tokens()
+    world(page, "shuffled words")
+    now, _, numbers = columns(page)
+    assert now != before
+    assert sorted(now) == sorted(before)
+    assert (now[0], now[-1]) == ("[CLS]", "[SEP]")
+    assert " ".join(before[2:5]) in " ".join(now)
+    order = torch.tensor([before.index(token) for token in now])
+    token = now.index(before[3])
+    assert page.locator(".lmx-rows [aria-pressed=true]").text_content() == before[3]
+    batch = tokenizer()(line, return_tensors="pt")
+    batch = {name: each[:, order] for name, each in batch.items()}
+    near(numbers[0], of_a_head(model(), batch, 1, 2)[0][token], 0.0051 / numbers[0].max())
+    for place in ((1, 2), (0, 3)):
+        choose(page, *place, token)
+        pair = most(model(), line, *place), most(model(), line, *place, order)
+        left(page, "With the words in another order", *pair)
+    write(page, "Hope")  # there is one order only
+    same(page, "Hope", 0, 3, 2)
+    assert told(page) == "A single word has one order only."
 
 
 def test_keys_go_from_head_to_head_and_from_token_to_token(opened):

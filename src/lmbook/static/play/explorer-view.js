@@ -1,22 +1,28 @@
 /* The view *BERT explorer*: a line, and what each head of a BERT does with it.
    `lmcourse.views.bert_explorer` gives a line of which all is known; for the reader's own
    lines the weights are loaded, after a click. What takes a run of its own (a head removed,
-   neighbours) is asked for when it is first to be seen. */
+   neighbours) is asked for when it is first to be seen. A switch puts random weights in the
+   model's place, or the line's words in another order. */
 import { openModel } from "./client.js";
 import {
   announcer,
   arrow,
   button,
+  changedHow,
   countField,
   fixed,
+  greatest,
   heading,
+  learnedSwitch,
   make,
   ownLine,
   percent,
   row,
-  select,
+  someOf,
   stateOf,
+  WORLDS,
 } from "./dom.js";
+import { inAnotherOrder, ONE_ORDER, SEED } from "./own-lines.js";
 import { readText } from "./store.js";
 import { shown, WordPiece } from "./tokenizers.js";
 
@@ -43,8 +49,10 @@ let views = 0;
  * @property {Numbers[][]} lengths [layer][head], (tokens,)
  * @property {(Numbers | undefined)[][]} moved [layer][head], (tokens,)
  * @property {(Near[] | undefined)[][]} near [level][token]
+ * @property {number[]} order for each token its position in the line as it was written
  * @property {number[]} [ids]
  * @property {Float32Array[]} [states] [level], (tokens · d_model)
+ * @property {Client} [model] that has read it
  */
 
 /**
@@ -71,6 +79,7 @@ let views = 0;
  */
 
 /** @typedef {Measured & Own} Data */
+/** @import { Client } from "./client.js" */
 
 /** @type {(line: string) => number[]} */
 const numbers = (line) => line.split(" ").map(Number);
@@ -126,12 +135,14 @@ export function mount(element, data, context) {
   const heads = data.weights[0].length;
   const { room } = data;
   const bert = openModel("bert", context);
+  const random = openModel("bert", context, SEED);
   const lane = `explorer ${++views}`;
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
   const size = `${(bytes / 1e6).toFixed(1)} MB`;
   let { layer, head, token } = data;
   /** @type {number | null} */
   let wantedToken = null; // the token that a link has chosen of a line that was not read yet
+  let questions = 0; // only the last one may be answered
   /** @type {WordPiece | undefined} */
   let tokenizer;
   /** @type {(rows: string[][]) => number[][][]} */
@@ -143,14 +154,16 @@ export function mount(element, data, context) {
     lengths: read(measured.lengths),
     moved: read(measured.moved),
     near: measured.near.map((lines) => lines.map(pairs)),
+    order: Array.from(data.tokens.keys()),
   });
   let seen = stored(data);
+  let usual = seen; // what the trained model makes of the same line as it is
 
   /* --- what stands there --- */
 
   /** @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement} */
   const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
-  const { area, note, label } = ownLine(data.text, typed);
+  const { area, note, label } = ownLine(data.text, changed);
   const loader = button(`Load the model: ${size}`, load);
   const progress = make("progress", {
     max: 1,
@@ -196,16 +209,13 @@ export function mount(element, data, context) {
   const nearTitle = make("p");
   const near = part("div", "near");
   const { live, later } = announcer(() => summary.textContent);
-  /** @type {HTMLSelectElement} */
-  const worlds = select(["trained", "random weights"], switchWorld);
-  if (data.untrained)
-    element.append(
-      make("p", { class: "lmx-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
-    );
+  const { worlds, told, label: worldLabel } = learnedSwitch(changed);
   element.append(
+    make("p", { class: "lmx-world" }, worldLabel),
     label,
     note,
     offer,
+    told,
     part(
       "div",
       "all",
@@ -243,7 +253,7 @@ export function mount(element, data, context) {
       note.textContent = "The model is here: write a line.";
       if (notKept) offer.append(` They are not kept for the next visit: ${notKept}.`);
       if (document.activeElement === document.body) area.focus({ preventScroll: true });
-      if (area.value !== data.text) await answer();
+      if (area.value !== data.text || worlds.value !== WORLDS.asItIs) await answer();
     } catch (error) {
       note.textContent = `The model does not load: ${error.message}`;
       loader.disabled = false;
@@ -251,61 +261,91 @@ export function mount(element, data, context) {
     progress.hidden = true;
   }
 
-  function typed() {
-    if (tokenizer) answer();
-    else if (isKept && !loader.disabled) load();
-    else if (!loader.disabled)
-      note.textContent =
-        "The model that reads your line has to be loaded first; what stands below is still the book's line.";
-  }
-
-  /* With random weights there is the book's line alone. */
-  function switchWorld() {
-    const isRandom = worlds.value === "1";
-    seen = stored(isRandom && data.untrained ? data.untrained : data);
-    area.value = data.text;
-    note.textContent = isRandom ? "Random weights have read the book's line only." : "";
+  /* Another line, or another state of the switch. */
+  function changed() {
+    if (tokenizer) return answer();
+    if (loader.disabled) return; // it is on its way
+    const isRandom = worlds.value === WORLDS.random && data.untrained;
+    const isThere = area.value === data.text && (isRandom || worlds.value === WORLDS.asItIs);
+    if (!isThere && isKept) return load();
+    note.textContent = isThere
+      ? ""
+      : "The model that reads this has to be loaded first; what stands below is still the book's line" +
+        (isRandom ? "." : " as the trained model reads it.");
+    seen = isRandom ? stored(isRandom) : usual;
     token = Math.min(token, seen.tokens.length - 1);
     draw();
   }
 
   async function answer() {
     if (!tokenizer) return;
-    worlds.value = "0";
+    const question = ++questions;
     const { pieces } = tokenizer;
     const all = Array.from(area.value);
     const text = all.slice(0, LONGEST).join("");
-    const found = tokenizer.encode(text);
-    const tokens = found.slice(0, room - 2);
-    const whole = tokens.length === found.length && all.length <= LONGEST;
+    const encoded = tokenizer.encode(text);
+    const tokens = encoded.slice(0, room - 2);
+    const whole = tokens.length === encoded.length && all.length <= LONGEST;
     note.textContent = whole ? "" : `Only the first ${tokens.length} tokens are read.`;
     const [first, last] = data.around.map((id) => ({ id, piece: pieces[id] }));
     const line = [first, ...tokens, last];
-    const ids = line.map(({ id }) => id);
+    for (const model of [bert, random]) model.cancel(lane);
+    const isUsual = worlds.value === WORLDS.asItIs;
+    if (!isUsual) told.textContent = "Reading …";
+    const inOrder = Array.from(line.keys());
+    const isKnown = JSON.stringify(usual.ids) === JSON.stringify(line.map(({ id }) => id));
+    const before = isKnown ? usual : await readLine(bert, line, inOrder);
+    if (!before || question !== questions) return;
+    usual = before;
+    let now = before;
+    if (!isUsual) {
+      const isRandom = worlds.value === WORLDS.random;
+      const order = isRandom ? inOrder : inAnotherOrder(line.map(({ piece }) => piece));
+      const found = await readLine(isRandom ? random : bert, line, order);
+      if (!found || question !== questions) return;
+      now = found;
+    }
+    const own = Math.min(wantedToken ?? seen.order[token], line.length - 1);
+    seen = now;
+    token = seen.order.indexOf(own);
+    wantedToken = null;
+    draw();
+  }
+
+  /**
+   * What a model makes of a line; null if another question took its place.
+   *
+   * @param {Client} model
+   * @param {{ id: number, piece: string }[]} line
+   * @param {number[]} order in which it reads the tokens
+   * @returns {Promise<Seen | null>}
+   */
+  async function readLine(model, line, order) {
+    const tokens = order.map((at) => line[at]);
+    const ids = tokens.map(({ id }) => id);
     const keep = [
       "embeddings",
       "blocks.*",
       "blocks.*.attention.weights",
       "blocks.*.attention.lengths",
     ];
-    const answered = await asked(() => bert.forward(ids, { keep, logits_of: [] }, lane));
-    if (!answered) return;
+    const answered = await asked(() => model.forward(ids, { keep, logits_of: [] }, lane));
+    if (!answered) return null;
     /** @type {(layer: number, name?: string) => Float32Array} */
     const of = (layer, name = "") => answered.kept[`blocks.${layer}${name}`].values;
     /** @type {<Item>(f: (layer: number) => Item) => Item[]} */
     const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
-    seen = {
+    return {
       ids,
-      tokens: line.map(({ piece }) => piece),
+      order,
+      model,
+      tokens: tokens.map(({ piece }) => piece),
       weights: each((layer) => parts(of(layer, ".attention.weights"), heads)),
       lengths: each((layer) => parts(of(layer, ".attention.lengths"), heads)),
       moved: each(() => []),
       states: [answered.kept.embeddings.values, ...each((layer) => of(layer))],
       near: [[], ...each(() => [])],
     };
-    token = Math.min(wantedToken ?? token, ids.length - 1);
-    wantedToken = null;
-    draw();
   }
 
   /**
@@ -319,6 +359,7 @@ export function mount(element, data, context) {
       return await question();
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
+      told.textContent = "";
       return null;
     }
   }
@@ -329,11 +370,11 @@ export function mount(element, data, context) {
     const known = line.moved[layer];
     const own = head;
     const last = `blocks.${layers - 1}`;
-    const { ids, states } = line;
-    if (known[own] || !ids || !states) return;
+    const { ids, states, model } = line;
+    if (known[own] || !ids || !states || !model) return;
     /** @type {import("./engine.js").ForwardOptions} */
     const options = { keep: [last], ablate: [[layer, own]], logits_of: [] };
-    const found = await asked(() => bert.forward(ids, options, `${lane} removed`));
+    const found = await asked(() => model.forward(ids, options, `${lane} removed`));
     if (!found) return;
     const { values, shape } = found.kept[last];
     known[own] = distances(states[layers], values, shape[1]);
@@ -344,11 +385,13 @@ export function mount(element, data, context) {
   async function look(level) {
     const line = seen;
     const own = token;
-    const { ids, states } = line;
-    if (line.near[level][own] || !ids || !states || !tokenizer) return;
+    const { ids, states, model } = line;
+    if (line.near[level][own] || !ids || !states || !model || !tokenizer) return;
     const { pieces } = tokenizer;
     const vector = parts(states[level], ids.length)[own].slice();
-    const found = await asked(() => bert.nearest(vector, NEAREST, `${lane} near ${level - layer}`));
+    const found = await asked(() =>
+      model.nearest(vector, NEAREST, `${lane} near ${level - layer}`),
+    );
     if (!found) return;
     line.near[level][own] = found.map(({ id, cosine }) => [pieces[id], cosine]);
     if (line === seen) drawNear();
@@ -447,8 +490,45 @@ export function mount(element, data, context) {
       (moved
         ? ` Without this head the final state of ${quoted(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.`
         : "");
+    tellLeft();
     later();
     remove();
+  }
+
+  /* How many tokens attend most to the same token as in the trained model, the line in order. */
+  function tellLeft() {
+    if (seen === usual || worlds.value === WORLDS.asItIs) {
+      told.textContent = "";
+      return;
+    }
+    if (worlds.value === WORLDS.shuffled && seen.order.every((at, i) => at === i)) {
+      told.textContent = ONE_ORDER;
+      return;
+    }
+    const before = mostAttended(usual);
+    const now = mostAttended(seen);
+    const same = before.filter((key, i) => key >= 0 && key === now[i]).length;
+    const some = someOf(same, before.length, "token", ["attends", "attend"]);
+    told.textContent =
+      `${changedHow(worlds.value, "the words")}, ${some} in this head ` +
+      "most to the same token as before.";
+  }
+
+  /**
+   * The token that each token of a line attends to most in the chosen head, both in the order in
+   * which the line was written; -1 where two get as much.
+   *
+   * @param {Seen} line
+   * @returns {number[]}
+   */
+  function mostAttended({ weights, order }) {
+    const all = parts(Float32Array.from(weights[layer][head]), order.length);
+    const found = new Array(order.length);
+    order.forEach((own, i) => {
+      const key = greatest(all[i]);
+      found[own] = key < 0 ? -1 : order[key];
+    });
+    return found;
   }
 
   function drawNear() {
@@ -487,9 +567,9 @@ export function mount(element, data, context) {
       () => heads,
     ),
     token: countField(
-      () => wantedToken ?? token,
+      () => wantedToken ?? seen.order[token],
       (number) => {
-        if (number < seen.tokens.length) choose(layer, head, number);
+        if (number < seen.tokens.length) choose(layer, head, seen.order.indexOf(number));
         else wantedToken = number;
       },
       () => (area.value === data.text ? data.tokens.length : room),

@@ -1,12 +1,15 @@
 /* Two lines of the reader's, read by BERT once its weights are loaded, after a click. */
 import { openModel } from "./client.js";
 import { button, make, ownLine } from "./dom.js";
+import { reordered } from "./random.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
 export const LINES = 2;
 const LONGEST = 300;
 export const ROOM = 46; // characters and tokens of a line
+export const SEED = 1; // of random weights, and of another order
+export const ONE_ORDER = "A single word has one order only.";
 
 /** @import { Config } from "./engine.js" */
 
@@ -15,6 +18,23 @@ export const ROOM = 46; // characters and tokens of a line
  *
  * @typedef {{ pieces: string[], values: Float32Array[] }} Line
  */
+
+/**
+ * Where the tokens of a line stand once its words have changed places; the first token and the
+ * last, which are no words, stay.
+ *
+ * @param {string[]} pieces
+ * @returns {number[]} for each new position the old one
+ */
+export function inAnotherOrder(pieces) {
+  /** @type {number[][]} the positions of each word's tokens */
+  const words = [];
+  pieces.slice(1, -1).forEach((piece, i) => {
+    if (piece.startsWith("##") && words.length) words[words.length - 1].push(i + 1);
+    else words.push([i + 1]);
+  });
+  return [0, ...reordered(words, SEED).flat(), pieces.length - 1];
+}
 
 /**
  * Make a place for two lines, which BERT reads.

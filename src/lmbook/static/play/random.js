@@ -16,12 +16,13 @@ export function bitsAt(seed, place) {
 /**
  * The numbers of an array in a random order.
  *
- * @param {Float32Array} values
+ * @template {Float32Array | Int8Array} Numbers
+ * @param {Numbers} values
  * @param {number} seed
- * @returns {Float32Array}
+ * @returns {Numbers}
  */
 export function shuffled(values, seed) {
-  const mixed = values.slice();
+  const mixed = /** @type {Numbers} */ (values.slice());
   for (let last = mixed.length - 1; last > 0; last--) {
     const other = (bitsAt(seed, last) >>> 0) % (last + 1);
     [mixed[last], mixed[other]] = [mixed[other], mixed[last]];

@@ -201,12 +201,13 @@ export const WORLDS = { asItIs: "0", random: "1", shuffled: "2" };
  * is with what it reads in another order.
  *
  * @param {Listener} onchange
- * @param {string} [shuffled] what is put in another order
+ * @param {string | null} [shuffled] what is put in another order; null if nothing is
  * @returns {{ worlds: HTMLSelectElement, label: HTMLElement, told: HTMLElement }} the switch;
  *   it in its label; a paragraph for the sentence that says what is left
  */
 export function learnedSwitch(onchange, shuffled = "shuffled words") {
-  const worlds = select(["as it is", "random weights", shuffled], onchange);
+  const names = ["as it is", "random weights", ...(shuffled === null ? [] : [shuffled])];
+  const worlds = select(names, onchange);
   const told = make("p", { class: "play-remains", role: "status" });
   return { worlds, told, label: make("label", {}, "Had it learned nothing? ", worlds) };
 }
@@ -222,6 +223,42 @@ export function leftOf(before, now) {
   const found = Array.from(now);
   const count = Array.from(before).filter((each) => found.includes(each)).length;
   return count === 0 ? "none is" : count === 1 ? "one is" : `${count} are`;
+}
+
+/**
+ * How a sentence on what is left begins.
+ *
+ * @param {string} world of the switch, not as it is
+ * @param {string} shuffled what is put in another order
+ * @returns {string}
+ */
+export const changedHow = (world, shuffled) =>
+  world === WORLDS.random ? "With random weights" : `With ${shuffled} in another order`;
+
+/**
+ * Say how many there are of several.
+ *
+ * @param {number} count
+ * @param {number} all
+ * @param {string} noun in the singular
+ * @param {[one: string, more: string]} verb
+ * @returns {string} "none of the 12 heads has", "one of the 12 heads has", "3 of the 12 heads have"
+ */
+export const someOf = (count, all, noun, [one, more]) =>
+  `${count > 1 ? count : ["none", "one"][count]} of the ${plural(all, noun)} ` +
+  (count > 1 ? more : one);
+
+/**
+ * The position of the greatest number.
+ *
+ * @param {ArrayLike<number>} numbers
+ * @returns {number} -1 if several are as great: which of them is greater, rounding has hidden
+ */
+export function greatest(numbers) {
+  const all = Array.from(numbers);
+  const most = Math.max(...all);
+  const first = all.indexOf(most);
+  return all.indexOf(most, first + 1) < 0 ? first : -1;
 }
 
 let groups = 0;
