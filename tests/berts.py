@@ -112,3 +112,14 @@ def shuffled_in_the_page(model: BertModel, seed: int, as_int8: bool = True) -> B
                 whole = found[stored].float()
                 weight.copy_(whole * scale[:, None] if weight.ndim == 2 else whole)
     return other
+
+
+def another_order(tokens: list[str]) -> torch.Tensor:
+    """Return the order in which the page reads a line whose words change places."""
+    words = []
+    for place, token in enumerate(tokens[1:-1], start=1):
+        words = (
+            [*words[:-1], [*words[-1], place]] if token[:2] == "##" else [*words, [place]]
+        )
+    mixed = [words[i] for i in shuffled_numbers([*range(len(words))], 1)]
+    return torch.tensor([0, *(place for word in mixed for place in word), len(tokens) - 1])

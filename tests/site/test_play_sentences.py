@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import visits
+from berts import another_order, shuffled_in_the_page
 from lmbook.play import stores
 from lmcourse import views
 from test_play_explorer import ask, model, tokenizer
@@ -20,9 +21,10 @@ PAIR = [
 ]
 
 
-def weights(text):
+def weights(text, bert=None):
+    batch = tokenizer()(text, return_tensors="pt")
     with torch.no_grad():
-        out = model()(**tokenizer()(text, return_tensors="pt"), output_attentions=True)
+        out = (bert or model())(**batch, output_attentions=True)
     return out.attentions[LAYER][0]
 
 
@@ -82,18 +84,77 @@ def test_the_reader_s_pair_is_what_transformers_computes(opened):
     assert "first two lines" in page.locator(".play-note").text_content()
 
 
-def test_with_random_weights_only_the_stored_sentences_are_shown(opened):
-    page = opened.page
-    worlds = page.get_by_label("Had it learned nothing?")
-    worlds.select_option(label="random weights")
+def world(page, name):
+    page.get_by_label("Had it learned nothing?").select_option(label=name)
+    page.wait_for_function("() => !document.body.innerText.includes('Reading …')")
+
+
+def told(page):
+    return page.locator(".play-remains").text_content()
+
+
+def test_random_weights_are_stored_or_those_of_the_page(opened):
+    page, random = opened.page, shuffled_in_the_page(model(), 1, as_int8=False)
+    world(page, "random weights")
     even = round(100 / len(tokenizer()(BOOK).tokens()))
     assert set(shown(page)[1]) == {even}
+    assert "none of the 5 heads" in told(page)  # an even share is nobody's most
     use(page)
     write(page, PAIR[0])
-    assert (
-        worlds.input_value() == "0"
-    )  # the reader's own pair was read by the trained model
     assert shown(page)[0] == tokenizer()(PAIR[0]).tokens()
-    worlds.select_option(label="random weights")
-    assert shown(page)[0] == tokenizer()(BOOK).tokens()
-    assert set(shown(page)[1]) == {even}
+    page.wait_for_function("() => !document.body.innerText.includes('Reading …')")
+    query = tokenizer()(PAIR[0]).tokens().index("she")
+    now, before = (100 * weights(PAIR[0], each)[:, query] for each in (random, model()))
+    assert (torch.tensor(shown(page)[1]) - now[HEAD]).abs().max() <= 0.51
+    left(page, "With random weights", "she", before, now)
+    world(page, "as it is")
+    assert (torch.tensor(shown(page)[1]) - before[HEAD]).abs().max() <= 0.51
+    assert told(page) == ""
+
+
+def left(page, how, word, before, now):
+    """The sentence counts heads; what rounding hides is no greatest share."""
+
+    def most(shares):
+        top = shares.round().topk(2).values
+        return shares.argmax(-1).where(top[:, 0] > top[:, 1], -1)
+
+    same = int(((most(before) == most(now)) & (most(before) >= 0)).sum())
+    some = ["none", "one"][same] if same < 2 else same
+    assert told(page) == (
+        f"{how}, “{word}” attends most to the same token as before in {some} of the "
+        f"{len(before)} heads."
+    )
+
+
+def test_words_in_another_order_are_read_once_the_model_is_here(opened):
+    page = opened.page
+    before = shown(page)
+    world(page, "shuffled words")
+    assert "has to be loaded first" in told(page)
+    assert shown(page) == before
+    ask(page)
+    page.locator("option:has-text('Yours')").first.wait_for(
+        state="attached", timeout=visits.LOAD
+    )
+    page.get_by_label("Sentence", exact=True).select_option("0")
+    page.get_by_text("in another order").wait_for()
+    now, shares, nouns = shown(page)
+    assert now != before[0]
+    order = another_order(before[0])
+    assert now == [before[0][place] for place in order]
+    batch = tokenizer()(BOOK, return_tensors="pt")
+    batch = {name: each[:, order] for name, each in batch.items()}
+    with torch.no_grad():
+        read = model()(**batch, output_attentions=True).attentions[LAYER][0]
+    chosen = before[0][2]
+    wanted = 100 * read[:, now.index(chosen)]
+    assert (torch.tensor(shares) - wanted[HEAD]).abs().max() <= 0.51
+    assert f"{shares[now.index('street')]} %" in nouns[1]
+    written = torch.empty_like(wanted)
+    written[:, order] = wanted
+    left(
+        page, "With the words in another order", chosen, 100 * weights(BOOK)[:, 2], written
+    )
+    page.locator(".lmc-word").nth(3).press("ArrowRight")
+    assert page.evaluate("document.activeElement.firstChild.data") == now[4]

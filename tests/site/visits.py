@@ -402,7 +402,7 @@ def switch_untrained_sentences(root, data):
         assert chosen.count() == 0
         return
     first = data["sentences"][0]
-    worlds = {"random weights": data["untrained"][0], "trained": first["weights"]}
+    worlds = {"random weights": data["untrained"][0], "as it is": first["weights"]}
     for name, weights in worlds.items():
         chosen.select_option(label=name)
         shown = root.locator(".lmc-word small").all_text_contents()

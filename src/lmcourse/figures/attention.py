@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from lmcourse import views
 from lmcourse.numbers import percent
-from lmcourse.pronouns import head_parts, read_heads, word_positions
+from lmcourse.pronouns import LINE, head_parts, read_heads, word_positions
 
 MANY = 12  # how often a word must occur to be drawn
 
@@ -118,6 +118,9 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
         read,
         head=head,
         notes=notes,
+        layer=layer,
+        around=(tokenizer.cls_token_id, tokenizer.sep_token_id),
+        pair="\n".join(LINE.format(words) for words in ("Love", "the horse")),
         untrained=[weights for _, weights, _, _ in random],
         alt=f"{len(read)} versions of a line. In head {head} “He” gives "
         + ", ".join(shares)

@@ -102,7 +102,9 @@ def model_view(attentions, tokens, *, alt) -> View:
     return View("model_view", data, alt=alt)
 
 
-def sentences(read, *, alt, head, notes, layer=None, around=None, untrained=None) -> View:
+def sentences(
+    read, *, alt, head, notes, layer=None, around=None, pair=None, untrained=None
+) -> View:
     """Several sentences to choose from: what one token of each attends to, head by head.
 
     Parameters
@@ -123,6 +125,8 @@ def sentences(read, *, alt, head, notes, layer=None, around=None, untrained=None
         own on the site, which carries one BERT, that of ``LMCOURSE_BERT`` or the built-in.
     around : (int, int), optional
         The IDs of [CLS] and [SEP], which ``layer`` needs: without them it is a TypeError.
+    pair : str, optional
+        Two lines that stand where the reader types. Default: two sentences on a dog.
     untrained : list of array-like, optional
         Weights of the same sentences in a model that has learned nothing: the reader can
         switch to it.
@@ -150,7 +154,9 @@ def sentences(read, *, alt, head, notes, layer=None, around=None, untrained=None
         both = zip(untrained, read, strict=True)
         data["untrained"] = [_per_cent(weights, each[0]) for weights, each in both]
     live = {} if layer is None else {"layer": layer, "around": list(around)}
-    stores = ["bert", "bert-pieces"] if live else []
+    if pair is not None:
+        live["pair"] = pair
+    stores = [] if layer is None else ["bert", "bert-pieces"]
     return View("sentences", data | live, alt=alt, stores=stores)
 
 

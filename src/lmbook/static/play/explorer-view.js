@@ -508,10 +508,9 @@ export function mount(element, data, context) {
     const before = mostAttended(usual);
     const now = mostAttended(seen);
     const same = before.filter((key, i) => key >= 0 && key === now[i]).length;
-    const some = someOf(same, before.length, "token", ["attends", "attend"]);
     told.textContent =
-      `${changedHow(worlds.value, "the words")}, ${some} in this head ` +
-      "most to the same token as before.";
+      `${changedHow(worlds.value, "the words")}, ${someOf(same, before.length, "token")} ` +
+      `${same > 1 ? "attend" : "attends"} in this head most to the same token as before.`;
   }
 
   /**

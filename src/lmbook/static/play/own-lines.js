@@ -5,6 +5,7 @@ import { reordered } from "./random.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
+let places = 0;
 export const LINES = 2;
 const LONGEST = 300;
 export const ROOM = 46; // characters and tokens of a line
@@ -17,6 +18,13 @@ export const ONE_ORDER = "A single word has one order only.";
  * A line that was read: its tokens, and the values of each activation that was asked for.
  *
  * @typedef {{ pieces: string[], values: Float32Array[] }} Line
+ */
+
+/**
+ * The values of each activation for a line's tokens, by the trained model or, with a seed, by
+ * random weights; null if the model is not here, or another question took the place of this one.
+ *
+ * @typedef {(pieces: string[], seed: number | null) => Promise<Float32Array[] | null>} Ask
  */
 
 /**
@@ -48,8 +56,9 @@ export function inAnotherOrder(pieces) {
  * @param {string[]} options.keep names of activations
  * @param {(lines: Line[]) => void} options.take is given the lines when they are read
  * @param {ViewContext} context
- * @returns {{ area: HTMLTextAreaElement, parts: HTMLElement[] }} where they are typed; that
- *   and all that belongs to it
+ * @returns {{ area: HTMLTextAreaElement, parts: HTMLElement[], isHere(): boolean, ask: Ask }}
+ *   where they are typed; that and all that belongs to it; whether the model is loaded; and a
+ *   way to ask it for the same of other tokens
  */
 export function ownLines({ text, name, around, fits, keep, take }, context) {
   const bert = openModel("bert", context);
@@ -58,6 +67,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   const loader = button(`Load the model (${bert.size}) and read`, load);
   /** @type {WordPiece | undefined} */
   let tokenizer;
+  const lane = `own lines ${++places}`;
 
   async function load() {
     loader.disabled = true;
@@ -89,7 +99,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
         const answer = await bert.forward(
           tokens.map(({ id }) => id),
           { keep, logits_of: [] },
-          "own lines",
+          lane,
         );
         if (!answer) return; // something else was typed
         found.push({
@@ -104,5 +114,25 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     take(found);
   }
 
-  return { area, parts: [label, note, make("p", {}, loader)] };
+  /** @type {Ask} */
+  async function ask(line, seed) {
+    if (!tokenizer) return null;
+    const { pieces } = tokenizer;
+    const ids = line.map((piece) => pieces.indexOf(piece));
+    try {
+      const model = openModel("bert", context, seed);
+      const answer = await model.forward(ids, { keep, logits_of: [] }, `${lane} asked`);
+      return answer && keep.map((each) => answer.kept[each].values);
+    } catch (error) {
+      note.textContent = `The model does not answer: ${error.message}`;
+      return null;
+    }
+  }
+
+  return {
+    area,
+    parts: [label, note, make("p", {}, loader)],
+    isHere: () => Boolean(tokenizer),
+    ask,
+  };
 }

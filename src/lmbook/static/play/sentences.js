@@ -2,18 +2,41 @@
    in the chosen head, as shades, per cents and arcs; below, what each noun gets. All of it
    is HTML, in the page's colours; the arcs alone are a drawing, and say nothing that the
    shades do not. With `layer` the reader's own sentences are read, too, once the weights
-   of the model are loaded, after a click. With `untrained`, the weights of the stored sentences
-   in a model that has learned nothing, the reader can switch to it. */
-import { bar, button, countField, make, row, select, stateOf, svg } from "./dom.js";
+   of the model are loaded, after a click. A switch puts random weights in the model's place, or
+   the words in another order: `untrained` has the weights of the stored sentences in a model
+   that has learned nothing, and the model that is loaded reads all else. */
+import {
+  bar,
+  button,
+  changedHow,
+  countField,
+  greatest,
+  learnedSwitch,
+  make,
+  row,
+  select,
+  someOf,
+  stateOf,
+  svg,
+  WORLDS,
+} from "./dom.js";
 import { roving } from "./keys.js";
-import { LINES, ownLines, ROOM } from "./own-lines.js";
+import { inAnotherOrder, LINES, ONE_ORDER, ownLines, ROOM, SEED } from "./own-lines.js";
 
 /** @import { Line } from "./own-lines.js" */
 
 /**
+ * What a model made of a sentence.
+ *
+ * @typedef {object} Reading
+ * @property {number[][][]} weights [head][query][key], in per cent
+ * @property {number[]} order for each token that was read its position in the sentence
+ */
+
+/**
  * @typedef {object} Sentence
  * @property {string[]} tokens
- * @property {number[][][]} weights [head][query][key], in per cent
+ * @property {Record<string, Reading>} readings by the state of the switch
  * @property {number} query the token that is chosen to begin with
  * @property {[first: number, end: number][]} nouns tokens of each
  * @property {string} note
@@ -21,18 +44,19 @@ import { LINES, ownLines, ROOM } from "./own-lines.js";
 
 /**
  * @typedef {object} Data
- * @property {Omit<Sentence, "note">[]} sentences
+ * @property {(Omit<Sentence, "note" | "readings"> & Pick<Reading, "weights">)[]} sentences
  * @property {string[]} notes one for each
  * @property {number} head the one that is chosen to begin with
  * @property {number} [layer] whose heads they are, if the reader's own sentences are read
  * @property {[number, number]} around the ids before and after a line
+ * @property {string} [pair] the lines to begin with where the reader's own are typed
  * @property {number[][][][]} [untrained] weights of the same sentences in another model
  */
 
 /**
  * What is shown.
  *
- * @typedef {{ sentence: number, head: number, query: number, random: boolean }} State
+ * @typedef {{ sentence: number, head: number, query: number }} State
  */
 
 const LEAST = 4; // per cent; arcs for less would be a haze
@@ -54,6 +78,25 @@ const written = (tokens) =>
     .replace(/ ([.,;:!?])/g, "$1")
     .replace(/ (['’]) /g, "$1");
 
+/** @type {(tokens: string[]) => number[]} */
+const inOrder = (tokens) => Array.from(tokens.keys());
+
+/**
+ * Weights in whole per cents, as they are stored.
+ *
+ * @param {Float32Array} values (heads · tokens · tokens)
+ * @param {number} count of tokens
+ * @returns {Reading["weights"]}
+ */
+function perCents(values, count) {
+  const all = Array.from(values, (value) => Math.round(100 * value));
+  /** @type {(row: number) => number[]} */
+  const rowAt = (row) => all.slice(row * count, (row + 1) * count);
+  return Array.from({ length: values.length / count ** 2 }, (_, head) =>
+    Array.from({ length: count }, (_, query) => rowAt(head * count + query)),
+  );
+}
+
 /**
  * A sentence that the model has read.
  *
@@ -71,18 +114,13 @@ function own(tokens, values) {
     while (tokens[end].startsWith("##")) end += 1;
     nouns.push([i, end]);
   });
-  /** @type {(head: number, query: number, key: number) => number} */
-  const at = (head, query, key) => Math.round(100 * values[(head * count + query) * count + key]);
-  const weights = Array.from({ length: values.length / count ** 2 }, (_, head) =>
-    tokens.map((_, query) => tokens.map((_, key) => at(head, query, key))),
-  );
   const query = Math.max(
     1,
     tokens.findIndex((token) => PRONOUN.test(token)),
   );
   return {
     tokens,
-    weights,
+    readings: { [WORLDS.asItIs]: { weights: perCents(values, count), order: inOrder(tokens) } },
     query,
     nouns,
     note: "Yours. As nouns count the words right after “the”, “a”, “my” and their like.",
@@ -132,25 +170,36 @@ function arc(frame, from, to, share) {
  */
 export function mount(canvas, data, context) {
   /** @type {Sentence[]} */
-  const stored = data.sentences.map((sentence, i) => ({ ...sentence, note: data.notes[i] }));
+  const stored = data.sentences.map(({ weights, ...sentence }, i) => {
+    const order = inOrder(sentence.tokens);
+    const readings = { [WORLDS.asItIs]: { weights, order } };
+    const random = data.untrained?.[i];
+    if (random) readings[WORLDS.random] = { weights: random, order };
+    return { ...sentence, readings, note: data.notes[i] };
+  });
   let all = stored;
   /** @type {{ sentence?: number, query?: number }} */
   let later = {}; // what a link has chosen of sentences that were not read yet
-  /** @type {HTMLElement[]} */
+  /** @type {HTMLElement[]} in the order of the sentence, not that in which they stand */
   let tokens = [];
+  /** @type {number[] | null} the order in which they stand */
+  let standing = null;
+  /** @type {{ sentence: Sentence, world: string } | null} what the model is reading */
+  let waiting = null;
   /** @type {State} */
-  const state = { sentence: 0, head: data.head, query: stored[0].query, random: false };
+  const state = { sentence: 0, head: data.head, query: stored[0].query };
   /** @param {number} by */
   const turn = (by) => () => show({ sentence: (state.sentence + by + all.length) % all.length });
   /** @type {HTMLSelectElement} */
   const choice = select([], () => show({ sentence: Number(choice.value) }), {
     "aria-label": "Sentence",
   });
-  /** @type {HTMLSelectElement} */
-  const worlds = select(["trained", "random weights"], () =>
-    show({ random: worlds.value === "1" }),
-  );
-  const squares = stored[0].weights.map((_, head) =>
+  const {
+    worlds,
+    told,
+    label: worldLabel,
+  } = learnedSwitch(() => show({}), data.layer === undefined ? null : "shuffled words");
+  const squares = data.sentences[0].weights.map((_, head) =>
     button(head, () => show({ head }), { class: "lmc-square", "aria-label": `Head ${head}` }),
   );
   const arcs = svg("svg", { "aria-hidden": "true" });
@@ -159,10 +208,7 @@ export function mount(canvas, data, context) {
   const summary = make("p", { class: "lmc-told", "aria-live": "polite" });
   const note = make("p", { class: "lmc-note" });
   const nouns = make("table", { class: "lmc-nouns" });
-  if (data.untrained)
-    canvas.append(
-      make("p", { class: "lmc-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
-    );
+  if (data.untrained) canvas.append(make("p", { class: "lmc-world" }, worldLabel), told);
   canvas.append(
     make(
       "p",
@@ -187,7 +233,7 @@ export function mount(canvas, data, context) {
     layer !== undefined &&
     ownLines(
       {
-        text: OWN,
+        text: data.pair ?? OWN,
         name: "Your own pair, a sentence a line",
         around: data.around,
         fits: (config) => config.heads === squares.length && layer < config.layers,
@@ -198,21 +244,74 @@ export function mount(canvas, data, context) {
     );
   if (pair) canvas.append(...pair.parts);
 
-  function weights() {
-    const random = state.random ? data.untrained?.[state.sentence] : undefined;
-    const found = random ?? all[state.sentence].weights;
-    return found[state.head][state.query];
+  /* What is shown of the sentence, or is asked for: until it comes, the sentence as it is. */
+  function reading() {
+    const sentence = all[state.sentence];
+    const { [worlds.value]: found, [WORLDS.asItIs]: usual } = sentence.readings;
+    if (!found) read(sentence, worlds.value);
+    return found ?? usual;
   }
 
   /**
-   * Of the reader's own sentences there are only the trained model's weights.
-   *
-   * @param {Partial<State>} change
+   * @param {Sentence} sentence
+   * @param {string} world
    */
-  function agree(change) {
-    const isOwn = (change.sentence ?? state.sentence) >= stored.length;
-    if (isOwn && change.random) change.sentence = 0;
-    else if (isOwn) change.random = false;
+  async function read(sentence, world) {
+    if (!pair || (waiting?.sentence === sentence && waiting.world === world)) return;
+    if (!pair.isHere()) return;
+    waiting = { sentence, world };
+    const isRandom = world === WORLDS.random;
+    const order = isRandom ? inOrder(sentence.tokens) : inAnotherOrder(sentence.tokens);
+    const seed = isRandom ? SEED : null;
+    const values = await pair.ask(
+      order.map((at) => sentence.tokens[at]),
+      seed,
+    );
+    if (waiting.sentence !== sentence || waiting.world !== world) return;
+    waiting = null;
+    if (values) {
+      const weights = perCents(values[0], order.length);
+      sentence.readings[world] = { weights, order };
+      show({});
+    } else told.textContent = "";
+  }
+
+  /**
+   * What the chosen token gives each token, in the order of the sentence, by one head.
+   *
+   * @param {Reading} reading
+   * @param {number} head
+   */
+  function sharesOf({ weights, order }, head) {
+    const found = new Array(order.length);
+    weights[head][order.indexOf(state.query)].forEach((share, i) => {
+      found[order[i]] = share;
+    });
+    return found;
+  }
+
+  /* In how many heads the chosen token attends most to the same token as in the trained model. */
+  function tellLeft() {
+    const world = worlds.value;
+    const { tokens: words, readings } = all[state.sentence];
+    const usual = readings[WORLDS.asItIs];
+    const now = readings[world];
+    if (world === WORLDS.asItIs) told.textContent = "";
+    else if (!now)
+      told.textContent = waiting
+        ? "Reading …"
+        : "The model that reads this has to be loaded first: the button is below.";
+    else if (world === WORLDS.shuffled && now.order.every((at, i) => at === i))
+      told.textContent = ONE_ORDER;
+    else {
+      const same = squares.filter((_, head) => {
+        const key = greatest(sharesOf(usual, head));
+        return key >= 0 && key === greatest(sharesOf(now, head));
+      });
+      told.textContent =
+        `${changedHow(world, "the words")}, “${words[state.query]}” attends most to the same ` +
+        `token as before in ${someOf(same.length, squares.length, "head")}.`;
+    }
   }
 
   /**
@@ -243,7 +342,7 @@ export function mount(canvas, data, context) {
   }
 
   function draw() {
-    const drawn = weights().map((share, key) =>
+    const drawn = sharesOf(reading(), state.head).map((share, key) =>
       share >= LEAST && key !== state.query
         ? arc(line, tokens[state.query], tokens[key], share)
         : "",
@@ -253,22 +352,26 @@ export function mount(canvas, data, context) {
 
   /** @param {Partial<State>} change */
   function show(change) {
-    agree(change);
     const isAnother = change.sentence !== undefined;
     Object.assign(state, change);
     if (isAnother) state.query = all[state.sentence].query;
     const sentence = all[state.sentence];
-    worlds.value = String(Number(state.random));
     if (isAnother) {
       choice.value = String(state.sentence);
       note.textContent = sentence.note;
+    }
+    const now = reading();
+    if (isAnother || String(now.order) !== String(standing)) {
       tokens = sentence.tokens.map((token, query) =>
         button(token, () => show({ query }), { class: "lmc-word" }),
       );
       tokens.forEach((token) => token.append(make("small")));
-      words.replaceChildren(...tokens);
+      const isInside = words.contains(document.activeElement);
+      words.replaceChildren(...now.order.map((at) => tokens[at]));
+      if (isInside) tokens[state.query].focus();
     }
-    const shares = weights();
+    standing = now.order;
+    const shares = sharesOf(now, state.head);
     tokens.forEach((token, key) => {
       token.style.setProperty("--share", String(shares[key] / 100));
       /** @type {Node} */ (token.lastChild).textContent = shares[key]
@@ -292,7 +395,11 @@ export function mount(canvas, data, context) {
       }),
     );
     choose(squares, state.head);
-    choose(tokens, state.query);
+    choose(
+      now.order.map((at) => tokens[at]),
+      now.order.indexOf(state.query),
+    );
+    tellLeft();
     draw();
   }
 

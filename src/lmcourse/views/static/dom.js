@@ -241,12 +241,10 @@ export const changedHow = (world, shuffled) =>
  * @param {number} count
  * @param {number} all
  * @param {string} noun in the singular
- * @param {[one: string, more: string]} verb
- * @returns {string} "none of the 12 heads has", "one of the 12 heads has", "3 of the 12 heads have"
+ * @returns {string} "none of the 12 heads", "one of the 12 heads", "3 of the 12 heads"
  */
-export const someOf = (count, all, noun, [one, more]) =>
-  `${count > 1 ? count : ["none", "one"][count]} of the ${plural(all, noun)} ` +
-  (count > 1 ? more : one);
+export const someOf = (count, all, noun) =>
+  `${["none", "one"][count] ?? count} of the ${plural(all, noun)}`;
 
 /**
  * The position of the greatest number.
