@@ -1,10 +1,13 @@
 """The view *contest* in a browser: its leans are those of transformers' own states."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
 
 import visits
+from berts import another_order, shuffled_in_the_page
 from lmbook.play import stores
 from lmcourse import views
 from test_play_explorer import model, tokenizer
@@ -12,6 +15,9 @@ from test_play_explorer import model, tokenizer
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STORE = "bert"
+WORDS = ["hope", "love"]
+LESSONS = [("Let her _ here.", "Like her _ here."), ("I will _ it.", "My own _ fell.")]
+BEFORE = [("We _ each spring.", "The _ was lost."), ("I _ it.", "That is a _.")]
 TEXTS = ["They let her dance again", "I <b>dance the dance"]
 
 
@@ -29,6 +35,8 @@ def make():
     data = {"texts": TEXTS, "word": "dance", "levels": levels(), "around": around}
     data["told"] = [[name, 0.1, -0.1] for name, *_ in levels()]
     data["untrained"] = [[name, 0.2, -0.3] for name, *_ in levels()]
+    data["untrained"][0][2] = 0.3
+    data["lessons"] = {"words": WORDS, "pairs": LESSONS, "before": BEFORE}
     loads = ["bert", "bert-pieces"]
     view = views.View("contest-view", data, "<p>stored</p>", alt="Leans.", stores=loads)
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
@@ -46,6 +54,58 @@ def use(page):
 def shown(page):
     cells = page.locator("tbody td").all_text_contents()
     return [float(cell.split()[0].replace("−", "-")) for cell in cells]
+
+
+def vectors(bert, batch, at):
+    """Return unit vectors, (levels, d_model): of the row before a token, its states."""
+    with torch.no_grad():
+        states = bert(**batch, output_hidden_states=True).hidden_states
+    row = bert.get_input_embeddings().weight[batch["input_ids"][0, at - 1]]
+    found = torch.stack([row.detach(), *(state[0, at] for state in states)])
+    return (found / found.norm(dim=-1, keepdim=True)).numpy()
+
+
+def leans(text, word, bert, directions, order=None):
+    """Return the leans of a word that a line has once, level by level."""
+    batch = tokenizer()(text, return_tensors="pt")
+    at = batch.tokens().index(word)
+    if order is not None:
+        batch = {name: each[:, order] for name, each in batch.items()}
+        at = order.tolist().index(at)
+    units = vectors(bert, batch, at)
+    return [u @ d - m for u, (d, m) in zip(units, directions, strict=True)]
+
+
+def learned(bert):
+    """Return the direction and the middle of each level, from the lessons."""
+
+    def mean(lessons, words, side):
+        found = []
+        for word, pair in product(words, lessons):
+            batch = tokenizer()(pair[side].replace("_", word), return_tensors="pt")
+            found.append(vectors(bert, batch, batch.tokens().index(word)))
+        return np.mean(found, axis=0)
+
+    verbs, nouns = (mean(LESSONS, WORDS, side) for side in (0, 1))
+    verbs[0], nouns[0] = (mean(BEFORE, WORDS[:1], side)[0] for side in (0, 1))
+    units = [d / max(np.linalg.norm(d), 1e-9) for d in verbs - nouns]
+    return [(u, (v + n) @ u / 2) for u, v, n in zip(units, verbs, nouns, strict=True)]
+
+
+def told(page):
+    return page.locator(".play-remains").text_content()
+
+
+def left(page, how, before, now):
+    """The sentence says how many bars point to the same side; a hair is no side."""
+
+    def sides(values):
+        return np.where(np.abs(values) < 0.005, 0, np.sign(values))
+
+    same = int(((sides(before) == sides(now)) & (sides(before) != 0)).sum())
+    bars = f"of the {len(before)} bars {'point' if same > 1 else 'points'}"
+    some = ["none", "one"][same] if same < 2 else same
+    assert told(page) == f"{how}, {some} {bars} to the same side as before."
 
 
 def wanted(texts, word):
@@ -80,16 +140,51 @@ def test_leans_are_those_of_the_model(opened):
     hold(["again and again"], "again")
 
 
+def world(page, name):
+    page.get_by_label("Had it learned nothing?").select_option(label=name)
+    page.wait_for_function("() => !document.body.innerText.includes('Reading …')")
+
+
 def test_the_switch_shows_the_stored_lines_of_untrained_layers(opened):
     page = opened.page
-    worlds = page.get_by_label("Had it learned nothing?")
-    worlds.select_option(label="random weights")
-    assert shown(page) == [0.2, -0.3] * len(levels())
-    worlds.select_option(label="trained")
+    world(page, "random weights")
+    rows = [0.2, -0.3] * len(levels())
+    rows[1] = 0.3
+    assert shown(page) == rows
+    left(page, "With random weights", [0.1, -0.1] * len(levels()), rows)
+    world(page, "shuffled words")
+    assert "has to be loaded first" in told(page)
     assert shown(page) == [0.1, -0.1] * len(levels())
+    world(page, "as it is")
+    assert shown(page) == [0.1, -0.1] * len(levels())
+    assert told(page) == ""
+
+
+def test_a_line_of_the_reader_s_own_is_read_with_random_weights(opened):
+    """Along directions that the page learns with these weights."""
+    page, random = opened.page, shuffled_in_the_page(model(), 1, as_int8=False)
     use(page)
-    worlds.select_option(label="random weights")
-    assert shown(page) == [0.2, -0.3] * len(levels())
+    page.get_by_label("Your line").fill("The mockingbird sang again")
+    page.get_by_role("button", name="sang", exact=True).click()
+    world(page, "random weights")
+    now = leans("The mockingbird sang again", "sang", random, learned(random))
+    np.testing.assert_allclose(shown(page), now, atol=0.006)
+    before = wanted(["The mockingbird sang again"], "sang")
+    left(page, "With random weights", before, shown(page))
+    world(page, "as it is")
+    np.testing.assert_allclose(shown(page), before, atol=0.006)
+
+
+def test_words_in_another_order_lean_as_transformers_says(opened):
+    page, line = opened.page, "The bobolinks sang again"
+    use(page)
+    page.get_by_label("Your line").fill(line)
     page.get_by_role("button", name="again", exact=True).click()
-    assert worlds.evaluate("each => each.value") == "0"
-    np.testing.assert_allclose(shown(page), wanted(TEXTS, "again"), atol=0.006)
+    world(page, "shuffled words")
+    order = another_order(tokenizer()(line).tokens())
+    trained = [(np.array(d), m) for _, d, m in levels()]
+    now = leans(line, "again", model(), trained, order)
+    np.testing.assert_allclose(shown(page), now, atol=0.006)
+    left(page, "With the words in another order", wanted([line], "again"), now)
+    page.get_by_label("Your line").fill("again")
+    page.get_by_text("one order only").wait_for()

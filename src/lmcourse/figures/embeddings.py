@@ -10,11 +10,19 @@ from plotly.subplots import make_subplots
 from lmcourse import views
 from lmcourse.embeddings import unit
 from lmcourse.numbers import crossed_interval
-from lmcourse.verbs_and_nouns import before_direction, read_pairs, verb_direction
+from lmcourse.verbs_and_nouns import (
+    LESSONS,
+    TAUGHT,
+    before_direction,
+    pairs,
+    read_pairs,
+    verb_direction,
+)
 from lmcourse.views.markup import table
 
 SYMBOLS = ["circle", "square", "diamond", "cross", "square-open", "circle-open"]
 COLOURS = [*views.PALETTE[:5], views.PALETTE[6]]
+FEW_WORDS, FEW_PAIRS = 3, 8  # words and pairs of sentences in the lessons for the page
 NAMED = 2  # words of each group that are named on the map
 
 
@@ -168,6 +176,9 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     data = {"texts": texts, "word": word, "told": rows, "levels": levels}
     data["untrained"] = told(untrained, random_taught)[0]
     data["around"] = [tokenizer.cls_token_id, tokenizer.sep_token_id]
+    # From these the page learns the directions of its own copy with random weights.
+    data["lessons"] = {"words": TAUGHT[:FEW_WORDS], "pairs": pairs()[:FEW_PAIRS]}
+    data["lessons"]["before"] = pairs(LESSONS)
     lines = [[name, f"{a:+.2f}", f"{b:+.2f}"] for name, a, b in rows]
     return views.View(
         "contest-view",

@@ -1,19 +1,57 @@
 /* The view *contest*: how far a word of the reader's lines leans to the verbs, after each
    layer of a BERT that runs in the page, and how far the word before it does: its row of the
    table alone. The chapter on embeddings gives a direction for each level and where its
-   middle is; a lean is a dot product with the one, less the other. Of the lines that it
-   opens with there are the leans in untrained layers, too, behind a switch. */
-import { button, fixed, heading, make, row, select, stateOf } from "./dom.js";
-import { ownLines } from "./own-lines.js";
+   middle is; a lean is a dot product with the one, less the other. A switch puts random weights
+   in the model's place, or the words in another order. Of the lines that it opens with there
+   are the leans in untrained layers; for others the page learns directions of its own, from a
+   few plain sentences, since those of the trained model would say nothing of random weights. */
+import {
+  button,
+  changedHow,
+  fixed,
+  heading,
+  learnedSwitch,
+  make,
+  row,
+  someOf,
+  stateOf,
+  WORLDS,
+} from "./dom.js";
+import { inAnotherOrder, ONE_ORDER, ownLines, SEED } from "./own-lines.js";
 
 const MOST = 4; // occurrences that are shown
 const FULL = 0.12; // the lean that fills half a bar
+const LEAST = 0.005; // a lean that is written as 0.01
 
 /** @import { Line } from "./own-lines.js" */
 
 /**
+ * The name of a level, its direction, and the middle between verbs and nouns.
+ *
+ * @typedef {[name: string, direction: ArrayLike<number>, middle: number]} Level
+ */
+
+/**
+ * Two sentences with "_" in the place of a verb, and of a noun.
+ *
+ * @typedef {[verb: string, noun: string]} Pair
+ */
+
+/**
+ * A word in a line.
+ *
+ * @typedef {{ line: Line, at: number }} Place
+ */
+
+/**
+ * What a model made of a line's tokens, in the order in which they stood.
+ *
+ * @typedef {{ values: Float32Array[], order: number[] }} Reading
+ */
+
+/**
  * @typedef {object} Data
- * @property {[string, number[], number][]} levels the name of each level, its direction
+ * @property {Level[]} levels the name of each level, its direction
  *   (d_model,), and the middle between verbs and nouns
  * @property {string[]} texts lines to begin with
  * @property {string} word the word of these lines
@@ -21,7 +59,36 @@ const FULL = 0.12; // the lean that fills half a bar
  *   in each text
  * @property {[string, ...number[]][]} [untrained] the same in untrained layers
  * @property {[number, number]} around the ids before and after a line
+ * @property {{ words: string[], pairs: Pair[], before: Pair[] }} lessons from which directions
+ *   are learned: with each of the words in pairs in which it stands after the same words, and
+ *   of the word before from others
  */
+
+/** @type {(value: number) => "neither" | "verb" | "noun"} */
+const sideOf = (value) => (Math.abs(value) < LEAST ? "neither" : value > 0 ? "verb" : "noun");
+
+/**
+ * A token's vector, brought to length 1.
+ *
+ * @param {Float32Array} states (tokens, width)
+ * @param {number} width
+ * @param {number} at the token
+ */
+function unitAt(states, width, at) {
+  const vector = states.slice(at * width, (at + 1) * width);
+  const length = Math.hypot(...vector);
+  return vector.map((x) => x / length);
+}
+
+/** @type {(a: ArrayLike<number>, b: ArrayLike<number>) => number} */
+const product = (a, b) => Array.from(a).reduce((sum, x, i) => sum + x * b[i], 0);
+
+/**
+ * @param {Float32Array[]} vectors
+ * @returns {number[]}
+ */
+const mean = (vectors) =>
+  Array.from(vectors[0], (_, i) => vectors.reduce((sum, v) => sum + v[i], 0) / vectors.length);
 
 /**
  * A bar from the middle: to the right for verbs, to the left for nouns.
@@ -32,7 +99,7 @@ function leaning(value) {
   const share = Math.min(1, Math.abs(value) / FULL) / 2;
   const from = value < 0 ? 50 - 100 * share : 50;
   const style = `--from: ${from}%; --share: ${100 * share}%`;
-  const side = Math.abs(value) < 0.005 ? "neither" : value > 0 ? "verb" : "noun";
+  const side = sideOf(value);
   return make(
     "span",
     { class: `lmw-lean lmw-${side}`, style },
@@ -49,6 +116,7 @@ function leaning(value) {
 export function mount(element, data, context) {
   const names = data.levels.map(([name]) => name);
   const layers = names.length - 2; // after the word before and "before layer 0"
+  const width = data.levels[0][1].length;
   const chosen = make("p", {
     class: "lmw-words play-words",
     role: "group",
@@ -60,22 +128,24 @@ export function mount(element, data, context) {
   let word = data.word;
   /** @type {Line[]} */
   let lines = [];
-  const worlds = select(["trained", "random weights"], () => {
-    if (data.untrained && worlds.value === "1") draw(data.texts, data.untrained);
-    else if (lines.length) choose(word);
-    else draw(data.texts, data.told);
-  });
-  if (data.untrained)
-    element.append(
-      make("p", { class: "lmw-world" }, make("label", {}, "Had it learned nothing? ", worlds)),
-    );
+  const {
+    worlds,
+    told,
+    label: worldLabel,
+  } = learnedSwitch(() => (lines.length ? choose(word) : drawStored()));
+  let questions = 0; // only the last one may be answered
+  /** @type {Map<Line, Record<string, Reading>>} by the state of the switch */
+  const readings = new Map();
+  /** @type {Promise<Level[] | null> | null} */
+  let learned = null; // the directions of random weights
+  if (data.untrained) element.append(make("p", { class: "lmw-world" }, worldLabel), told);
   const own = ownLines(
     {
       text: data.texts.join("\n"),
       name: "Your line",
       around: data.around,
       take,
-      fits: (config) => config.layers === layers && config.d_model === data.levels[0][1].length,
+      fits: (config) => config.layers === layers && config.d_model === width,
       keep: ["tokens", "embeddings", ...Array.from({ length: layers }, (_, i) => `blocks.${i}`)],
     },
     context,
@@ -98,42 +168,173 @@ export function mount(element, data, context) {
     choose(word);
   }
 
+  /* The lines that it opens with, before the model is here. */
+  function drawStored() {
+    const isRandom = worlds.value === WORLDS.random && data.untrained;
+    draw(data.texts, isRandom || data.told);
+    if (isRandom) tellLeft(data.told, isRandom);
+    else
+      told.textContent =
+        worlds.value === WORLDS.asItIs
+          ? ""
+          : "The model that reads this has to be loaded first: the button is below.";
+  }
+
   /** @param {string | undefined} piece */
-  function choose(piece) {
+  async function choose(piece) {
     word = piece;
-    worlds.value = "0"; // there are no untrained layers in the page
+    const question = ++questions;
     for (const each of chosen.querySelectorAll("button"))
       each.setAttribute("aria-pressed", String(each.textContent === word));
-    const found = lines
-      .flatMap(({ pieces, values }) =>
-        pieces.flatMap((other, at) => (other === word && at ? [{ pieces, values, at }] : [])),
+    const places = lines
+      .flatMap((line) =>
+        line.pieces.flatMap((other, at) => (other === word && at ? [{ line, at }] : [])),
       )
       .slice(0, MOST);
-    /** @type {(place: { pieces: string[], at: number }) => string} */
-    const around = ({ pieces, at }) =>
+    const world = worlds.value;
+    const usual = leansOf(places, data.levels, ({ pieces, values }) => ({
+      values,
+      order: Array.from(pieces.keys()),
+    }));
+    if (world === WORLDS.asItIs || !places.length) {
+      told.textContent = "";
+      return draw(usual.heads, usual.rows);
+    }
+    told.textContent = "Reading …";
+    const levels = world === WORLDS.random ? await directions() : data.levels;
+    if (question !== questions) return;
+    for (const { line } of places) {
+      await read(line, world);
+      if (question !== questions) return;
+    }
+    const found = places.map(({ line }) => readings.get(line)?.[world]);
+    if (!levels || found.includes(undefined)) {
+      told.textContent = "";
+      return draw(usual.heads, usual.rows);
+    }
+    const now = leansOf(
+      places,
+      levels,
+      (line) => /** @type {Record<string, Reading>} */ (readings.get(line))[world],
+    );
+    draw(now.heads, now.rows);
+    const isOne = places.every(({ line }) => inAnotherOrder(line.pieces).every((x, i) => x === i));
+    if (world === WORLDS.shuffled && isOne) told.textContent = ONE_ORDER;
+    else tellLeft(usual.rows, now.rows);
+  }
+
+  /**
+   * @param {Line} line
+   * @param {string} world
+   */
+  async function read(line, world) {
+    const known = readings.get(line) ?? {};
+    readings.set(line, known);
+    if (known[world]) return;
+    const isRandom = world === WORLDS.random;
+    const order = isRandom ? Array.from(line.pieces.keys()) : inAnotherOrder(line.pieces);
+    const pieces = order.map((at) => line.pieces[at]);
+    const values = await own.ask(pieces, isRandom ? SEED : null);
+    if (values) known[world] = { values, order };
+  }
+
+  /* The directions of random weights, learned once; null if they could not be. */
+  function directions() {
+    learned ??= learn().then((levels) => {
+      if (!levels) learned = null;
+      return levels;
+    });
+    return learned;
+  }
+
+  /**
+   * From the mean noun to the mean verb, and the middle, at each level of random weights.
+   *
+   * @returns {Promise<Level[] | null>}
+   */
+  async function learn() {
+    const { words, pairs, before } = data.lessons;
+    /** @type {Float32Array[][][]} */
+    const vectors = names.map(() => [[], []]); // [level][verbs, nouns]
+    const all = [
+      ...before.map((pair) => ({ pair, each: words[0], isBefore: true })),
+      ...pairs.flatMap((pair) => words.map((each) => ({ pair, each, isBefore: false }))),
+    ];
+    for (const [count, { pair, each, isBefore }] of all.entries()) {
+      if (worlds.value === WORLDS.random)
+        told.textContent = `Reading … ${count} of ${all.length} lessons on verbs and nouns`;
+      for (const [side, text] of pair.entries()) {
+        const pieces = own.cut(text.replace("_", each));
+        const values = await own.ask(pieces, SEED, "lessons");
+        if (!values) return null;
+        const at = pieces.indexOf(each);
+        names.forEach((_, i) => {
+          if (isBefore === !i) vectors[i][side].push(unitAt(values[i], width, i ? at : at - 1));
+        });
+      }
+    }
+    return names.map((name, i) => {
+      const [verbs, nouns] = vectors[i].map(mean);
+      const difference = verbs.map((x, at) => x - nouns[at]);
+      const length = Math.hypot(...difference) || 1;
+      const direction = difference.map((x) => x / length);
+      const sum = verbs.map((x, at) => x + nouns[at]);
+      return [name, direction, product(sum, direction) / 2];
+    });
+  }
+
+  /**
+   * How far words lean at each level, and the words around each.
+   *
+   * @param {Place[]} places
+   * @param {Level[]} levels
+   * @param {(line: Line) => Reading} reading of each line
+   * @returns {{ heads: string[], rows: Data["told"] }}
+   */
+  function leansOf(places, levels, reading) {
+    const found = places.map(({ line, at }) => {
+      const { values, order } = reading(line);
+      return { values, at: order.indexOf(at), pieces: order.map((old) => line.pieces[old]) };
+    });
+    const heads = found.map(({ pieces, at }) =>
       pieces
         .slice(Math.max(1, at - 2), at + 2)
         .join(" ")
-        .replace(/ ##| \[SEP\]/g, "");
+        .replace(/ ##| \[SEP\]/g, ""),
+    );
     /** @type {Data["told"]} */
-    const told = names.map((name, i) => [
+    const rows = names.map((name, i) => [
       name,
-      ...found.map(({ values, at }) => lean(values[i], data.levels[i], i ? at : at - 1)),
+      ...found.map(({ values, at }) => lean(values[i], levels[i], i ? at : at - 1)),
     ]);
-    draw(found.map(around), told);
+    return { heads, rows };
   }
 
   /**
    * How far a vector, brought to length 1, is from the middle along its level's direction.
    *
    * @param {Float32Array} states (tokens, d_model)
-   * @param {Data["levels"][number]} level
+   * @param {Level} level
    * @param {number} at the token
    */
-  function lean(states, [, direction, middle], at) {
-    const vector = states.subarray(at * direction.length, (at + 1) * direction.length);
-    const product = direction.reduce((sum, x, i) => sum + x * vector[i], 0);
-    return product / Math.hypot(...vector) - middle;
+  const lean = (states, [, direction, middle], at) =>
+    product(direction, unitAt(states, width, at)) - middle;
+
+  /**
+   * Say how many leans are on the same side as in the trained model, the words in their order.
+   *
+   * @param {Data["told"]} before
+   * @param {Data["told"]} now
+   */
+  function tellLeft(before, now) {
+    /** @type {(rows: Data["told"]) => string[]} */
+    const sides = (rows) => rows.flatMap(([, ...leans]) => leans.map(sideOf));
+    const others = sides(now);
+    const all = sides(before);
+    const same = all.filter((side, i) => side !== "neither" && side === others[i]).length;
+    told.textContent =
+      `${changedHow(worlds.value, "the words")}, ${someOf(same, all.length, "bar")} ` +
+      `${same > 1 ? "point" : "points"} to the same side as before.`;
   }
 
   /**
@@ -149,7 +350,7 @@ export function mount(element, data, context) {
     summary.textContent = heads.map((head, i) => `${head}: ${last} ${fixed(values[i])}`).join("; ");
   }
 
-  draw(data.texts, data.told);
+  drawStored();
   const state = {
     text: own.area,
     word: {

@@ -24,7 +24,7 @@ export const ONE_ORDER = "A single word has one order only.";
  * The values of each activation for a line's tokens, by the trained model or, with a seed, by
  * random weights; null if the model is not here, or another question took the place of this one.
  *
- * @typedef {(pieces: string[], seed: number | null) => Promise<Float32Array[] | null>} Ask
+ * @typedef {(pieces: string[], seed: number | null, about?: string) => Promise<Float32Array[] | null>} Ask
  */
 
 /**
@@ -56,9 +56,10 @@ export function inAnotherOrder(pieces) {
  * @param {string[]} options.keep names of activations
  * @param {(lines: Line[]) => void} options.take is given the lines when they are read
  * @param {ViewContext} context
- * @returns {{ area: HTMLTextAreaElement, parts: HTMLElement[], isHere(): boolean, ask: Ask }}
- *   where they are typed; that and all that belongs to it; whether the model is loaded; and a
- *   way to ask it for the same of other tokens
+ * @returns {{ area: HTMLTextAreaElement, parts: HTMLElement[], isHere(): boolean, ask: Ask,
+ *   cut(line: string): string[] }} where they are typed; that and all that belongs to it; whether
+ *   the model is loaded; a way to ask it for the same of other tokens; and the tokens of a line,
+ *   once it is loaded
  */
 export function ownLines({ text, name, around, fits, keep, take }, context) {
   const bert = openModel("bert", context);
@@ -85,17 +86,24 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     }
   }
 
+  /**
+   * @param {WordPiece} tokenizer
+   * @param {string} line
+   */
+  function tokensOf(tokenizer, line) {
+    const [first, last] = around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
+    return [first, ...tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM), last];
+  }
+
   async function read() {
     if (!tokenizer) return;
-    const { pieces } = tokenizer;
     const lines = area.value.split("\n").filter((line) => line.trim());
     /** @type {Line[]} */
     const found = [];
     note.textContent = lines.length > LINES ? "The first two lines are read." : "";
-    const [first, last] = around.map((id) => ({ id, piece: pieces[id] }));
     try {
       for (const line of lines.slice(0, LINES)) {
-        const tokens = [first, ...tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM), last];
+        const tokens = tokensOf(tokenizer, line);
         const answer = await bert.forward(
           tokens.map(({ id }) => id),
           { keep, logits_of: [] },
@@ -115,13 +123,13 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   }
 
   /** @type {Ask} */
-  async function ask(line, seed) {
+  async function ask(line, seed, about = "asked") {
     if (!tokenizer) return null;
     const { pieces } = tokenizer;
     const ids = line.map((piece) => pieces.indexOf(piece));
     try {
       const model = openModel("bert", context, seed);
-      const answer = await model.forward(ids, { keep, logits_of: [] }, `${lane} asked`);
+      const answer = await model.forward(ids, { keep, logits_of: [] }, `${lane} ${about}`);
       return answer && keep.map((each) => answer.kept[each].values);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
@@ -134,5 +142,6 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     parts: [label, note, make("p", {}, loader)],
     isHere: () => Boolean(tokenizer),
     ask,
+    cut: (line) => (tokenizer ? tokensOf(tokenizer, line).map(({ piece }) => piece) : []),
   };
 }
