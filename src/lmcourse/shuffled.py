@@ -1,6 +1,7 @@
 """Models and texts in which there is nothing to find: all in a random order."""
 
 import copy
+import re
 
 import numpy as np
 import torch
@@ -26,6 +27,28 @@ def shuffled_letters(text, seed=0):
     letters = [character for character in text if character.isalpha()]
     mixed = iter(np.random.default_rng(seed).permutation(len(letters)).tolist())
     return "".join(letters[next(mixed)] if c.isalpha() else c for c in text)
+
+
+def shuffled_words(text, seed=0):
+    """Return a text whose words have changed places at random.
+
+    Spaces and ends of lines stay, so that each line has as many words as before;
+    punctuation goes with the word that it is written to.
+
+    Parameters
+    ----------
+    text : str
+    seed : int
+
+    Returns
+    -------
+    str
+        As long as the text.
+    """
+    parts = re.split(r"(\s+)", text)  # words, and what is between them, by turns
+    order = np.random.default_rng(seed).permutation(len(parts[::2]))
+    parts[::2] = [parts[2 * place] for place in order.tolist()]
+    return "".join(parts)
 
 
 def shuffled_weights(model: nn.Module, seed: int = 0) -> nn.Module:

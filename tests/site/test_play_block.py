@@ -24,7 +24,10 @@ def table(heads=2):
 
 def make():
     other = table().assign(change=0.01, loss=4.01, line="qqq")
-    return views.block(table(), 1, "all of it", untrained=(other, "zzz")), {}
+    mixed = table().assign(change=0.5, low=0.1, high=0.9, loss=3.5, line="ttt")
+    mixed.loc[mixed.part == "attention", "low"] = -0.1
+    untrained, reordered = (other.assign(low=-0.1), "zzz"), (mixed, "xxx")
+    return views.block(table(), 1, "all of it", untrained, reordered), {}
 
 
 def use(page):
@@ -41,7 +44,7 @@ def test_the_stored_state_is_every_number():
 
 def test_a_click_and_a_key_tell_of_a_part_and_nothing_of_the_others(opened):
     page = opened.page
-    status, body = page.get_by_role("status"), page.locator("tbody")
+    status, body = page.locator(".lmb-status"), page.locator("tbody")
     assert "With all its parts the loss of the model is 2.00." in status.text_content()
     assert "It writes: all of it" in page.locator(".lmb-line").text_content()
     assert "+" not in body.text_content()  # before a guess
@@ -80,13 +83,33 @@ def test_on_a_phone_all_changes_and_their_intervals_have_room(opened):
 
 def test_random_weights_are_another_model_with_the_same_clicks(opened):
     page = opened.page
-    status = page.get_by_role("status")
+    status = page.locator(".lmb-status")
     page.get_by_role("button", name="attention", exact=True).click()
     assert "from 2.00 to 2.40" in status.text_content()
-    page.get_by_label("Had it learned nothing?").select_option("random")
+    page.get_by_label("Had it learned nothing?").select_option("random weights")
     assert "from 4.00 to 4.01" in status.text_content()
     assert "It writes: qqq" in page.locator(".lmb-line").text_content()
     page.get_by_role("button", name="attention", exact=True).click()
     assert "It writes: zzz" in page.locator(".lmb-line").text_content()
-    page.get_by_label("Had it learned nothing?").select_option("trained")
+    page.get_by_label("Had it learned nothing?").select_option("as it is")
     assert "loss of the model is 2.00" in status.text_content()
+
+
+def test_a_sentence_says_what_became_of_the_loss_and_of_the_parts_that_were_clicked(opened):
+    page, told = opened.page, opened.page.locator(".play-remains")
+    worlds = page.get_by_label("Had it learned nothing?")
+    worlds.select_option("random weights")
+    assert told.text_content() == "With random weights, the loss goes from 2.00 to 4.00."
+    for part in ("attention", "head 1", "norm 1"):  # norm 1 is not missed as it is
+        page.get_by_role("button", name=part, exact=True).click()
+    assert "Of the 2 clicked parts that it misses as it is, none is missed now" in (
+        told.text_content()
+    )
+    worlds.select_option("shuffled letters")
+    assert told.text_content() == (
+        "With the letters in another order, the loss goes from 2.00 to 3.00. Of the 2 "
+        "clicked parts that it misses as it is, one is missed now, too."
+    )
+    assert "It writes: ttt" in page.locator(".lmb-line").text_content()
+    worlds.select_option("as it is")
+    assert told.text_content() == ""

@@ -31,7 +31,7 @@ def level_ticks(ax, levels):
     ax.set(xlabel="after layer")
 
 
-def explorer(poems, levels, guesses, random_levels, random_guesses):
+def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
     """Show a poem, its nearest others level by level, and the section they speak for.
 
     Parameters
@@ -42,6 +42,9 @@ def explorer(poems, levels, guesses, random_levels, random_guesses):
         Of the trained model, and of one with random weights.
     guesses, random_guesses : list of Predictions
         Of `lmcourse.probe.predict`, one a level.
+    mixed : tuple of (Tensor, list of Predictions, list of str)
+        The trained model's levels and guesses of the poems with their words in another
+        order, and these texts.
 
     Returns
     -------
@@ -64,10 +67,12 @@ def explorer(poems, levels, guesses, random_levels, random_guesses):
         levels=tick_names(len(levels)),
         first=start_row(texts, "Hope is the thing"),
         untrained=told(random_levels, random_guesses),
+        reordered=(*told(*mixed[:2]), mixed[2]),
         alt="A poem, first Hope is the thing with feathers; for each level the section "
         "that all other poems speak for, the three nearest poems, and how many of the ten "
-        "nearest it kept. A switch puts random weights in the model's place. Folded: all "
-        "poems by the editors' section and the model's.",
+        "nearest it kept. A switch puts random weights in the model's place, or each "
+        "poem's words in another order. Folded: all poems by the editors' section and the "
+        "model's.",
     )
 
 

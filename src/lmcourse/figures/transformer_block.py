@@ -26,23 +26,25 @@ NAMES = {
 # --- the block ----------------------------------------------------------------------------
 
 
-def parts(measured, line, untrained, untrained_line):
+def parts(measured, line, untrained, reordered):
     """Show a block whose parts can be switched off.
 
     Parameters
     ----------
-    measured, untrained : DataFrame
-        Of `lmcourse.gpt.inside.losses_without`, with its column ``line``: of the trained
-        model, and of one with random weights.
-    line, untrained_line : str
-        What the two write with all their parts.
+    measured : DataFrame
+        Of `lmcourse.gpt.inside.losses_without`, with its column ``line``.
+    line : str
+        What the model writes with all its parts.
+    untrained, reordered : pair of DataFrame and str
+        The same of a model with random weights; and of text whose letters are in another
+        order.
 
     Returns
     -------
     View
     """
     first = min(1, int(measured.layer.max()))
-    return views.block(measured, first, line, untrained=(untrained, untrained_line))
+    return views.block(measured, first, line, untrained=untrained, reordered=reordered)
 
 
 # --- averages -----------------------------------------------------------------------------

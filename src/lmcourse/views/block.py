@@ -14,7 +14,9 @@ PARTS = {  # what is missing without it
 HEAD = "the other heads go on"
 
 
-def block(measured, first: int = 0, whole_line: str = "", untrained=None) -> View:
+def block(
+    measured, first: int = 0, whole_line: str = "", untrained=None, reordered=None
+) -> View:
     """A block of a GPT to click: each part switched off, and the loss without it.
 
     Nothing is told of a part before it was clicked.
@@ -30,6 +32,8 @@ def block(measured, first: int = 0, whole_line: str = "", untrained=None) -> Vie
     untrained : pair of DataFrame and str, optional
         The same of a model that has learned nothing, and its line: the reader can switch
         to it.
+    reordered : pair of DataFrame and str, optional
+        The same of the model, where it reads letters in another order.
 
     Returns
     -------
@@ -45,6 +49,8 @@ def block(measured, first: int = 0, whole_line: str = "", untrained=None) -> Vie
     data |= {"parts": parts, "drawing": drawing, "first": first}
     if untrained is not None:
         data["untrained"] = _measured(*untrained)
+    if reordered is not None:
+        data["reordered"] = _measured(*reordered)
     told = ", ".join(
         f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[first]
     )
@@ -52,7 +58,8 @@ def block(measured, first: int = 0, whole_line: str = "", untrained=None) -> Vie
         f"A block and its parts. The loss is {whole:.2f}; in layer {first} without {told}."
     )
     if untrained is not None:
-        alt += " A switch puts random weights in the model's place."
+        alt += " A switch puts random weights in the model's place"
+        alt += "." if reordered is None else ", or letters in another order."
     numbers = "{:+.3f} ({:+.3f} to {:+.3f})".format
     rows = [
         [parts[cells[0][0]][0], *(numbers(*change[:3]) for _, *change in cells)]

@@ -12,7 +12,18 @@ from lmcourse.views.view import View
 
 
 def poems(
-    texts, places, shelves, support, *, near, names, levels, alt, first=0, untrained=None
+    texts,
+    places,
+    shelves,
+    support,
+    *,
+    near,
+    names,
+    levels,
+    alt,
+    first=0,
+    untrained=None,
+    reordered=None,
 ) -> View:
     """Each poem's nearest others, level by level, and where a model would put it.
 
@@ -38,6 +49,9 @@ def poems(
     untrained : pair of array-like, optional
         Support and nearest of a model that has learned nothing, of the same shapes: the
         reader can switch to it.
+    reordered : tuple of (array-like, array-like, list of str), optional
+        Support and nearest of the texts with their words in another order, of the same
+        shapes, and these texts.
 
     Returns
     -------
@@ -58,6 +72,13 @@ def poems(
         data["untrained"] = {
             "support": _whole(100 * other_support),
             "near": _whole(other_near),
+        }
+    if reordered is not None:
+        other_support, other_near, other_texts = reordered
+        data["reordered"] = {
+            "support": _whole(100 * as_array(other_support)),
+            "near": _whole(as_array(other_near)),
+            "texts": other_texts,
         }
     own, model, _ = model_shelves(data)[first]
     text = escape(texts[first]).replace("\n", "<br>")

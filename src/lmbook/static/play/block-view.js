@@ -1,8 +1,21 @@
 /* The view *block*: a block of a GPT as a drawing, whose parts are switched off by a click,
    and what the model loses and writes without them. What a part is worth shows once it was
-   clicked. `lmcourse.views.block` measured it. With `untrained`, a switch shows the same of
-   a model with random weights. */
-import { button, fixed, heading, make, row, select, stateOf, svg } from "./dom.js";
+   clicked. `lmcourse.views.block` measured it. A switch shows the same of a model with
+   random weights (`untrained`), or of text whose letters are in another order. */
+import {
+  button,
+  changedHow,
+  fixed,
+  heading,
+  learnedSwitch,
+  make,
+  plural,
+  row,
+  select,
+  stateOf,
+  svg,
+  WORLDS,
+} from "./dom.js";
 import { name, pressable } from "./keys.js";
 
 /**
@@ -26,6 +39,7 @@ import { name, pressable } from "./keys.js";
  * @property {string} drawing SVG
  * @property {number} first the layer to begin with
  * @property {Measured} [untrained] the same of random weights
+ * @property {Measured} [reordered] the same of text whose letters are in another order
  */
 
 /** @type {(number: number) => string} */
@@ -50,18 +64,19 @@ export function mount(element, data) {
     },
   );
   layer.value = String(data.first);
-  const worlds = make(
-    "select",
-    {
-      onchange: () => {
-        model = worlds.value === "random" && data.untrained ? data.untrained : data;
-        draw();
-      },
+  const {
+    worlds,
+    told: remains,
+    label: worldLabel,
+  } = learnedSwitch(
+    () => {
+      const { untrained = data, reordered = data } = data;
+      model = { [WORLDS.random]: untrained, [WORLDS.shuffled]: reordered }[worlds.value] ?? data;
+      draw();
     },
-    new Option("trained", "trained"),
-    new Option("random weights", "random"),
+    data.reordered ? "shuffled letters" : null,
   );
-  const world = make("p", {}, make("label", {}, "Had it learned nothing? ", worlds));
+  const world = make("p", {}, worldLabel);
   world.hidden = !data.untrained;
   const figure = make("div", {
     class: "lmb-figure play-drawing",
@@ -88,6 +103,7 @@ export function mount(element, data) {
         "div",
         { class: "lmb-losses" },
         world,
+        remains,
         make("p", { class: "play-controls" }, make("label", {}, "Parts of ", layer), all),
         status,
         line,
@@ -131,7 +147,29 @@ export function mount(element, data) {
     return most[0] === part ? "Of those clicked in this layer it is missed most." : "";
   }
 
+  /* What became of the loss, and of the parts that were clicked in this layer. */
+  function tellLeft() {
+    if (worlds.value === WORLDS.asItIs) {
+      remains.textContent = "";
+      return;
+    }
+    /** @param {Row[]} some */
+    const missed = (some) =>
+      some.flatMap(([part, , low]) => (low > 0 && knownHere().has(part) ? [part] : []));
+    const before = missed(data.layers[Number(layer.value)]);
+    const now = missed(rows());
+    const both = before.filter((part) => now.includes(part)).length;
+    remains.textContent =
+      `${changedHow(worlds.value, "the letters")}, the loss goes from ${fixed(data.whole)} to ` +
+      `${fixed(model.whole)}.` +
+      (before.length
+        ? ` Of the ${plural(before.length, "clicked part")} that it misses as it is, ` +
+          `${["none is", "one is"][both] ?? `${both} are`} missed now, too.`
+        : "");
+  }
+
   function draw() {
+    tellLeft();
     const ends = rows().flatMap(([, , low, high]) => [low, high]);
     const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     /** @param {number} number */

@@ -4,13 +4,17 @@
 import {
   arrow,
   button,
+  changedHow,
   countField,
   fixed,
   heading,
+  learnedSwitch,
   make,
   numbersField,
   row,
+  someOf,
   stateOf,
+  WORLDS,
 } from "./dom.js";
 
 const SHOWN = 3; // neighbours; the others are counted
@@ -38,6 +42,8 @@ const SHOWN = 3; // neighbours; the others are counted
  * @property {Near} near
  * @property {number} first the poem to begin with
  * @property {{ support: Support, near: Near }} [untrained] the same of random weights
+ * @property {{ support: Support, near: Near, texts: string[] }} [reordered] the same of poems
+ *   whose words are in another order, and these
  */
 
 /** @type {(text: string) => string} */
@@ -164,22 +170,23 @@ export function poems(canvas, data) {
     body,
   );
 
-  /* The same model with random weights, if it came along. */
-  const worlds = make(
-    "select",
-    {
-      onchange: () => {
-        const { untrained = data } = data;
-        ({ support, near } = worlds.value === "random" ? untrained : data);
-        show({});
-      },
+  /* The same with random weights, and with the words in another order, if they came along. */
+  const {
+    worlds,
+    told,
+    label: worldLabel,
+  } = learnedSwitch(
+    () => {
+      ({ support, near } = worldData());
+      show({});
     },
-    new Option("trained", "trained"),
-    new Option("random weights", "random"),
+    data.reordered ? "shuffled words" : null,
   );
-  if (data.untrained) {
-    canvas.append(paragraph("bar", make("label", {}, "Had it learned nothing? ", worlds)));
+  function worldData() {
+    const { untrained = data, reordered = data } = data;
+    return { [WORLDS.random]: untrained, [WORLDS.shuffled]: reordered }[worlds.value] ?? data;
   }
+  if (data.untrained) canvas.append(paragraph("bar", worldLabel), told);
   canvas.append(
     paragraph(
       "bar",
@@ -234,9 +241,30 @@ export function poems(canvas, data) {
       other === own
         ? `The editors and the model agree: ${names[own]}.`
         : `The editors: ${names[own]} (${share(scores[own])}). The model: ${names[other]} (${share(scores[other])}).`;
-    text.textContent = texts[poem];
+    const { reordered } = data;
+    text.textContent =
+      worlds.value === WORLDS.shuffled && reordered ? reordered.texts[poem] : texts[poem];
     where.textContent = places[poem];
     body.replaceChildren(...levels.map((_, index) => pathRow(index)).reverse());
+  }
+
+  /* How many of the poem's nearest others are left, and how often the sections agree. */
+  function tellLeft() {
+    const { poem, level } = state;
+    if (worlds.value === WORLDS.asItIs) {
+      told.textContent = "";
+      return;
+    }
+    const before = data.near[level][poem];
+    const same = before.filter((other) => near[level][poem].includes(other)).length;
+    /** @param {Support} support */
+    const agreed = (support) =>
+      shelves.filter((own, i) => argmax(support[level][i]) === own).length;
+    told.textContent =
+      `${changedHow(worlds.value, "each poem’s words")}, ` +
+      `${someOf(same, before.length, "nearest poem")} ${levelName()} ${same > 1 ? "are" : "is"} ` +
+      `left. Model and editors agree on ${agreed(support)} of ${texts.length} poems; as it is, ` +
+      `on ${agreed(data.support)}.`;
   }
 
   /** @param {number} level */
@@ -277,6 +305,7 @@ export function poems(canvas, data) {
     slider.setAttribute("aria-valuetext", levelName());
     drawGrid();
     drawPoem();
+    tellLeft();
   }
   show({});
   const fields = {
