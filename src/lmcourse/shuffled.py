@@ -45,10 +45,9 @@ def shuffled_words(text, seed=0):
     str
         As long as the text.
     """
-    parts = re.split(r"(\s+)", text)  # words, and what is between them, by turns
-    order = np.random.default_rng(seed).permutation(len(parts[::2]))
-    parts[::2] = [parts[2 * place] for place in order.tolist()]
-    return "".join(parts)
+    words = re.findall(r"\S+", text)
+    order = iter(np.random.default_rng(seed).permutation(len(words)).tolist())
+    return re.sub(r"\S+", lambda _: words[next(order)], text)
 
 
 def shuffled_weights(model: nn.Module, seed: int = 0) -> nn.Module:
