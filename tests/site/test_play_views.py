@@ -99,17 +99,3 @@ def test_what_does_not_come_is_told_and_asked_for_again(browser, address, module
         page.unroute(f"**{store}**")
         module.use(page)
         page.wait_for_function("() => !document.body.innerText.includes('part 1 of')")
-
-
-TRAINED = ["contest", "dates", "digits", "explorer", "generator", "neighbours", "sentences"]
-TRAINED += ["sequence", "shannon", "talker", "whole"]
-
-
-@pytest.mark.parametrize("name", TRAINED)
-def test_a_view_of_a_trained_model_asks_what_it_would_be_without(browser, address, module):
-    with opening(browser, address(module)) as visit:
-        question = visit.page.locator("label, fieldset").filter(
-            has_text="Had it learned nothing?"
-        )
-        assert question.count() == 1
-        assert "random" in question.inner_text()

@@ -245,7 +245,7 @@ LIBRARIES = {
     "dickinson-layers#fig-dickinson-layers-poems": {
         "poem": "7",
         "level": "2",
-        "world": "random",
+        "world": "1",
     },
     "index#view-0": {"letter": "9"},
 }

@@ -436,14 +436,19 @@ def react_poems(visit, root, data):
 
 
 def react_untrained(root, data):
-    """Random weights put other poems beside the one that is shown, and back."""
+    """Random weights put other poems beside the one that is shown, as another order does."""
     chosen = root.get_by_label("Had it learned nothing?")
     if "untrained" not in data:
         assert chosen.count() == 0
         return
     poem = root.get_by_label("poem", exact=True).evaluate("s => Number(s.value)")
-    for world, found in (("random", data["untrained"]), ("trained", data)):
-        chosen.select_option(world)
+    mixed = {"shuffled words": data["reordered"]} if "reordered" in data else {}
+    for world, found in {
+        "random weights": data["untrained"],
+        **mixed,
+        "as it is": data,
+    }.items():
+        chosen.select_option(label=world)
         top = root.locator(".lmp-near").first.locator("button").all_text_contents()
         near = found["near"][-1][poem][: len(top)]
         assert top == [data["texts"][other].split("\n")[0] for other in near]

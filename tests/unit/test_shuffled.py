@@ -36,5 +36,8 @@ def test_words_change_places_and_lines_keep_their_number():
     lines = [len(line.split()) for line in text.split("\n")]
     assert [len(line.split()) for line in mixed.split("\n")] == lines
     assert mixed.startswith("  ")
-    assert (shuffled_words(text, 1) == mixed, shuffled_words(text) == mixed) == (False, True)
+    assert (shuffled_words(text, 1) == mixed, shuffled_words(text) == mixed) == (
+        False,
+        True,
+    )
     assert [shuffled_words(each) for each in ("", " ", "word\n")] == ["", " ", "word\n"]

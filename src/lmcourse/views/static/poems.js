@@ -260,9 +260,10 @@ export function poems(canvas, data) {
     /** @param {Support} support */
     const agreed = (support) =>
       shelves.filter((own, i) => argmax(support[level][i]) === own).length;
+    const where = level ? levelName() : "by the words alone";
     told.textContent =
       `${changedHow(worlds.value, "each poem’s words")}, ` +
-      `${someOf(same, before.length, "nearest poem")} ${levelName()} ${same > 1 ? "are" : "is"} ` +
+      `${someOf(same, before.length, "nearest poem")} ${where} ${same > 1 ? "are" : "is"} ` +
       `left. Model and editors agree on ${agreed(support)} of ${texts.length} poems; as it is, ` +
       `on ${agreed(data.support)}.`;
   }
