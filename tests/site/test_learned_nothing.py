@@ -27,8 +27,8 @@ REASONS = {
     "toy": "there is no model",
     "order": "the reader puts the words in another order",
     "lengths": "it draws a study's curves",
-    "sorting": "they tell the answers of a study",
-    "word_removal": "they tell the answers of a study",
+    "sorting": "they tell what the model answered when the page was built",
+    "word_removal": "they tell what the model answered when the page was built",
     "surprise": "it tells what the model answered when the page was built",
 }
 ASIDE = ["superposition", "tokenizer"]  # a switch of two states

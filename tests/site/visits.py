@@ -436,7 +436,7 @@ def react_poems(visit, root, data):
 
 
 def react_untrained(root, data):
-    """Random weights put other poems beside the one that is shown, as another order does."""
+    """Random weights put other poems beside the one that is shown; so may another order."""
     chosen = root.get_by_label("Had it learned nothing?")
     if "untrained" not in data:
         assert chosen.count() == 0
