@@ -153,18 +153,20 @@ export function mount(element, data) {
       remains.textContent = "";
       return;
     }
-    /** @param {Row[]} some */
-    const missed = (some) =>
-      some.flatMap(([part, , low]) => (low > 0 && knownHere().has(part) ? [part] : []));
-    const before = missed(data.layers[Number(layer.value)]);
-    const now = missed(rows());
-    const both = before.filter((part) => now.includes(part)).length;
+    const now = new Map(rows().map((row) => [row[0], row]));
+    const before = data.layers[Number(layer.value)].filter(
+      ([part, , low]) => low > 0 && knownHere().has(part),
+    );
+    const both = before.filter(([part, usual]) => {
+      const [, mean, low] = now.get(part) ?? ["", 0, 0];
+      return low > 0 && 2 * mean >= usual;
+    }).length;
     remains.textContent =
       `${changedHow(worlds.value, "the letters")}, the loss goes from ${fixed(data.whole)} to ` +
       `${fixed(model.whole)}.` +
       (before.length
         ? ` Of the ${plural(before.length, "clicked part")} that it misses as it is, ` +
-          `${["none is", "one is"][both] ?? `${both} are`} missed now, too.`
+          `${["none is", "one is"][both] ?? `${both} are`} missed at least half as much now.`
         : "");
   }
 
