@@ -217,26 +217,25 @@ def told(page):
     return page.locator(".play-remains").text_content()
 
 
-def most(bert, text, layer, head, order=None):
-    """Return of each token which one it attends to most, both as the line is written.
+def written(bert, text, layer, head, order=None):
+    """Return a head's weights, (tokens, tokens), both axes as the line is written.
 
-    ``order`` is that in which the model reads the tokens, and thus the rows of the weights.
+    ``order`` is that in which the model reads the tokens.
     """
     batch = tokenizer()(text, return_tensors="pt")
     order = torch.arange(batch["input_ids"].shape[1]) if order is None else order
     batch = {name: each[:, order] for name, each in batch.items()}
-    weights = of_a_head(bert, batch, layer, head)[0]
-    found = torch.empty_like(order)
-    found[order] = order[weights.argmax(-1)]
-    return found
+    back = order.argsort()
+    return of_a_head(bert, batch, layer, head)[0][back][:, back]
 
 
 def left(page, how, before, now):
-    """The sentence says of how many tokens the most attended one is the same."""
-    same, count = int((before == now).sum()), len(before)
-    some = ["none of the {} tokens attends", "one of the {} tokens attends"]
-    some = (some[same] if same < 2 else f"{same} of the {{}} tokens attend").format(count)
-    assert told(page) == f"{how}, {some} in this head most to the same token as before."
+    """The sentence says which share of the attention is where it was."""
+    kept = 100 * torch.minimum(before, now).sum().item() / len(before)
+    match = re.fullmatch(
+        rf"{how}, (\d+) % of the attention in this head goes .*", told(page)
+    )
+    assert abs(int(match[1]) - kept) <= 0.6
 
 
 def test_the_switch_shows_the_untrained_model_and_goes_back(opened):
@@ -245,7 +244,7 @@ def test_the_switch_shows_the_untrained_model_and_goes_back(opened):
     same(page, LINE, 1, 2, 1, bert=untrained(), limit=STORED)
     choose(page, 0, 3, 2)
     same(page, LINE, 0, 3, 2, bert=untrained(), limit=STORED)
-    pair = (most(each, LINE, 0, 3) for each in (model(), untrained()))
+    pair = (written(each, LINE, 0, 3) for each in (model(), untrained()))
     left(page, "With random weights", *pair)
     world(page, "as it is")
     same(page, LINE, 0, 3, 2, limit=STORED)
@@ -267,7 +266,7 @@ def test_a_line_of_the_readers_own_is_read_with_shuffled_weights(browser, tmp_pa
         same(page, OWN, 1, 2, 1, bert=random)
         choose(page, 0, 4, 3)
         same(page, OWN, 0, 4, 3, bert=random)
-        pair = (most(each, OWN, 0, 4) for each in (int8.rounded(model()), random))
+        pair = (written(each, OWN, 0, 4) for each in (int8.rounded(model()), random))
         left(page, "With random weights", *pair)
         write(page, LINE)
         same(page, LINE, 0, 4, 3, bert=random)
@@ -296,7 +295,7 @@ def test_words_in_another_order_keep_their_pieces_and_the_sentence_counts(opened
     near(numbers[0], of_a_head(model(), batch, 1, 2)[0][token], 0.0051 / numbers[0].max())
     for place in ((1, 2), (0, 3)):
         choose(page, *place, token)
-        pair = most(model(), line, *place), most(model(), line, *place, order)
+        pair = written(model(), line, *place), written(model(), line, *place, order)
         left(page, "With the words in another order", *pair)
     write(page, "Hope")  # there is one order only
     same(page, "Hope", 0, 3, 2)

@@ -11,14 +11,12 @@ import {
   changedHow,
   countField,
   fixed,
-  greatest,
   heading,
   learnedSwitch,
   make,
   ownLine,
   percent,
   row,
-  someOf,
   stateOf,
   WORLDS,
 } from "./dom.js";
@@ -495,7 +493,7 @@ export function mount(element, data, context) {
     remove();
   }
 
-  /* How many tokens attend most to the same token as in the trained model, the line in order. */
+  /* How much of the attention is where it is in the trained model, the line in order. */
   function tellLeft() {
     if (seen === usual || worlds.value === WORLDS.asItIs) {
       told.textContent = "";
@@ -505,27 +503,25 @@ export function mount(element, data, context) {
       told.textContent = ONE_ORDER;
       return;
     }
-    const before = mostAttended(usual);
-    const now = mostAttended(seen);
-    const same = before.filter((key, i) => key >= 0 && key === now[i]).length;
+    const before = weightsOf(usual);
+    const now = weightsOf(seen);
+    const kept = before.reduce((sum, weight, i) => sum + Math.min(weight, now[i]), 0);
     told.textContent =
-      `${changedHow(worlds.value, "the words")}, ${someOf(same, before.length, "token")} ` +
-      `${same > 1 ? "attend" : "attends"} in this head most to the same token as before.`;
+      `${changedHow(worlds.value, "the words")}, ${percent(kept / seen.order.length)} of the ` +
+      "attention in this head goes to the same tokens as before.";
   }
 
   /**
-   * The token that each token of a line attends to most in the chosen head, both in the order in
-   * which the line was written; -1 where two get as much.
+   * The weights of the chosen head, rows and columns in the order in which the line was written.
    *
    * @param {Seen} line
-   * @returns {number[]}
+   * @returns {number[]} (tokens · tokens)
    */
-  function mostAttended({ weights, order }) {
-    const all = parts(Float32Array.from(weights[layer][head]), order.length);
-    const found = new Array(order.length);
-    order.forEach((own, i) => {
-      const key = greatest(all[i]);
-      found[own] = key < 0 ? -1 : order[key];
+  function weightsOf({ weights, order }) {
+    const found = new Array(order.length ** 2);
+    weights[layer][head].forEach((/** @type {number} */ weight, i) => {
+      const row = order[Math.floor(i / order.length)];
+      found[row * order.length + order[i % order.length]] = weight;
     });
     return found;
   }
