@@ -20,7 +20,7 @@ predict(
     "features.bend",
     a="with nothing to cut them off, small wrong numbers come back everywhere.",
     b=None,
-    c="two features' worth of room is left, and the toy uses it.",
+    c="two numbers can still carry something without a ReLU, and the toy uses them.",
 )
 
 
@@ -38,7 +38,7 @@ def encode():
     lowest = raw.relu().topk(active).values[:, -1:]
     largest = raw.abs().topk(active)
     mistakes = {
-        "negative strengths are still there: a feature is there or not.": torch.zeros(
+        "negative strengths are still there; they must become 0.": torch.zeros(
             6, 9
         ).scatter(1, raw.topk(active).indices, raw.topk(active).values),
         "all positive strengths are kept, not only the strongest.": raw.relu(),
@@ -51,7 +51,7 @@ def encode():
             (x @ directions.T).topk(active).indices,
             (x @ directions.T).relu().topk(active).values,
         ),
-        "one too few is kept: the weakest of them belongs to it.": raw.relu()
+        "one too few is kept: the weakest of the strongest belongs, too.": raw.relu()
         * (raw > lowest),
         "the largest by absolute value are kept, also negative ones.": torch.zeros(
             6, 9
@@ -118,11 +118,11 @@ def _measured(answer):
 def capital():
     """Read the test sonnets, and compare the feature with the capital letters."""
     faults = {
-        "this feature is nowhere in the test sonnets.": lambda seen: seen.said == 0,
-        "where it is there, only {right:.0%} are capital letters: F1 is {f1:.2f}.": (
+        "this feature is present nowhere in the test sonnets.": lambda seen: seen.said == 0,
+        "where it is present, only {right:.0%} are capital letters: F1 is {f1:.2f}.": (
             lambda seen: seen.f1 < BAR and seen.right < 0.5
         ),
-        "it is right mostly, but is there at only {found:.0%} of the capital letters: F1 "
+        "it is mostly right, but is present at only {found:.0%} of the capital letters: F1 "
         "is {f1:.2f}.": lambda seen: seen.f1 < BAR,
     }
     yield Faults(_measured, faults)
@@ -131,8 +131,8 @@ def capital():
 # The proofs `names_come_without_learning` and `means_reach_further` measure what they ask.
 judge(
     "features.top_ten",
-    a="more of the strongest places are still only the strongest places.",
-    b="a name is tried on places that did not suggest it, wherever it comes from.",
+    a="more of the strongest positions are still only the strongest ones.",
+    b="a name must be tested on positions that did not suggest it, whoever found it.",
     c=None,
     d="how long it trained says nothing about this one feature.",
 )
@@ -140,6 +140,6 @@ judge(
     "features.one_prompt",
     a=None,
     b="a strong push is easily seen; the question is what it does elsewhere.",
-    c="where a direction comes from does not tell what it does.",
+    c="where a direction comes from does not decide what it does.",
     d="the same prompt written again is still one prompt.",
 )

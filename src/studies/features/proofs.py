@@ -23,8 +23,8 @@ def dense(page: Page):
 
 
 @finding(
-    "From most starts, a toy learns to keep five things that are seldom there in two "
-    "numbers; without a ReLU only two fit.",
+    "From most starts, a toy learns to keep five rarely present things in two numbers; "
+    "without a ReLU only two fit.",
     rival="the same toy without a ReLU: its squared lengths sum to {room:.1f}",
     null=dense,
     n="{trainings} trainings of each from different first weights",
@@ -138,7 +138,7 @@ def pursued(states, store, active):
 
 
 @proof(
-    "Eight of 512 raw states, which nobody learned, stand in for a state nearly as well."
+    "Eight of 512 raw states, in which nothing was learned, replace a state nearly as well."
 )
 def raw_states_stand_in(page: Page):
     """With each of three draws the loss rises by less than a tenth of a nat.
@@ -177,7 +177,7 @@ def raw_states_stand_in(page: Page):
     return {"rise": np.mean(rises), "span": (min(rises), max(rises))}
 
 
-@proof("In SmolLM2, 32 features lose less than 32 principal directions do.")
+@proof("In SmolLM2 the loss rises less with 32 features than with 32 principal directions.")
 def talker_is_alike(page: Page):
     """With each seed; and what else the text says of SmolLM2.
 
@@ -228,12 +228,12 @@ def labels_without_a_model(page: Page):
 
 
 @finding(
-    "To tell most of sixteen properties of a character in our GPT, the plain difference of "
-    "two means does better than the best of 512 learned features.",
-    rival="the best neuron, which is ahead of the best feature in {neurons} properties",
+    "In our GPT the plain difference of two means detects most of sixteen properties of a "
+    "character better than the best of 512 learned features.",
+    rival="the best neuron, which beats the best feature in {neurons} properties",
     null=labels_without_a_model,
     n="{marks} properties, {seeds} autoencoders, {characters:,} held-out characters",
-    interval="properties in which the difference of means is ahead: {better}",
+    interval="properties in which the difference of means is better: {better}",
 )
 def labels_tell_more(page: Page):
     """In most properties with each seed; and features are ahead of neurons in half at most.
@@ -385,7 +385,7 @@ def pushed_at_random(page: Page):
 
 @finding(
     "Pushed along a difference of means, our GPT makes five of six characters as likely "
-    "as not; along the features that tell them best, three at most.",
+    "as not; along the features that detect them best, three at most.",
     rival="a random direction of the same length: {random} of six",
     null=pushed_at_random,
     n="{windows} windows of held-out sonnets, {seeds} autoencoders, six strengths",
