@@ -25,7 +25,7 @@ def shared():
         "side by side share.": key.repeat(2, 1, 1),
         "there are still as many as before: each head needs its own copy.": key,
         "the tokens were repeated, not the heads.": key.repeat_interleave(2, 1),
-        "each is there as often as there are heads; divide by how many share.": (
+        "each is there as often as there are heads; repeat it once for each sharing head.": (
             key.repeat_interleave(heads, 0)
         ),
         "all heads get the first keys.": key[:1].repeat(heads, 1, 1),
@@ -73,7 +73,7 @@ def dequantised():
 
 predict(
     "models-you-talk-to.bare",
-    a="it could: the answer is in it. But who is to speak, after a question mark?",
+    a="the model could answer. But who speaks next in this text, after a question mark?",
     b=None,
     c="that is what a base model may do, which was trained on text alone.",
 )
@@ -203,9 +203,9 @@ def own():
         "that is what follows your sentence as it is. Copy the heads first.": (
             lambda seen: seen.word == seen.before != seen.copied
         ),
-        "that is what follows the twin; your sentence with the two heads copied goes on "
+        "that is what follows the twin; your sentence with the two heads copied continues "
         "otherwise.": lambda seen: seen.word == seen.at_twin != seen.copied,
-        "the check copies the same two heads at the last token and reads another.": (
+        "the check copies the same two heads at the last token and reads another word.": (
             lambda seen: seen.word != seen.copied
         ),
     }
@@ -215,6 +215,6 @@ def own():
 judge(
     "models-you-talk-to.carried",
     a=None,
-    b="then heads would carry the names themselves; those two say something about them.",
-    c="then what they carry would be of use in its own sentence only.",
+    b="then the model would name people who are not in its sentence.",
+    c="then what the heads carry would be of use only with its own names.",
 )

@@ -154,7 +154,7 @@ def block_is_weights(page: Page):
     return {"bits": bits, "megabytes": size / 1e6}
 
 
-@proof("Stored with fewer bits, the model's losses are those of the study.")
+@proof("With fewer bits for each weight, the losses are those of the study.")
 def bits_are_told(page: Page):
     """What the text quotes of the stored runs.
 
@@ -181,7 +181,7 @@ def bits_are_told(page: Page):
 
 
 @finding(
-    "Asked for a capital in bare words, without the marks that say who speaks, SmolLM2 "
+    "Asked for a capital in bare words, without the tokens that say who speaks, SmolLM2 "
     "does not answer: it ends its turn.",
     rival="the question with a line break after it: {line_break:.0%}; in the template: "
     "{template:.0%}",
@@ -242,7 +242,7 @@ def a_bare_question_ends(page: Page):
     }
 
 
-@proof("Half of the capitals that SmolLM2 gets wrong when asked, it can still complete.")
+@proof("SmolLM2 can still complete half of the capitals that it gets wrong when asked.")
 def completed_not_answered(page: Page):
     """Italy is among them. The first token of the city counts, after ``CAPITAL_IS``.
 
@@ -273,7 +273,7 @@ def completed_not_answered(page: Page):
     return {"wrong": len(wrong), "known": len(known)}
 
 
-@proof("With their answers exchanged, eight examples no longer tell what an opposite is.")
+@proof("Eight examples with exchanged answers no longer show what an opposite is.")
 def examples_must_be_right(page: Page):
     """Opposites, in the stored runs; of the past tense some is lost, of French nothing.
 
@@ -384,8 +384,8 @@ def told_without_mean(page: Page, state, right) -> float:
     "In layer 23 SmolLM2 brings the capital it is asked for to the last word; the plain "
     "logit lens reads it only six layers later.",
     rival="the logit lens, which reads {read_after_23:.0%} of the capitals after layer 23; "
-    "with the mean over other countries taken off it finds {centred:.0%} of them among all "
-    "these cities",
+    "with the mean over other countries subtracted, it finds {centred:.0%} of them among "
+    "all these cities",
     null=random_weights,
     n="{countries} countries whose capital the model completes",
     interval="last word, copied after layer 23 less before: {gap:.0%}",
