@@ -21,11 +21,11 @@ def shared():
     key, heads = normal(3, 2, 4, seed=5), 6  # (kv_heads, tokens, d_head)
     want = torch.stack([key[head // 2] for head in range(heads)])
     mistakes = {
-        "heads 0, 1, 2 get keys 0, 1, 2 and then it begins again; but heads that stand "
-        "side by side share.": key.repeat(2, 1, 1),
+        "heads 0, 1, 2 get keys 0, 1, 2 and then it begins again; but neighbouring "
+        "heads share.": key.repeat(2, 1, 1),
         "there are still as many as before: each head needs its own copy.": key,
         "the tokens were repeated, not the heads.": key.repeat_interleave(2, 1),
-        "each is there as often as there are heads; repeat it once for each sharing head.": (
+        "each is there once for every head; repeat it once for each sharing head.": (
             key.repeat_interleave(heads, 0)
         ),
         "all heads get the first keys.": key[:1].repeat(heads, 1, 1),
