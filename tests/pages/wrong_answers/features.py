@@ -76,7 +76,7 @@ WRONG = {
         "the numbers 0 to 511": [-1, 512],
         "nowhere in the test": DEAD_ONES,
         "are capital letters": USELESS,
-        "is there at only": RARE,
+        "is present at only": RARE,
     },
 }
 RIGHT = {"encode": [with_mask], "penalty": [einsum], "capital": KINDS["best"]}

@@ -53,7 +53,7 @@ WRONG = {
         ],
         "as many as before": lambda key, heads: key,
         "tokens were repeated": lambda key, heads: key.repeat_interleave(2, 1),
-        "as often as there are heads": lambda key, heads: key.repeat_interleave(heads, 0),
+        "once for every head": lambda key, heads: key.repeat_interleave(heads, 0),
         "first keys": lambda key, heads: key[:1].expand(heads, -1, -1),
     },
     "dequantised": {
