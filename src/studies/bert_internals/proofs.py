@@ -261,7 +261,7 @@ def budget_is_the_models(page: Page):
 
 
 @proof(
-    "Rebuilt, every hidden state and every weight of every head agrees with the library."
+    "In the rebuilt BERT, all hidden states and attention weights agree with the library."
 )
 def rebuilt_is_the_librarys(page: Page):
     """To nine decimals, on a line, on a batch with padding, and on a pair of texts.
@@ -531,7 +531,7 @@ def middle_share(page: Page, ids, numbers, token=0):
 
 @finding(
     "In a small BERT's middle layers, the first token draws attention only if it is "
-    "the start mark [CLS] or carries position number 0.",
+    "the start token [CLS] or carries position number 0.",
     rival="the sixth token under its own number, {own:.0%}, and numbered 40, {as_40:.0%}",
     null=random_weights,
     n="{texts} stanzas; {few} of them with 3 words for [CLS], and from 13 numbers",
@@ -656,7 +656,7 @@ def moved_without(model, out, token, masked):
 
 @finding(
     "A small BERT's first token gets, on average, over ten times the attention of any "
-    "other, but what it hands over counts for little more than another token's.",
+    "other, but what is fetched from it counts for little more than from another.",
     rival="the {others} other tokens, whose values move the result {mean:.0%}",
     null=random_weights,
     n="{texts} stanzas; {long_texts} beginnings of 96 tokens",
@@ -810,7 +810,7 @@ def without_punctuation(page: Page):
 
 
 @finding(
-    "We found no layer of a small BERT that tells Dickinson's lines from "
+    "We found no layer of a small BERT that distinguishes Dickinson's lines from "
     "Shakespeare's better than plain counts of their words do.",
     rival="counts weighted by rarity, {counts:.0%} right",
     null=shuffled_poets,
