@@ -11,36 +11,62 @@ place of *thou*, whose heads are copied in the same way.
 
 Null: the GPT before its first step.
 
-Statistic: by how many logits the two heads that carry *thou* in the end raise *t* above *l*,
-copied from *And thou … shal* into *And they … shal*, less the same from *And we … shal*. The
-interval is over the forty words in between, drawn again. It is that of the first stop from
-which on it stays above zero, and the *t* is likelier after *thou* in most prompts.
+Statistic: by how many logits the two heads that carry *thou* in the end raise *t* above
+*l*, copied from *And thou … shal* into *And they … shal*, less the same from *And we …
+shal*. The interval is over the forty words in between, drawn again. It is that of the first
+stop from which on it stays above zero, and *t* is likelier than *l* after most prompts with
+*thou*.
 
 Foretold before it was run, and why: `FORETOLD`.
 """
 
+import re
+from collections import Counter
+
+import numpy as np
 import torch
 
 from lmcourse.data import fingerprint, load_corpus, load_texts, train_val_test_split
+from lmcourse.film import Film, first_for_good, pack, thou_matters
 from lmcourse.gpt import checkpoints
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.generation import generate
+from lmcourse.gpt.inside import outputs
+from lmcourse.gpt.training import cut_windows, estimate
+from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.patching import copied_heads
 from lmcourse.train import new_run
+from lmcourse.weights import read_record, save_tensors
+from studies.harness import verdict
+from studies.measures import ratio_of_sums
 from studies.mini_gpt.sonnets import CHANGES
 
+CHAPTER, AFTER = "mini-gpt", ("sonnets",)
+CHECKPOINTS = ("film",)
+CLAIM = (
+    "The heads that carry “thou” in our GPT begin to matter only after it agrees with "
+    "4-grams more than with shorter n-grams"
+)
+RIVAL = "n-gram models of 1 to 6 characters; a “we” in the place of “thou”"
+NULL = "the GPT before its first step"
 STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 700, 1000, 1500, 2000)
 FORETOLD = {
     "n-grams": (
         "The order that the GPT agrees with most is 1 up to step 20, 2 around step 100, 3 "
-        "by step 300, 4 by step 700, and 5 or 6 at the end: a longer context pays only once "
-        "a shorter one is used up. In the end it agrees with the closest order in more than "
-        "60 % of places and less than 80 %, since it reads farther and smooths otherwise."
+        "by step 300, 4 by step 700, and 5 or 6 at the end: a longer context pays only "
+        "once a shorter one is used up. In the end it agrees with the closest order in "
+        "more than 60 % of places and less than 80 %, since it reads farther and smooths "
+        "otherwise."
     ),
     "thou": (
-        "It begins to matter between steps 700 and 1,500, after the GPT agrees with 4-grams "
-        "more than with shorter ones: few letters hang on it, so spelling comes first."
+        "It begins to matter between steps 700 and 1,500, after the GPT agrees with "
+        "4-grams more than with shorter ones: few letters hang on it, so spelling comes "
+        "first."
     ),
     "heads": (
-        "Heads 3.0 and 3.3 are the two strongest from the stop on where thou matters; before "
-        "it they bring no more from thou than from we."
+        "Heads 3.0 and 3.3 are the two strongest from the stop on where thou matters; "
+        "before it they bring no more from thou than from we."
     ),
     "though": (
         "Though is taken for thou from the stop on where thou matters: four letters are "
@@ -52,10 +78,96 @@ FORETOLD = {
         "since training makes small differences of rounding large."
     ),
     "packed": (
-        "Stored in less than three bits a number, a checkpoint loses less than 0.02 nats at "
-        "every stop: only what changed since the stop before is rounded."
+        "Stored in less than three bits a number, a checkpoint loses less than 0.02 nats "
+        "at every stop: only what changed since the stop before is rounded."
     ),
 }
+
+
+WORDS, ENDS, TWO = 40, ("shal", "wil"), [(3, 0), (3, 3)]
+ORDERS, STRIDE = (1, 2, 3, 4, 5, 6), 32  # the GPT sees 33 to 64 characters of each place
+SETTINGS = {"steps": STEPS, "changes": CHANGES, "orders": ORDERS, "heads": TWO}
+SETTINGS |= {"words": WORDS, "samples": 60, "sample": 60, "foretold": FORETOLD}
+
+
+def plan(small):
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether two steps are made instead of 2,000.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; its groups are "training", "counting", "stops" and
+        "packed".
+    """
+    steps = STEPS[:3] if small else STEPS
+    stops = [{"group": "stops", "steps": steps, "stop": i} for i in range(len(steps))]
+    others = [{"group": group, "steps": steps} for group in ("training", "counting")]
+    return [*others, *stops, {"group": "packed", "steps": steps}]
+
+
+def run(folder, group, **setting):
+    """Train, count, or ask one checkpoint or all.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the checkpoints.
+    group : {"training", "counting", "stops", "packed"}
+        What to do, with ``setting`` as its other arguments: `train_and_compare`,
+        `count_ngrams`, `ask_stop` or `pack_stops`.
+
+    Returns
+    -------
+    dict or list of dict
+        What that function returns.
+    """
+    functions = {"training": train_and_compare, "counting": count_ngrams}
+    functions |= {"stops": ask_stop, "packed": pack_stops}
+    return functions[group](folder, **setting)
+
+
+# --- training -----------------------------------------------------------------------------
+
+
+def train_and_compare(folder, steps):
+    """Train the book's GPT, and say how near the last checkpoint is to the one it has.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the checkpoints are written.
+    steps : sequence of int
+
+    Returns
+    -------
+    dict
+        ``history``: at each stop ``step``, and ``train`` and ``validation``, the losses
+        that the training reports (nats a character; of step 0 none in training).
+        ``largest``: how far any weight of the last checkpoint is from that of
+        ``sonnets.safetensors``; ``apart``: by how much the validation losses differ.
+    """
+    _, trainer = train(folder, steps)
+    _, book, record = load_gpt("sonnets", device="cpu")
+    theirs = book.state_dict()
+    pairs = [(x, theirs[name]) for name, x in trainer.gpt.state_dict().items()]
+    history = [
+        {
+            "step": each["step"],
+            "train": each["train_loss"] and round(each["train_loss"], 4),
+            "validation": round(each["val_loss"], 4),
+        }
+        for each in trainer.history
+    ]
+    return {
+        "history": history,
+        "largest": max(float((x - y).abs().max()) for x, y in pairs),
+        "apart": round(abs(trainer.history[-1]["val_loss"] - record["val_loss"]), 6),
+    }
 
 
 def train(folder, steps, device="cpu"):
@@ -97,3 +209,362 @@ def train(folder, steps, device="cpu"):
 def stop_path(folder, step):
     """Return the path of a stop's checkpoint: ``folder`` (Path), ``step`` (int)."""
     return folder / f"step-{step:04}.safetensors"
+
+
+def load_stop(folder, step):
+    """Return the tokenizer, and the GPT at a stop in evaluation mode.
+
+    ``folder`` : Path, with its checkpoint; ``step`` : int.
+    """
+    tokenizer, model, _ = load_gpt(stop_path(folder, step), device="cpu")
+    return tokenizer, model
+
+
+# --- counting -----------------------------------------------------------------------------
+
+
+def held_out(tokenizer):
+    """Return the held-out sonnets as windows, and which places are asked.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+
+    Returns
+    -------
+    ids : int64 Tensor of shape (characters,)
+        The test text.
+    starts : int64 Tensor of shape (windows,)
+        Of each window, the first of 64 characters. The GPT's last 32 answers are asked.
+    places : int array of shape (windows · 32,)
+        Of the characters that are foretold.
+    sonnets : int array of the same shape
+        The number of the sonnet in which each is.
+    """
+    text = train_val_test_split(load_texts("sonnets")).test
+    ids = torch.tensor(tokenizer.encode(text))
+    starts = torch.arange(0, len(ids) - 2 * STRIDE, STRIDE)
+    places = (starts[:, None] + STRIDE + torch.arange(STRIDE) + 1).flatten().numpy()
+    sonnets = np.array([text.count("\n\n", 0, place) for place in places])
+    return ids, starts, places, sonnets
+
+
+def count_ngrams(folder, steps):
+    """Ask n-gram models of the training text for the likeliest next character.
+
+    Parameters
+    ----------
+    folder : Path
+        ``likeliest.npy`` is saved there, (orders, places).
+    steps : sequence of int
+        Unused.
+
+    Returns
+    -------
+    dict
+        ``places``: how many are asked; ``losses``: the loss of each order on them, in nats
+        a character; ``right``: the share of them where its likeliest character is the one
+        that stands there; ``spaces``: the share of spaces in the training text.
+    """
+    tokenizer, _, _ = load_gpt("sonnets", device="cpu")
+    training = train_val_test_split(load_texts("sonnets")).training
+    ids, _, places, _ = held_out(tokenizer)
+    ids, counted = ids.numpy(), np.array(tokenizer.encode(training))
+    likeliest, losses, right = [], [], []
+    for order in ORDERS:
+        model = NgramModel(counted, order, tokenizer.vocab_size)
+        contexts = [ids[max(0, place - order + 1) : place] for place in places]
+        likeliest.append([int(model.next_probs(each).argmax()) for each in contexts])
+        losses.append(round(float(-np.log(model.probabilities(ids)[places]).mean()), 4))
+        right.append(round(float((ids[places] == likeliest[-1]).mean()), 4))
+    np.save(folder / "likeliest.npy", np.array(likeliest))
+    spaces = round(training.count(" ") / len(training), 4)
+    return {"places": len(places), "losses": losses, "right": right, "spaces": spaces}
+
+
+# --- a stop -------------------------------------------------------------------------------
+
+
+def ask_stop(folder, steps, stop):
+    """Ask the checkpoint of one stop everything.
+
+    Parameters
+    ----------
+    folder : Path
+        With the checkpoints and ``likeliest.npy``.
+    steps : sequence of int
+    stop : int
+        The place of its step.
+
+    Returns
+    -------
+    dict
+        ``step``, and what `ask` and `written` return.
+    """
+    tokenizer, model = load_stop(folder, steps[stop])
+    row = {"step": steps[stop]} | ask(folder, tokenizer, model)
+    return row | written(tokenizer, model)
+
+
+def ask(folder, tokenizer, model):
+    """Return what a model does: losses, n-grams, and *thou*.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``likeliest.npy``.
+    tokenizer : CharTokenizer
+    model : GPT
+
+    Returns
+    -------
+    dict
+        ``train`` and ``held_out``, losses on 400 windows of the training and the test text,
+        in nats a character; what `agreement` and `thou` return.
+    """
+    parts = train_val_test_split(load_texts("sonnets"))
+    losses = {}
+    for name, text in (("train", parts.training), ("held_out", parts.test)):
+        ids = torch.tensor(tokenizer.encode(text))
+        with torch.no_grad():
+            losses[name] = round(estimate(model, ids, model.config.context, 400), 4)
+    found = agreement(np.load(folder / "likeliest.npy"), tokenizer, model)
+    return losses | found | thou(tokenizer, model)
+
+
+@torch.no_grad()
+def agreement(likeliest, tokenizer, model):
+    """Compare the likeliest next character with that of n-gram models.
+
+    Parameters
+    ----------
+    likeliest : int array of shape (orders, places)
+        Of the n-gram models.
+    tokenizer : CharTokenizer
+    model : GPT
+
+    Returns
+    -------
+    dict
+        ``right``: the share of places where the model's likeliest character is the one that
+        stands there; ``agrees``: for each order, where it is that of the n-gram model;
+        ``closest``: the order with most; ``ahead``: by how much it is ahead of the next, a
+        95 % interval over sonnets drawn again.
+    """
+    ids, starts, places, sonnets = held_out(tokenizer)
+    inputs, _ = cut_windows(ids, starts, 2 * STRIDE)
+    logits = torch.cat([model(part)[:, STRIDE:] for part in inputs.split(64)])
+    own = logits.argmax(-1).flatten().numpy()  # (places,)
+    same = own == likeliest  # (orders, places)
+    shares = same.mean(1)
+    first, second = np.argsort(-shares, kind="stable")[:2]
+    lead = same[first].astype(float) - same[second]
+    groups = [sonnets == number for number in np.unique(sonnets)]
+    ahead = bootstrap_interval(
+        [lead[group].sum() for group in groups],
+        [group.sum() for group in groups],
+        statistic=ratio_of_sums,
+    )
+    return {
+        "right": round(float((own == ids.numpy()[places]).mean()), 4),
+        "agrees": shares.round(4).tolist(),
+        "closest": ORDERS[first],
+        "ahead": rounded(ahead),
+    }
+
+
+def rounded(interval):
+    """Return the two ends of an interval with four digits, a list of float."""
+    return [round(float(end), 4) for end in interval]
+
+
+def written(tokenizer, model):
+    """Let a model write, and see how many of its words there are.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    model : GPT
+
+    Returns
+    -------
+    dict
+        ``spaces``: their share of what it writes; ``words``: by length, 1 to 6 (a str), the
+        share of the words of that length that the training text has, or None if it wrote
+        none.
+    """
+    known = set(words_of(train_val_test_split(load_texts("sonnets")).training))
+    start = torch.tensor([tokenizer.encode("\n")] * SETTINGS["samples"])
+    generator = torch.Generator().manual_seed(1)
+    ids = generate(model, start, SETTINGS["sample"], 1.0, generator)
+    texts = [tokenizer.decode(row) for row in ids[:, 1:].tolist()]
+    spaces = sum(text.count(" ") for text in texts) / sum(map(len, texts))
+    words = [word for text in texts for word in words_of(text)]
+    shares = {}
+    for length in range(1, 7):
+        hits = [word in known for word in words if len(word) == length]
+        shares[str(length)] = round(float(np.mean(hits)), 4) if hits else None
+    return {"spaces": round(spaces, 4), "words": shares}
+
+
+def words_of(text):
+    """Return the words of a text (str) without their capitals, a list of str."""
+    return re.findall(r"[a-z]+", text.lower())
+
+
+# --- thou ---------------------------------------------------------------------------------
+
+
+def words_between():
+    """Return the words that stand after the pronoun, as the chapter *inside-gpt* has them.
+
+    Returns
+    -------
+    list of str
+        The forty most frequent of four letters or more, without four pronouns.
+    """
+    counted = Counter(words_of(train_val_test_split(load_texts("sonnets")).training))
+    words = [word for word, _ in counted.most_common() if len(word) >= 4]
+    return [word for word in words if word not in ("thou", "thee", "they", "them")][:WORDS]
+
+
+def thou(tokenizer, model):
+    """Measure how much *thou* matters for the end of *shalt* and *wilt*, over a word.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    model : GPT
+
+    Returns
+    -------
+    dict
+        ``t``: by the word in its place, *thou*, *they* or *though*, after which share of
+        prompts *t* is likelier than *l*; ``told``: by how many logits the lead of *t* is
+        larger after *thou* than after *they*. ``brought``: by how many it rises in the
+        prompts with *they* if the two heads are copied from those with *thou*; ``from_we``:
+        if from those with *we*; ``interval``: of the difference of the two, over the words
+        in between drawn again. ``heads``: ``brought`` by each head alone, layer by layer.
+    """
+    prompts = {
+        who: [f"And {who} {word} {end}" for end in ENDS for word in words_between()]
+        for who in ("thou", "they", "though", "we")
+    }
+    leads = {who: lead_of_t(tokenizer, model, texts) for who, texts in prompts.items()}
+
+    def brought(who, heads):
+        """Return by how many logits *t* rises, (prompts,).
+
+        ``who`` is the word from whose prompts ``heads``, a list of (layer, head), are
+        copied.
+        """
+        copied = lead_of_t(tokenizer, model, prompts["they"], prompts[who], heads)
+        return copied - leads["they"]
+
+    by_two, from_we = brought("thou", TWO), brought("we", TWO)
+    gaps = (by_two - from_we).reshape(len(ENDS), -1).mean(0)  # (words,)
+    config = model.config
+    heads = [(i, j) for i in range(config.layers) for j in range(config.heads)]
+    alone = [round(float(brought("thou", [head]).mean()), 4) for head in heads]
+    return {
+        "t": {
+            who: round(float((leads[who] > 0).mean()), 4) for who in prompts if who != "we"
+        },
+        "told": round(float((leads["thou"] - leads["they"]).mean()), 4),
+        "brought": round(float(by_two.mean()), 4),
+        "from_we": round(float(from_we.mean()), 4),
+        "interval": rounded(bootstrap_interval(gaps)),
+        "heads": alone,
+    }
+
+
+@torch.no_grad()
+def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
+    """Return how much larger the logit of *t* is than that of *l* after some texts.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    model : GPT
+    texts : list of str
+    sources : list of str, optional
+        A text for each, from whose last character the outputs of ``heads`` are copied.
+    heads : list of (int, int)
+        Layer and head.
+
+    Returns
+    -------
+    float array of shape (texts,)
+    """
+    sources = sources or texts
+    yes, no = tokenizer.encode("tl")
+    found = np.zeros(len(texts))
+    lengths = [(len(a), len(b)) for a, b in zip(texts, sources, strict=True)]
+    for each in sorted(set(lengths)):  # texts of one length are read at once
+        rows = [row for row, both in enumerate(lengths) if both == each]
+        here, there = (
+            torch.tensor([tokenizer.encode(some[row]) for row in rows])
+            for some in (texts, sources)
+        )
+        with copied_heads(model, heads, outputs(model, there) if heads else {}):
+            logits = model(here)[:, -1]
+        found[rows] = (logits[:, yes] - logits[:, no]).numpy()
+    return found
+
+
+# --- packed -------------------------------------------------------------------------------
+
+
+def pack_stops(folder, steps):
+    """Write all stops into one small file, and see what that costs.
+
+    Parameters
+    ----------
+    folder : Path
+        With the checkpoints; ``film.safetensors`` is written there.
+    steps : sequence of int
+
+    Returns
+    -------
+    list of dict
+        For each stop ``step``, and what `ask` returns of the weights as they are packed.
+    """
+    record = read_record(stop_path(folder, steps[-1]))
+    tokenizer, model = load_stop(folder, steps[0])
+    states = [load_stop(folder, step)[1].state_dict() for step in steps]
+    tensors = pack(states)
+    kept = ("model", "training", "alphabet", "corpus_sha256", "torch", "threads")
+    save_tensors(
+        folder / "film.safetensors",
+        tensors,
+        {name: record[name] for name in kept} | {"steps": list(steps)},
+    )
+    film = Film(model.config, steps, tensors)
+    rows = []
+    for stop, step in enumerate(steps):
+        rows.append({"step": step} | ask(folder, tokenizer, film.model(stop)))
+    return rows
+
+
+def summary(results):
+    """Say whether the heads begin to matter after the GPT agrees most with 4-grams.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, how many stops; ``seeds``; ``interval``, of what the two heads bring from
+        *thou* less what they bring from *we*, at the stop from which on they matter (the
+        last, if there is none); ``verdict``.
+    """
+    rows = results["stops"]
+    matters = first_for_good([thou_matters(row) for row in rows])
+    four = first_for_good([row["closest"] >= 4 for row in rows])
+    holds = matters is not None and four is not None and matters > four
+    row = rows[-1 if matters is None else matters]
+    found = {"n": len(rows), "seeds": [0], "interval": row["interval"]}
+    return found | {"verdict": verdict(holds)}

@@ -1,0 +1,234 @@
+"""A training as a film: a GPT's weights at many steps in one small file.
+
+Each stop is stored as what changed since the stop before. A row of a matrix is divided by
+a scale of its own and rounded to whole numbers, most of which are 0, 1 or -1; those are
+compressed. What was rounded off is part of the next change, so that errors do not add up.
+A scale has 16 bits and a whole number 8, so that their product is exact in float32: a page
+finds the same weights to the bit.
+"""
+
+import zlib
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+
+from lmcourse.data import corpora_folder
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.tokenization import CharTokenizer
+from lmcourse.weights import read_record
+
+ROUGH, FINE = 0.85, 0.05  # what 1 stands for, as a share of a row's root mean square
+LARGEST = 127
+
+
+def rows_of(state):
+    """Return all weights of a model as rows.
+
+    Parameters
+    ----------
+    state : dict of str to Tensor
+        By name; a vector is one row.
+
+    Returns
+    -------
+    list of Tensor of shape (rows, columns)
+        In the order of the names' appearance, float32.
+    """
+    return [x.float().reshape(-1, x.shape[-1]) for x in state.values()]
+
+
+def round_rows(change, share):
+    """Round each row to whole multiples of a scale.
+
+    Parameters
+    ----------
+    change : float32 Tensor of shape (rows, columns)
+    share : float
+        The scale, as a share of the row's root mean square.
+
+    Returns
+    -------
+    numbers : int8 Tensor of shape (rows, columns)
+    scale : float16 Tensor of shape (rows,)
+    """
+    largest = change.abs().amax(1)  # (rows,)
+    scale = torch.maximum(share * change.square().mean(1).sqrt(), largest / LARGEST)
+    scale = scale.half()  # first, since numbers are multiples of what is stored
+    divided = change / scale.float().clamp(min=1e-12)[:, None]
+    return divided.round().clamp(-LARGEST, LARGEST).to(torch.int8), scale
+
+
+def add_rows(values, numbers, scale):
+    """Return values with a change added: float32 Tensor of shape (rows, columns).
+
+    Parameters
+    ----------
+    values : float32 Tensor of shape (rows, columns)
+    numbers, scale
+        As `round_rows` returns them.
+    """
+    return values + numbers.float() * scale.float()[:, None]
+
+
+def pack(states, rough=ROUGH):
+    """Store the weights of many steps of one training in few bits.
+
+    Parameters
+    ----------
+    states : list of dict of str to Tensor
+        The weights at each stop by name, all of the same shapes.
+    rough : float
+        What 1 stands for in a matrix, as a share of a row's root mean square: 0.85 takes
+        about 2.4 bits a number. Vectors, which are few, are rounded more finely.
+
+    Returns
+    -------
+    dict of str to Tensor
+        Of each stop, by its place: ``0.scales``, float16 (rows,), and ``0.numbers``, uint8,
+        the compressed whole numbers of all rows.
+    """
+    found = {}
+    values = [torch.zeros_like(x) for x in rows_of(states[0])]
+    before = [torch.zeros_like(x) for x in values]
+    for place, state in enumerate(states):
+        now = rows_of(state)
+        scales, numbers = [], []
+        for i, (name, target) in enumerate(zip(state, now, strict=True)):
+            change = _change(values[i], before[i], target)
+            share = FINE if state[name].ndim == 1 else rough
+            number, scale = round_rows(change, share)
+            values[i] = add_rows(values[i], number, scale)
+            scales.append(scale)
+            numbers.append(number.flatten())
+        found[f"{place}.scales"] = torch.cat(scales)
+        found[f"{place}.numbers"] = _compress(torch.cat(numbers))
+        before = now
+    return found
+
+
+def _change(values, before, target):
+    """Return what is to be added to rows: to what is stored, or to what was meant by it.
+
+    Where a step changes less than was rounded off before, the rounding stays: else it would
+    drown what the step changed.
+
+    Parameters
+    ----------
+    values, before, target : Tensor of shape (rows, columns)
+        What is stored so far, the weights that it stands for, and the next weights.
+    """
+    exact, fixed = target - before, target - values  # (rows, columns)
+    is_small = fixed.norm(dim=1) > 1.5 * exact.norm(dim=1)  # (rows,)
+    return torch.where(is_small[:, None], exact, fixed)
+
+
+def _compress(numbers):
+    """Return int8 numbers (Tensor) as compressed bytes, a uint8 Tensor, for zlib."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 15, 9, zlib.Z_HUFFMAN_ONLY)
+    content = packer.compress(numbers.numpy().tobytes()) + packer.flush()
+    return torch.frombuffer(bytearray(content), dtype=torch.uint8)
+
+
+class Film:
+    """The weights of a GPT at many steps of its training.
+
+    Parameters
+    ----------
+    config : GPTConfig
+    steps : list of int
+        How many steps were made at each stop.
+    tensors : dict of str to Tensor
+        As `pack` returns them.
+
+    Attributes
+    ----------
+    steps : list of int
+    """
+
+    def __init__(self, config, steps, tensors):
+        self.config, self.steps, self._tensors = config, list(steps), tensors
+
+    def state(self, stop):
+        """Return the weights at a stop by name, float32.
+
+        Parameters
+        ----------
+        stop : int
+            Its place among the steps, from 0.
+
+        Raises
+        ------
+        IndexError
+            If there is no such stop.
+        """
+        if not 0 <= stop < len(self.steps):
+            raise IndexError(f"a stop from 0 to {len(self.steps) - 1}, not {stop}")
+        state = GPT(self.config).state_dict()
+        values = [torch.zeros_like(x) for x in rows_of(state)]
+        for place in range(stop + 1):
+            scales = self._tensors[f"{place}.scales"].split([len(x) for x in values])
+            content = zlib.decompress(self._tensors[f"{place}.numbers"].numpy().tobytes())
+            numbers = torch.from_numpy(np.frombuffer(content, np.int8).copy())
+            numbers = numbers.split([x.numel() for x in values])
+            for i, x in enumerate(values):
+                values[i] = add_rows(x, numbers[i].view_as(x), scales[i])
+        shaped = zip(state.items(), values, strict=True)
+        return {name: x.view_as(weight) for (name, weight), x in shaped}
+
+    def model(self, stop):
+        """Return the GPT at a stop (``stop``: its place, an int), in evaluation mode."""
+        model = GPT(self.config)
+        model.load_state_dict(self.state(stop))
+        return model.eval()
+
+
+def load_film(path=None):
+    """Load the film of the training of the book's GPT.
+
+    Parameters
+    ----------
+    path : path, optional
+        Of another film, as ``python -m studies film --write`` makes it.
+
+    Returns
+    -------
+    tokenizer : CharTokenizer
+    film : Film
+    record : dict
+        How the model was trained, and its ``steps``.
+
+    Raises
+    ------
+    OSError, ValueError
+        If there is no such file, or it has no record.
+    """
+    path = path or corpora_folder() / "checkpoints" / "film.safetensors"
+    record = read_record(path)
+    film = Film(GPTConfig(**record["model"]), record["steps"], load_file(path))
+    return CharTokenizer(record["alphabet"]), film, record
+
+
+# --- stops --------------------------------------------------------------------------------
+
+
+def first_for_good(holds):
+    """Return from which place on something holds to the end, or None.
+
+    Parameters
+    ----------
+    holds : sequence of bool
+    """
+    last = max((i for i, each in enumerate(holds) if not each), default=-1)
+    return last + 1 if last + 1 < len(holds) else None
+
+
+def thou_matters(row):
+    """Say whether *thou* matters to a GPT: by itself, and by the heads that carry it.
+
+    Parameters
+    ----------
+    row : dict
+        What the study *film* recorded of a stop.
+    """
+    return row["interval"][0] > 0 and row["t"]["thou"] > 0.5
