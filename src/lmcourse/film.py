@@ -138,16 +138,21 @@ class Film:
     config : GPTConfig
     steps : list of int
         How many steps were made at each stop.
+    shapes : dict of str to sequence of int
+        Of each weight by name, in the order in which they are stored.
     tensors : dict of str to Tensor
         As `pack` returns them.
 
     Attributes
     ----------
-    steps : list of int
+    config, steps, shapes, tensors
+        The same.
     """
 
-    def __init__(self, config, steps, tensors):
-        self.config, self.steps, self._tensors = config, list(steps), tensors
+    def __init__(self, config, steps, shapes, tensors):
+        """Keep what is given; nothing is unpacked yet."""
+        self.config, self.steps = config, list(steps)
+        self.shapes, self.tensors = dict(shapes), tensors
 
     def state(self, stop):
         """Return the weights at a stop by name, float32.
@@ -164,16 +169,16 @@ class Film:
         """
         if not 0 <= stop < len(self.steps):
             raise IndexError(f"a stop from 0 to {len(self.steps) - 1}, not {stop}")
-        state = GPT(self.config).state_dict()
-        values = [torch.zeros_like(x) for x in rows_of(state)]
+        zeros = {name: torch.zeros(*shape) for name, shape in self.shapes.items()}
+        values = rows_of(zeros)
         for place in range(stop + 1):
-            scales = self._tensors[f"{place}.scales"].split([len(x) for x in values])
-            content = zlib.decompress(self._tensors[f"{place}.numbers"].numpy().tobytes())
+            scales = self.tensors[f"{place}.scales"].split([len(x) for x in values])
+            content = zlib.decompress(self.tensors[f"{place}.numbers"].numpy().tobytes())
             numbers = torch.from_numpy(np.frombuffer(content, np.int8).copy())
             numbers = numbers.split([x.numel() for x in values])
             for i, x in enumerate(values):
                 values[i] = add_rows(x, numbers[i].view_as(x), scales[i])
-        shaped = zip(state.items(), values, strict=True)
+        shaped = zip(zeros.items(), values, strict=True)
         return {name: x.view_as(weight) for (name, weight), x in shaped}
 
     def model(self, stop):
@@ -205,7 +210,8 @@ def load_film(path=None):
     """
     path = path or corpora_folder() / "checkpoints" / "film.safetensors"
     record = read_record(path)
-    film = Film(GPTConfig(**record["model"]), record["steps"], load_file(path))
+    config = GPTConfig(**record["model"])
+    film = Film(config, record["steps"], record["shapes"], load_file(path))
     return CharTokenizer(record["alphabet"]), film, record
 
 

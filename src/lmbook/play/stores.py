@@ -26,6 +26,7 @@ from lmcourse import int8
 from lmcourse.bert import rebuild
 from lmcourse.bert_checkpoint import SHA256
 from lmcourse.data import corpora_folder, load_corpus, load_texts, train_val_test_split
+from lmcourse.film import load_film
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.mini_bert import load_mini_bert
 from lmcourse.models import load_bert, load_gpt2_vocabulary, trained
@@ -79,6 +80,17 @@ def gpt_file(model, alphabet: str, dtype=torch.float16) -> bytes:
     """
     tensors = {name: x.to(dtype) for name, x in gpt_tensors(model).items()}
     return _file(tensors, gpt_config(model.config) | {"alphabet": alphabet})
+
+
+def film_file() -> bytes:
+    """Return the film of the GPT's training as a safetensors file, packed as it lies there.
+
+    `lmcourse.film.Film` says what its tensors are.
+    """
+    tokenizer, film, _ = load_film()
+    config = gpt_config(film.config) | {"alphabet": tokenizer.alphabet}
+    config |= {"steps": film.steps, "weights": [*film.shapes.items()]}
+    return _file(film.tensors, config)
 
 
 # --- BERT -----------------------------------------------------------------------------
@@ -246,6 +258,7 @@ def _gpt(path: str | None = None) -> bytes:
 STORES = {
     "gpt": _gpt,
     "sonnets-gpt": lambda: _gpt("sonnets"),
+    "film": film_file,
     "bert": lambda: bert_file(load_bert(device="cpu")[1]),
     "bert-pieces": lambda: _json(vocabularies.wordpiece(load_bert(device="cpu")[0])),
     "mini-bert": lambda: masked_bert_file(load_mini_bert()[1]),

@@ -23,6 +23,7 @@ the page is our own.
   `block`: a block's parts switched off; `neurons`: two lists to guess from;
   `generator`: a GPT that goes on with a line;
   `bert_explorer`: a BERT's heads on a line; `sequence`: what follows it, counted or read.
+- `film`: a training to move through, what the model does with a line at each stop.
 - `superposition`: five features in two dimensions, which a toy learns to keep.
 - `talker`: a model that answers, to talk to and to look into.
 - `whole`: whole models in one picture.
@@ -42,6 +43,7 @@ from lmcourse.views.attention import (
 from lmcourse.views.block import block
 from lmcourse.views.choice import looks, samples
 from lmcourse.views.explorer import bert_explorer
+from lmcourse.views.film import film
 from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
 from lmcourse.views.neurons import neurons

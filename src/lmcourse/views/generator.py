@@ -69,8 +69,8 @@ def generator(
     if not 1 <= len(ids) <= room:
         raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
     model = copy.deepcopy(model).cpu().half().float().eval()
-    lens, weights = _look(model, ids)
-    written = tokenizer.decode(_write(model, ids, count, temperature))
+    lens, weights = look_at_end(model, ids)
+    written = tokenizer.decode(write_on(model, ids, count, temperature))
     names = _names(tokenizer, model.config.vocab_size)
     bars = _likeliest(lens[-1] / temperature, names, BARS, 1)
     layers = [_likeliest(x, names, FIRST, 0) for x in lens]
@@ -145,7 +145,7 @@ def _names(tokenizer, vocab_size: int) -> list[str]:
 
 
 @torch.no_grad()
-def _look(model, ids: list[int]) -> tuple[torch.Tensor, list]:
+def look_at_end(model, ids: list[int]) -> tuple[torch.Tensor, list]:
     """Return what a model computes at the last token of a text.
 
     Parameters
@@ -179,7 +179,7 @@ def _uniform(seed: int) -> Iterator[float]:
 
 
 @torch.no_grad()
-def _write(model, ids: list[int], count: int, temperature: float) -> list[int]:
+def write_on(model, ids: list[int], count: int, temperature: float) -> list[int]:
     """Return the tokens that the page writes: when the context is full, the model goes on
     from its last half."""
     room, seen, written, cache = model.config.context, list(ids), [], Cache(model)

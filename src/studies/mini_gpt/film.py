@@ -533,13 +533,14 @@ def pack_stops(folder, steps):
     tokenizer, model = load_stop(folder, steps[0])
     states = [load_stop(folder, step)[1].state_dict() for step in steps]
     tensors = pack(states)
+    shapes = {name: list(x.shape) for name, x in states[0].items()}
     kept = ("model", "training", "alphabet", "corpus_sha256", "torch", "threads")
     save_tensors(
         folder / "film.safetensors",
         tensors,
-        {name: record[name] for name in kept} | {"steps": list(steps)},
+        {name: record[name] for name in kept} | {"steps": list(steps), "shapes": shapes},
     )
-    film = Film(model.config, steps, tensors)
+    film = Film(model.config, steps, shapes, tensors)
     rows = []
     for stop, step in enumerate(steps):
         rows.append({"step": step} | ask(folder, tokenizer, film.model(stop)))

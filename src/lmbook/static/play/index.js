@@ -9,6 +9,7 @@ export * as "dates-view" from "./dates-view.js";
 export * as "dials-view" from "./dials-view.js";
 export * as "digits-view" from "./digits-view.js";
 export * as "explorer-view" from "./explorer-view.js";
+export * as "film-view" from "./film-view.js";
 export * as "generator-view" from "./generator-view.js";
 export * as "graph-view" from "./graph-view.js";
 export * as guessing from "./guessing.js";

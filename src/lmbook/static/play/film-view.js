@@ -1,0 +1,534 @@
+/* The view *film*: a training to move through. `lmcourse.views.film` gives what the study
+   recorded of each stop, and what the model at the first one shown does with a line; the
+   weights of all stops come when the reader first moves or types.
+
+   What is written is a function of the line, the stop and the dice alone. */
+
+import source from "worker:./film-worker.js";
+import { Client } from "./client.js";
+import {
+  announcer,
+  arrow,
+  bar,
+  button,
+  countField,
+  make,
+  ownLine,
+  percent,
+  row,
+  select,
+  slider,
+  stateOf,
+  svg,
+} from "./dom.js";
+import { softmax } from "./engine.js";
+import { reordered } from "./random.js";
+import { likeliest } from "./writing.js";
+
+/** @import { Answer } from "./engine.js" */
+/** @import { Piece } from "./writing.js" */
+
+/**
+ * What the study recorded of a stop.
+ *
+ * @typedef {object} Stop
+ * @property {number} step how many steps were made
+ * @property {number} train the loss on the training text
+ * @property {number} held_out the loss on held-out text
+ * @property {number[]} agrees with n-grams of each length, 1 first: a share of all places
+ * @property {number} closest the length with most
+ * @property {string} told
+ */
+
+/**
+ * Where something begins.
+ *
+ * @typedef {{ stop: number, name: string, told: string }} Named
+ */
+
+/**
+ * What is at the end of a line, at one stop.
+ *
+ * @typedef {object} End
+ * @property {number[][]} lens logits after each layer, (layers, vocab_size)
+ * @property {number[][]} weights (layers · heads, tokens)
+ */
+
+/**
+ * @typedef {object} Settings
+ * @property {string} text the line to begin with
+ * @property {string} written what stands after it
+ * @property {number} stop the one to begin with
+ * @property {number} seed
+ * @property {number} temperature
+ * @property {number} room the most characters that the model sees
+ * @property {string} alphabet of the model
+ * @property {number} heads in a layer
+ * @property {number} head the one to begin with, counted layer by layer
+ * @property {Named[]} named
+ * @property {number[]} ngrams the loss of n-gram models, of 1 character first
+ * @property {string} cost how many nats the storing changed the loss at most
+ * @property {Stop[]} stops
+ */
+
+const COUNT = 120; // characters that are written
+const LONGEST = 1000; // characters of a line that are read, from its end
+const FIRST = 3; // choices of the lens
+const PAUSE = 1600; // milliseconds at a stop while it plays
+const SEED = 1; // of the other order
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 230, 40, 10, 26, 34];
+
+/** @type {Record<string, string | undefined>} */
+const SIGNS = { " ": "·", "\n": "⏎" };
+/** @type {(character: string) => string} */
+const visible = (character) => SIGNS[character] ?? character;
+
+/** @type {Client | undefined} of all views of the page */
+let shared;
+let views = 0;
+
+/** The weights of all stops, in a worker of their own. */
+class FilmClient extends Client {
+  /** @param {ViewContext} context */
+  constructor(context) {
+    super("film", context, source);
+  }
+}
+
+/**
+ * The loss at each stop, over the steps: their logarithms, since most happens early.
+ *
+ * @param {Stop[]} stops
+ * @param {number[]} ngrams losses across, those of 1, 2 and the best
+ * @returns {{ picture: SVGSVGElement, mark: (stop: number) => void }}
+ */
+export function curve(stops, ngrams) {
+  const losses = stops.flatMap(({ train, held_out }) => [train, held_out]);
+  const best = ngrams.indexOf(Math.min(...ngrams));
+  const top = Math.max(...losses);
+  const bottom = Math.min(...losses, ngrams[best]) - 0.1;
+  const end = Math.log1p(stops[stops.length - 1].step);
+  /** @param {number} step */
+  const x = (step) => LEFT + (Math.log1p(step) / end) * (WIDTH - LEFT - RIGHT);
+  /** @param {number} loss */
+  const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
+  const picture = svg("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    role: "img",
+    class: "lmf-curve",
+  });
+  picture.append(svg("text", { x: 0, y: 13 }, "loss (nats a character) after so many steps"));
+  for (const order of new Set([0, 1, best])) {
+    const at = y(ngrams[order]);
+    picture.append(
+      svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at, class: "lmf-ngrams" }),
+      svg("text", { x: LEFT + 4, y: order === best ? at + 15 : at - 5 }, `${order + 1}-grams`),
+      svg("text", { x: 0, y: at + 5 }, ngrams[order].toFixed(2)),
+    );
+  }
+  for (const which of /** @type {const} */ (["train", "held_out"]))
+    picture.append(
+      svg("path", {
+        d: `M${stops.map((stop) => `${x(stop.step)} ${y(stop[which])}`).join("L")}`,
+        class: `lmf-${which}`,
+      }),
+    );
+  const low = HEIGHT - 8;
+  for (const step of [0, 10, 100, 1000].filter((step) => step <= stops[stops.length - 1].step))
+    picture.append(svg("text", { x: x(step), y: low, "text-anchor": "middle" }, step));
+  const line = svg("line", { y1: TOP - 4, y2: HEIGHT - BOTTOM, class: "lmf-now" });
+  const dot = svg("circle", { r: 5, class: "lmf-dot" });
+  picture.append(line, dot);
+  return {
+    picture,
+    mark(stop) {
+      const { step, held_out, train } = stops[stop];
+      line.setAttribute("x1", String(x(step)));
+      line.setAttribute("x2", String(x(step)));
+      dot.setAttribute("cx", String(x(step)));
+      dot.setAttribute("cy", String(y(held_out)));
+      const told = `${held_out.toFixed(2)} on held-out text, ${train.toFixed(2)} on training text`;
+      picture.setAttribute("aria-label", `The loss falls; after ${step} steps it is ${told}.`);
+    },
+  };
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Settings & End} data
+ * @param {ViewContext} context
+ */
+export function mount(element, data, context) {
+  const { stops, named, heads, room } = data;
+  const alphabet = Array.from(data.alphabet);
+  shared ??= new FilmClient(context);
+  const film = shared;
+  const lane = `film ${++views}`;
+  const last = stops.length - 1;
+  /** @type {[layer: number, head: number][]} */
+  const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
+  /** @param {Iterable<string>} text its characters */
+  const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
+  /** @param {number[]} ids */
+  const decode = (ids) => ids.map((id) => alphabet[id]).join("");
+  let line = encode(data.text);
+  let written = encode(data.written);
+  let { seed, head } = data;
+  let playing = 0; // the timer of the next stop
+  let loaded = false;
+  /** @type {(End & { ids: number[], stop: number }) | null} */
+  let seen = { lens: data.lens, weights: data.weights, ids: line, stop: data.stop };
+
+  /* --- what stands there --- */
+
+  const steps = slider("Steps of training", {
+    ...{ min: 0, max: last, step: 1, value: data.stop },
+    oninput: moved,
+  });
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const play = still
+    ? button("Next stop", () => goTo(now() === last ? 0 : now() + 1))
+    : button("Play", () => (playing ? rest() : begin()));
+  const jumps = named.map(({ stop, name }) =>
+    button(name, () => goTo(stop), { "aria-pressed": "false" }),
+  );
+  const told = make("p", { class: "lmf-told", role: "status" });
+  const { picture, mark } = curve(stops, data.ngrams);
+  const agreement = make("table", { class: "lmf-bars" });
+  const { area, note, label } = ownLine(data.text, typed);
+  const order = select(["as it is", "shuffled characters"], ask);
+  const remains = make("p", { class: "play-remains", role: "status" });
+  const text = make("p", {
+    ...{ class: "lmf-text", tabindex: 0, role: "region" },
+    "aria-label": "What it writes",
+  });
+  const lens = make("table", { class: "lmf-lens" });
+  const cells = places.map(([layer, number], i) =>
+    button(`${layer}.${number}`, () => look(i), {
+      "aria-label": `head ${number} of layer ${layer}`,
+      onfocus: () => look(i),
+    }),
+  );
+  const grid = make(
+    "div",
+    { class: "lmf-grid", role: "group", "aria-label": "Heads", onkeydown: move },
+    ...cells,
+  );
+  grid.style.setProperty("--heads", String(heads));
+  const summary = make("p", { class: "lmf-summary" });
+  const colours = make("p", { class: "play-shades" });
+  const { live, later } = announcer(tell);
+  /** @type {(...parts: HTMLElement[]) => HTMLElement} */
+  const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
+  const size = `The weights of all ${stops.length} stops (${film.size}) come when you first move the slider, press a button or type.`;
+  const stored = `They are stored in few bits, which changed the loss by at most ${data.cost} nats.`;
+  const about = make("p", { class: "lmf-about" }, size, " ", stored);
+  element.append(
+    make("div", { class: "lmf-steps" }, play, steps.label),
+    make("p", { class: "play-words lmf-named" }, ...jumps),
+    told,
+    make(
+      "div",
+      { class: "play-both" },
+      make("div", { class: "lmf-half" }, picture, key()),
+      make(
+        "div",
+        { class: "lmf-half" },
+        "Places where it finds the same character likeliest as n-grams do (mark: after the last step)",
+        agreement,
+      ),
+    ),
+    label,
+    note,
+    controls(make("label", {}, "Had it learned nothing? ", order)),
+    remains,
+    text,
+    controls(button("other dice", drawAgain)),
+    make(
+      "div",
+      { class: "play-both" },
+      make("div", { class: "lmf-half" }, "If the model ended after a layer", lens),
+      make("div", { class: "lmf-half" }, "What a head attends to from the last character", grid),
+    ),
+    summary,
+    colours,
+    about,
+    live,
+  );
+
+  function key() {
+    /** @type {(kind: string, name: string) => HTMLElement} */
+    const entry = (kind, name) => make("span", { class: `lmf-key lmf-${kind}` }, name);
+    return make("p", {}, entry("held_out", "held-out text"), " ", entry("train", "training text"));
+  }
+
+  /* --- what it answers to --- */
+
+  const now = () => Number(steps.input.value);
+
+  /** @param {number} stop */
+  function goTo(stop) {
+    rest();
+    steps.input.value = String(stop);
+    arrived();
+  }
+
+  function moved() {
+    rest();
+    arrived();
+  }
+
+  function arrived() {
+    drawStop();
+    ask();
+  }
+
+  /* Play from here, or from the beginning if this is the end. */
+  function begin() {
+    if (now() === last) steps.input.value = "0";
+    play.textContent = "Stop";
+    playing = -1; // until there is a timer
+    arrived();
+  }
+
+  function rest() {
+    clearTimeout(playing);
+    if (playing) play.textContent = "Play";
+    playing = 0;
+  }
+
+  /* Once a stop is shown, wait for the next. */
+  function goOn() {
+    if (!playing) return;
+    clearTimeout(playing);
+    if (now() === last || !element.isConnected) return rest();
+    playing = window.setTimeout(() => {
+      steps.input.value = String(now() + 1);
+      arrived();
+    }, PAUSE);
+  }
+
+  function typed() {
+    rest();
+    ask();
+  }
+
+  /* Write anew, by other random numbers. */
+  function drawAgain() {
+    rest();
+    seed += 1;
+    ask();
+  }
+
+  /**
+   * Read the line.
+   *
+   * @returns {{ usual: number[], message: string }} what the model sees of it, and what is said
+   */
+  function read() {
+    const all = Array.from(area.value).slice(-LONGEST);
+    const known = encode(all).filter((id) => id >= 0);
+    const usual = known.length ? known.slice(-room) : [Math.max(0, alphabet.indexOf("\n"))];
+    const strange = all.length - known.length;
+    let message = "";
+    if (strange === 1) message = "Left out: one character that it has never read. ";
+    if (strange > 1) message = `Left out: ${strange} characters that it has never read. `;
+    if (known.length > room) message += `It sees the last ${room} characters.`;
+    return { usual, message };
+  }
+
+  /* Ask the model at this stop about the line, and let it write. A newer call ends this one. */
+  async function ask() {
+    const { usual, message } = read();
+    const stop = now();
+    const mixed = order.value === "1";
+    line = mixed ? reordered(usual, SEED, true) : usual;
+    remains.textContent = mixed ? "The characters before the last are in another order." : "";
+    written = [];
+    if (!loaded) seen = null;
+    note.textContent = message;
+    draw();
+    try {
+      await film.load((share) => {
+        note.textContent = `Loading ${film.size}: ${percent(share)}. ${message}`;
+      });
+      loaded = true;
+      note.textContent = message;
+      const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
+      const options = { keep, logits_of: [] };
+      const ids = line;
+      const found = await film.when("forward", { stop, ids, options }, lane);
+      if (!found) return;
+      seen = { ...endOf(found.kept), ids, stop };
+      draw();
+      const dice = { seed, temperature: data.temperature, count: COUNT };
+      const wrote = await film.when("write", { stop, ids, options: dice }, lane, onPieces);
+      if (!wrote) return;
+      if (mixed) await tellLeft(stop, usual);
+      later();
+      goOn();
+    } catch (error) {
+      rest();
+      note.textContent = `The model does not answer: ${error.message}`;
+    }
+  }
+
+  /**
+   * Say whether the likeliest character is that of the line in order.
+   *
+   * @param {number} stop
+   * @param {number[]} ids the line in order
+   */
+  async function tellLeft(stop, ids) {
+    const shown = seen;
+    const options = { logits_of: [ids.length - 1] };
+    const found = await film.when("forward", { stop, ids, options }, `${lane} order`);
+    if (!found || !shown || seen !== shown) return;
+    const usual = alphabet[likeliest(found.logits)];
+    const here = alphabet[likeliest(shown.lens[shown.lens.length - 1])];
+    remains.textContent =
+      usual === here
+        ? `With the characters before the last in another order, its likeliest next character is the same: “${visible(usual)}”.`
+        : `With the characters before the last in another order, its likeliest next character is “${visible(here)}” instead of “${visible(usual)}”.`;
+  }
+
+  /**
+   * Of what the model computed, what is at the last character.
+   *
+   * @param {Answer["kept"]} kept
+   * @returns {End}
+   */
+  function endOf(kept) {
+    /** @type {(name: string, layer: number, head?: number) => number[]} */
+    const end = (name, layer, head = 0) => {
+      const { values, shape } = kept[`blocks.${layer}.${name}`];
+      const [rows, width] = shape.slice(-2);
+      return Array.from(values.slice(((head + 1) * rows - 1) * width, (head + 1) * rows * width));
+    };
+    return {
+      lens: data.lens.map((_, layer) => end("lens", layer)),
+      weights: places.map((place) => end("attention.weights", ...place)),
+    };
+  }
+
+  /** @param {Piece[]} pieces */
+  function onPieces(pieces) {
+    written.push(...pieces.map(({ id }) => id));
+    drawText();
+  }
+
+  /**
+   * Arrow keys go from head to head.
+   *
+   * @param {KeyboardEvent} event
+   */
+  function move(event) {
+    const step = arrow(event);
+    if (!step) return;
+    event.preventDefault();
+    cells[head + step[0] + heads * step[1]]?.focus();
+  }
+
+  /** @param {number} chosen */
+  function look(chosen) {
+    head = chosen;
+    drawHead();
+  }
+
+  /* --- drawing --- */
+
+  /* What the study recorded of this stop. */
+  function drawStop() {
+    const stop = now();
+    const { step, agrees, closest, told: sentence } = stops[stop];
+    const here = named.filter((each) => each.stop === stop);
+    steps.value.textContent = step.toLocaleString("en");
+    steps.input.setAttribute("aria-valuetext", `${step} steps`);
+    jumps.forEach((jump, i) => jump.setAttribute("aria-pressed", String(named[i].stop === stop)));
+    const nothing =
+      stop === 0 ? ["This is the model that has learned nothing: its weights are random."] : [];
+    told.replaceChildren(
+      ...[...nothing, ...here.map((each) => each.told)].flatMap((each) => [
+        make("b", {}, each),
+        " ",
+      ]),
+      sentence,
+    );
+    agreement.replaceChildren(
+      ...agrees.map((share, i) => {
+        const line = row(`${i + 1}-grams`, bar(share, stops[last].agrees[i]), percent(share));
+        line.classList.toggle("lmf-closest", i + 1 === closest);
+        return line;
+      }),
+    );
+    mark(stop);
+  }
+
+  function draw() {
+    lens.replaceChildren(
+      ...data.lens.map((_, layer) => row(`layer ${layer}`, ...likeliestAt(layer))),
+    );
+    drawText();
+    drawHead();
+  }
+
+  /** @param {number} layer */
+  function likeliestAt(layer) {
+    if (!seen) return Array(FIRST).fill("…");
+    const shares = softmax(Float64Array.from(seen.lens[layer]));
+    return Array.from(shares.keys())
+      .sort((a, b) => shares[b] - shares[a] || a - b)
+      .slice(0, FIRST)
+      .map((id) => `${visible(alphabet[id])} ${percent(shares[id])}`);
+  }
+
+  function drawText() {
+    text.replaceChildren(decode(line), make("b", {}, decode(written)));
+  }
+
+  function drawHead() {
+    cells.forEach((cell, i) => {
+      cell.tabIndex = i === head ? 0 : -1;
+      cell.setAttribute("aria-pressed", String(i === head));
+    });
+    if (!seen) return;
+    const weights = seen.weights[head];
+    const best = likeliest(weights);
+    const spans = seen.ids.map((id, i) =>
+      make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),
+    );
+    const [layer, number] = places[head];
+    summary.textContent =
+      `Head ${number} of layer ${layer} attends most to “${spans[best].textContent}”, ` +
+      `${weights.length - 1 - best} before the last: ${percent(weights[best])}`;
+    colours.replaceChildren(...spans);
+  }
+
+  function tell() {
+    return `After ${stops[now()].step} steps it goes on: ${decode(written.slice(0, 60))}`;
+  }
+
+  drawStop();
+  draw();
+  const state = {
+    stop: {
+      get: now,
+      set: (/** @type {number} */ stop) => {
+        if (stop in stops) steps.input.value = String(stop);
+      },
+    },
+    order,
+    text: area,
+    dice: countField(
+      () => seed,
+      (number) => (seed = number),
+      () => Number.MAX_SAFE_INTEGER,
+    ),
+    head: countField(
+      () => head,
+      look,
+      () => places.length,
+    ),
+  };
+  return { state: stateOf(state, arrived) };
+}

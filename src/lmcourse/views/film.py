@@ -1,0 +1,197 @@
+"""A training as a film: what a GPT does with a line after more and more steps."""
+
+import html
+
+from lmcourse.film import first_for_good, thou_matters
+from lmcourse.numbers import percent
+from lmcourse.views.generator import SEED, TEMPERATURE, look_at_end, write_on
+from lmcourse.views.markup import table
+from lmcourse.views.view import View
+
+SHORT = 40  # characters of a sample in the table
+
+
+def film(text, tokenizer, shots, results, *, count=120) -> View:
+    """A slider over the stops of a training, which drives all that a GPT does with a line.
+
+    On the site the reader moves through the training or lets it play, types a line, and
+    sees for each stop what is written after it by the same dice, what a head attends to,
+    what each layer would say, the loss, and with which n-grams the model agrees: ::
+
+        tokenizer, shots, _ = load_film()
+        results = data.stored("film")["results"]
+        views.film("And thou sweet shal", tokenizer, shots, results)
+
+    Parameters
+    ----------
+    text : str
+        The line to begin with, at most as long as the model's context.
+    tokenizer : lmcourse.tokenization.CharTokenizer
+    shots : lmcourse.film.Film
+        The weights at each stop.
+    results : dict of str to list of dict
+        What the study *film* recorded, of the same stops.
+    count : int, optional
+        How many characters to write.
+
+    Returns
+    -------
+    View
+        It begins where *thou* begins to matter, or at the end. Without scripts, a table of
+        all stops.
+
+    Raises
+    ------
+    ValueError
+        If the text is empty, too long, or has characters that the model does not know; or
+        if the record is of other stops.
+    """
+    rows, (counted,) = results["stops"], results["counting"]
+    if [row["step"] for row in rows] != shots.steps:
+        raise ValueError("the record is of other stops than the film")
+    room, ids = shots.config.context, tokenizer.encode(text)
+    if not 1 <= len(ids) <= room:
+        raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
+    stops = named_stops(rows, counted)
+    at = stops[-1]["stop"] if stops else len(rows) - 1
+    written = []
+    for stop in range(len(rows)):
+        length = count if stop == at else SHORT
+        ids_after = write_on(shots.model(stop), ids, length, TEMPERATURE)
+        written.append(tokenizer.decode(ids_after))
+    lens, weights = look_at_end(shots.model(at), ids)
+    packed = {row["step"]: row["held_out"] for row in results["packed"]}
+    cost = max(abs(packed[row["step"]] - row["held_out"]) for row in rows)
+    alt = (
+        f"{len(rows)} stops of a training, from step 0 to step {rows[-1]['step']:,}. "
+        + " ".join(stop["told"] for stop in stops)
+    )
+    data = {"text": text, "written": written[at], "stop": at, "seed": SEED}
+    data |= {"temperature": TEMPERATURE, "room": room, "alphabet": tokenizer.alphabet}
+    data |= {"heads": shots.config.heads, "head": head_of_thou(rows)}
+    data |= {"lens": lens.tolist(), "weights": weights, "named": stops}
+    data |= {"ngrams": counted["losses"], "cost": f"{cost:.3f}"}
+    kept = ("step", "train", "held_out", "agrees", "closest")
+    data["stops"] = [
+        {name: row[name] for name in kept} | {"told": told_of(row)} for row in rows
+    ]
+    stored = _stored(text, rows, written, stops)
+    return View("film-view", data, stored, alt=alt, stores=["film"])
+
+
+def head_of_thou(rows) -> int:
+    """Return the number of the head that brings most of *thou* at the last stop.
+
+    ``rows`` : list of dict, as the study records them. Heads are counted layer by layer.
+    """
+    brought = rows[-1]["heads"]
+    return brought.index(max(brought))
+
+
+def told_of(row) -> str:
+    """Return what is said of any stop; ``row`` is a dict of the record."""
+    share = row["agrees"][row["closest"] - 1]
+    return (
+        f"After {row['step']:,} steps the loss on held-out sonnets is {row['held_out']:.2f} "
+        f"nats a character. The likeliest next character is most often that of "
+        f"{row['closest']}-grams: at {percent(share)} of the places. After “And thou … "
+        f"shal” a t is likelier than an l in {percent(row['t']['thou'])} of the prompts, "
+        f"after “And they … shal” in {percent(row['t']['they'])}."
+    )
+
+
+def named_stops(rows, counted) -> list[dict]:
+    """Find where something begins that lasts to the end of the training.
+
+    Parameters
+    ----------
+    rows : list of dict
+        What the study *film* recorded of each stop.
+    counted : dict
+        What it recorded of n-grams.
+
+    Returns
+    -------
+    list of dict
+        Those that there are, in the order of the training: ``stop``, its place; ``name``;
+        ``told``, a sentence with the numbers.
+    """
+    spaces, best = counted["spaces"], min(counted["losses"])
+
+    def words(row, length):
+        """Return which share of the words of a length exist: float, 0 if it wrote none."""
+        return row["words"][str(length)] or 0
+
+    kinds = [
+        (
+            "first spaces",
+            lambda row: spaces / 2 < row["spaces"] < 2 * spaces,
+            lambda row: (
+                f"{percent(row['spaces'])} of the characters that it writes are spaces; of "
+                f"the Sonnets’ it is {percent(spaces)}."
+            ),
+        ),
+        *(
+            (
+                f"words of {name} letters",
+                lambda row, length=length: words(row, length) > 0.5,
+                lambda row, length=length, name=name: (
+                    f"of the words of {name} letters that it writes, "
+                    f"{percent(words(row, length))} are words of the Sonnets."
+                ),
+            )
+            for length, name in ((2, "two"), (4, "four"))
+        ),
+        (
+            "better than n-grams",
+            lambda row: row["held_out"] < best,
+            lambda row: (
+                f"its loss on held-out sonnets, {row['held_out']:.2f} nats a character, is "
+                f"lower than that of every n-gram model; the best has {best:.2f}."
+            ),
+        ),
+        (
+            "“thou” begins to matter",
+            thou_matters,
+            lambda row: (
+                f"copied from “And thou … shal” into “And they … shal”, two heads raise the "
+                f"t by {row['brought']:.1f} logits over the l, from “And we … shal” by "
+                f"{row['from_we']:.1f}."
+            ),
+        ),
+    ]
+    found = []
+    for name, holds, tell in kinds:
+        stop = first_for_good([holds(row) for row in rows])
+        if stop is not None:
+            told = f"From step {rows[stop]['step']:,} on, {name}: {tell(rows[stop])}"
+            found.append({"stop": stop, "name": name, "told": told})
+    return sorted(found, key=lambda each: each["stop"])
+
+
+def _stored(text: str, rows: list, written: list, stops: list) -> str:
+    """Return what stands there without scripts, as HTML.
+
+    Parameters
+    ----------
+    text : str
+        The line.
+    rows : list of dict
+        Of the record.
+    written : list of str
+        How the model goes on at each stop.
+    stops : list of dict
+        As `named_stops` returns them.
+    """
+    lines = [
+        (
+            f"{row['step']:,}",
+            f"{row['held_out']:.2f}",
+            f"{row['closest']}-grams",
+            after[:SHORT].replace("\n", "⏎"),
+        )
+        for row, after in zip(rows, written, strict=True)
+    ]
+    head = ["Steps", "loss", "agrees most with", f"after “{text}” it writes"]
+    told = "".join(f"<li>{html.escape(stop['told'])}</li>" for stop in stops)
+    return f'<div class="lmf-stored">{table(head, lines)}</div>\n<ul>{told}</ul>'
