@@ -150,6 +150,7 @@ def train_and_compare(folder, steps):
         that the training reports (nats a character; of step 0 none in training).
         ``largest``: how far any weight of the last checkpoint is from that of
         ``sonnets.safetensors``; ``apart``: by how much the validation losses differ.
+        ``seconds`` of training, those before it was stopped and went on included.
     """
     _, trainer = train(folder, steps)
     _, book, record = load_gpt("sonnets", device="cpu")
@@ -167,6 +168,7 @@ def train_and_compare(folder, steps):
         "history": history,
         "largest": max(float((x - y).abs().max()) for x, y in pairs),
         "apart": round(abs(trainer.history[-1]["val_loss"] - record["val_loss"]), 6),
+        "seconds": round(trainer.progress.seconds, 1),
     }
 
 
