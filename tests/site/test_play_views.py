@@ -10,7 +10,17 @@ from bare import PHONE, bundled, is_fit, opening
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-NAMES = ["block", "contest", "dates", "dials", "digits", "explorer", "generator", "graph"]
+NAMES = [
+    "block",
+    "contest",
+    "dates",
+    "dials",
+    "digits",
+    "explorer",
+    "film",
+    "generator",
+    "graph",
+]
 NAMES += ["lengths", "neighbours", "neurons", "order", "own_text", "sentences", "sequence"]
 NAMES += [
     "shannon",
@@ -23,8 +33,8 @@ NAMES += [
     "whole",
     "word_removal",
 ]
-LOADING = ["contest", "digits", "explorer", "generator", "neighbours", "sentences"]
-LOADING += ["sequence", "shannon", "tokenizer", "whole"]
+LOADING = ["contest", "digits", "explorer", "film", "generator", "neighbours"]
+LOADING += ["sentences", "sequence", "shannon", "tokenizer", "whole"]
 
 
 @pytest.fixture

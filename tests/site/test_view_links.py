@@ -21,6 +21,7 @@ PRESSED = {
     "dates": [".lmd-read button >> nth=2", ".lmd-row button >> nth=-2"],
     "digits": [".lmd-patch >> nth=3"],
     "explorer": ["[role=radio] >> nth=1", ".lmx-rows tbody button >> nth=3"],
+    "film": [".lmf-grid button >> nth=2", "text=other dice"],
     "generator": [".lmg-grid button >> nth=2", "text=other dice"],
     "graph": ["text=One step", "text=One step"],
     "neurons": ["text=B is the neuron"],

@@ -79,6 +79,16 @@ def shapes(path):
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
 
 
+def stored_shapes(made, ours):
+    """Return shapes of what was made in short and of what is stored, as far as they agree."""
+    found, stored = shapes(made), shapes(ours)
+    if made.stem == "film":  # fewer stops, and what is compressed is as long as it comes
+        stored = {name: stored[name] for name in found}
+        for each in (found, stored):
+            each |= dict.fromkeys([name for name in each if name.endswith("numbers")], [])
+    return found, stored
+
+
 # What these do even in short is for `make steady`; the last is also in test_train.py.
 HEAVY = {"backpropagation", "dickinson-layers", "fine-tuning", "in-context", "pretraining"}
 HEAVY |= {
@@ -113,7 +123,8 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
                 assert row.keys() <= known | {"1"}, group  # so many warm steps
     for made in getattr(study, "CHECKPOINTS", ()):
         ours = running.checkpoint(made)
-        assert shapes(tmp_path / ours.name) == shapes(ours)
+        found, stored = stored_shapes(tmp_path / ours.name, ours)
+        assert found == stored
     seeded = [each for each in done if "seed" in each["setting"]]
     for quick in sorted(seeded, key=lambda each: each["seconds"])[:1]:
         again = json.loads(json.dumps(study.run(tmp_path, **quick["setting"])))

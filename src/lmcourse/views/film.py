@@ -92,8 +92,8 @@ def told_of(row) -> str:
     """Return what is said of any stop; ``row`` is a dict of the record."""
     share = row["agrees"][row["closest"] - 1]
     return (
-        f"After {row['step']:,} steps the loss on held-out sonnets is {row['held_out']:.2f} "
-        f"nats a character. The likeliest next character is most often that of "
+        f"After {row['step']:,} steps the loss on held-out sonnets is "
+        f"{row['held_out']:.2f} nats a character. The likeliest next character is most often that of "
         f"{row['closest']}-grams: at {percent(share)} of the places. After “And thou … "
         f"shal” a t is likelier than an l in {percent(row['t']['thou'])} of the prompts, "
         f"after “And they … shal” in {percent(row['t']['they'])}."
@@ -154,8 +154,8 @@ def named_stops(rows, counted) -> list[dict]:
             "“thou” begins to matter",
             thou_matters,
             lambda row: (
-                f"copied from “And thou … shal” into “And they … shal”, two heads raise the "
-                f"t by {row['brought']:.1f} logits over the l, from “And we … shal” by "
+                f"copied from “And thou … shal” into “And they … shal”, two heads raise "
+                f"the t by {row['brought']:.1f} logits over the l, from “And we … shal” by "
                 f"{row['from_we']:.1f}."
             ),
         ),

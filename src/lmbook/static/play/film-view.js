@@ -240,7 +240,10 @@ export function mount(element, data, context) {
     ),
     label,
     note,
-    controls(make("label", {}, "Had it learned nothing? ", order)),
+    controls(
+      make("label", {}, "Had it learned nothing? ", order),
+      make("span", { class: "play-muted" }, "With random weights: that is step 0."),
+    ),
     remains,
     text,
     controls(button("other dice", drawAgain)),
@@ -445,8 +448,7 @@ export function mount(element, data, context) {
     steps.value.textContent = step.toLocaleString("en");
     steps.input.setAttribute("aria-valuetext", `${step} steps`);
     jumps.forEach((jump, i) => jump.setAttribute("aria-pressed", String(named[i].stop === stop)));
-    const nothing =
-      stop === 0 ? ["This is the model that has learned nothing: its weights are random."] : [];
+    const nothing = stop === 0 ? ["This model has learned nothing: its weights are random."] : [];
     told.replaceChildren(
       ...[...nothing, ...here.map((each) => each.told)].flatMap((each) => [
         make("b", {}, each),
