@@ -80,12 +80,12 @@ def shapes(path):
 
 
 def stored_shapes(made, ours):
-    """Return shapes of what was made in short and of what is stored, as far as they agree."""
+    """Return shapes of what was made in short and of what is stored, of one form."""
     found, stored = shapes(made), shapes(ours)
     if made.stem == "film":  # fewer stops, and what is compressed is as long as it comes
         stored = {name: stored[name] for name in found}
-        for each in (found, stored):
-            each |= dict.fromkeys([name for name in each if name.endswith("numbers")], [])
+        packed = {name: None for name in found if name.endswith("numbers")}
+        found, stored = found | packed, stored | packed
     return found, stored
 
 

@@ -93,7 +93,8 @@ def told_of(row) -> str:
     share = row["agrees"][row["closest"] - 1]
     return (
         f"After {row['step']:,} steps the loss on held-out sonnets is "
-        f"{row['held_out']:.2f} nats a character. The likeliest next character is most often that of "
+        f"{row['held_out']:.2f} nats a character. The likeliest next "
+        f"character is most often that of "
         f"{row['closest']}-grams: at {percent(share)} of the places. After “And thou … "
         f"shal” a t is likelier than an l in {percent(row['t']['thou'])} of the prompts, "
         f"after “And they … shal” in {percent(row['t']['they'])}."
