@@ -212,15 +212,26 @@ def test_agreement_is_counted_at_the_places_that_n_grams_are_asked(small):
 def row(step, **more):
     """Return what the study records of a stop, with other values."""
     plain = {"step": step, "held_out": 3.0, "spaces": 0.01, "interval": [-1, 1]}
-    plain |= {"words": {"2": None, "4": 0.1}, "t": {"thou": 0.2, "they": 0.1}, "closest": 1}
-    return plain | {"agrees": [0.5, 0.4], "brought": 0.123, "from_we": 0.0} | more
+    plain |= {
+        "told": 0.2,
+        "words": {"2": None, "4": 0.1},
+        "t": {"thou": 0.2, "they": 0.1, "though": 0.3},
+        "closest": 1,
+    }
+    return plain | {"agrees": [0.5, 0.4], "brought": 0.123, "from_we": -0.01} | more
 
 
 def test_stops_are_where_something_begins_for_good():
     late = {"spaces": 0.15, "words": {"2": 0.6, "4": 0.1}}
     rows = [row(0, spaces=0.16), row(5), row(10, **late), row(20, **late, held_out=1.9)]
     rows.append(
-        row(40, **late, held_out=1.7, interval=[0.5, 3], t={"thou": 0.9, "they": 0.1})
+        row(
+            40,
+            **late,
+            held_out=1.7,
+            interval=[0.5, 3],
+            t={"thou": 0.9, "they": 0.1, "though": 0.3},
+        )
     )
     found = named_stops(rows, {"spaces": 0.16, "losses": [2.5, 1.8]})
     assert [(each["stop"], each["name"]) for each in found] == [
@@ -228,8 +239,9 @@ def test_stops_are_where_something_begins_for_good():
         (2, "words of two letters"),
         (4, "better than n-grams"),
         (4, "“thou” begins to matter"),
+        (4, "“thou” decides"),
     ]
-    assert found[0]["told"].startswith("From step 10 on, first spaces: 15 % of")
+    assert found[0]["told"].startswith("From step 10 on, first spaces: 15\xa0% of")
 
 
 def test_verdict_asks_which_came_first():

@@ -8,6 +8,7 @@ from lmcourse.views.generator import SEED, TEMPERATURE, look_at_end, write_on
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
+BEGINS = "“thou” begins to matter"
 SHORT = 40  # characters of a sample in the table
 
 
@@ -53,7 +54,8 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
     if not 1 <= len(ids) <= room:
         raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
     stops = named_stops(rows, counted)
-    at = stops[-1]["stop"] if stops else len(rows) - 1
+    begins = [each["stop"] for each in stops if each["name"] == BEGINS]
+    at = begins[0] if begins else len(rows) - 1
     written = []
     for stop in range(len(rows)):
         length = count if stop == at else SHORT
@@ -93,12 +95,18 @@ def told_of(row) -> str:
     share = row["agrees"][row["closest"] - 1]
     return (
         f"After {row['step']:,} steps the loss on held-out sonnets is "
-        f"{row['held_out']:.2f} nats a character. The likeliest next "
-        f"character is most often that of "
-        f"{row['closest']}-grams: at {percent(share)} of the places. After “And thou … "
-        f"shal” a t is likelier than an l in {percent(row['t']['thou'])} of the prompts, "
-        f"after “And they … shal” in {percent(row['t']['they'])}."
+        f"{row['held_out']:.2f} nats a character. The likeliest next character is most "
+        f"often that of {row['closest']}-grams: at {percent(share)} of the places. After "
+        f"“And thou … shal” the lead of t over l is {fixed(row['told'])} logits larger "
+        f"than after “And they … shal”; it makes t the likelier in "
+        f"{percent(row['t']['thou'])} of the prompts."
     )
+
+
+def fixed(number) -> str:
+    """Return a number with one decimal and a minus sign, which 0 does not get."""
+    written = f"{number:.1f}"
+    return written.replace("-", "−" if float(written) else "")
 
 
 def named_stops(rows, counted) -> list[dict]:
@@ -152,12 +160,21 @@ def named_stops(rows, counted) -> list[dict]:
             ),
         ),
         (
-            "“thou” begins to matter",
-            thou_matters,
+            BEGINS,
+            lambda row: row["interval"][0] > 0,
             lambda row: (
                 f"copied from “And thou … shal” into “And they … shal”, two heads raise "
-                f"the t by {row['brought']:.1f} logits over the l, from “And we … shal” by "
-                f"{row['from_we']:.1f}."
+                f"the t by {fixed(row['brought'])} logits over the l; copied from “And "
+                f"we … shal”, by {fixed(row['from_we'])}."
+            ),
+        ),
+        (
+            "“thou” decides",
+            thou_matters,
+            lambda row: (
+                f"t is likelier than l in {percent(row['t']['thou'])} of the prompts with "
+                f"“thou”, in {percent(row['t']['they'])} of those with “they”, and in "
+                f"{percent(row['t']['though'])} of those with “though”."
             ),
         ),
     ]

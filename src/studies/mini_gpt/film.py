@@ -17,7 +17,9 @@ shal*. The interval is over the forty words in between, drawn again. It is that 
 stop from which on it stays above zero, and *t* is likelier than *l* after most prompts with
 *thou*.
 
-Foretold before it was run, and why: `FORETOLD`.
+Foretold before it was run, and why: `FORETOLD`. The rule above asks for both, so it finds
+the stop where *thou* decides. The heads alone bring something from an earlier stop on: what
+they add grows step by step, and *t* passes *l* late.
 """
 
 import re
@@ -45,8 +47,8 @@ from studies.mini_gpt.sonnets import CHANGES
 CHAPTER, AFTER = "mini-gpt", ("sonnets",)
 CHECKPOINTS = ("film",)
 CLAIM = (
-    "The heads that carry “thou” in our GPT begin to matter only after it agrees with "
-    "4-grams more than with shorter n-grams"
+    "In training, our GPT expects the t of “thou … shalt” in most prompts only after it "
+    "agrees with 4-grams more than with shorter n-grams"
 )
 RIVAL = "n-gram models of 1 to 6 characters; a “we” in the place of “thou”"
 NULL = "the GPT before its first step"
