@@ -175,16 +175,16 @@ def test_a_named_stop_is_reached_by_its_button(opened):
 def test_another_order_says_what_became_of_the_likeliest(opened):
     page = opened.page
     page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
-    page.get_by_text("likeliest next character is").last.wait_for(timeout=visits.LOAD)
+    told = page.locator(".play-remains").filter(has_text="likeliest next character is")
+    told.wait_for(timeout=visits.LOAD)
     read = page.locator(".play-shades").text_content().replace("·", " ")
     assert sorted(read) == sorted(LINE)
     assert read != LINE
     assert read[-1] == LINE[-1]
     stop = shown().data["stop"]
     (here, *_), (usual, *_) = by_torch(read, stop)[-1], by_torch(LINE, stop)[-1]
-    told = page.locator(".play-remains").text_content()
-    assert f"“{here[0]}”" in told
-    assert ("instead of" in told) == (here[0] != usual[0])
+    assert f"“{here[0]}”" in told.text_content()
+    assert ("instead of" in told.text_content()) == (here[0] != usual[0])
 
 
 def test_it_plays_to_the_end_and_stops_when_told(opened):

@@ -98,8 +98,8 @@ def told_of(row) -> str:
         f"{row['held_out']:.2f} nats a character. The likeliest next character is most "
         f"often that of {row['closest']}-grams: at {percent(share)} of the places. After "
         f"“And thou … shal” the lead of t over l is {fixed(row['told'])} logits larger "
-        f"than after “And they … shal”; it makes t the likelier in "
-        f"{percent(row['t']['thou'])} of the prompts."
+        f"than after “And they … shal”; t is the likelier in "
+        f"{percent(row['t']['thou'])} of the prompts with “thou”."
     )
 
 

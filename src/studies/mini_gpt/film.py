@@ -34,7 +34,7 @@ from lmcourse.gpt import checkpoints
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.generation import generate
 from lmcourse.gpt.inside import outputs
-from lmcourse.gpt.training import cut_windows, estimate
+from lmcourse.gpt.training import cross_entropy, cut_windows
 from lmcourse.ngrams import NgramModel
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.patching import copied_heads
@@ -323,17 +323,37 @@ def ask(folder, tokenizer, model):
     Returns
     -------
     dict
-        ``train`` and ``held_out``, losses on 400 windows of the training and the test text,
-        in nats a character; what `agreement` and `thou` return.
+        ``train``, the loss at every eighth place of the training text, in nats a
+        character; what `agreement` and `thou` return.
     """
-    parts = train_val_test_split(load_texts("sonnets"))
-    losses = {}
-    for name, text in (("train", parts.training), ("held_out", parts.test)):
-        ids = torch.tensor(tokenizer.encode(text))
-        with torch.no_grad():
-            losses[name] = round(estimate(model, ids, model.config.context, 400), 4)
+    training = torch.tensor(
+        tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
+    )
+    starts = torch.arange(0, len(training) - 2 * STRIDE, 8 * STRIDE)
+    logits, targets = answers(model, training, starts)
+    train = round(cross_entropy(logits, targets).item(), 4)
     found = agreement(np.load(folder / "likeliest.npy"), tokenizer, model)
-    return losses | found | thou(tokenizer, model)
+    return {"train": train} | found | thou(tokenizer, model)
+
+
+@torch.no_grad()
+def answers(model, ids, starts):
+    """Return a model's logits where it sees 33 to 64 characters, and what stands there.
+
+    Parameters
+    ----------
+    model : GPT
+    ids : int64 Tensor of shape (characters,)
+    starts : int64 Tensor of shape (windows,)
+
+    Returns
+    -------
+    logits : Tensor of shape (windows, 32, vocab_size)
+    targets : int64 Tensor of shape (windows, 32)
+    """
+    inputs, targets = cut_windows(ids, starts, 2 * STRIDE)
+    logits = torch.cat([model(part)[:, STRIDE:] for part in inputs.split(64)])
+    return logits, targets[:, STRIDE:]
 
 
 @torch.no_grad()
@@ -350,14 +370,14 @@ def agreement(likeliest, tokenizer, model):
     Returns
     -------
     dict
+        ``held_out``: the loss at these places of the test text, in nats a character;
         ``right``: the share of places where the model's likeliest character is the one that
         stands there; ``agrees``: for each order, where it is that of the n-gram model;
         ``closest``: the order with most; ``ahead``: by how much it is ahead of the next, a
         95 % interval over sonnets drawn again.
     """
     ids, starts, places, sonnets = held_out(tokenizer)
-    inputs, _ = cut_windows(ids, starts, 2 * STRIDE)
-    logits = torch.cat([model(part)[:, STRIDE:] for part in inputs.split(64)])
+    logits, targets = answers(model, ids, starts)
     own = logits.argmax(-1).flatten().numpy()  # (places,)
     same = own == likeliest  # (orders, places)
     shares = same.mean(1)
@@ -370,6 +390,7 @@ def agreement(likeliest, tokenizer, model):
         statistic=ratio_of_sums,
     )
     return {
+        "held_out": round(cross_entropy(logits, targets).item(), 4),
         "right": round(float((own == ids.numpy()[places]).mean()), 4),
         "agrees": shares.round(4).tolist(),
         "closest": ORDERS[first],

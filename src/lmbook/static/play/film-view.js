@@ -242,7 +242,7 @@ export function mount(element, data, context) {
     note,
     controls(
       make("label", {}, "Had it learned nothing? ", order),
-      make("span", { class: "play-muted" }, "With random weights: that is step 0."),
+      make("span", { class: "play-muted" }, "Random weights: that is step 0."),
     ),
     remains,
     text,
