@@ -122,7 +122,7 @@ def test_the_record_is_of_these_weights():
 
 
 def test_what_thou_adds_grows_before_it_decides():
-    """Told on *Play*: the lead of *t* grows for most of the training, then it passes *l*."""
+    """Told on *Play*: the lead of *t* grows for long, then it passes *l*."""
     stops = {each["step"]: each for each in data.stored("film")["results"]["stops"]}
     told = [stops[step]["told"] for step in (300, 500, 700, 1500, 2000)]
     assert told == sorted(told)
