@@ -57,10 +57,6 @@ def use(page):
     wrote(page)
 
 
-def drawn(page):
-    return page.locator(".lmf-stored").count()
-
-
 def to(page, stop):
     """Move the slider to a stop, and wait until the model has written."""
     page.get_by_label("Steps of training").fill(str(stop))
