@@ -350,7 +350,7 @@ class Climb:
         ):
             rows[name] = _told(level, labels)
             rows[name]["random weights"] = score(predict(random, labels).hits, labels)
-        rows["words counted"] = _told(_word_vectors(self.texts.text), labels)
+        rows["words counted"] = _told(word_vectors(self.texts.text), labels)
         rows["labels dealt"] = _dealt(self.levels[-1], labels)
         return pd.DataFrame(rows).T
 
@@ -391,7 +391,7 @@ def _told(vectors, labels) -> dict:
     return {"right": score(hits, labels), "from": low, "to": high}
 
 
-def _word_vectors(texts) -> torch.Tensor:
+def word_vectors(texts) -> torch.Tensor:
     """Return how frequent each word is in each text, weighted by rarity: (texts, words)."""
     counted = TfidfVectorizer(token_pattern=r"\w+", sublinear_tf=True).fit_transform(texts)
     return torch.from_numpy(counted.toarray())

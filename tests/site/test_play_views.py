@@ -21,7 +21,16 @@ NAMES = [
     "generator",
     "graph",
 ]
-NAMES += ["lengths", "neighbours", "neurons", "order", "own_text", "sentences", "sequence"]
+NAMES += [
+    "lengths",
+    "neighbours",
+    "neurons",
+    "order",
+    "own_poems",
+    "own_text",
+    "sentences",
+    "sequence",
+]
 NAMES += [
     "shannon",
     "sorting",
@@ -34,7 +43,7 @@ NAMES += [
     "word_removal",
 ]
 LOADING = ["contest", "digits", "explorer", "film", "generator", "neighbours"]
-LOADING += ["sentences", "sequence", "shannon", "tokenizer", "whole"]
+LOADING += ["own_poems", "sentences", "sequence", "shannon", "tokenizer", "whole"]
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ the page is our own.
   `apart`: one token's look in one head.
 - `View`: what a chapter makes itself, for a module of the site.
 - `training`: a small GPT that learns on the reader's device; `own_text`: the same with a
-  text of the reader's, beside n-grams.
+  text of the reader's, beside n-grams; `own_poems`: many texts of the reader's, read by a
+  BERT level by level.
 - `tokenizer`: a line as four tokenizers cut it; `attention_toy`: attention in the plane;
   `block`: a block's parts switched off; `neurons`: two lists to guess from;
   `generator`: a GPT that goes on with a line;
@@ -47,6 +48,7 @@ from lmcourse.views.film import film
 from lmcourse.views.generator import generator
 from lmcourse.views.neighbours import neighbours, spaces
 from lmcourse.views.neurons import neurons
+from lmcourse.views.own_poems import own_poems
 from lmcourse.views.own_text import own_text
 from lmcourse.views.plots import (
     AT_ONCE,

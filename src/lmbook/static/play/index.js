@@ -19,6 +19,7 @@ export * as "neighbours-view" from "./neighbours-view.js";
 export * as "neurons-view" from "./neurons-view.js";
 export * as "order-view" from "./order-view.js";
 export * as "own-model" from "./own-model.js";
+export * as "own-poems-view" from "./own-poems-view.js";
 export * as "own-text" from "./own-text.js";
 export * as plotly from "./plotly.js";
 export * as poems from "./poems.js";

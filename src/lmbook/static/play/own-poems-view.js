@@ -1,0 +1,455 @@
+/* The view *own poems*: texts that the reader brings, read level by level by the site's BERT.
+   `lmcourse.views.own_poems` gives texts to begin with, of which all is known. What a reader
+   brings stays in the page. */
+
+import {
+  button,
+  countField,
+  leftOf,
+  make,
+  percent,
+  plural,
+  row,
+  select,
+  slider,
+  stateOf,
+} from "./dom.js";
+import { faultOf, poemsOf, readPoems } from "./poem-files.js";
+import { readerOf } from "./poem-reading.js";
+
+/** @import { Poem } from "./poem-files.js" */
+/** @import { Told } from "./poem-numbers.js" */
+/** @import { Line, Rivals, World } from "./poem-reading.js" */
+
+const WORDS = "words counted";
+
+/**
+ * @typedef {object} Data
+ * @property {Poem[]} poems
+ * @property {string[]} levels
+ * @property {[number, number]} around the ids before and after a text
+ * @property {[texts: number, tokens: number]} most that are read
+ * @property {number} text the one that is shown first
+ * @property {number[][]} words (texts, 3), the nearest by counted words
+ * @property {number[][][]} near (levels, texts, 3)
+ * @property {number[][][]} random the same of random weights
+ * @property {Told[]} told one a level
+ * @property {number[]} told_random one a level
+ * @property {Told} told_words
+ * @property {Told} told_dealt
+ */
+
+/**
+ * Texts of which something is known.
+ *
+ * @typedef {object} Shown
+ * @property {Poem[]} poems
+ * @property {Rivals} rivals
+ * @property {World} trained
+ * @property {World} [random]
+ * @property {Line[]} [lines] of a reader's texts
+ */
+
+/**
+ * @param {Data} data
+ * @returns {Shown}
+ */
+function example(data) {
+  const { poems, levels, words } = data;
+  return {
+    poems,
+    rivals: { words, told: data.told_words, dealt: data.told_dealt },
+    trained: { levels, near: data.near, told: data.told },
+    random: { levels, near: data.random, told: data.told_random.map((r) => [r, r, r]) },
+  };
+}
+
+/** @type {(name: string) => string} */
+const quoted = (name) => `“\u2068${name}\u2069”`;
+/** @type {(cell: string) => string} */
+const inCsv = (cell) => `"${cell.replaceAll('"', '""')}"`;
+
+/**
+ * @param {HTMLElement} element
+ * @param {Data} data
+ * @param {ViewContext} context
+ */
+export function mount(element, data, context) {
+  const reader = readerOf(data, context);
+  const size = `${(reader.bytes / 1e6).toFixed(1)} MB`;
+  let shown = example(data);
+  let chosen = data.text;
+  /** @type {Poem[] | null} the reader's, which are not read yet or are */
+  let own = null;
+  let isRandom = false;
+  let isBusy = false;
+
+  /* --- what stands there --- */
+
+  /** @type {HTMLTextAreaElement} */
+  const area = make("textarea", {
+    rows: 6,
+    dir: "auto",
+    spellcheck: "false",
+    placeholder: "Paste poems, letters, songs: an empty line between two of them.",
+    oninput: () => take(() => poemsOf(area.value, "Your text"), "Your texts"),
+    ondragover: (/** @type {Event} */ event) => event.preventDefault(),
+    ondrop: drop,
+  });
+  /** @type {HTMLInputElement} */
+  const input = make("input", {
+    type: "file",
+    hidden: "",
+    "aria-label": "A file of texts",
+    onchange: () => open(input.files?.[0]),
+  });
+  const note = make("p", { class: "play-note", role: "status" });
+  const status = make("p", { class: "play-note", role: "status" });
+  const read = button(`Load the model and read them: ${size}`, readOwn, { disabled: "" });
+  const stop = button("Stop", () => reader.stop(), { hidden: "" });
+  const back = button("the book’s texts again", restore, { hidden: "" });
+  const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Reading" });
+  /** @type {HTMLSelectElement} */
+  const worlds = select(["as it is", "random weights"], switchWorld);
+  const remains = make("p", { class: "play-remains", role: "status" });
+  /** @type {HTMLSelectElement} */
+  const texts = select([], () => show(Number(texts.value)), { "aria-label": "Text" });
+  /** @param {number} by */
+  const turn = (by) => () => show((chosen + by + shown.poems.length) % shown.poems.length);
+  const level = slider("Level", { min: 0, max: 1, step: 1, value: 0, oninput: draw });
+  const poem = make("div", { class: "play-poem lmy-poem", dir: "auto" });
+  const about = make("p", { class: "play-muted" });
+  const beside = make("div", { class: "lmy-near" });
+  const summary = make("p", { role: "status" });
+  const rows = make("tbody");
+  const labels = make("div", { class: "lmy-labels" });
+  element.append(
+    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    remains,
+    make("label", { class: "lmy-text" }, "Your texts", area),
+    make(
+      "p",
+      { class: "play-muted" },
+      "Or a file: a text file with an empty line between two texts (two, if texts have stanzas), " +
+        "or a table (.csv, .tsv) with a column text; label and title may stand beside it. At " +
+        `most ${plural(data.most[0], "text")} and ${plural(data.most[1], "token")} are read, of ` +
+        "a text the first 512. They stay in this page.",
+    ),
+    make(
+      "p",
+      { class: "play-controls" },
+      button("choose a file", () => input.click()),
+      input,
+      read,
+      stop,
+      back,
+    ),
+    note,
+    progress,
+    status,
+    make(
+      "p",
+      { class: "play-controls" },
+      button("‹", turn(-1), { "aria-label": "previous text" }),
+      texts,
+      button("›", turn(1), { "aria-label": "next text" }),
+      level.label,
+    ),
+    make("div", { class: "lmy-two" }, make("div", {}, poem, about), beside),
+    summary,
+    make(
+      "div",
+      { class: "lmy-scroll", tabindex: 0, role: "region", "aria-label": "Nearest texts by level" },
+      make("table", { class: "lmy-rows" }, rows),
+    ),
+    labels,
+    make("p", { class: "play-controls" }, button("save the neighbours as a table", save)),
+  );
+
+  /* --- texts come in --- */
+
+  /**
+   * Take texts, or say what is wrong with them: then what stood there before stays.
+   *
+   * @param {() => Poem[]} ask
+   * @param {string} name
+   * @returns {boolean} whether they were taken
+   */
+  function take(ask, name) {
+    try {
+      const found = ask();
+      const fault = faultOf(found.slice(0, data.most[0]));
+      if (fault) throw new Error(`${name}: ${fault}`);
+      own = found;
+      note.textContent = said(found, name);
+      read.disabled = isBusy;
+      return true;
+    } catch (error) {
+      note.textContent = area.value || name !== "Your texts" ? `${error.message}.` : "";
+      if (name === "Your texts") [own, read.disabled] = [null, true];
+      return false;
+    }
+  }
+
+  /**
+   * @param {Poem[]} poems
+   * @param {string} name
+   */
+  function said(poems, name) {
+    const kinds = new Set(poems.map(({ label }) => label)).size;
+    const labelled = poems[0].label === undefined ? "no labels" : plural(kinds, "label");
+    const left = poems.slice(data.most[0]);
+    const rest = left.length ? ` The first ${data.most[0]} are read. ${leftOut(left)}` : "";
+    return `${name}: ${plural(poems.length, "text")}, ${labelled}.${rest}`;
+  }
+
+  /** @param {Poem[]} left */
+  function leftOut(left) {
+    const names = left.slice(0, 5).map(({ title }) => quoted(title.slice(0, 60)));
+    const more = left.length > 5 ? ` and ${left.length - 5} more` : "";
+    return left.length ? `Left out: ${names.join(", ")}${more}.` : "";
+  }
+
+  /** @param {DragEvent} event */
+  function drop(event) {
+    const dropped = event.dataTransfer?.files[0];
+    if (!dropped) return;
+    event.preventDefault();
+    open(dropped);
+  }
+
+  /** @param {File | undefined} file */
+  async function open(file) {
+    if (!file) return;
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      take(() => readPoems(bytes, file.name), file.name);
+    } catch (error) {
+      note.textContent = `${file.name} cannot be read: ${error.message}.`;
+    }
+    input.value = ""; // so that the same one may be chosen again
+  }
+
+  /* --- they are read --- */
+
+  /**
+   * Do what takes a while; an error is told.
+   *
+   * @param {() => Promise<void>} work
+   */
+  async function busy(work) {
+    isBusy = true;
+    [stop.hidden, progress.hidden, read.disabled, worlds.disabled] = [false, false, true, true];
+    progress.value = 0;
+    try {
+      await work();
+    } catch (error) {
+      status.textContent = `The model does not load: ${error.message}`;
+    }
+    isBusy = false;
+    [stop.hidden, progress.hidden, worlds.disabled] = [true, true, false];
+    read.disabled = !own;
+  }
+
+  function readOwn() {
+    const poems = own;
+    if (!poems || isBusy) return;
+    busy(async () => {
+      status.textContent = "Loading …";
+      const { lines, left } = await reader.prepare(poems, (share) => (progress.value = share));
+      const fault = faultOf(lines.map(({ poem }) => poem));
+      if (fault) {
+        status.textContent = `Of what can be read: ${fault}. ${leftOut(left)}`;
+        return;
+      }
+      const trained = await reader.read(lines, false, count(lines));
+      if (!trained) {
+        status.textContent = "Stopped; what stood here before is still below.";
+        return;
+      }
+      shown = {
+        poems: lines.map(({ poem }) => poem),
+        trained,
+        rivals: await reader.rivals(lines),
+        lines,
+      };
+      const cut = lines.filter(({ isCut }) => isCut).map(({ poem }) => poem);
+      const short = cut.length ? ` Of ${plural(cut.length, "text")} only the beginning was.` : "";
+      status.textContent = `${plural(lines.length, "text")} were read.${short} ${leftOut(left)}`;
+      [isRandom, worlds.value, back.hidden] = [false, "0", false];
+      list(0, trained.levels.length - 1);
+    });
+  }
+
+  /**
+   * @param {Line[]} lines
+   * @returns {(done: number) => void}
+   */
+  const count = (lines) => (done) => {
+    progress.value = done / lines.length;
+    status.textContent = `${done} of ${plural(lines.length, "text")} read …`;
+  };
+
+  function restore() {
+    if (isBusy) return;
+    shown = example(data);
+    [isRandom, worlds.value, back.hidden] = [false, "0", true];
+    status.textContent = "";
+    list(data.text, data.levels.length - 1);
+  }
+
+  function switchWorld() {
+    const wanted = worlds.value === "1";
+    const { lines } = shown;
+    if (!wanted || shown.random) {
+      isRandom = wanted;
+      draw();
+      return;
+    }
+    if (!lines || isBusy) return;
+    busy(async () => {
+      const random = await reader.read(lines, true, count(lines));
+      if (random) shown.random = random;
+      isRandom = Boolean(random);
+      worlds.value = String(Number(isRandom));
+      status.textContent = random ? "Random weights have read them, too." : "Stopped.";
+      draw();
+    });
+  }
+
+  /* --- drawing --- */
+
+  const world = () => (isRandom && shown.random) || shown.trained;
+  /** @param {number} text */
+  const titleOf = (text) => shown.poems[text].title.slice(0, 80);
+
+  /**
+   * @param {number} text
+   * @param {number} top
+   */
+  function list(text, top) {
+    texts.replaceChildren(
+      ...shown.poems.map((_, value) =>
+        make("option", { value }, `${value + 1}. ${titleOf(value)}`),
+      ),
+    );
+    level.input.max = String(top);
+    level.input.value = String(top);
+    show(text);
+  }
+
+  /** @param {number} text */
+  function show(text) {
+    chosen = text;
+    texts.value = String(text);
+    draw();
+  }
+
+  /** @param {number} text */
+  const leads = (text) =>
+    button(make("bdi", {}, titleOf(text)), () => show(text), { class: "lmy-lead" });
+
+  function draw() {
+    const { levels, near } = world();
+    const at = Number(level.input.value);
+    const now = shown.poems[chosen];
+    level.value.textContent = levels[at];
+    level.input.setAttribute("aria-valuetext", levels[at]);
+    poem.textContent = now.text;
+    about.textContent = now.label === undefined ? "" : `Its label: ${now.label}`;
+    beside.replaceChildren(
+      ...near[at][chosen].map((text) => {
+        const { text: words, label } = shown.poems[text];
+        return make(
+          "details",
+          {},
+          make(
+            "summary",
+            {},
+            make("bdi", {}, titleOf(text)),
+            label === undefined ? "" : ` (${label})`,
+          ),
+          make("div", { class: "play-poem lmy-poem", dir: "auto" }, words),
+          button("go to this text", () => show(text)),
+        );
+      }),
+    );
+    const counted = shown.rivals.words[chosen];
+    summary.textContent = `${levels[at]}: of the three nearest to ${quoted(titleOf(chosen))}, ${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
+    remains.textContent = isRandom
+      ? `With random weights, ${leftOf(shown.trained.near[at][chosen], near[at][chosen])} left of the three that the model finds at this level.`
+      : "";
+    const found = levels.map((name, i) => line(name, near[i][chosen], i === at)).reverse();
+    rows.replaceChildren(...found, line(WORDS, counted, false));
+    drawLabels();
+  }
+
+  /**
+   * @param {string} name
+   * @param {number[]} near
+   * @param {boolean} isHere
+   */
+  function line(name, near, isHere) {
+    const made = row(name, ...near.map(leads));
+    if (isHere) made.setAttribute("aria-current", "true");
+    return made;
+  }
+
+  function drawLabels() {
+    const { levels, told } = world();
+    const { told: words, dealt } = shown.rivals;
+    labels.replaceChildren();
+    if (!told || !words || !dealt) return;
+    const share = ([right, from, to] = words) =>
+      percent(right) + (from === to ? "" : ` (${percent(from)} to ${percent(to)})`);
+    const all = levels.map((name, i) => row(name, share(told[i]))).reverse();
+    const [top] = told[told.length - 1];
+    labels.append(
+      make(
+        "p",
+        {},
+        `How often a text’s label is told from all the other texts: at the last level ${percent(top)}${isRandom ? " with random weights" : ""}, by ${WORDS} ${percent(words[0])}, and with the labels dealt out at random ${percent(dealt[0])}. In brackets 95 % intervals: over texts, and over deals.`,
+      ),
+      make(
+        "table",
+        {},
+        make("tbody", {}, ...all, row(WORDS, share(words)), row("labels dealt", share(dealt))),
+      ),
+    );
+  }
+
+  function save() {
+    const { levels, near } = world();
+    const lines = [["text", "title", "level", "nearest", "second", "third"]];
+    shown.poems.forEach(({ title }, text) => {
+      const all = [
+        ...levels.map((name, i) => [name, near[i][text]]),
+        [WORDS, shown.rivals.words[text]],
+      ];
+      for (const [name, found] of /** @type {[string, number[]][]} */ (all))
+        lines.push([
+          String(text + 1),
+          title,
+          name,
+          ...found.map((each) => shown.poems[each].title),
+        ]);
+    });
+    const content = lines.map((cells) => `${cells.map(inCsv).join(",")}\r\n`).join("");
+    const address = URL.createObjectURL(new Blob(["\ufeff", content], { type: "text/csv" }));
+    make("a", { href: address, download: "neighbours.csv" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  }
+
+  list(data.text, data.levels.length - 1);
+  return {
+    state: stateOf({
+      world: worlds,
+      text: countField(
+        () => chosen,
+        show,
+        () => shown.poems.length,
+      ),
+      level: level.input,
+    }),
+  };
+}

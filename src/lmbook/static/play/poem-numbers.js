@@ -1,0 +1,270 @@
+/* What texts' vectors say: which texts are near to one another, and how well a label is told
+   from all the other texts. The numbers of `lmcourse.own_poems.climb`. */
+
+import { bitsAt } from "./random.js";
+
+const PENALTIES = Array.from({ length: 9 }, (_, half) => 10 ** (half / 2 - 2)); // 0.01 to 100
+const DEALS = 20; // of the labels
+const DRAWS = 1000; // for an interval
+export const NEAREST = 3;
+
+/** @typedef {ArrayLike<number>} Vector */
+
+/**
+ * A share that is told right, and its 95 % interval.
+ *
+ * @typedef {[right: number, from: number, to: number]} Told
+ */
+
+/**
+ * The mean of rows.
+ *
+ * @param {ArrayLike<number>} values (rows · width)
+ * @param {number} width
+ * @returns {Float64Array} (width,)
+ */
+export function meanOf(values, width) {
+  const mean = new Float64Array(width);
+  const rows = values.length / width;
+  for (let i = 0; i < values.length; i++) mean[i % width] += values[i] / rows;
+  return mean;
+}
+
+/**
+ * Vectors without their mean, and the products of each with each.
+ *
+ * @param {Vector[]} vectors of one length
+ * @returns {Float64Array} (texts · texts)
+ */
+function products(vectors) {
+  const count = vectors.length;
+  const width = vectors[0].length;
+  const x = vectors.map((vector) => Float64Array.from(vector));
+  for (let i = 0; i < width; i++) {
+    let mean = 0;
+    for (const vector of x) mean += vector[i] / count;
+    for (const vector of x) vector[i] -= mean;
+  }
+  const found = new Float64Array(count * count);
+  for (let a = 0; a < count; a++)
+    for (let b = 0; b <= a; b++) {
+      let sum = 0;
+      for (let i = 0; i < width; i++) sum += x[a][i] * x[b][i];
+      found[a * count + b] = found[b * count + a] = sum;
+    }
+  return found;
+}
+
+/**
+ * The nearest other texts of each text, by the cosine around the mean.
+ *
+ * @param {Vector[]} vectors
+ * @returns {number[][]} (texts, NEAREST), the nearest first
+ */
+export function nearest(vectors) {
+  const count = vectors.length;
+  const all = products(vectors);
+  const length = vectors.map((_, i) => Math.sqrt(all[i * count + i]) || 1e-12);
+  return vectors.map((_, a) => {
+    /** @param {number} b */
+    const cosine = (b) => all[a * count + b] / length[a] / length[b];
+    const others = Array.from(vectors.keys()).filter((b) => b !== a);
+    return others.sort((b, c) => cosine(c) - cosine(b)).slice(0, NEAREST);
+  });
+}
+
+/**
+ * How frequent each word is in each text, weighted by its rarity (TF-IDF, as scikit-learn has
+ * it with the logarithm of counts).
+ *
+ * @param {string[]} texts
+ * @returns {Float64Array[]} one for each text, (words,)
+ */
+export function wordVectors(texts) {
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  const counts = texts.map((text) => {
+    /** @type {Map<number, number>} */
+    const found = new Map();
+    for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}_]+/gu)) {
+      const number = numbers.get(word) ?? numbers.size;
+      numbers.set(word, number);
+      found.set(number, (found.get(number) ?? 0) + 1);
+    }
+    return found;
+  });
+  const textsWith = new Float64Array(numbers.size);
+  for (const found of counts) for (const number of found.keys()) textsWith[number]++;
+  return counts.map((found) => {
+    const vector = new Float64Array(numbers.size);
+    for (const [number, times] of found)
+      vector[number] =
+        (1 + Math.log(times)) * (1 + Math.log((1 + texts.length) / (1 + textsWith[number])));
+    const length = Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0)) || 1;
+    return vector.map((value) => value / length);
+  });
+}
+
+/**
+ * What a ridge regression leaves of each text, for each penalty: 1 minus its smoother.
+ *
+ * @param {Vector[]} vectors
+ * @returns {Float64Array[]} (texts · texts) for each penalty
+ */
+export function remainders(vectors) {
+  const count = vectors.length;
+  const kernel = products(vectors);
+  let size = 0;
+  for (let i = 0; i < count; i++) size += kernel[i * count + i] / count;
+  return PENALTIES.map((penalty) => {
+    const sum = kernel.map((value) => value / (size || 1) + 1);
+    for (let i = 0; i < count; i++) sum[i * count + i] += penalty;
+    return inverse(sum, count).map((value) => penalty * value);
+  });
+}
+
+/**
+ * The inverse of a positive definite matrix.
+ *
+ * @param {Float64Array} matrix (count · count); it is overwritten
+ * @param {number} count
+ */
+function inverse(matrix, count) {
+  for (let pivot = 0; pivot < count; pivot++) {
+    const own = pivot * count;
+    const scale = 1 / matrix[own + pivot];
+    matrix[own + pivot] = 1;
+    for (let i = 0; i < count; i++) matrix[own + i] *= scale;
+    for (let row = 0; row < count; row++) {
+      if (row === pivot) continue;
+      const factor = matrix[row * count + pivot];
+      matrix[row * count + pivot] = 0;
+      for (let i = 0; i < count; i++) matrix[row * count + i] -= factor * matrix[own + i];
+    }
+  }
+  return matrix;
+}
+
+/**
+ * Predict each text's label from all the others, the penalty chosen among them: see
+ * `lmcourse.probe.predict`.
+ *
+ * @param {Float64Array[]} rests as `remainders` returns them
+ * @param {string[]} labels
+ * @returns {boolean[]} whether each is told right
+ */
+export function hits(rests, labels) {
+  const count = labels.length;
+  const names = Array.from(new Set(labels)).sort();
+  const own = labels.map((label) => names.indexOf(label));
+  const sizes = names.map((name) => labels.filter((label) => label === name).length);
+  const guesses = rests.map((rest) => guess(rest, own, names.length));
+  return own.map((label, text) => {
+    const errors = guesses.map(({ errors }) => errors[text]);
+    const { without } = guesses[errors.indexOf(Math.min(...errors))];
+    const support = names.map(
+      (_, l) => without[text * names.length + l] / ((sizes[l] - Number(l === label)) / (count - 1)),
+    );
+    return support.indexOf(Math.max(...support)) === label;
+  });
+}
+
+/**
+ * What is said of each text without it, and how wrong the others are then about one another.
+ *
+ * @param {Float64Array} rest (texts · texts)
+ * @param {number[]} own each text's label
+ * @param {number} width how many labels there are
+ */
+function guess(rest, own, width) {
+  const count = own.length;
+  const residuals = new Float64Array(count * width);
+  for (let i = 0; i < count; i++)
+    for (let j = 0; j < count; j++) residuals[i * width + own[j]] += rest[i * count + j];
+  const without = new Float64Array(count * width);
+  const errors = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    const left = rest[i * count + i];
+    for (let l = 0; l < width; l++)
+      without[i * width + l] = Number(own[i] === l) - residuals[i * width + l] / left;
+    for (let j = 0; j < count; j++) {
+      if (i === j) continue;
+      const between = rest[i * count + j];
+      const determinant = left * rest[j * count + j] - between ** 2;
+      for (let l = 0; l < width; l++) {
+        const both = left * residuals[j * width + l] - between * residuals[i * width + l];
+        errors[i] += (both / determinant) ** 2;
+      }
+    }
+  }
+  return { without, errors };
+}
+
+/**
+ * The mean over the labels of the share that is told right.
+ *
+ * @param {ArrayLike<boolean>} right of each text
+ * @param {string[]} labels
+ * @param {(place: number, all: number[]) => number} [draw] which text of a label is taken in
+ *   the place of each
+ */
+export function score(right, labels, draw = (place, all) => all[place]) {
+  const names = Array.from(new Set(labels));
+  const shares = names.map((name) => {
+    const all = Array.from(labels.keys()).filter((text) => labels[text] === name);
+    return all.filter((_, place) => right[draw(place, all)]).length / all.length;
+  });
+  return shares.reduce((a, b) => a + b) / names.length;
+}
+
+/**
+ * The middle 95 % of numbers.
+ *
+ * @param {number[]} numbers
+ * @returns {[number, number]}
+ */
+function middle(numbers) {
+  const sorted = numbers.sort((a, b) => a - b);
+  /** @param {number} share */
+  const at = (share) => {
+    const place = share * (sorted.length - 1);
+    const below = Math.floor(place);
+    const next = Math.min(below + 1, sorted.length - 1);
+    return sorted[below] + (place - below) * (sorted[next] - sorted[below]);
+  };
+  return [at(0.025), at(0.975)];
+}
+
+/**
+ * How well labels are told from the other texts, with an interval: the texts of each label are
+ * drawn again.
+ *
+ * @param {Float64Array[]} rests
+ * @param {string[]} labels
+ * @returns {Told}
+ */
+export function told(rests, labels) {
+  const right = hits(rests, labels);
+  let dice = 0;
+  const draws = Array.from({ length: DRAWS }, () =>
+    score(right, labels, (_, all) => all[(bitsAt(1, dice++) >>> 0) % all.length]),
+  );
+  return [score(right, labels), ...middle(draws)];
+}
+
+/**
+ * How well labels are told that were dealt out anew: the mean, and the middle of the deals.
+ *
+ * @param {Float64Array[]} rests
+ * @param {string[]} labels
+ * @returns {Told}
+ */
+export function dealt(rests, labels) {
+  const scores = Array.from({ length: DEALS }, (_, deal) => {
+    const order = Array.from(labels.keys());
+    const dice = order.map((text) => bitsAt(deal + 1, text));
+    const anew = order.sort((a, b) => dice[a] - dice[b]).map((text) => labels[text]);
+    return score(hits(rests, anew), anew);
+  });
+  return [scores.reduce((a, b) => a + b) / DEALS, ...middle(scores)];
+}

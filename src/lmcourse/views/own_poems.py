@@ -1,0 +1,97 @@
+"""Texts of the reader's own, read by a BERT in the page: neighbours and labels by level."""
+
+from html import escape
+
+from lmcourse.views.markup import table
+from lmcourse.views.view import View
+
+MOST_TEXTS = 200  # texts that the page reads: some minutes
+MOST_TOKENS = 30_000  # of all texts together
+NEAREST = 3
+
+
+def own_poems(mine, tokenizer, text=0) -> View:
+    """Let a reader's texts be read in the page, level by level.
+
+    The reader pastes texts, or chooses a file, as `lmcourse.own_poems.read` takes it. After
+    a click the site's BERT comes and reads them: then the page says which texts are near to
+    a chosen one at each level, beside counted words, and how often labels are told.
+
+    Parameters
+    ----------
+    mine : lmcourse.own_poems.Climb
+        What stands there to begin with; its texts have labels.
+    tokenizer : PreTrainedTokenizerFast
+        Whose [CLS] and [SEP] begin and end each text.
+    text : int
+        The text that is shown first.
+
+    Returns
+    -------
+    View
+        Without scripts, the nearest texts of this one by level, and how often the labels of
+        ``mine`` are told.
+
+    Raises
+    ------
+    ValueError
+        If the texts have no labels.
+    """
+    # It brings scikit-learn, which no other view needs.
+    from lmcourse.own_poems import word_vectors
+
+    rows = mine.table
+    told = rows[["right", "from", "to"]].astype(float).round(4).to_numpy().tolist()
+    levels = len(mine.names)
+    words = _nearest(word_vectors(mine.texts.text))
+    data = {
+        "poems": mine.texts[["text", "title", "label"]].astype(str).to_dict("records"),
+        "levels": mine.names,
+        "around": [tokenizer.cls_token_id, tokenizer.sep_token_id],
+        "most": [MOST_TEXTS, MOST_TOKENS],
+        "text": text,
+        "words": words,
+        "near": [_nearest(level) for level in mine.levels],
+        "random": [_nearest(level) for level in mine.random_levels],
+        "told": told[:levels],
+        "told_random": rows["random weights"].astype(float).round(4).tolist()[:levels],
+        "told_words": told[levels],
+        "told_dealt": told[levels + 1],
+    }
+    titles = mine.texts.title.tolist()
+    by_level = [
+        [name, *(titles[each] for each in near[text])]
+        for name, near in zip(mine.names[::-1], data["near"][::-1], strict=True)
+    ]
+    by_level.append(["words counted", *(titles[each] for each in words[text])])
+    shares = [[name, f"{row['right']:.0%}"] for name, row in rows.iterrows()]
+    stored = (
+        f"<p>The texts nearest to “{escape(titles[text])}”, level by level:</p>\n"
+        f"{table(['level', 'nearest', 'second', 'third'], by_level)}\n"
+        f"<p>{escape(_sentence(data))} On the site your own texts are read here.</p>\n"
+        f"{table(['told by', 'labels right'], shares)}"
+    )
+    alt = (
+        "A box for texts of your own. A BERT reads them on your device; then the nearest "
+        f"texts of each are shown level by level, beside those by counted words. Of the "
+        f"{len(titles)} texts it begins with: {_sentence(data)}"
+    )
+    stores = ["bert", "bert-pieces"]
+    return View("own-poems-view", data, stored, alt=alt, stores=stores)
+
+
+def _nearest(vectors) -> list:
+    """Return each text's nearest others by vectors (texts, d): positions, as lists."""
+    from lmcourse.pooling import nearest
+
+    return nearest(vectors, NEAREST).tolist()
+
+
+def _sentence(data) -> str:
+    """Say how often the labels of the view's data are told, and by what."""
+    shares = [data["told"][-1], data["told_words"], data["told_dealt"]]
+    top, words, dealt = (f"{share[0]:.0%}".replace("%", " %") for share in shares)
+    return (
+        f"At the last level {top} of the labels are told right, by words counted {words}, "
+        f"and where the labels are dealt out at random {dealt}."
+    )

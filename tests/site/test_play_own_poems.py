@@ -1,0 +1,210 @@
+"""The view *own poems* in a browser: it finds in a reader's texts what `climb` finds."""
+
+import csv
+import importlib
+import io
+from functools import cache
+
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+
+import visits
+from bare import opening
+from berts import loud_bert
+from lmbook.play import stores
+from lmcourse import own_poems, views
+from lmcourse.models import load_bert
+from test_view_links import link
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+STORE = "bert"
+SEA = ["waves on the sea", "a ship at sea", "the grey sea sang", "salt and sea wind"]
+SUN = ["sun on the hill", "a bee in the sun", "noon, and no cloud", "clover under the sun"]
+EXAMPLE = pd.DataFrame({"text": SEA + SUN, "label": ["sea"] * 4 + ["sun"] * 4})
+OWN = [f"{words}, {i} {words[::-1][:3]}" for i, words in enumerate(SUN[:3] + SEA)]
+OWN = pd.DataFrame({"text": OWN, "label": ["day"] * 3 + ["night"] * 4})
+
+
+@cache
+def tokenizer():
+    return load_bert(device="cpu")[0]
+
+
+@cache
+def model():
+    """A small BERT in float32; nothing changes it."""
+    sizes = {"hidden_size": 30, "num_attention_heads": 5, "intermediate_size": 22}
+    return loud_bert(3, 10, hidden_act="relu", num_hidden_layers=3, **sizes)
+
+
+def climbed(texts):
+    return own_poems.climb(texts, tokenizer(), model())
+
+
+def make():
+    view = views.own_poems(climbed(EXAMPLE), tokenizer(), text=2)
+    return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
+
+
+def give(page, content, name="mine.csv"):
+    page.locator("input[type=file]").set_input_files(
+        {"name": name, "mimeType": "text/plain", "buffer": content}
+    )
+
+
+def ask(page):
+    give(page, OWN.to_csv(index=False).encode())
+    page.get_by_role("button", name="Load the model").click()
+
+
+def use(page):
+    ask(page)
+    page.get_by_text("7 texts were read.").wait_for(timeout=visits.LOAD)
+
+
+def rows(page):
+    """Return the table of the nearest texts: titles by level."""
+    found = page.locator(".lmy-rows tr").all()
+    return {
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in found
+    }
+
+
+def test_neighbours_and_labels_are_those_of_climb(opened):
+    page = opened.page
+    use(page)
+    mine = climbed(OWN)
+    texts = page.get_by_label("Text", exact=True)
+    for text in (0, 5):
+        texts.select_option(str(text))
+        found = rows(page)
+        words = found.pop("words counted")
+        wanted = mine.nearest(text)
+        assert [*found] == [*wanted.index]
+        assert [*found.values()] == wanted.to_numpy().tolist()
+        counted = own_poems.nearest(own_poems.word_vectors(OWN.text), 3)[text]
+        assert words == OWN.text[counted.tolist()].tolist()
+    table = mine.table
+    shares = page.locator(".lmy-labels tr").all_inner_texts()
+    assert len(shares) == len(table)
+    for share in shares[:-1]:  # the last are deals by other dice
+        name, told = share.split("\t")
+        assert int(told.split()[0]) == pytest.approx(100 * table.right[name], abs=0.51)
+
+
+def test_random_weights_read_them_too_and_their_worker_ends(opened):
+    page = opened.page
+    page.evaluate(
+        """() => {
+          window.ended = 0;
+          const { terminate } = Worker.prototype;
+          Worker.prototype.terminate = function () { ended++; terminate.call(this); };
+        }"""
+    )
+    use(page)
+    before = rows(page)
+    assert page.evaluate("ended") == 0
+    page.get_by_label("Had it learned nothing?").select_option("random weights")
+    page.get_by_text("Random weights have read them, too.").wait_for(timeout=visits.LOAD)
+    assert page.evaluate("ended") == 1
+    assert rows(page) != before
+    assert "left of the three" in page.locator(".play-remains").inner_text()
+    page.get_by_label("Had it learned nothing?").select_option("as it is")
+    assert rows(page) == before
+    page.get_by_role("button", name="the book’s texts again").click()
+    assert "a ship at sea" in page.get_by_label("Text", exact=True).inner_text()
+
+
+def test_the_example_is_shown_and_a_level_and_a_text_are_chosen_by_keys(opened):
+    page = opened.page
+    mine = climbed(EXAMPLE)
+    assert [*rows(page).values()][:-1] == mine.nearest(2).to_numpy().tolist()
+    slider = page.get_by_role("slider", name="Level")
+    assert slider.get_attribute("aria-valuetext") == "after layer 2"
+    slider.focus()
+    page.keyboard.press("Home")
+    here = page.locator(".lmy-rows [aria-current] th")
+    assert here.inner_text() == "static"
+    first = mine.nearest(2).loc["static", 1]
+    assert page.locator(".lmy-near summary").first.inner_text().startswith(first)
+    page.locator(".lmy-rows [aria-current] button").first.press("Enter")
+    assert page.locator(".lmy-poem").first.inner_text() == first
+
+
+def test_a_bad_file_is_told_of_and_what_stood_there_stays(opened):
+    page = opened.page
+    note = page.locator(".play-note").first
+    give(page, OWN.to_csv(index=False).encode())
+    expect(note).to_have_text("mine.csv: 7 texts, 2 labels.")
+    before = rows(page)
+    bad = {
+        "mine.docx": (b"PK\x03\x04", "mine.docx is a packed file"),
+        "open.csv": (b"text,label\na,b,c\n", "open.csv, line 2: 3 cells"),
+        "three.txt": (b"a\n\nb\n\nc", "three.txt: 3 texts, where 4 are the least"),
+    }
+    for name, (content, said) in bad.items():
+        give(page, content, name)
+        expect(note).to_contain_text(said)
+        assert rows(page) == before
+    page.get_by_role("button", name="Load the model").click()  # the good file's texts
+    page.get_by_text("7 texts were read.").wait_for(timeout=visits.LOAD)
+
+
+def test_pasted_texts_are_read_without_labels_and_markup_is_text(opened):
+    page = opened.page
+    page.get_by_label("Your texts").fill("<b>one</b> sea\n\ntwo\n\nthree 🦋\n\nארבע")
+    expect(page.locator(".play-note").first).to_have_text("Your texts: 4 texts, no labels.")
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("4 texts were read.").wait_for(timeout=visits.LOAD)
+    assert page.locator(".lmy-poem").first.inner_text() == "<b>one</b> sea"
+    assert page.locator(".lmy-labels table").count() == 0
+    kept = page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
+    assert "one</b>" not in kept
+    assert not any("sea" in asked for asked in opened.inside)
+
+
+def test_what_is_more_than_is_read_is_named(opened):
+    page = opened.page
+    long = [f"{i} " + "sea " * 600 for i in range(20)]
+    give(page, "\n\n".join(long).encode(), "long.txt")
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_role("button", name="Stop").click(timeout=visits.LOAD)
+    page.get_by_text("what stood here before is still below").wait_for(timeout=visits.LOAD)
+    short = [f"text {i}" for i in range(203)]
+    give(page, "\n\n".join(short).encode(), "many.txt")
+    expect(page.locator(".play-note").first).to_contain_text(
+        "many.txt: 203 texts, no labels. The first 200 are read. Left out: "
+        "“\u2068text 200\u2069”, “\u2068text 201\u2069”, “\u2068text 202\u2069”."
+    )
+
+
+def test_the_neighbours_are_saved_as_a_table(opened):
+    page = opened.page
+    with page.expect_download() as download:
+        page.get_by_role("button", name="save the neighbours").click()
+    content = download.value.path().read_text("utf-8-sig")
+    table = [*csv.DictReader(io.StringIO(content))]
+    mine = climbed(EXAMPLE)
+    assert len(table) == 8 * 6
+    row = next(r for r in table if (r["text"], r["level"]) == ("3", "after layer 1"))
+    wanted = mine.nearest(2).loc["after layer 1"].tolist()
+    assert [row["nearest"], row["second"], row["third"]] == wanted
+
+
+def test_a_link_has_the_level_and_the_text_and_none_of_the_readers(browser, address):
+    module = importlib.import_module("test_play_own_poems")
+    with opening(browser, address(module, "http")) as visit:
+        page = visit.page
+        page.get_by_label("Your texts").fill("secret\n\nb\n\nc\n\nd")
+        page.get_by_label("Text", exact=True).select_option("5")
+        page.get_by_role("slider", name="Level").fill("1")
+        wanted = rows(page)
+        copied = link(page)
+    assert "secret" not in copied
+    with opening(browser, copied) as visit:
+        expect(visit.page.locator(".lmy-rows [aria-current] th")).to_have_text(
+            "before layer 0"
+        )
+        assert rows(visit.page) == wanted
