@@ -1,0 +1,1 @@
+"""The evidence of the chapter *preferences*."""

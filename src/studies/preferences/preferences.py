@@ -1,0 +1,525 @@
+"""What do dialogues and preferences make of our GPT, and at what price?
+
+What varies: the seed; dialogues with the loss on the answers, on requests too, or with the
+requests shuffled; how a preference for echoes is used: best of four, fine-tuning on the
+best of each four (at two learning rates, as many tokens as DPO), DPO, each for three
+numbers of steps; DPO on pairs of equal length, and on choices made at random; a reward that
+is fitted to choices and does not know of echoes, and what the best of n by it have. Of
+SmolLM2: what it is called in its system turn, or no system turn.
+
+Rivals: best of four and filtered fine-tuning. Nulls: requests shuffled; choices at random.
+
+Statistics: of answers to drawn requests the share that begin with the letter asked for;
+echoes a line and a word, characters; the loss of held-out lines; how far the model is from
+where it began, in nats an answer (KL).
+
+Foretold before it was run, and why: `FORETOLD`.
+"""
+
+import numpy as np
+import torch
+
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.gpt.inside import window_losses
+from lmcourse.llama import chat, load_talker, sample_tokens
+from lmcourse.numbers import bootstrap_interval
+from lmcourse.preferences import (
+    PROPERTIES,
+    best_of,
+    differences,
+    encode_dialogues,
+    fit_reward,
+    properties,
+    reference_log_probs,
+    request,
+    train_answers,
+    train_dpo,
+    write_answers,
+)
+from studies.harness import count, grid, verdict
+
+CHAPTER = "preferences"
+CLAIM = (
+    "Trained by DPO on choices between its own lines, our GPT writes more words that echo "
+    "each other than are in the best of four lines of the model it was made from"
+)
+RIVAL = "the best of four lines; fine-tuning on the best of each four"
+NULL = "DPO on choices made at random"
+FORETOLD = {
+    "dialogues": (
+        "After fine-tuning on dialogues, nearly all answers begin with the letter asked for, "
+        "and without it about one in ten: the letter stands in the request, and the model "
+        "has heads that copy. With shuffled requests it stays where it was. For letters "
+        "never asked for in training it is less than half: what is learned are eleven "
+        "letters, rather than to copy."
+    ),
+    "whole": "With the request in the loss, too, answers are hardly worse: it is short.",
+    "echoes": (
+        "DPO beats the best of four in echoes a line at 150 steps already, with every seed; "
+        "filtered fine-tuning does not reach the best of four, since it can at most imitate "
+        "them."
+    ),
+    "length": (
+        "Lines become longer, since a longer line has more echoes; with pairs of equal "
+        "length they hardly do, and echoes a word rise still."
+    ),
+    "price": (
+        "The loss of held-out lines rises by a tenth of a nat a character at 400 steps, "
+        "several times as much as with filtered fine-tuning; and fewer answers begin with "
+        "the letter that was asked for."
+    ),
+    "random": "Choices made at random move echoes by less than 0.2 a line.",
+    "reward": (
+        "A reward without echoes foretells two thirds of choices or more, by length. Best "
+        "of n by it: length rises with n, echoes a word hardly."
+    ),
+    "SmolLM2": (
+        "It takes the name that its system turn gives it more often than not; without a "
+        "system turn it seldom says that it is SmolLM: the name is in the prompt, not in "
+        "the weights."
+    ),
+}
+SETTINGS = {
+    "seeds": [0, 1, 2],
+    "dialogue steps": 400,
+    "steps": [50, 150, 400],
+    "beta": 0.1,
+    "rates": [1e-4, 1e-3],
+    "groups": 600,
+    "answers": 20,
+    "n": [1, 4, 16, 64],
+    "foretold": FORETOLD,
+}
+LETTERS = "ABDFHILMNOSTWY"  # which begin thirty lines at least
+HELD_OUT = "BHNW"  # not in any dialogue: every fourth, from the second
+ASKED = "".join(letter for letter in LETTERS if letter not in HELD_OUT)
+PROXIES = tuple(name for name in PROPERTIES if name != "echoes")
+PEOPLE = (
+    *("Ada", "Ben", "Clara", "Daniel", "Emily", "Felix", "Grace", "Henry", "Iris", "Jonas"),
+    *("Karin", "Leo", "Mina", "Noah", "Olga", "Peter", "Rosa", "Simon", "Tara", "Victor"),
+)
+QUESTION = "What is your name?"
+SHOWN = "How can I learn to write better poems?"
+
+
+def plan(small):
+    """Return the settings of all runs: our GPT from each seed, then SmolLM2.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one short run, of our GPT.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    if small:
+        return grid(group="gpt", seed=0, share=0.05)
+    return grid(group="gpt", seed=SETTINGS["seeds"], share=1.0) + grid(
+        group="talker", seed=0, share=1.0
+    )
+
+
+def run(folder, group, seed, share):
+    """Make one run.
+
+    Parameters
+    ----------
+    folder : Path
+        Not used.
+    group : {"gpt", "talker"}
+    seed : int
+    share : float
+        Of all steps and answers.
+
+    Returns
+    -------
+    dict
+        As `Runs.all` and `ask_talker` return it.
+    """
+    if group == "talker":
+        return {"seed": seed} | ask_talker()
+    return {"seed": seed} | Runs(seed, share).all()
+
+
+def dialogues_of(part, letters):
+    """Return requests and answers: each line of sonnets that begins with one of letters.
+
+    Parameters
+    ----------
+    part : {"training", "validation", "test"}
+    letters : str
+
+    Returns
+    -------
+    requests, answers : list of str
+        An answer ends in a new line.
+    """
+    text = getattr(train_val_test_split(load_texts("sonnets")), part)
+    lines = [line for line in text.split("\n") if line and line[0] in letters]
+    return [request(line[0]) for line in lines], [f"{line}\n" for line in lines]
+
+
+class Runs:
+    """All that is made from one seed of our GPT.
+
+    Parameters
+    ----------
+    seed : int
+    share : float
+        Of all steps and answers.
+    """
+
+    def __init__(self, seed, share):
+        self.seed, self.share = seed, share
+        self.tokenizer, self.base, _ = load_gpt("sonnets", device="cpu")
+        held = dialogues_of("test", ASKED)
+        self.held_dialogues = encode_dialogues(self.tokenizer, *held)
+        text = train_val_test_split(load_texts("sonnets")).test
+        ids = torch.tensor(self.tokenizer.encode(text))
+        self.windows = ids[: len(ids) // 65 * 65].view(-1, 65)
+
+    def part(self, number):
+        """Return the share of a number of steps or answers, one at least."""
+        return max(1, round(self.share * number))
+
+    def encoded(self, requests, answers):
+        """Return dialogues as ids, each answer (without its new line) ended."""
+        ended = [f"{answer}\n" for answer in answers]
+        return encode_dialogues(self.tokenizer, requests, ended)
+
+    def all(self):
+        """Return what comes of dialogues, of preferences, and of a fitted reward, a dict."""
+        models = self.dialogues()
+        found = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
+        reference = models["answers"]
+        return found | self.preferences(reference) | {"reward": self.reward(reference)}
+
+    # --- dialogues
+
+    def dialogues(self):
+        """Return models by name: before, and after fine-tuning in three ways."""
+        requests, answers = dialogues_of("training", ASKED)
+        shuffled = [
+            requests[i] for i in np.random.default_rng(self.seed).permutation(len(requests))
+        ]
+        right = encode_dialogues(self.tokenizer, requests, answers)
+        wrong = encode_dialogues(self.tokenizer, shuffled, answers)
+        how = {"steps": self.part(SETTINGS["dialogue steps"]), "seed": self.seed}
+        return {
+            "before": self.base,
+            "answers": train_answers(self.base, right, **how),
+            "whole": train_answers(self.base, right, whole=True, **how),
+            "shuffled": train_answers(self.base, wrong, **how),
+        }
+
+    def obeyed(self, model):
+        """Return how often answers do as asked, a dict.
+
+        ``asked``, ``never asked``: the share of answers that begin with the letter asked
+        for, of letters that stand in dialogues and of others; ``losses`` as of `losses`.
+        """
+        found = {}
+        for name, letters in {"asked": ASKED, "never asked": HELD_OUT}.items():
+            requests = [request(each) for each in letters] * self.part(SETTINGS["answers"])
+            answers = write_answers(model, self.tokenizer, requests, 1000 + self.seed)
+            found[name] = share_obeyed(requests, answers)
+        return found | {"losses": self.losses(model)}
+
+    @torch.no_grad()
+    def losses(self, model):
+        """Return the mean loss of held-out sonnets as text, and of answers, in nats."""
+        windows = window_losses(model, self.windows[:, :-1], self.windows[:, 1:])
+        log_probs = reference_log_probs(model, *self.held_dialogues)
+        answers = -log_probs.sum() / self.held_dialogues[1].sum()
+        return {
+            "text": round(windows.mean().item(), 4),
+            "answers": round(answers.item(), 4),
+        }
+
+    # --- preferences
+
+    def groups(self, reference, count, n, seed):
+        """Return requests, and of each ``n`` answers: list of str, list of list of str."""
+        requests = [request(ASKED[i % len(ASKED)]) for i in range(count)]
+        repeated = [each for each in requests for _ in range(n)]
+        answers = write_answers(reference, self.tokenizer, repeated, seed)
+        return requests, [answers[i : i + n] for i in range(0, len(answers), n)]
+
+    def preferences(self, reference):
+        """Return what comes of each way to use the preference for echoes.
+
+        Returns
+        -------
+        dict
+            ``ways``: list of dict, ``way``, ``steps`` and what `measured` returns;
+            ``pairs``: how many there were; ``lines``: of three models' first answers.
+        """
+        count = self.part(SETTINGS["groups"])
+        requests, groups = self.groups(reference, count, 4, 2000 + self.seed)
+        asked = list(zip(requests, groups, strict=True))
+        pairs = [(ask, *extremes(group)) for ask, group in asked]
+        pairs = [pair for pair in pairs if echoes(pair[1]) > echoes(pair[2])]
+        alike = [(ask, *alike_pair(group)) for ask, group in asked]
+        alike = [pair for pair in alike if echoes(pair[1]) > echoes(pair[2])]
+        rng = np.random.default_rng(self.seed)
+        coin = [(ask, *rng.permutation([one, other])) for ask, one, other in pairs]
+        best = best_of(groups, echoes)
+        rows = [
+            {"way": "reference", "steps": 0} | self.measured(reference, reference),
+            {"way": "best of four", "steps": 0} | self.measured_best(reference),
+        ]
+        models = {}
+        for steps in SETTINGS["steps"]:
+            models["DPO", steps] = self.dpo(reference, pairs, steps)
+            models["equal lengths", steps] = self.dpo(reference, alike, steps)
+            for rate in SETTINGS["rates"]:
+                models[f"filtered, {rate:g}", steps] = train_answers(
+                    reference,
+                    self.encoded(requests, best),
+                    self.part(steps),
+                    rate,
+                    batch=64,
+                    seed=self.seed,
+                )
+        steps = SETTINGS["steps"][1]
+        models["choices at random", steps] = self.dpo(reference, coin, steps)
+        for (way, taken), model in models.items():
+            row = {"way": way, "steps": taken}
+            rows.append(row | self.measured(model, reference))
+        shown = {"before": reference}
+        shown |= {f"DPO, {steps}": models["DPO", steps] for steps in SETTINGS["steps"][1:]}
+        lines = {name: self.answers(model)[:10] for name, model in shown.items()}
+        return {
+            "ways": rows,
+            "pairs": {"DPO": len(pairs), "equal lengths": len(alike)},
+            "lines": lines,
+        }
+
+    def dpo(self, reference, pairs, steps):
+        """Return a model trained by DPO on pairs (request, chosen, rejected)."""
+        requests, chosen, rejected = zip(*pairs, strict=True)
+        sides = [self.encoded(requests, side) for side in (chosen, rejected)]
+        how = {"beta": SETTINGS["beta"], "seed": self.seed}
+        return train_dpo(reference, *sides, self.part(steps), **how)
+
+    def answers(self, model):
+        """Return the answers on which models are judged, list of str."""
+        return write_answers(model, self.tokenizer, self.judged(), 3000 + self.seed)
+
+    def judged(self):
+        """Return the requests of `answers`."""
+        return [request(each) for each in ASKED] * self.part(2 * SETTINGS["answers"])
+
+    def measured(self, model, reference):
+        """Return what a model's answers have, what it lost, and how far it went, a dict."""
+        answers = self.answers(model)
+        found = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
+        drawn = write_answers(model, self.tokenizer, self.judged(), 4000 + self.seed, 1.0)
+        dialogues = self.encoded(self.judged(), drawn)
+        gaps = reference_log_probs(model, *dialogues)
+        gaps = gaps - reference_log_probs(reference, *dialogues)
+        return found | {
+            "losses": self.losses(model),
+            "kl": round(gaps.mean().item(), 3),
+        }
+
+    def measured_best(self, reference):
+        """Return what the best of four answers to each request have, a dict."""
+        repeated = [each for each in self.judged() for _ in range(4)]
+        answers = write_answers(reference, self.tokenizer, repeated, 3000 + self.seed)
+        best = best_of([answers[i : i + 4] for i in range(0, len(answers), 4)], echoes)
+        found = counted(best) | {"obeyed": share_obeyed(self.judged(), best)}
+        return found | {"losses": self.losses(reference)}
+
+    # --- a reward
+
+    def reward(self, reference):
+        """Fit rewards to choices by echoes; let one that does not know of them choose.
+
+        Returns
+        -------
+        dict
+            ``fits``: of each set of properties the ``weights`` of properties of spread 1,
+            and the share of ``right`` choices of held-out pairs; ``best``: list of dict,
+            ``n``, the mean ``reward``, and as of `counted`.
+        """
+        count = self.part(2 * SETTINGS["groups"])
+        _, groups = self.groups(reference, count, 2, 5000 + self.seed)
+        groups = [pair for pair in groups if echoes(pair[0]) != echoes(pair[1])]
+        first, second = zip(*groups, strict=True)
+        chosen = np.array([echoes(a) > echoes(b) for a, b in groups])
+        coin = np.random.default_rng(self.seed).random(len(chosen)) < 0.5
+        half = len(groups) // 2
+        fits, kept = {}, None
+        for name, names, choices in (
+            ("all", PROPERTIES, chosen),
+            ("without echoes", PROXIES, chosen),
+            ("length alone", ("characters",), chosen),
+            ("choices at random", PROPERTIES, coin),
+        ):
+            rows = differences(first, second, names)
+            spread = rows[:half].std(0) + 1e-9
+            weights = fit_reward(rows[:half] / spread, choices[:half])
+            right = (rows[half:] / spread @ weights > 0) == choices[half:]
+            fits[name] = {
+                "weights": dict(zip(names, np.round(weights, 3).tolist(), strict=True)),
+                "right": round(float(right.mean()), 4),
+            }
+            if name == "without echoes":
+                kept = weights / spread
+
+        def score(line):
+            """Return the reward that does not know of echoes."""
+            found = properties(line)
+            return float(
+                sum(w * found[name] for w, name in zip(kept, PROXIES, strict=True))
+            )
+
+        largest = max(SETTINGS["n"])
+        _, groups = self.groups(reference, self.part(100), largest, 6000 + self.seed)
+        best = []
+        for n in SETTINGS["n"]:
+            lines = best_of([group[:n] for group in groups], score)
+            mean = round(float(np.mean([score(line) for line in lines])), 3)
+            best.append({"n": n, "reward": mean} | counted(lines))
+        return {"pairs": len(first), "fits": fits, "best": best}
+
+
+# --- lines --------------------------------------------------------------------------------
+
+
+def echoes(line):
+    """Return the echoes of a line, as of `lmcourse.preferences.properties`."""
+    return properties(line)["echoes"]
+
+
+def extremes(group):
+    """Return the answers of a group with the most and with the fewest echoes."""
+    return max(group, key=echoes), min(group, key=echoes)
+
+
+def alike_pair(group):
+    """Return of all pairs of nearly equal length the one that differs most in echoes.
+
+    The one with more echoes comes first; they differ by two characters at the most. If
+    there is none, the first answer twice.
+    """
+    pairs = [
+        (one, other)
+        for one in group
+        for other in group
+        if abs(len(one) - len(other)) <= 2  # noqa: PLR2004
+    ]
+    return max(pairs, key=lambda pair: echoes(pair[0]) - echoes(pair[1]))
+
+
+def share_obeyed(requests, answers):
+    """Return the share of answers that begin with the letter of their request."""
+    pairs = zip(requests, answers, strict=True)
+    return round(float(np.mean([answer[:1] == ask[1] for ask, answer in pairs])), 4)
+
+
+def counted(lines):
+    """Return what lines have: means, and 95 % intervals of two of them.
+
+    Parameters
+    ----------
+    lines : list of str
+
+    Returns
+    -------
+    dict
+        ``echoes``, ``characters`` and ``words`` a line; ``a word``, echoes a word of all
+        lines together; ``span``, of echoes; ``n``; ``different``, the share of lines that
+        no other one equals.
+    """
+    rows = {name: [properties(line)[name] for line in lines] for name in PROPERTIES}
+    found = {name: round(float(np.mean(rows[name])), 3) for name in PROPERTIES[:3]}
+    low, high = bootstrap_interval(np.array(rows["echoes"], dtype=float))
+    return found | {
+        "a word": round(sum(rows["echoes"]) / max(1, sum(rows["words"])), 4),
+        "span": [round(float(low), 3), round(float(high), 3)],
+        "n": len(lines),
+        "different": round(len(set(lines)) / len(lines), 4),
+    }
+
+
+# --- SmolLM2 ------------------------------------------------------------------------------
+
+
+def ask_talker():
+    """Ask SmolLM2 for its name, and for advice, in several forms.
+
+    Returns
+    -------
+    dict
+        ``named``: list of dict, ``name`` (that of the system turn) and ``answer``;
+        ``unnamed``: the answer with the system turn that is shipped, with one that has no
+        name, and with none; ``shown``: the answers to one question by its form.
+    """
+    tokenizer, model = load_talker(device="cpu")
+
+    def turns(system, question):
+        """Return a dialogue of a system turn and a question."""
+        roles = {"system": system, "user": question}
+        return [{"role": role, "content": text} for role, text in roles.items()]
+
+    def answer(messages, tokens=24):
+        """Return the greedy answer to a dialogue."""
+        return chat(tokenizer, model, messages, tokens=tokens)
+
+    def go_on(text, tokens=60):
+        """Return what is written after a text as it stands."""
+        ids = tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
+        return tokenizer.decode(
+            list(sample_tokens(model, ids, tokens, {tokenizer.eos_token_id}))
+        )
+
+    template = tokenizer.apply_chat_template(
+        turns("", QUESTION)[1:], tokenize=False, add_generation_prompt=True
+    )
+    without = template[template.index("<|im_start|>user") :]
+    named = [
+        {"name": name, "answer": answer(turns(f"You are {name}, an assistant.", QUESTION))}
+        for name in PEOPLE
+    ]
+    unnamed = {
+        "as shipped": answer(QUESTION),
+        "no name": answer(turns("You are an assistant.", QUESTION)),
+        "no system turn": go_on(without, 24),
+    }
+    shown = {
+        "in the template": answer(SHOWN, 60),
+        "without system turn": go_on(without.replace(QUESTION, SHOWN)),
+        "bare": go_on(SHOWN),
+        "bare, and a line break": go_on(f"{SHOWN}\n"),
+    }
+    return {"named": named, "unnamed": unnamed, "shown": shown}
+
+
+def summary(results):
+    """Return what is stored beside the outcomes.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs.
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``: the lowest and highest gap of echoes a line, DPO
+        with most steps less the best of four, over seeds; ``verdict``: whether all are
+        above 0.
+    """
+    gaps = []
+    for row in results["gpt"]:
+        mean = {(each["way"], each["steps"]): each["echoes"] for each in row["ways"]}
+        gaps.append(mean["DPO", SETTINGS["steps"][-1]] - mean["best of four", 0])
+    span = [round(min(gaps), 4), round(max(gaps), 4)]
+    made = count([row for rows in results.values() for row in rows])
+    return made | {"interval": span, "verdict": verdict(min(gaps) > 0)}
