@@ -18,7 +18,7 @@ from lmcourse.gpt.generation import generate
 
 WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 PROPERTIES = ("characters", "words", "echoes", "capitals", "marks")
-LONGEST = 60  # characters of an answer: with its request it fits into our GPT's context
+LONGEST = 59  # characters of an answer: request, answer and its end fit into our GPT
 RATE = 1e-4  # the highest learning rate of DPO
 
 # --- what can be measured of a line ---------------------------------------------------

@@ -25,6 +25,7 @@ from lmcourse.gpt.inside import window_losses
 from lmcourse.llama import chat, load_talker, sample_tokens
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.preferences import (
+    LONGEST,
     PROPERTIES,
     best_of,
     differences,
@@ -48,17 +49,17 @@ RIVAL = "the best of four lines; fine-tuning on the best of each four"
 NULL = "DPO on choices made at random"
 FORETOLD = {
     "dialogues": (
-        "After fine-tuning on dialogues, nearly all answers begin with the letter asked for, "
-        "and without it about one in ten: the letter stands in the request, and the model "
+        "After fine-tuning on dialogues, nearly all answers begin with the letter asked "
+        "for, and without it about one in ten: the letter stands in the request, and the model "
         "has heads that copy. With shuffled requests it stays where it was. For letters "
         "never asked for in training it is less than half: what is learned are eleven "
         "letters, rather than to copy."
     ),
     "whole": "With the request in the loss, too, answers are hardly worse: it is short.",
     "echoes": (
-        "DPO beats the best of four in echoes a line at 150 steps already, with every seed; "
-        "filtered fine-tuning does not reach the best of four, since it can at most imitate "
-        "them."
+        "DPO beats the best of four in echoes a line at 150 steps already, with every "
+        "seed; filtered fine-tuning does not reach the best of four, since it can at most "
+        "imitate them."
     ),
     "length": (
         "Lines become longer, since a longer line has more echoes; with pairs of equal "
@@ -160,6 +161,7 @@ def dialogues_of(part, letters):
     """
     text = getattr(train_val_test_split(load_texts("sonnets")), part)
     lines = [line for line in text.split("\n") if line and line[0] in letters]
+    lines = [line for line in lines if len(line) <= LONGEST]
     return [request(line[0]) for line in lines], [f"{line}\n" for line in lines]
 
 
@@ -192,7 +194,7 @@ class Runs:
         return encode_dialogues(self.tokenizer, requests, ended)
 
     def all(self):
-        """Return what comes of dialogues, of preferences, and of a fitted reward, a dict."""
+        """Return what comes of dialogues, preferences, and a fitted reward, a dict."""
         models = self.dialogues()
         found = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
         reference = models["answers"]
@@ -409,10 +411,7 @@ def alike_pair(group):
     there is none, the first answer twice.
     """
     pairs = [
-        (one, other)
-        for one in group
-        for other in group
-        if abs(len(one) - len(other)) <= 2  # noqa: PLR2004
+        (one, other) for one in group for other in group if abs(len(one) - len(other)) <= 2
     ]
     return max(pairs, key=lambda pair: echoes(pair[0]) - echoes(pair[1]))
 
