@@ -2,8 +2,8 @@
 
 What varies: the seed; dialogues with the loss on the answers, on requests too, or with the
 requests shuffled; how a preference for echoes is used: best of four, fine-tuning on the
-best of each four (at two learning rates, as many tokens as DPO), DPO, each for three
-numbers of steps; DPO on pairs of equal length, and on choices made at random; a reward that
+best of each four (at two learning rates, as many tokens as DPO), DPO for three numbers of
+steps; DPO on pairs of equal length, and on choices made at random; a reward that
 is fitted to choices and does not know of echoes, and what the best of n by it have. Of
 SmolLM2: what it is called in its system turn, or no system turn.
 
@@ -50,10 +50,10 @@ NULL = "DPO on choices made at random"
 FORETOLD = {
     "dialogues": (
         "After fine-tuning on dialogues, nearly all answers begin with the letter asked "
-        "for, and without it about one in ten: the letter stands in the request, and the model "
-        "has heads that copy. With shuffled requests it stays where it was. For letters "
-        "never asked for in training it is less than half: what is learned are eleven "
-        "letters, rather than to copy."
+        "for, and without it about one in ten: the letter stands in the request, and the "
+        "model has heads that copy. With shuffled requests it stays where it was. For "
+        "letters never asked for in training it is less than half: what is learned are "
+        "ten letters, rather than to copy."
     ),
     "whole": "With the request in the loss, too, answers are hardly worse: it is short.",
     "echoes": (
@@ -66,7 +66,7 @@ FORETOLD = {
         "length they hardly do, and echoes a word rise still."
     ),
     "price": (
-        "The loss of held-out lines rises by a tenth of a nat a character at 400 steps, "
+        "The loss of held-out lines rises by a tenth of a nat a character at 300 steps, "
         "several times as much as with filtered fine-tuning; and fewer answers begin with "
         "the letter that was asked for."
     ),
@@ -83,13 +83,14 @@ FORETOLD = {
 }
 SETTINGS = {
     "seeds": [0, 1, 2],
-    "dialogue steps": 400,
-    "steps": [50, 150, 400],
+    "dialogue steps": 300,
+    "steps": [50, 150, 300],
     "beta": 0.1,
+    "batch": 16,
     "rates": [1e-4, 1e-3],
     "groups": 600,
     "answers": 20,
-    "n": [1, 4, 16, 64],
+    "n": [1, 2, 4, 8, 16],
     "foretold": FORETOLD,
 }
 LETTERS = "ABDFHILMNOSTWY"  # which begin thirty lines at least
@@ -210,7 +211,8 @@ class Runs:
         ]
         right = encode_dialogues(self.tokenizer, requests, answers)
         wrong = encode_dialogues(self.tokenizer, shuffled, answers)
-        how = {"steps": self.part(SETTINGS["dialogue steps"]), "seed": self.seed}
+        steps = self.part(SETTINGS["dialogue steps"])
+        how = {"steps": steps, "batch": SETTINGS["batch"], "seed": self.seed}
         return {
             "before": self.base,
             "answers": train_answers(self.base, right, **how),
@@ -277,17 +279,17 @@ class Runs:
         models = {}
         for steps in SETTINGS["steps"]:
             models["DPO", steps] = self.dpo(reference, pairs, steps)
-            models["equal lengths", steps] = self.dpo(reference, alike, steps)
-            for rate in SETTINGS["rates"]:
-                models[f"filtered, {rate:g}", steps] = train_answers(
-                    reference,
-                    self.encoded(requests, best),
-                    self.part(steps),
-                    rate,
-                    batch=64,
-                    seed=self.seed,
-                )
+        for rate in SETTINGS["rates"]:
+            models[f"filtered, {rate:g}", steps] = train_answers(
+                reference,
+                self.encoded(requests, best),
+                self.part(steps),
+                rate,
+                batch=2 * SETTINGS["batch"],  # DPO reads two answers a pair
+                seed=self.seed,
+            )
         steps = SETTINGS["steps"][1]
+        models["equal lengths", steps] = self.dpo(reference, alike, steps)
         models["choices at random", steps] = self.dpo(reference, coin, steps)
         for (way, taken), model in models.items():
             row = {"way": way, "steps": taken}
@@ -305,7 +307,7 @@ class Runs:
         """Return a model trained by DPO on pairs (request, chosen, rejected)."""
         requests, chosen, rejected = zip(*pairs, strict=True)
         sides = [self.encoded(requests, side) for side in (chosen, rejected)]
-        how = {"beta": SETTINGS["beta"], "seed": self.seed}
+        how = {"beta": SETTINGS["beta"], "batch": SETTINGS["batch"], "seed": self.seed}
         return train_dpo(reference, *sides, self.part(steps), **how)
 
     def answers(self, model):
@@ -314,7 +316,7 @@ class Runs:
 
     def judged(self):
         """Return the requests of `answers`."""
-        return [request(each) for each in ASKED] * self.part(2 * SETTINGS["answers"])
+        return [request(each) for each in ASKED] * self.part(SETTINGS["answers"])
 
     def measured(self, model, reference):
         """Return what a model's answers have, what it lost, and how far it went, a dict."""
