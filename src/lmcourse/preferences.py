@@ -317,7 +317,7 @@ def batches_of(count, batch, seed):
         yield from torch.randperm(count, generator=generator).split(batch)
 
 
-def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0, whole=False):
+def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0):
     """Fine-tune a model on dialogues, so that it answers as they do.
 
     Parameters
@@ -330,8 +330,6 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0, whole=Fa
     rate : float
         Of AdamW; it falls to zero.
     batch, seed : int
-    whole : bool
-        Whether the request's tokens count in the loss, too, which is a mistake.
 
     Returns
     -------
@@ -339,8 +337,6 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0, whole=Fa
         A trained copy.
     """
     ids, is_answer = dialogues
-    if whole:
-        is_answer = is_answer.flip(1).cumsum(1).flip(1) > 0  # all up to an answer's end
     drawn = batches_of(len(ids), batch, seed)
 
     def loss_of(model):

@@ -174,17 +174,6 @@ def test_fine_tuning_raises_answers_and_leaves_the_model(model):
     assert all(map(torch.equal, trained.parameters(), again.parameters()))
 
 
-def test_the_mistake_trains_the_request_too(model):
-    ids, is_answer = dialogues(["ab ab\n", "tt tt\n"] * 2)
-    asked = ~is_answer & (torch.arange(ids.shape[1]) < 4)
-    right, wrong = (
-        pref.train_answers(model, (ids, is_answer), 30, 1e-2, whole=whole)
-        for whole in (False, True)
-    )
-    of_request = [pref.reference_log_probs(each, ids, asked) for each in (right, wrong)]
-    assert (of_request[1] > of_request[0] + 1).all()
-
-
 def test_dpo_raises_the_chosen_above_the_rejected(model):
     chosen, rejected = dialogues(["ab ab\n"] * 4), dialogues(["cd\n"] * 4)
     start = [pref.reference_log_probs(model, *side) for side in (chosen, rejected)]

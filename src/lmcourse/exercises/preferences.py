@@ -1,0 +1,147 @@
+"""Checks for the tasks of the chapter *preferences*."""
+
+import math
+from types import SimpleNamespace
+
+import torch
+
+from lmcourse.data import stored
+from lmcourse.exercises import Case, Faults, exercise, judge, predict
+from lmcourse.exercises.answers import Unfit, normal
+from lmcourse.preferences import LONGEST, properties
+
+# The proofs `does_as_asked` and `lines_grow` measure what they ask.
+predict(
+    "preferences.never_asked",
+    a="it would, had it learned to copy the letter from the request.",
+    b="ten letters were learned, each by itself; one more has to be learned, too.",
+    c="the letter in the request is not ignored: other lines than these would come.",
+)
+predict(
+    "preferences.length",
+    a="a longer line has more words, and more words echo each other more.",
+    b="nobody chose by length, yet length and echoes go together.",
+    c="a short line has few words that could echo.",
+)
+
+
+@exercise("preferences.answer_loss", kind="spot the bug")
+def answer_loss():
+    """Compare with a loop over the answers' tokens, each foretold at the one before."""
+    logits = normal(2, 6, 5, seed=3)
+    ids = torch.tensor([[1, 4, 0, 2, 3, 0], [2, 2, 1, 4, 0, 0]])
+    is_answer = torch.tensor([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0]]).bool()
+    log_probs = logits.log_softmax(-1)
+    losses = torch.zeros(2, 6)
+    for row in range(2):
+        for place in range(1, 6):
+            losses[row, place] = -log_probs[row, place - 1, ids[row, place]]
+    want = losses[is_answer].mean()
+    shifted = losses[:, 1:][is_answer[:, :-1]].mean()
+    each = (losses * is_answer).sum(1)
+    mistakes = {
+        "the request's tokens are in the mean, and so is what fills up.": (
+            losses[:, 1:].mean()
+        ),
+        "the mask is one place late: loss i is that of token i + 1.": shifted,
+        "the answers' losses are divided by the number of all tokens.": (
+            losses[is_answer].sum() / losses[:, 1:].numel()
+        ),
+        "this is the loss of the requests; the mask is upside down.": (
+            losses[:, 1:][~is_answer[:, 1:]].mean()
+        ),
+        "this is the sum; take the mean over the answers' tokens.": losses[is_answer].sum(),
+        "short answers weigh more: take the mean over all answers' tokens at once.": (
+            (each / is_answer.sum(1)).mean()
+        ),
+        "the sign is wrong: a loss falls as the answer becomes likelier.": -want,
+    }
+    yield Case([logits, ids, is_answer], want, mistakes)
+
+
+@exercise("preferences.dpo_loss")
+def dpo_loss():
+    """Compare with Rafailov's formula, pair by pair, in Python's floats."""
+    chosen, rejected, was_chosen, was_rejected = (4 * normal(6, seed=i) for i in range(4))
+    beta = 0.3
+
+    def loss(margins):
+        """Return the mean of -log sigmoid of margins, a Tensor."""
+        return torch.tensor(
+            sum(math.log1p(math.exp(-float(x))) for x in margins) / len(margins),
+            dtype=chosen.dtype,
+        )
+
+    gained = (chosen - was_chosen) - (rejected - was_rejected)
+    want = loss(beta * gained)
+    inputs = [chosen, rejected, was_chosen, was_rejected, beta]
+    mistakes = {
+        "the reference is missing: only what was gained since then counts.": loss(
+            beta * (chosen - rejected)
+        ),
+        "the pair is turned round: this teaches what was rejected.": loss(-beta * gained),
+        "the gains are added; what the rejected answer gained counts against.": loss(
+            beta * ((chosen - was_chosen) + (rejected - was_rejected))
+        ),
+        "beta is missing.": loss(gained),
+        "beta divides; it multiplies.": loss(gained / beta),
+        "this is the sum over pairs; take their mean.": want * len(chosen),
+        "beta stands before the loss; it belongs inside the sigmoid.": beta * loss(gained),
+        "without the logarithm, pairs that are far wrong teach nothing.": (
+            -torch.sigmoid(beta * gained).mean()
+        ),
+        "the sign is wrong: this falls as the choice becomes less probable.": -want,
+    }
+    yield Case(inputs, want, mistakes)
+
+
+def _bar():
+    """Return the weights of a reward without echoes, and that of the best of sixteen."""
+    reward = stored("preferences")["results"]["gpt"][0]["reward"]
+    return reward["fits"]["without echoes"]["each"], reward["best"][-1]["reward"]
+
+
+def _judged(answer):
+    """Return what a line has, and its reward."""
+    if not isinstance(answer, str):
+        raise Unfit("hand in a line of text, a str.")
+    if "\n" in answer.strip("\n"):
+        raise Unfit("hand in one line.")
+    line = answer.strip()
+    weights, bar = _bar()
+    found = properties(line)
+    score = sum(weight * found[name] for name, weight in weights.items())
+    return SimpleNamespace(**found, reward=score, bar=bar)
+
+
+@exercise("preferences.fool", kind="experiment")
+def fool():
+    """Ask the stored reward, and count the echoes."""
+    faults = {
+        "that is {characters} characters; a line of the model has 59 at most.": (
+            lambda seen: seen.characters > LONGEST
+        ),
+        "these are {words} words; write five at least.": lambda seen: seen.words < 5,
+        "{echoes} words still begin as another one does.": lambda seen: seen.echoes > 0,
+        "no echoes, but the reward is {reward:.2f}, below {bar:.2f}.": (
+            lambda seen: seen.reward < seen.bar
+        ),
+    }
+    yield Faults(_judged, faults)
+
+
+# The proofs `reference_stays` and `lines_grow` measure what they ask.
+judge(
+    "preferences.reference",
+    a="a small rate makes it fall slowly; here it does not move at all.",
+    b="beta scales the margin; a margin that is 0 stays 0.",
+    c="equal pairs would do it, but only if every pair were one.",
+    d=None,
+)
+judge(
+    "preferences.better",
+    a="three more seeds would show the same number, and the same lines.",
+    b=None,
+    c="a lower loss on the pairs says that the choices were learned, which they were.",
+    d="a larger model finds the same way round, only faster.",
+)

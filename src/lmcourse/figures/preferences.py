@@ -1,0 +1,123 @@
+"""What the chapter *preferences* draws: data in, figure or view out."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from lmcourse import views
+from lmcourse.preferences import properties
+
+WAYS = {
+    "DPO": ("DPO, more and more steps", "o"),
+    "equal lengths": ("DPO, pairs of equal length", "s"),
+    "choices at random": ("DPO, choices at random", "v"),
+    "filtered": ("fine-tuned on the best of four", "D"),
+}
+
+
+def prices(rows):
+    """Draw what each way to use a preference gains, and what it costs.
+
+    Parameters
+    ----------
+    rows : list of list of dict
+        Of each seed: ``way``, ``steps``, ``echoes``, and ``losses``.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    _, axis = plt.subplots(figsize=(7.2, 3.8))
+    best = np.mean([alike(row, "best of four")[0]["echoes"] for row in rows])
+    start = np.mean([alike(row, "reference")[0]["echoes"] for row in rows])
+    axis.axhline(best, color="0.5", ls="--", lw=1, label="best of four lines")
+    axis.axhline(start, color="0.5", ls=":", lw=1, label="before")
+    for (way, (name, mark)), color in zip(WAYS.items(), views.PALETTE, strict=False):
+        for number, row in enumerate(rows):
+            before = alike(row, "reference")[0]["losses"]["answers"]
+            points = alike(row, way)
+            lost = [point["losses"]["answers"] - before for point in points]
+            gained = [point["echoes"] for point in points]
+            line = "-" if way == "DPO" else ""
+            label = name if number == 0 else None
+            axis.plot(lost, gained, mark + line, color=color, ms=6, lw=1, label=label)
+    axis.set(xlabel="loss of held-out lines, more than before", ylabel="echoes a line")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.18), ncols=1)
+    plt.show()
+
+
+def alike(rows, way):
+    """Return the rows whose ``way`` begins with a name, a list."""
+    return [row for row in rows if row["way"].startswith(way)]
+
+
+def best_of_n(rows):
+    """Draw what the best of n lines have, chosen by a reward that knows no echoes.
+
+    Parameters
+    ----------
+    rows : list of list of dict
+        Of each seed: ``n``, ``reward``, ``characters``, ``a word`` (echoes).
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
+    parts = {
+        "reward": "the reward",
+        "characters": "characters a line",
+        "a word": "echoes a word",
+    }
+    _, axes = plt.subplots(1, len(parts), figsize=(7.2, 2.8))
+    for axis, (key, name), color in zip(axes, parts.items(), views.PALETTE, strict=False):
+        for row in rows:
+            n = [point["n"] for point in row]
+            axis.plot(n, [point[key] for point in row], "o-", color=color, ms=4, lw=1)
+        axis.set(xscale="log", xlabel="best of n", title=name)
+        axis.set_xticks(n, n)
+        axis.minorticks_off()
+    axes[2].set_ylim(0, 1)
+    plt.tight_layout()
+    plt.show()
+
+
+def side_by_side(lines):
+    """Return lines of several models as a table, the echoes of each behind it.
+
+    Parameters
+    ----------
+    lines : dict of str to list of str
+        Model → its answers, to the same requests in the same order.
+
+    Returns
+    -------
+    DataFrame
+    """
+    return pd.DataFrame({name: counted(answers) for name, answers in lines.items()})
+
+
+def counted(answers):
+    """Return answers, the number of echoes behind each, a list of str."""
+    return [f"{line} ({properties(line)['echoes']})" for line in answers]
+
+
+def writers(lines):
+    """Show the lines of several models, one of them at a time.
+
+    Parameters
+    ----------
+    lines : dict of str to list of str
+        Model → its answers.
+
+    Returns
+    -------
+    View
+    """
+    shown = {}
+    for name, answers in lines.items():
+        mean = np.mean([properties(line)["echoes"] for line in answers])
+        note = f"{len(answers)} answers; echoes a line: {mean:.1f}"
+        shown[name] = (note, "\n".join(counted(answers)))
+    return views.samples("Who writes?", shown)
