@@ -2,10 +2,10 @@
 
 What varies: the seed; dialogues as they are, or with their requests shuffled; how a
 preference for echoes is used: best of four, fine-tuning on the best of each four (at two
-learning rates, as many tokens as DPO), DPO for three numbers of steps; DPO on pairs of equal
-length, and on choices made at random; a reward that is fitted to choices and does not know
-of echoes, and what the best of n by it have. Of SmolLM2: what it is called in its system
-turn, or no system turn.
+learning rates, as many tokens as DPO), DPO for three numbers of steps and at four times
+the rate; DPO on equally long pairs, and on choices made at random; a reward that is fitted
+to choices and does not know of echoes, and what the best of n by it have. Of SmolLM2: what
+it is called in its system turn, or no system turn.
 
 Rivals: best of four and filtered fine-tuning. Nulls: requests shuffled; choices at random.
 
@@ -28,6 +28,7 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.preferences import (
     LONGEST,
     PROPERTIES,
+    RATE,
     best_of,
     differences,
     encode_dialogues,
@@ -279,6 +280,7 @@ class Runs:
         for steps in SETTINGS["steps"]:
             models["DPO", steps] = self.dpo(reference, pairs, steps)
         last = SETTINGS["steps"][-1]
+        models["DPO, too far", last] = self.dpo(reference, pairs, last, 4 * RATE)
         for rate in SETTINGS["rates"]:
             models[f"filtered, {rate:g}", last] = train_answers(
                 reference,
@@ -294,7 +296,8 @@ class Runs:
             row = {"way": way, "steps": taken}
             rows.append(row | self.measured(model, reference))
         shown = {"before": reference}
-        shown |= {f"DPO, {steps}": models["DPO", steps] for steps in SETTINGS["steps"][1:]}
+        shown |= {"after DPO": models["DPO", last]}
+        shown |= {"DPO, four times the rate": models["DPO, too far", last]}
         lines = {name: self.answers(model)[:10] for name, model in shown.items()}
         return {
             "ways": rows,
@@ -302,11 +305,16 @@ class Runs:
             "lines": lines,
         }
 
-    def dpo(self, reference, pairs, steps):
+    def dpo(self, reference, pairs, steps, rate=RATE):
         """Return a model trained by DPO on pairs (request, chosen, rejected)."""
         requests, chosen, rejected = zip(*pairs, strict=True)
         sides = [self.encoded(requests, side) for side in (chosen, rejected)]
-        how = {"beta": SETTINGS["beta"], "batch": SETTINGS["batch"], "seed": self.seed}
+        how = {
+            "beta": SETTINGS["beta"],
+            "batch": SETTINGS["batch"],
+            "seed": self.seed,
+            "rate": rate,
+        }
         return train_dpo(reference, *sides, self.part(steps), **how)
 
     def answers(self, model):
