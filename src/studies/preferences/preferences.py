@@ -260,7 +260,7 @@ class Runs:
         -------
         dict
             ``ways``: list of dict, ``way``, ``steps`` and what `measured` returns;
-            ``pairs``: how many there were; ``lines``: of three models' first answers.
+            ``pairs``: how many there were; ``lines``: of four models the first answers.
         """
         count = self.part(SETTINGS["groups"])
         requests, groups = self.groups(reference, count, 4, 2000 + self.seed)
@@ -297,7 +297,8 @@ class Runs:
             rows.append(row | self.measured(model, reference))
         shown = {"before": reference}
         shown |= {"after DPO": models["DPO", last]}
-        shown |= {"DPO, four times the rate": models["DPO, too far", last]}
+        shown |= {"four times the rate": models["DPO, too far", last]}
+        shown |= {"choices at random": models["choices at random", last]}
         lines = {name: self.answers(model)[:10] for name, model in shown.items()}
         return {
             "ways": rows,
