@@ -1,0 +1,355 @@
+"""What the chapter *preferences* claims, checked where the page places it."""
+
+import copy
+import math
+
+import numpy as np
+import torch
+
+from lmcourse.preferences import answer_log_probs, dpo_loss, encode_dialogues
+from studies.findings import Page, finding, proof
+from studies.measures import share_interval
+
+HALF = 0.5
+
+
+def row_of(run, way, steps=None):
+    """Return the row of a run whose way has this name, with so many steps if it matters."""
+    rows = [row for row in run["ways"] if row["way"] == way]
+    return next(row for row in rows if steps in (None, row["steps"]))
+
+
+def gaps(runs, way, other, key, steps=None):
+    """Return for each run what one way has more of than another one, list of float."""
+    return [row_of(run, way, steps)[key] - row_of(run, other)[key] for run in runs]
+
+
+def mean_of(runs, way, key, steps=None):
+    """Return the mean over runs of what a way has."""
+    return float(np.mean([row_of(run, way, steps)[key] for run in runs]))
+
+
+def last_steps(runs):
+    """Return how many steps of DPO were the most."""
+    return max(row["steps"] for row in runs[0]["ways"])
+
+
+def repeated(runs, name):
+    """Return the share of words in a model's stored lines that stood in the line before."""
+    lines = [line.lower().split() for run in runs for line in run["lines"][name]]
+    return 1 - sum(len({*words}) for words in lines) / sum(map(len, lines))
+
+
+# --- dialogues ----------------------------------------------------------------------------
+
+
+def shuffled_requests(page: Page):
+    """A GPT fine-tuned on the same dialogues with their requests shuffled."""
+    study = copy.deepcopy(page.study)
+    for run in study["gpt"]:
+        run["dialogues"]["answers"] = run["dialogues"]["shuffled"]
+    return page.replaced(study=study)
+
+
+@finding(
+    "Some hundred steps on dialogues, and our GPT begins its line with the letter it is "
+    "asked for.",
+    rival="before: {before:.0%}; with shuffled requests: {shuffled:.0%}",
+    null=shuffled_requests,
+    n="{answers} answers of each of {seeds} models",
+    interval="lowest and highest: {span:.0%}",
+)
+def does_as_asked(page: Page):
+    """With each seed nine answers of ten at least do; letters never asked for are told.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    runs = page.study["gpt"]
+    share = {
+        name: [run["dialogues"][name]["asked"] for run in runs]
+        for name in ("before", "answers", "shuffled")
+    }
+    never = [run["dialogues"]["answers"]["never asked"] for run in runs]
+    loss = {
+        name: np.mean([run["dialogues"][name]["losses"]["text"] for run in runs])
+        for name in ("before", "answers")
+    }
+    assert min(share["answers"]) > 0.9
+    assert max(share["before"]) < 0.3
+    return {
+        "share": np.mean(share["answers"]),
+        "span": (min(share["answers"]), max(share["answers"])),
+        "before": np.mean(share["before"]),
+        "shuffled": np.mean(share["shuffled"]),
+        "never": np.mean(never),
+        "never_span": (min(never), max(never)),
+        "answer": "a" if np.mean(never) > HALF else "b",
+        "answers": 200,
+        "seeds": len(runs),
+        "loss_before": loss["before"],
+        "loss": loss["answers"],
+    }
+
+
+# --- choices ------------------------------------------------------------------------------
+
+
+@proof("The loss of DPO is log 2 at the start, and stays so if the reference is trained.")
+def reference_stays(page: Page):
+    """On lines of our GPT; also its gradient: beta times the other choice's probability.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` and ``tokenizer`` are our GPT's.
+    """
+    sides = [
+        encode_dialogues(page.tokenizer, ["(T)\n"] * 2, lines)
+        for lines in (["That thou art\n", "To thee\n"], ["My love\n", "And when\n"])
+    ]
+    with torch.no_grad():
+        chosen, rejected = (answer_log_probs(page.model, *side) for side in sides)
+    losses = [
+        dpo_loss(chosen + moved, rejected - moved, chosen + moved, rejected - moved)
+        for moved in (0.0, 1.0, 5.0)
+    ]
+    assert max(abs(loss.item() - math.log(2)) for loss in losses) < 1e-4
+    assert dpo_loss(chosen + 1, rejected - 1, chosen, rejected).item() < math.log(2)
+    return {"loss": losses[0].item(), "answer": "d"}
+
+
+def choices_at_random(page: Page):
+    """Choices made at random."""
+    study = copy.deepcopy(page.study)
+    for run in study["gpt"]:
+        coin = row_of(run, "choices at random")
+        for row in run["ways"]:
+            if row["way"].startswith("DPO"):
+                row.update({key: value for key, value in coin.items() if key != "way"})
+    return page.replaced(study=study)
+
+
+@finding(
+    "Trained by DPO on choices between its own lines, our GPT alliterates more than the "
+    "best of four of its former lines do.",
+    rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
+    null=choices_at_random,
+    n="200 answers of each of {seeds} models",
+    interval="DPO less the best of four, lowest and highest: {span:.2f}",
+)
+def dpo_beats_the_best(page: Page):
+    """In echoes a line with every seed; filtered fine-tuning, at its better rate, doesn't.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    runs = page.study["gpt"]
+    last = last_steps(runs)
+    more = gaps(runs, "DPO", "best of four", "echoes", last)
+    rates = [row["way"] for row in runs[0]["ways"] if row["way"].startswith("filtered")]
+    filtered = [max(row_of(run, way)["echoes"] for way in rates) for run in runs]
+    best = [row_of(run, "best of four")["echoes"] for run in runs]
+    assert min(more) > 0
+    assert min(np.subtract(best, filtered)) > 0
+    coin = gaps(runs, "choices at random", "reference", "echoes")
+    return {
+        "before": mean_of(runs, "reference", "echoes"),
+        "best": np.mean(best),
+        "dpo": mean_of(runs, "DPO", "echoes", last),
+        "filtered": np.mean(filtered),
+        "span": (min(more), max(more)),
+        "coin": (min(coin), max(coin)),
+        "word_before": mean_of(runs, "reference", "a word"),
+        "word_best": mean_of(runs, "best of four", "a word"),
+        "word": mean_of(runs, "DPO", "a word", last),
+        "steps": last,
+        "pairs": np.mean([run["pairs"]["DPO"] for run in runs]),
+        "seeds": len(runs),
+    }
+
+
+@finding(
+    "Nobody asked our GPT for longer lines: it made them longer, because longer lines win.",
+    rival="DPO on pairs of nearly equal length: {alike:+.1f} characters",
+    null=choices_at_random,
+    n="200 answers of each of {seeds} models",
+    interval="characters more than before, lowest and highest: {span:.1f}",
+)
+def lines_grow(page: Page):
+    """With every seed by five characters at least; with equal pairs by less than half.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    runs = page.study["gpt"]
+    last = last_steps(runs)
+    more = gaps(runs, "DPO", "reference", "characters", last)
+    alike = gaps(runs, "equal lengths", "reference", "characters")
+    assert min(more) > 5
+    assert all(2 * a < b for a, b in zip(alike, more, strict=True))
+    echoes = gaps(runs, "equal lengths", "reference", "echoes")
+    return {
+        "more": np.mean(more),
+        "span": (min(more), max(more)),
+        "alike": np.mean(alike),
+        "alike_echoes": mean_of(runs, "equal lengths", "echoes"),
+        "alike_gain": (min(echoes), max(echoes)),
+        "alike_word": mean_of(runs, "equal lengths", "a word"),
+        "before": mean_of(runs, "reference", "characters"),
+        "after": mean_of(runs, "DPO", "characters", last),
+        "answer": "b" if min(more) > 0 else "c",
+        "seeds": len(runs),
+    }
+
+
+@finding(
+    "Pushed further, our GPT alliterates still more, and forgets how to write: it repeats "
+    "one small word.",
+    rival="DPO at a quarter of the rate: worse by {mild:.2f} nats a character",
+    null=choices_at_random,
+    n="210 held-out lines, {seeds} models",
+    interval="worse by, lowest and highest: {span:.2f} nats",
+)
+def too_far(page: Page):
+    """The loss of held-out lines rises by half a nat at least, with every seed.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    runs = page.study["gpt"]
+    last = last_steps(runs)
+
+    def lost(way, steps=None):
+        """Return what held-out lines lose in each run."""
+        return [
+            row_of(run, way, steps)["losses"]["answers"]
+            - row_of(run, "reference")["losses"]["answers"]
+            for run in runs
+        ]
+
+    twice = {name: repeated(runs, name) for name in ("before", "four times the rate")}
+    assert twice["four times the rate"] > 2 * twice["before"]
+    far, mild = lost("DPO, too far"), lost("DPO", last)
+    more = gaps(runs, "DPO, too far", "reference", "echoes")
+    assert min(far) > HALF
+    assert min(more) > max(gaps(runs, "DPO", "reference", "echoes", last))
+    return {
+        "lost": np.mean(far),
+        "span": (min(far), max(far)),
+        "mild": np.mean(mild),
+        "echoes": mean_of(runs, "DPO, too far", "echoes"),
+        "twice_before": twice["before"],
+        "twice": twice["four times the rate"],
+        "kl": mean_of(runs, "DPO", "kl", last),
+        "kl_far": mean_of(runs, "DPO, too far", "kl"),
+        "obeyed": mean_of(runs, "DPO", "obeyed", last),
+        "obeyed_far": mean_of(runs, "DPO, too far", "obeyed"),
+        "obeyed_before": mean_of(runs, "reference", "obeyed"),
+        "seeds": len(runs),
+    }
+
+
+# --- a reward -----------------------------------------------------------------------------
+
+
+def coin_reward(page: Page):
+    """A reward that does not depend on the line, so that the first of n is the best."""
+    study = copy.deepcopy(page.study)
+    for run in study["gpt"]:
+        best = run["reward"]["best"]
+        run["reward"]["best"] = [best[0] | {"n": row["n"]} for row in best]
+    return page.replaced(study=study)
+
+
+@finding(
+    "Chosen by a reward that does not know what was liked, the best of sixteen lines are "
+    "longer, and hardly richer in alliteration word by word.",
+    rival="one line: {characters:.0f} characters, {word:.2f} echoes a word",
+    null=coin_reward,
+    n="100 requests, {seeds} models",
+    interval="characters more, lowest and highest: {span:.1f}",
+)
+def reward_is_gamed(page: Page):
+    """With every seed the reward and the length rise; echoes a word by a tenth at most.
+
+    The reward is fitted to choices of the line with more echoes, and sees all properties
+    but the echoes.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    runs = [run["reward"] for run in page.study["gpt"]]
+    one, many = ([run["best"][at] for run in runs] for at in (0, -1))
+    longer = [b["characters"] - a["characters"] for a, b in zip(one, many, strict=True)]
+    richer = [b["a word"] / a["a word"] - 1 for a, b in zip(one, many, strict=True)]
+    right = {
+        name: np.mean([r["fits"][name]["right"] for r in runs]) for name in runs[0]["fits"]
+    }
+    assert min(longer) > 3
+    assert min(b["reward"] - a["reward"] for a, b in zip(one, many, strict=True)) > 0
+    assert max(richer) < 0.1
+    return {
+        "characters": np.mean([row["characters"] for row in one]),
+        "longest": np.mean([row["characters"] for row in many]),
+        "span": (min(longer), max(longer)),
+        "word": np.mean([row["a word"] for row in one]),
+        "word_many": np.mean([row["a word"] for row in many]),
+        "right": right["without echoes"],
+        "right_all": right["all"],
+        "right_length": right["length alone"],
+        "right_coin": right["choices at random"],
+        "bar": many[0]["reward"],
+        "seeds": len(runs),
+    }
+
+
+# --- SmolLM2 ------------------------------------------------------------------------------
+
+
+def shuffled_names(page: Page):
+    """The answers of another system turn."""
+    study = copy.deepcopy(page.study)
+    rows = study["talker"][0]["named"]
+    answers = [row["answer"] for row in rows]
+    for row, answer in zip(rows, [*answers[1:], answers[0]], strict=True):
+        row["answer"] = answer
+    return page.replaced(study=study)
+
+
+@finding(
+    "Told in its system turn what it is called, SmolLM2 mostly answers with that name.",
+    rival="without a system turn it says {unnamed}",
+    null=shuffled_names,
+    n="{names} names",
+    interval="{span:.0%}",
+)
+def name_is_in_the_prompt(page: Page):
+    """Greedy answers to one question; a name counts wherever it stands in the answer.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+    """
+    found = page.study["talker"][0]
+    hits = np.array([row["name"] in row["answer"] for row in found["named"]])
+    span = share_interval(hits)
+    assert span[0] > HALF
+    return {
+        "share": hits.mean(),
+        "span": span,
+        "names": len(hits),
+        "right": int(hits.sum()),
+        "unnamed": repr(found["unnamed"]["no system turn"]),
+    }
