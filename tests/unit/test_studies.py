@@ -94,6 +94,7 @@ HEAVY = {"backpropagation", "dickinson-layers", "fine-tuning", "in-context", "pr
 HEAVY |= {
     "features",
     "models-you-talk-to",
+    "preferences",
     "sizes",
     "speedrun",
     "parallel",

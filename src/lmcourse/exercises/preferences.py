@@ -20,7 +20,7 @@ predict(
 predict(
     "preferences.length",
     a="a longer line has more words, and more words echo each other more.",
-    b="nobody chose by length, yet length and echoes go together.",
+    b=None,
     c="a short line has few words that could echo.",
 )
 
