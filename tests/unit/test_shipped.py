@@ -27,7 +27,7 @@ def test_the_model_of_the_sonnets():
 def test_the_files_are_small():
     files = {file.name: file for file in (data.corpora_folder() / "checkpoints").iterdir()}
     names = ("autoencoder", "decoder", "digits", "graphs", "in-context", "lstm", "marker")
-    more = ("film", "mini-bert", "rules", "sonnets")
+    more = ("answering", "film", "mini-bert", "rules", "sonnets")
     weights = {f"{name}.safetensors" for name in (*names, *more)}
     # Three are made by `python -m studies`, which keeps a record beside them.
     records = {f"{name}.json" for name in ("lstm", "mini-bert", "sonnets")}

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import torch
 
-from lmcourse.preferences import answer_log_probs, dpo_loss, encode_dialogues
+from lmcourse.preferences import WORD, answer_log_probs, dpo_loss, encode_dialogues
 from studies.findings import Page, finding, proof
 from studies.measures import share_interval
 
@@ -317,25 +317,26 @@ def reward_is_gamed(page: Page):
 # --- SmolLM2 ------------------------------------------------------------------------------
 
 
-def shuffled_names(page: Page):
-    """The answers of another system turn."""
+def names_taken(page: Page):
+    """Answers that give the name of the system turn back."""
     study = copy.deepcopy(page.study)
-    rows = study["talker"][0]["named"]
-    answers = [row["answer"] for row in rows]
-    for row, answer in zip(rows, [*answers[1:], answers[0]], strict=True):
-        row["answer"] = answer
+    for row in study["talker"][0]["named"]:
+        row["answer"] = f"My name is {row['name']}."
     return page.replaced(study=study)
 
 
 @finding(
-    "Told in its system turn what it is called, SmolLM2 mostly answers with that name.",
-    rival="without a system turn it says {unnamed}",
-    null=shuffled_names,
-    n="{names} names",
-    interval="{span:.0%}",
+    "Asked for its name, SmolLM2 seldom gives the one it was told; mostly it makes one up, "
+    "and often the same.",
+    rival="the name it was told: {right} of {names} times",
+    null=names_taken,
+    n="{names} names told in the system turn",
+    interval="answers with the name it was told: {span:.0%}",
 )
-def name_is_in_the_prompt(page: Page):
+def name_is_its_own(page: Page):
     """Greedy answers to one question; a name counts wherever it stands in the answer.
+
+    The name that it gives when nobody told it any comes more often than the right one.
 
     Parameters
     ----------
@@ -344,12 +345,16 @@ def name_is_in_the_prompt(page: Page):
     """
     found = page.study["talker"][0]
     hits = np.array([row["name"] in row["answer"] for row in found["named"]])
+    untold = WORD.findall(found["unnamed"]["no system turn"].partition("is ")[2])[0]
+    own = sum(untold in row["answer"] for row in found["named"])
     span = share_interval(hits)
-    assert span[0] > HALF
+    assert span[1] < HALF
+    assert own > hits.sum()
     return {
-        "share": hits.mean(),
         "span": span,
         "names": len(hits),
         "right": int(hits.sum()),
-        "unnamed": repr(found["unnamed"]["no system turn"]),
+        "own": own,
+        "untold": untold,
+        "shipped": untold in found["unnamed"]["as shipped"],
     }
