@@ -14,8 +14,8 @@ from lmcourse.preferences import LONGEST, properties
 predict(
     "preferences.never_asked",
     a="it would, had it learned to copy the letter from the request.",
-    b="ten letters were learned, each by itself; one more has to be learned, too.",
-    c="the letter in the request is not ignored: other lines than these would come.",
+    b=None,
+    c="it did learn: ten letters, and now its lines begin with one of these.",
 )
 predict(
     "preferences.length",

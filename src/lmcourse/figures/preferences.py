@@ -2,13 +2,12 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 from lmcourse import views
 from lmcourse.preferences import properties
 
 WAYS = {
-    "DPO": ("DPO, more and more steps", "o"),
+    "DPO": ("DPO: some steps, more, a higher rate", "o"),
     "equal lengths": ("DPO, pairs of equal length", "s"),
     "choices at random": ("DPO, choices at random", "v"),
     "filtered": ("fine-tuned on the best of four", "D"),
@@ -52,28 +51,24 @@ def alike(rows, way):
     return [row for row in rows if row["way"].startswith(way)]
 
 
-def best_of_n(rows):
+def best_of_n(rows, n):
     """Draw what the best of n lines have, chosen by a reward that knows no echoes.
 
     Parameters
     ----------
     rows : list of list of dict
-        Of each seed: ``n``, ``reward``, ``characters``, ``a word`` (echoes).
+        Of each seed, for each n: ``reward``, ``words``, ``a word`` (echoes).
+    n : list of int
 
     Returns
     -------
     None
         The figure is shown.
     """
-    parts = {
-        "reward": "the reward",
-        "characters": "characters a line",
-        "a word": "echoes a word",
-    }
+    parts = {"reward": "the reward", "words": "words a line", "a word": "echoes a word"}
     _, axes = plt.subplots(1, len(parts), figsize=(7.2, 2.8))
     for axis, (key, name), color in zip(axes, parts.items(), views.PALETTE, strict=False):
         for row in rows:
-            n = [point["n"] for point in row]
             axis.plot(n, [point[key] for point in row], "o-", color=color, ms=4, lw=1)
         axis.set(xscale="log", xlabel="best of n", title=name)
         axis.set_xticks(n, n)
@@ -81,21 +76,6 @@ def best_of_n(rows):
     axes[2].set_ylim(0, 1)
     plt.tight_layout()
     plt.show()
-
-
-def side_by_side(lines):
-    """Return lines of several models as a table, the echoes of each behind it.
-
-    Parameters
-    ----------
-    lines : dict of str to list of str
-        Model → its answers, to the same requests in the same order.
-
-    Returns
-    -------
-    DataFrame
-    """
-    return pd.DataFrame({name: counted(answers) for name, answers in lines.items()})
 
 
 def counted(answers):

@@ -86,6 +86,7 @@ def does_as_asked(page: Page):
         "shuffled": np.mean(share["shuffled"]),
         "never": np.mean(never),
         "never_span": (min(never), max(never)),
+        "never_before": np.mean([r["dialogues"]["before"]["never asked"] for r in runs]),
         "answer": "a" if np.mean(never) > HALF else "b",
         "answers": 200,
         "seeds": len(runs),
@@ -135,13 +136,17 @@ def choices_at_random(page: Page):
 @finding(
     "Trained by DPO on choices between its own lines, our GPT alliterates more than the "
     "best of four of its former lines do.",
-    rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
+    rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}; "
+    "DPO: {dpo:.1f}",
     null=choices_at_random,
     n="200 answers of each of {seeds} models",
     interval="DPO less the best of four, lowest and highest: {span:.2f}",
 )
 def dpo_beats_the_best(page: Page):
-    """In echoes a line with every seed; filtered fine-tuning, at its better rate, doesn't.
+    """In echoes a line, with every seed, by an echo at least; a word, too, if by less.
+
+    Fine-tuning on the best of four, at its better rate, comes no farther than these: with
+    every seed it is an echo at least behind DPO.
 
     Parameters
     ----------
@@ -154,8 +159,10 @@ def dpo_beats_the_best(page: Page):
     rates = [row["way"] for row in runs[0]["ways"] if row["way"].startswith("filtered")]
     filtered = [max(row_of(run, way)["echoes"] for way in rates) for run in runs]
     best = [row_of(run, "best of four")["echoes"] for run in runs]
-    assert min(more) > 0
-    assert min(np.subtract(best, filtered)) > 0
+    dpo = [row_of(run, "DPO", last)["echoes"] for run in runs]
+    assert min(more) > 1
+    assert min(np.subtract(dpo, filtered)) > 1
+    assert min(gaps(runs, "DPO", "best of four", "a word", last)) > 0
     coin = gaps(runs, "choices at random", "reference", "echoes")
     return {
         "before": mean_of(runs, "reference", "echoes"),
@@ -164,6 +171,7 @@ def dpo_beats_the_best(page: Page):
         "filtered": np.mean(filtered),
         "span": (min(more), max(more)),
         "coin": (min(coin), max(coin)),
+        "coin_most": max(map(abs, coin)),
         "word_before": mean_of(runs, "reference", "a word"),
         "word_best": mean_of(runs, "best of four", "a word"),
         "word": mean_of(runs, "DPO", "a word", last),
@@ -174,14 +182,16 @@ def dpo_beats_the_best(page: Page):
 
 
 @finding(
-    "Nobody asked our GPT for longer lines: it made them longer, because longer lines win.",
-    rival="DPO on pairs of nearly equal length: {alike:+.1f} characters",
+    "Taught by choices to alliterate, our GPT writes longer lines, too, though nobody chose "
+    "by length.",
+    rival="DPO on pairs of nearly equal length: {alike:.1f} characters more; on choices at "
+    "random: {coin:.1f}",
     null=choices_at_random,
     n="200 answers of each of {seeds} models",
     interval="characters more than before, lowest and highest: {span:.1f}",
 )
 def lines_grow(page: Page):
-    """With every seed by five characters at least; with equal pairs by less than half.
+    """With every seed by eight characters at least, and four more than with equal pairs.
 
     Parameters
     ----------
@@ -192,19 +202,23 @@ def lines_grow(page: Page):
     last = last_steps(runs)
     more = gaps(runs, "DPO", "reference", "characters", last)
     alike = gaps(runs, "equal lengths", "reference", "characters")
-    assert min(more) > 5
-    assert all(2 * a < b for a, b in zip(alike, more, strict=True))
+    coin = gaps(runs, "choices at random", "reference", "characters")
+    assert min(more) > 8
+    assert all(a + 4 < b for a, b in zip(alike, more, strict=True))
     echoes = gaps(runs, "equal lengths", "reference", "echoes")
     return {
         "more": np.mean(more),
         "span": (min(more), max(more)),
         "alike": np.mean(alike),
+        "alike_span": (min(alike), max(alike)),
+        "coin": (min(coin), max(coin)),
         "alike_echoes": mean_of(runs, "equal lengths", "echoes"),
         "alike_gain": (min(echoes), max(echoes)),
         "alike_word": mean_of(runs, "equal lengths", "a word"),
         "before": mean_of(runs, "reference", "characters"),
         "after": mean_of(runs, "DPO", "characters", last),
         "answer": "b" if min(more) > 0 else "c",
+        "judge": "b",  # what was not counted changed, with every seed
         "seeds": len(runs),
     }
 
@@ -261,28 +275,15 @@ def too_far(page: Page):
 # --- a reward -----------------------------------------------------------------------------
 
 
-def coin_reward(page: Page):
-    """A reward that does not depend on the line, so that the first of n is the best."""
-    study = copy.deepcopy(page.study)
-    for run in study["gpt"]:
-        best = run["reward"]["best"]
-        run["reward"]["best"] = [best[0] | {"n": row["n"]} for row in best]
-    return page.replaced(study=study)
-
-
-@finding(
-    "Chosen by a reward that does not know what was liked, the best of sixteen lines are "
-    "longer, and hardly richer in alliteration word by word.",
-    rival="one line: {characters:.0f} characters, {word:.2f} echoes a word",
-    null=coin_reward,
-    n="100 requests, {seeds} models",
-    interval="characters more, lowest and highest: {span:.1f}",
+@proof(
+    "A reward that knows nothing of echoes foretells choices by them, by counting words."
 )
-def reward_is_gamed(page: Page):
-    """With every seed the reward and the length rise; echoes a word by a tenth at most.
+def reward_counts_words(page: Page):
+    """With every seed, better on new pairs than one that is fitted to a coin's choices.
 
-    The reward is fitted to choices of the line with more echoes, and sees all properties
-    but the echoes.
+    Of its weights, for properties of the same spread, that of words is by far the largest.
+    The best of sixteen lines by it have more words, and more echoes; word by word they have
+    fewer echoes than the best of four that were chosen by echoes.
 
     Parameters
     ----------
@@ -290,27 +291,36 @@ def reward_is_gamed(page: Page):
         ``study`` holds the stored results by group.
     """
     runs = [run["reward"] for run in page.study["gpt"]]
-    one, many = ([run["best"][at] for run in runs] for at in (0, -1))
-    longer = [b["characters"] - a["characters"] for a, b in zip(one, many, strict=True)]
-    richer = [b["a word"] / a["a word"] - 1 for a, b in zip(one, many, strict=True)]
-    right = {
-        name: np.mean([r["fits"][name]["right"] for r in runs]) for name in runs[0]["fits"]
+    fits = {
+        name: [run["fits"][name] for run in runs]
+        for name in ("all", "without echoes", "length alone", "choices at random")
     }
-    assert min(longer) > 3
-    assert min(b["reward"] - a["reward"] for a, b in zip(one, many, strict=True)) > 0
-    assert max(richer) < 0.1
+    right = {name: [fit["right"] for fit in each] for name, each in fits.items()}
+    assert min(right["without echoes"]) > 0.65
+    assert max(right["choices at random"]) < 0.6
+    for fit in fits["without echoes"]:
+        others = [abs(x) for name, x in fit["weights"].items() if name != "words"]
+        assert fit["weights"]["words"] > 3 * max(others)
+    one, many = ([run["best"][at] for run in runs] for at in (0, -1))
+    best = [row_of(run, "best of four") for run in page.study["gpt"]]
+    for few, more, chosen in zip(one, many, best, strict=True):
+        assert more["words"] > few["words"] + 1
+        assert few["a word"] < more["a word"] < chosen["a word"]
+
+    def mean(rows, key):
+        """Return the mean of a value over seeds."""
+        return float(np.mean([row[key] for row in rows]))
+
     return {
-        "characters": np.mean([row["characters"] for row in one]),
-        "longest": np.mean([row["characters"] for row in many]),
-        "span": (min(longer), max(longer)),
-        "word": np.mean([row["a word"] for row in one]),
-        "word_many": np.mean([row["a word"] for row in many]),
-        "right": right["without echoes"],
-        "right_all": right["all"],
-        "right_length": right["length alone"],
-        "right_coin": right["choices at random"],
-        "bar": many[0]["reward"],
-        "seeds": len(runs),
+        "right": np.mean(right["without echoes"]),
+        "right_all": np.mean(right["all"]),
+        "right_coin": np.mean(right["choices at random"]),
+        "words": mean(one, "words"),
+        "words_many": mean(many, "words"),
+        "word": mean(one, "a word"),
+        "word_many": mean(many, "a word"),
+        "word_best": mean(best, "a word"),
+        "echoes_many": mean(many, "echoes"),
     }
 
 
