@@ -74,7 +74,6 @@ def best_of_n(rows, n):
         axis.set_xticks(n, n)
         axis.minorticks_off()
     axes[2].set_ylim(0, 1)
-    plt.tight_layout()
     plt.show()
 
 

@@ -136,8 +136,7 @@ def choices_at_random(page: Page):
 @finding(
     "Trained by DPO on choices between its own lines, our GPT alliterates more than the "
     "best of four of its former lines do.",
-    rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}; "
-    "DPO: {dpo:.1f}",
+    rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
     null=choices_at_random,
     n="200 answers of each of {seeds} models",
     interval="DPO less the best of four, lowest and highest: {span:.2f}",
@@ -182,8 +181,8 @@ def dpo_beats_the_best(page: Page):
 
 
 @finding(
-    "Taught by choices to alliterate, our GPT writes longer lines, too, though nobody chose "
-    "by length.",
+    "Taught by choices to alliterate, our GPT writes longer lines, too, though nobody "
+    "chose by length.",
     rival="DPO on pairs of nearly equal length: {alike:.1f} characters more; on choices at "
     "random: {coin:.1f}",
     null=choices_at_random,
