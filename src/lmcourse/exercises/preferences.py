@@ -10,20 +10,6 @@ from lmcourse.exercises import Case, Faults, exercise, judge, predict
 from lmcourse.exercises.answers import Unfit, normal
 from lmcourse.preferences import LONGEST, properties
 
-# The proofs `does_as_asked` and `lines_grow` measure what they ask.
-predict(
-    "preferences.never_asked",
-    a="it would, had it learned to copy the letter from the request.",
-    b=None,
-    c="it did learn: ten letters, and now its lines begin with one of these.",
-)
-predict(
-    "preferences.length",
-    a="a longer line has more words, and more words echo each other more.",
-    b=None,
-    c="a short line has few words that could echo.",
-)
-
 
 @exercise("preferences.answer_loss", kind="spot the bug")
 def answer_loss():
@@ -57,6 +43,50 @@ def answer_loss():
         "the sign is wrong: a loss falls as the answer becomes likelier.": -want,
     }
     yield Case([logits, ids, is_answer], want, mistakes)
+
+
+# The proof `does_as_asked` measures it.
+predict(
+    "preferences.never_asked",
+    a="it would, had it learned to copy the letter from the request.",
+    b=None,
+    c="it did learn: ten letters, and now its lines begin with one of these.",
+)
+
+
+def _bar():
+    """Return the weights of a reward without echoes, and that of the best of sixteen."""
+    reward = stored("preferences")["results"]["gpt"][0]["reward"]
+    return reward["fits"]["without echoes"]["each"], reward["best"][-1]["reward"]
+
+
+def _judged(answer):
+    """Return what a line has, and its reward."""
+    if not isinstance(answer, str):
+        raise Unfit("hand in a line of text, a str.")
+    if "\n" in answer.strip("\n"):
+        raise Unfit("hand in one line.")
+    line = answer.strip()
+    weights, bar = _bar()
+    found = properties(line)
+    score = sum(weight * found[name] for name, weight in weights.items())
+    return SimpleNamespace(**found, reward=score, bar=bar)
+
+
+@exercise("preferences.fool", kind="experiment")
+def fool():
+    """Ask the stored reward, and count the echoes."""
+    faults = {
+        "that is {characters} characters; a line of the model has 59 at most.": (
+            lambda seen: seen.characters > LONGEST
+        ),
+        "these are {words} words; write five at least.": lambda seen: seen.words < 5,
+        "{echoes} words still begin as another one does.": lambda seen: seen.echoes > 0,
+        "no echoes, but the reward is {reward:.2f}, below {bar:.2f}.": (
+            lambda seen: seen.reward < seen.bar
+        ),
+    }
+    yield Faults(_judged, faults)
 
 
 @exercise("preferences.dpo_loss")
@@ -95,41 +125,6 @@ def dpo_loss():
     yield Case(inputs, want, mistakes)
 
 
-def _bar():
-    """Return the weights of a reward without echoes, and that of the best of sixteen."""
-    reward = stored("preferences")["results"]["gpt"][0]["reward"]
-    return reward["fits"]["without echoes"]["each"], reward["best"][-1]["reward"]
-
-
-def _judged(answer):
-    """Return what a line has, and its reward."""
-    if not isinstance(answer, str):
-        raise Unfit("hand in a line of text, a str.")
-    if "\n" in answer.strip("\n"):
-        raise Unfit("hand in one line.")
-    line = answer.strip()
-    weights, bar = _bar()
-    found = properties(line)
-    score = sum(weight * found[name] for name, weight in weights.items())
-    return SimpleNamespace(**found, reward=score, bar=bar)
-
-
-@exercise("preferences.fool", kind="experiment")
-def fool():
-    """Ask the stored reward, and count the echoes."""
-    faults = {
-        "that is {characters} characters; a line of the model has 59 at most.": (
-            lambda seen: seen.characters > LONGEST
-        ),
-        "these are {words} words; write five at least.": lambda seen: seen.words < 5,
-        "{echoes} words still begin as another one does.": lambda seen: seen.echoes > 0,
-        "no echoes, but the reward is {reward:.2f}, below {bar:.2f}.": (
-            lambda seen: seen.reward < seen.bar
-        ),
-    }
-    yield Faults(_judged, faults)
-
-
 # The proofs `reference_stays` and `lines_grow` measure what they ask.
 judge(
     "preferences.reference",
@@ -137,6 +132,12 @@ judge(
     b="beta scales the margin; a margin that is 0 stays 0.",
     c="equal pairs would do it, but only if every pair were one.",
     d=None,
+)
+predict(
+    "preferences.length",
+    a="a longer line has more words, and more words echo each other more.",
+    b=None,
+    c="a short line has few words that could echo.",
 )
 judge(
     "preferences.better",

@@ -81,5 +81,9 @@ WRONG = {
 RIGHT = {
     "answer_loss": [with_ignored, with_weights],
     "dpo_loss": [softplus, cross_entropy],
-    "fool": [],
+    "fool": [
+        "I am no bad dog or cat he let us eat for my pie, joy",
+        "a be co do el fa go hi ja ku la mi no op pa ri",
+    ],
 }
+TYPED = {"fool": ["9.5", "When to the sessions of sweet silent thought", "reward: 12.3"]}
