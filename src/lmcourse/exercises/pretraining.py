@@ -394,7 +394,7 @@ CUT = {  # about where a span begins and ends
     "the end of a span is not part of it: in {ids}, the span {first} is {inside}.": (
         lambda seen: seen.asked == seen.closed
     ),
-    "once a span is cut out of the list, everything behind it moves to the left, and "
+    "once a span is cut out of the list, everything after it moves to the left, and "
     "the next pair points to other tokens: {ids} with the spans {spans} becomes "
     "{forwards}.": (lambda seen: seen.source == seen.forwards != seen.right),
 }
@@ -527,7 +527,7 @@ judge(
     "pretraining.compare",
     a="one model saw both sides of each token that it predicted, the other only one "
     "side. Which of them had it easier?",
-    b="much was hidden, but the encoder also saw both sides. Nothing here says which "
+    b="much was hidden, but the encoder also saw both sides. Nothing here shows which "
     "matters more.",
     c="both numbers can be right: one is a mean over all tokens, each predicted from "
     "its left side, the other a mean over the hidden tokens.",

@@ -156,9 +156,7 @@ def two_are_not_filled(page: Page):
 # --- hiding -------------------------------------------------------------------------------
 
 
-@proof(
-    "Each of the recipe's shares is what it should be, and only tokens of text are hidden."
-)
+@proof("The recipe's shares are what they should be, and only tokens of text are hidden.")
 def shares_are_kept(page: Page):
     """Within four standard errors over many draws; each draw is new.
 
@@ -186,7 +184,7 @@ def shares_are_kept(page: Page):
     assert torch.equal(chosen, page.chosen)
 
 
-@proof("In ten epochs the same positions are 15 %, and new ones come to four in five.")
+@proof("In ten epochs 15 % of positions are hidden, or four in five if chosen afresh.")
 def ten_epochs(page: Page):
     """Counted over 500 copies of a line, special tokens left out.
 
@@ -228,8 +226,8 @@ def no_difference(page: Page):
 
 
 @finding(
-    "Briefly trained on two poets, a small BERT fills blanks worse than a table of what "
-    "stood between the same neighbours, three on each side.",
+    "A small BERT, briefly trained on two poets, fills blanks worse than a table that "
+    "counts what occurred between the same three neighbours on each side.",
     rival="tables of one and two neighbours a side: worse by {one:.2f} and {two:.2f} nats",
     null=no_difference,
     n="{poems} poems that neither has read, each token hidden once; {seeds} trainings",
@@ -277,7 +275,7 @@ def a_table_is_ahead(page: Page):
     }
 
 
-@proof("What is said of the first line is what is stored, and no test poem was trained on.")
+@proof("The guesses told for the first line are stored, and no test poem was trained on.")
 def first_line_is_told(page: Page):
     """How many words of the line each writer guesses at once.
 
@@ -315,7 +313,7 @@ def first_line_is_told(page: Page):
     }
 
 
-@proof("Hidden in sequences of three, fewer than one blank in ten keeps both neighbours.")
+@proof("In hidden sequences of three, fewer than one blank in ten keeps both neighbours.")
 def sequences_hide_neighbours(page: Page):
     """At the same share, on the training passages; one by one it is about 72 %.
 
@@ -386,7 +384,7 @@ def two_questions(page: Page):
 # --- sizes --------------------------------------------------------------------------------
 
 
-@proof("All computed sizes but two, rounded as the published ones, are those.")
+@proof("All computed sizes but two, once rounded, are the published ones.")
 def sizes_are_published(page: Page):
     """T5's 3B was cut off, not rounded, and its large one has fewer.
 
