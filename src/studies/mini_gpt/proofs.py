@@ -302,8 +302,8 @@ def ngrams_instead(page: Page):
 
 
 @finding(
-    "Text more than five characters back helps GPTs tell, on new sonnets, where a line "
-    "ends and where not yet; with letters it hardly helps.",
+    "On new sonnets, text more than five characters back helps GPTs predict where a line "
+    "ends and where it does not; letters it hardly helps to predict.",
     rival="n-grams that see as far; lines of another length: at the ends of Dickinson's "
     "the far text makes the course's GPT worse by {dickinson:.1f} nats",
     null=ngrams_instead,
@@ -608,8 +608,8 @@ def parts_shuffled(page: Page):
 
 
 @finding(
-    "Four heads in place of one help a model of little but attention over ten times as "
-    "much as a whole GPT of two layers.",
+    "Four heads instead of one help a bare attention model over ten times as much as a "
+    "whole GPT of two layers.",
     rival="what each other part gains in the bare model: less; a whole GPT of one layer, "
     "of which the sentence says nothing",
     null=parts_shuffled,
@@ -702,7 +702,9 @@ def width_helps(page: Page):
     }
 
 
-@proof("On a thirtieth of the text the loss on new sonnets turns up; dropout slows that.")
+@proof(
+    "On a thirtieth of the text, the loss on new sonnets rises again; dropout slows that."
+)
 def little_text_is_learned_by_heart(page: Page):
     """Three seeds with no dropout and with 0.3, each at the better of two learning rates.
 
@@ -770,8 +772,8 @@ def pairs_shuffled(page: Page):
 
 
 @finding(
-    "A small GPT of the Sonnets gains more by averaging its guesses with counts of "
-    "six-letter sequences than with a second such GPT's.",
+    "A small GPT of the Sonnets gains more when its guesses are averaged with counts of "
+    "six-letter sequences than with those of a second such GPT.",
     rival="another seed of the small GPT in the place of the n-grams; shorter sequences: "
     "of two and three letters, they make the course's GPT worse by {two:.2f} and "
     "{three:.2f}",
@@ -996,7 +998,7 @@ def fast_is_fast(page: Page):
     }
 
 
-@proof("Each of the three mistakes does what is said of it.")
+@proof("Each of the three mistakes does the harm that is described.")
 def mistakes_do_harm(page: Page):
     """Without a shift the model repeats; a rate of 1 ends far above guessing.
 
