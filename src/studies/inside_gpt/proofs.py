@@ -90,8 +90,8 @@ def human_lines(page: Page):
 
 
 @finding(
-    "Text that always takes the likeliest letter is likelier to our GPT than Shakespeare's "
-    "own lines; but it repeats itself, and he hardly does.",
+    "Text that always takes the likeliest letter is more probable to our GPT than "
+    "Shakespeare's own lines; but it repeats itself, and he hardly does.",
     rival="greedy writing with a penalty on repetition, which repeats {penalty:.0%}; four "
     "beams, which repeat {beams:.0%}",
     null=human_lines,
@@ -345,8 +345,8 @@ def lens_ends_in_the_model(page: Page):
 
 
 @finding(
-    "One by one, our GPT's heads are hardly missed on average (one is, at line ends); all "
-    "together are missed far more than that adds up to.",
+    "Removed one by one, our GPT's heads are hardly missed on average; removed all at "
+    "once, they are missed far more than that adds up to.",
     rival="the sum of the single losses: {sum:.2f} nats a character, all together: "
     "{together:.2f}; an average that hides a rare case: at {line_ends} line ends the loss "
     "rises by {line_rise:.2f} without head {line_head}",
