@@ -191,7 +191,7 @@ judge(
     b=None,
     c="the same number of steps is not the same amount of work, and a shared "
     "learning rate is not a fair one.",
-    d="more seeds would tell how certain the difference is, not what causes it.",
+    d="more seeds would show how certain the difference is, not what causes it.",
 )
 
 

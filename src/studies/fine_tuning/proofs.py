@@ -128,7 +128,7 @@ def poems_are_apart(page: Page):
     return {"quotes": raw.count('"'), "capitals": raw.count("Q")}
 
 
-@proof("Random weights, taught Dickinson as long, end far above the model of the sonnets.")
+@proof("Taught Dickinson for as long, random weights keep a far higher loss than our GPT.")
 def nothing_to_build_on(page: Page):
     """The stored readings of the view, after the last step.
 
@@ -228,7 +228,9 @@ def forgetting_needs_no_new_poet(page: Page):
     }
 
 
-@proof("Two windows of eight from the old poet keep him, and cost some of the new one.")
+@proof(
+    "With two of eight passages by the old poet, more of him is kept, less of her learned."
+)
 def replay_keeps(page: Page):
     """Held-out poems, five seeds at 0.003; a lower rate without replay does both, too.
 
@@ -341,7 +343,7 @@ def read_shakespeare(page: Page):
 
 @finding(
     "With LoRA our GPT stays frozen; a small add-on, a twelfth its size, learns Dickinson "
-    "nearly as well as training everything.",
+    "nearly as well as training all weights does.",
     rival="all weights at five learning rates; the last layer alone, a quarter of the "
     "numbers, learns more: {last:.3f} against LoRA's {lora:.3f}",
     null=read_shakespeare,
@@ -506,10 +508,10 @@ def judge_of_words(page: Page):
 @finding(
     "Trained on marked poems, our GPT writes shorter lines after “(E)”, for Emily, "
     "than after “(W)”, for William: the marker steers the form.",
-    rival="a judge of words alone, naive Bayes, calls {words_e:.0%} of the texts behind "
-    "(E) Shakespeare's, {words_w:.0%} of those behind (W)",
+    rival="a judge of words alone, naive Bayes, calls {words_e:.0%} of the texts after "
+    "(E) Shakespeare's, {words_w:.0%} of those after (W)",
     null=shuffled_markers,
-    n="{texts} texts behind each marker, of one training",
+    n="{texts} texts after each marker, of one training",
     interval="characters by which lines are shorter: {gap:.1f}",
 )
 def marker_steers(page: Page):
@@ -590,8 +592,8 @@ def lines_of_one_length(page: Page):
 
 
 @finding(
-    "Given eight labelled poems, mere line length tells Shakespeare from Dickinson "
-    "better than our GPT's inner state on reaching a text's end.",
+    "Given eight labelled poems, mere line length distinguishes Shakespeare from Dickinson "
+    "better than our GPT's state at the end of each line.",
     rival="the ruler is the rival: the mean length of the lines alone, {ruler:.0%}; an "
     "untrained GPT, {untrained:.0%}",
     null=lines_of_one_length,
@@ -625,7 +627,7 @@ def ruler_is_enough(page: Page):
     }
 
 
-@proof("Of lines of one length the mean state knows more than an untrained one.")
+@proof("With lines of one length, the trained mean state knows more than an untrained one.")
 def states_after_the_cut(page: Page):
     """At 8, 24 and 96 labels; with 96 it is not shown to know more than pairs of letters.
 
