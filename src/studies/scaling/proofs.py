@@ -94,7 +94,7 @@ def in_order(runs):
     return runs.sort_values(["parameters", "tokens", "seed"]).to_dict("records")
 
 
-@proof("The lesson's fit is the package's, and the stored predictions are made by it.")
+@proof("The page's fit is the package's, and the stored predictions are made by it.")
 def fit_is_the_package(page: Page):
     """Both to rounding; the offset of fits to configurations drawn again is open.
 
@@ -166,7 +166,7 @@ def on_the_law(page: Page):
 
 @finding(
     "Scaling laws fitted to our cheaper GPT trainings, with or without a floor, "
-    "predicted the costliest one's loss over a tenth too high.",
+    "predicted a loss over a tenth too high for the costliest one.",
     rival="the gain of the next smaller size comes within {neighbour:.1%}, a curve with "
     "more freedom within {curve:.0%}; the last gain again, or none, misses by more",
     null=on_the_law,
@@ -229,7 +229,7 @@ def law_missed(page: Page):
     }
 
 
-@proof("Asked of the four sizes before, the smaller size's gain and the law miss alike.")
+@proof("For four smaller sizes, the next smaller size's gain misses as much as the law.")
 def neighbour_decides_nothing(page: Page):
     """Both miss by less than a tenth on average, and by more than a tenth at worst.
 
@@ -257,7 +257,7 @@ def neighbour_decides_nothing(page: Page):
 
 
 @proof(
-    "From the least text to the most, the two smallest GPTs gain fewer nats than others."
+    "With more text, the loss of the two smallest GPTs falls less than that of the others."
 )
 def text_helps_larger_models(page: Page):
     """By two tenths of a nat; by the law, text would bring every size the same.
@@ -282,9 +282,7 @@ def text_helps_larger_models(page: Page):
     return {"small": gained[0], "large": gained[-1], "law": (starts - ends)[0]}
 
 
-@proof(
-    "Where most text was read, a run that had ended was mostly ahead of one that went on."
-)
+@proof("Long trainings that had ended mostly had lower losses than those that went on.")
 def ending_helps(page: Page):
     """The longer run's loss is read between its evaluations, at the end of the shorter.
 
@@ -499,7 +497,7 @@ def random_repeater(page: Page):
 
 @finding(
     "Shuffle the answers among the examples it reads, and our small model's loss is higher "
-    "than guessing's: it follows its examples, right or wrong.",
+    "than that of guessing: it follows its examples, right or wrong.",
     rival="counting the pair's answers is misled as well: {counting:.2f}",
     null=random_repeater,
     n="{texts} texts of held-out tasks; five seeds in the study",
@@ -546,9 +544,7 @@ def examples_are_followed(page: Page):
     }
 
 
-@proof(
-    "Of a new task every model trained on many predicts better than counting a question."
-)
+@proof("On new tasks, each model trained on many predicts better than counting a question.")
 def more_than_looking_up(page: Page):
     """Five seeds, by a tenth of a nat; none is better than counting the pairs.
 
@@ -683,7 +679,7 @@ def letters_before_are_missed(page: Page):
     }
 
 
-@proof("Left out, rotary positions, the scale and the letters before are always missed.")
+@proof("Rotary positions, the scale and the letters before are missed when left out.")
 def ideas_help_each_other(page: Page):
     """By each of three seeds, more than any seed of the whole; Muon by the median.
 
@@ -709,7 +705,7 @@ def ideas_help_each_other(page: Page):
     assert losses.get_group("scale alone").min() > small.max()
 
 
-@proof("The record keeps the rules and is fifteen times sooner than nanoGPT's recipe.")
+@proof("The record keeps the rules and is fifteen times faster than nanoGPT's recipe.")
 def record_keeps_the_rules(page: Page):
     """Below the reference on nine seeds; chosen by tuning; counting is below all.
 
