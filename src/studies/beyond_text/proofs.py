@@ -121,7 +121,7 @@ def exchanged(page):
 
 
 @finding(
-    "With some 1,100 little images of digits to learn from, looking up the most similar "
+    "With about 1,100 small images of digits to learn from, looking up the most similar "
     "ones beats a small vision Transformer at reading new ones.",
     rival="ten times the training; logistic regression, {logistic:.0%} on average",
     null=exchanged,
@@ -415,7 +415,7 @@ def other_edges(page):
 @finding(
     "With each layer a small graph Transformer can see one edge farther: with three, "
     "it can recognise nodes up to three edges from a marked one.",
-    rival="a layer fewer, also trained five times as long: at most {fewer:.0%} told apart",
+    rival="a layer fewer, also trained five times as long: at most {fewer:.0%} recognised",
     null=other_edges,
     n="500 graphs; {trainings} trainings of one, two and three layers",
     interval="within reach {within:.1%}; farther {beyond:.0%}; a guess has 50 %",
@@ -600,7 +600,9 @@ def shown_model_has_both(page):
     return {"two": without[0], "four": without[1]}
 
 
-@proof("Counting at a distance does about as well as the model, with sorting better.")
+@proof(
+    "Counting letters at a distance does about as well as the model; with sorting, better."
+)
 def counting_the_rules(page):
     """Counting two letters at the best distances lies among the twelve models of the study.
 
