@@ -56,6 +56,18 @@ def test_a_figure_has_words_and_two_widths():
     assert heights[1] > 1.5 * heights[0]
 
 
+def test_stacked_panels_have_room_for_all_names_of_their_rows():
+    names = [f"row {number}" for number in range(15)]
+    figure, both = plt.subplots(1, 2, figsize=(7.2, 4.6), sharey=True)
+    for axes in both:
+        axes.plot(range(15), range(15), "o")
+    both[0].set_yticks(range(15), names)
+    _, narrow, stacked = svg.draw(figure)
+    assert stacked
+    for name in names:
+        assert narrow.count(f">{name}</text>") == 2
+
+
 def test_one_panel_is_not_stacked_and_keeps_its_size():
     figure = panels(1)
     assert svg.draw(figure)[2] is False

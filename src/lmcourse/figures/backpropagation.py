@@ -130,7 +130,7 @@ def guesses(rows, lengths):
     drawn = np.array([row["random"] for row in rows])  # (sequences, guesses, lengths)
     best = np.maximum.accumulate(drawn, axis=1).mean(axis=0)  # (guesses, lengths)
     steps = np.mean([row["gradient"] for row in rows], axis=0)  # (lengths,)
-    _, ax = plt.subplots(figsize=(7, 3.2))
+    _, ax = plt.subplots(figsize=(7, 3.8))
     shown = slice(2, None)  # of fewer guesses the best may be worse than no step
     many = np.arange(1, len(best) + 1)[shown]
     for i, length in enumerate(lengths):
@@ -140,7 +140,7 @@ def guesses(rows, lengths):
         ax.plot(many, best[shown, i], form, color=color, lw=1.5, label=f"guesses, {told}")
     ax.set(xscale="log", yscale="log", xlabel="random guesses", ylim=(5e-4, 20))
     ax.set_ylabel("fall of the loss (nats)")
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     plt.show()
 
 

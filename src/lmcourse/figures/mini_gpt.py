@@ -1,5 +1,7 @@
 """What the chapter *mini-gpt* draws: data in, figure or table out."""
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -141,12 +143,12 @@ def new_lines(probs):
     None
         The figure is shown.
     """
-    _, ax = plt.subplots(figsize=(6.4, 0.36 * len(probs) + 1.3))
+    _, ax = plt.subplots(figsize=(6.4, 0.44 * len(probs) + 1.3))
     rows = range(len(probs))
     ax.hlines(rows, probs.inside, probs.ends, color="0.75", lw=1, zorder=0)
     ax.plot(probs.inside, rows, "o", mfc="none", color="C1", label="the line goes on")
     ax.plot(probs.ends, rows, "o", color="C0", label="the line ends")
-    ax.set_yticks(rows, probs.index)
+    ax.set_yticks(rows, [textwrap.fill(name, 14) for name in probs.index])
     ax.set(xlim=(-0.03, 1.03), ylim=(len(probs) - 0.5, -0.5))
     ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     ax.set_xlabel("probability of a new line")
@@ -254,7 +256,7 @@ def overfitting(runs, best):
     None
         The figure is shown.
     """
-    _, ax = plt.subplots(figsize=(6.4, 3.6))
+    _, ax = plt.subplots(figsize=(6.4, 4.2))
     for dropout, color in {0.0: "C0", 0.3: "C1"}.items():
         name = f"dropout {dropout}" if dropout else "no dropout"
         for number, history in enumerate(runs[runs.dropout == dropout].history):
@@ -263,9 +265,9 @@ def overfitting(runs, best):
             ax.plot(steps, held_out, color=color, lw=1.5, label=label)
             if not dropout:
                 label = "no dropout, its own text" if number == 0 else None
-                ax.plot(steps, own, ":", color=color, lw=1, label=label)
+                ax.plot(steps, own, ls=(0, (1, 2.5)), color=color, lw=1.5, label=label)
     _level(ax, best, BEST_NGRAMS, 300, below=True)
-    ax.legend()
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     ax.set(xlabel="step", ylabel="loss (nats per character)")
     plt.show()
 

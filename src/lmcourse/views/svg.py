@@ -20,11 +20,13 @@ from matplotlib.collections import Collection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec, SubplotSpec
 from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator
 from matplotlib.transforms import Bbox
 
 WIDE, NARROW = 7.2, 3.4  # inches, at 96 pixels each: a column at a desk and on a phone
 LEAST = 9.0  # points: 12 pixels, 11 where a picture is shrunk a little
-PANEL = 2.7  # inches: a panel's height where panels are stacked
+PANEL = 2.7  # inches: a panel's height where panels are stacked, or more:
+NAMED_ROW, AROUND = 0.2, 0.9  # inches for each row that has a name, and for all else
 MANY = 400  # marks; a cloud of more is kept as pixels
 PLAIN = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # nothing that changes by day
 
@@ -151,7 +153,14 @@ def _stack(figure: Figure) -> float:
     for axes, place in zip(panels, GridSpec(len(panels), 1, figure), strict=True):
         axes.set_subplotspec(place)
         axes.tick_params(labelleft=axes.yaxis.get_visible(), labelbottom=True)
-    return PANEL * len(panels)
+    return len(panels) * max(map(_panel_height, panels))
+
+
+def _panel_height(axes: Axes) -> float:
+    """Return the height in inches at which a panel's named rows have room for their names."""
+    if not isinstance(axes.yaxis.get_major_locator(), FixedLocator):
+        return PANEL
+    return max(PANEL, NAMED_ROW * len(axes.get_yticks()) + AROUND)
 
 
 def _clashes(figure: Figure) -> int:
