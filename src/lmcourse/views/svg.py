@@ -157,7 +157,7 @@ def _stack(figure: Figure) -> float:
 
 
 def _panel_height(axes: Axes) -> float:
-    """Return the height in inches at which a panel's named rows have room for their names."""
+    """Return how high a panel must be, in inches, for the names of its rows."""
     if not isinstance(axes.yaxis.get_major_locator(), FixedLocator):
         return PANEL
     return max(PANEL, NAMED_ROW * len(axes.get_yticks()) + AROUND)

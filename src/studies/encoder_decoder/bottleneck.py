@@ -2,7 +2,8 @@
 
 What varies, on two dates in one source: the learning rate of LSTMs whose decoder gets one
 vector of the source, once or at every step, trained as long as one that looks back (study
-*encoder-decoder*); and, with the vector at every step, four times as many steps. Three seeds of each.
+*encoder-decoder*); and, with the vector at every step, four times as many steps.
+Three seeds of each.
 
 Rival: the same LSTM that looks back at all states of its encoder.
 

@@ -137,9 +137,9 @@ def two_dates_need_a_look_back(page):
     """After 700 steps: two dates by attention, one date by a vector at every step.
 
     One vector reads hardly any pair at three rates, whether it is given once or at every
-    step. At every step it reads most after four times the steps, from each of three seeds. After 400 steps
-    a Transformer with attention reads nearly every single date, with the mean of its
-    vectors fewer than six in ten.
+    step. At every step it reads most after four times the steps, from each of three seeds.
+    After 400 steps a Transformer with attention reads nearly every single date, with the
+    mean of its vectors fewer than six in ten.
 
     Parameters
     ----------
