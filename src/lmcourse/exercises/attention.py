@@ -249,7 +249,7 @@ def merge_heads():
 # What the attention of one head can support, and what it cannot.
 judge(
     "attention.death",
-    a="this is one head of many: what the others make of “He” these pictures do not show.",
+    a="this is one head of many; these pictures do not show what the others make of “He”.",
     b=None,
     c="go back to the first picture: the head attends to a street, too.",
 )

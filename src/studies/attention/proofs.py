@@ -22,7 +22,9 @@ close = torch.testing.assert_close
 # --- one query, all queries, masks ------------------------------------------------------
 
 
-@proof("The lines give the model's own weights; ten times the query sharpens them.")
+@proof(
+    "These lines compute the model's own weights; a query ten times longer sharpens them."
+)
 def head_by_hand(page: Page):
     """Every row of the head; with ten times the query each row's greatest weight grows.
 
@@ -55,7 +57,7 @@ def head_by_hand(page: Page):
     }
 
 
-@proof("One row is the single lookup; no output leaves the range of the values.")
+@proof("Each row equals the single lookup, and no output leaves the range of the values.")
 def all_rows_at_once(page: Page):
     """With scores far apart the output is one value; with equal ones the mean.
 
@@ -73,7 +75,7 @@ def all_rows_at_once(page: Page):
     return {"rows": len(page.O)}
 
 
-@proof("Behind a causal mask a changed future does not reach the past.")
+@proof("Behind a causal mask, a change in the future does not reach the past.")
 def mask_hides_the_future(page: Page):
     """In head 0 of layer 0; without a mask all move. The formula is the function.
 
@@ -105,7 +107,7 @@ def mask_hides_the_future(page: Page):
     return {"answer": "c" if count == tokens - at else "?", "moved": count}
 
 
-@proof("A growing set of keys gives what a causal mask gives; the order of keys is free.")
+@proof("A growing set of keys replaces a causal mask; the order of the keys is free.")
 def growing_keys_are_a_mask(page: Page):
     """In float64; five queries with the keys in a random order, as in cross-attention.
 
@@ -181,7 +183,7 @@ def pytorch_gives_the_same(page: Page):
     return {"masks": 2}
 
 
-@proof("The operations are the formula's and do not depend on the number of heads.")
+@proof("The formula counts the operations right, whatever the number of heads.")
 def work_is_the_formula(page: Page):
     """Counted by PyTorch, for three lengths.
 
@@ -382,8 +384,8 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
 @finding(
     "In one head of a small BERT, words said of animals draw “it” towards the animal, "
     "words said of places towards the place.",
-    rival="sixty words said of both; the words' static vectors tell {static:.0%} of the "
-    "pairs",
+    rival="sixty words said of both; the words' static vectors are right for "
+    "{static:.0%} of the pairs",
     null=random_endings,
     n="{words} words, each in {pairs} sentences",
     interval="difference of the animal's lead: {gap:.0%}",
@@ -458,8 +460,8 @@ def random_persons(page: Page):
 
 
 @finding(
-    "One head of a small BERT tells persons from things: “He” attends to a doctor, and "
-    "hardly to a lunch.",
+    "In one head of a small BERT, “He” attends to persons, such as a doctor, and hardly "
+    "to things, such as a lunch.",
     rival="how common the word is, {common:.0%} of the pairs; with random weights "
     "{random:.0%}",
     null=random_persons,
@@ -584,8 +586,8 @@ def random_weights_tell_more(page: Page):
 
 
 @proof(
-    "Remove any one head, and after the last layer “it” still says which nouns the "
-    "sentence has."
+    "Remove any one head: after the last layer, the vector of “it” still shows which "
+    "nouns the sentence has."
 )
 def no_single_head_is_needed(page: Page):
     """By the study *nouns-in-it*: the lowest score without a head, after the last layer.
@@ -621,7 +623,7 @@ def no_single_head_is_needed(page: Page):
     return found
 
 
-@proof("The lean falls from tired to wide, and no less with “thing” for both nouns.")
+@proof("From tired to wide the lean falls, and no less if both nouns are “thing”.")
 def the_measure_fools(page: Page):
     """What the solution's own code measured, over 24 pairs.
 
@@ -655,7 +657,7 @@ def softmax_gradient(weights):
     return torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
 
 
-@proof("Raw scores have the variance d and saturate; the derivative is autograd's.")
+@proof("Unscaled scores have variance d and saturate; the derivative equals autograd's.")
 def raw_scores_saturate(page: Page):
     """The answer is the norm of the derivative by q · k, of the median of 2,000 queries.
 
@@ -687,7 +689,9 @@ def raw_scores_saturate(page: Page):
     return {"wide": 1024, "times": least, "narrow": page.d_head}
 
 
-@proof("Softmax of the scores is the Gaussian kernel, and safe where division is not.")
+@proof(
+    "A softmax of scores is the Gaussian kernel, and safe where dividing kernels is not."
+)
 def softmax_is_a_kernel(page: Page):
     """Dividing kernels gives 0/0 at a bandwidth of 0.002.
 
