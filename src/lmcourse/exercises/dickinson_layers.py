@@ -52,7 +52,7 @@ def token_mean():
     hidden = states * ~mask[..., None]  # only the padding
     mistakes = {
         "the sum is right, but it is divided by the length of the longest text of the "
-        "batch: padding is counted, if as zeros.": total / 6,
+        "batch: padding is counted, as zeros.": total / 6,
         "padding is averaged in: the mask is not used.": states.mean(1),
         "this is the sum over the real tokens, not a mean.": total,
         "this is the vector of the first token alone, [CLS].": states[:, 0],
@@ -81,9 +81,9 @@ predict(
 judge(
     "dickinson-layers.bees",
     a=None,
-    b="it speaks for Nature, but without it the poem still stands there.",
+    b="it speaks for Nature, but without it the model still says Nature.",
     c="without it the model is surer of Nature: a rose speaks for Love.",
-    d="it hardly counts here.",
+    d="it matters little here.",
 )
 
 

@@ -80,7 +80,7 @@ def levels_are_named(page: Page):
     return {"tokens": tokens, "d_model": d_model, "last": page.depth - 1}
 
 
-@proof("Before layer 0 [CLS] is the same in every poem; after layer 0 it is not.")
+@proof("Before layer 0, [CLS] is the same in every poem; after layer 0 it is not.")
 def cls_is_blank_at_first(page: Page):
     """Two poems of different length, before layer 0 and after each layer.
 
@@ -97,7 +97,7 @@ def cls_is_blank_at_first(page: Page):
         assert same == (level == 0), level
 
 
-@proof("A poem read alone has the vectors that it has in a batch, or padded to 512 tokens.")
+@proof("A poem's vectors are the same read alone, in a batch, or padded to 512 tokens.")
 def padding_changes_nothing(page: Page):
     """One poem, up to 1e-5 of the largest number; what padding costs is counted in FLOPs.
 
@@ -724,7 +724,7 @@ def twenty_were_drawn(page: Page):
     return {"chance": 1.96 * np.sqrt(2 * 20 * 0.6 * 0.4)}
 
 
-@proof("The sonnets' two groups are told, and counting their words tells them as well.")
+@proof("The sonnets' two groups are recognised, and by counting their words just as well.")
 def sonnets_are_told(page: Page):
     """After the last layer the interval lies above a half, and above all deals' interval.
 
