@@ -59,9 +59,10 @@ def witten_bell():
         "shares and parts are added up: the numerator wants the counts, not their "
         "shares.": (counts / total + kinds * lower) / (1 + kinds),
         "only tokens that never followed get a part of the reserve; the shorter context "
-        "has its say on all.": np.where(followed, counts, kinds * lower) / (total + kinds),
+        "speaks for all tokens.": np.where(followed, counts, kinds * lower)
+        / (total + kinds),
         "the whole reserve is shared out among the tokens that never followed; the shorter "
-        "context has its say on all.": (counts + kinds * to_new / to_new.sum())
+        "context speaks for all tokens.": (counts + kinds * to_new / to_new.sum())
         / (total + kinds),
         "the reserve is shared out evenly; the shorter context knows better.": (
             mixed(kinds, 1 / 7)
@@ -129,13 +130,13 @@ def gru():
         "vector.": (1 - z) * torch.tanh(x_n + h_n) + z * h,
         "the reset gate multiplies the state itself; it belongs before the third that is "
         "made from the state.": (1 - z) * torch.tanh(x_n + r * h) + z * h,
-        "the reset gate multiplies token and state together; the token passes freely.": (
+        "the reset gate multiplies token and state together; the token's part is not gated.": (
             (1 - z) * torch.tanh(r * (x_n + h_n)) + z * h
         ),
         "tanh is missing: without it the state can grow without limit.": (
             (1 - z) * (x_n + r * h_n) + z * h
         ),
-        "the sigmoid is missing: it brings a gate between 0 and 1.": (
+        "the sigmoid is missing: it puts a gate between 0 and 1.": (
             (1 - x_z - h_z) * torch.tanh(x_n + (x_r + h_r) * h_n) + (x_z + h_z) * h
         ),
         "this is the new vector alone; mix it with the old state.": new,

@@ -48,8 +48,8 @@ def mean_interval(values, chosen=None) -> tuple[float, float]:
 
 
 @proof(
-    "On new sonnets n-grams longer than five gain less than 0.01 nats; on the text that "
-    "was counted the loss goes on falling."
+    "On new sonnets, n-grams longer than five gain less than 0.01 nats; on the text that "
+    "was counted, the loss goes on falling."
 )
 def counting_stops_helping(page: Page):
     """Lengths from one to nine; no probability is zero, and all sum to one.
@@ -318,8 +318,8 @@ def a_unit_keeps_time(page: Page):
 @finding(
     "Freeze that unit where a line begins, and the LSTM writes on and on, almost without "
     "ending a line.",
-    rival="each other unit, frozen where it stands when a line begins; with none are lines "
-    "longer than {others:.0f} characters",
+    rival="each other unit, frozen where it stands when a line begins; no line is then "
+    "longer than {others:.0f} characters, on average",
     null=random_weights,
     n="{written:,} characters for each way of writing, 1,600 for each other unit",
     interval="length of a line at the fortieth character, three seeds: {late_span:.0f}",
@@ -471,7 +471,7 @@ def told_the_position(page: Page, order=5):
 @finding(
     "The LSTM predicts the line ends of unread sonnets better than n-grams of any length "
     "from one to nine.",
-    rival="5-grams that are told the position in the line, {told:.2f} nats",
+    rival="5-grams that are given the position in the line, {told:.2f} nats",
     null=eight_characters,
     n="{ends} line ends of {sonnets} sonnets",
     interval="the best n-grams less the LSTM: {gap:.2f} nats",
@@ -513,7 +513,7 @@ def line_ends_are_predicted(page: Page):
     return found | shares | {"gap": gap, "ends": at_end.sum(), "sonnets": len(lstm)}
 
 
-@proof("Of what 32 characters of context gain over one, the last eight gain most.")
+@proof("Most of what 32 characters of context gain over one comes from the last eight.")
 def near_and_far(page: Page):
     """More than 85 % over all characters, with its interval; less than a fifth at ends.
 
@@ -552,8 +552,8 @@ def near_and_far(page: Page):
 
 
 @proof(
-    "Fifty tokens back a fresh RNN's gradient has vanished, with large weights it has "
-    "exploded; an LSTM whose forget gate begins open keeps a tenth."
+    "Fifty tokens back, the gradient of an untrained RNN has vanished, or exploded if its "
+    "weights are large; an LSTM whose forget gate begins open keeps a tenth."
 )
 def gradients_vanish_or_explode(page: Page):
     """Five seeds each; a fresh LSTM as PyTorch makes it loses the gradient, too.
@@ -633,8 +633,8 @@ def gates_make_a_clock(page: Page):
 
 
 @proof(
-    "Layers of windows see 1 + layers · (window − 1) tokens. Twice the tokens are twice "
-    "the work for recurrence and convolution; attention's pairs are four times as many."
+    "Layers of windows see 1 + layers · (window − 1) tokens. Twice the tokens mean twice "
+    "the work for recurrence and convolution, and four times the pairs for attention."
 )
 def windows_and_work(page: Page):
     """Seen by the gradient; work counted in floating-point operations.
@@ -790,8 +790,8 @@ def bag_by_counting() -> np.ndarray:
 
 
 @finding(
-    "From forty characters, n-grams tell Shakespeare from Dickinson better than any of six "
-    "small neural networks.",
+    "Given forty characters, n-grams recognise whether Shakespeare or Dickinson wrote them "
+    "better than any of six small neural networks.",
     rival="the best network, the window: {best:.1%} behind, trained ten times as long "
     "{longer:.1%}",
     null=order_taken_away,
@@ -863,7 +863,7 @@ def counting_wins(page: Page):
     }
 
 
-@proof("The state at the last real token is the state of the text alone; packing gives it.")
+@proof("The state at the last real token is that of the text read alone; packing gives it.")
 def the_last_state_is_the_last_real_one(page: Page):
     """Three texts of different lengths; the state at the end of the batch is another."""
     torch.manual_seed(0)
