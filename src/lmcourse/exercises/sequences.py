@@ -130,9 +130,8 @@ def gru():
         "vector.": (1 - z) * torch.tanh(x_n + h_n) + z * h,
         "the reset gate multiplies the state itself; it belongs before the third that is "
         "made from the state.": (1 - z) * torch.tanh(x_n + r * h) + z * h,
-        "the reset gate multiplies token and state together; the token's part is not gated.": (
-            (1 - z) * torch.tanh(r * (x_n + h_n)) + z * h
-        ),
+        "the reset gate multiplies token and state together; it must leave the token's "
+        "part alone.": ((1 - z) * torch.tanh(r * (x_n + h_n)) + z * h),
         "tanh is missing: without it the state can grow without limit.": (
             (1 - z) * (x_n + r * h_n) + z * h
         ),

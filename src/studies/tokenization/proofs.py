@@ -32,7 +32,7 @@ HALVINGS = 5  # random halves of a corpus; the seeds are 0 to 4
 # --- words, characters, pieces ----------------------------------------------------------
 
 
-@proof("With merges learned from shuffled letters the poems take more tokens.")
+@proof("With merges learned from shuffled letters, the poems need more tokens.")
 def shuffled_learns_little(page: Page):
     """Tokens per word over all poems, by as many merges; each has its own letters.
 
@@ -150,7 +150,7 @@ def merges_by_hand(page: Page):
     return {name.replace("_", "_end"): n for name, n in order.items()}
 
 
-@proof("All merges together cut “fall” as the first one does.")
+@proof("Only the first merge joins anything in “fall”.")
 def cut_of_fall(page: Page):
     """The letter of the right answer.
 
@@ -166,7 +166,7 @@ def cut_of_fall(page: Page):
     return {"answer": "abcd"[place]}
 
 
-@proof("On the toy language `join_by_replace` does what `merge_pair` does; elsewhere not.")
+@proof("On the toy language `join_by_replace` equals `merge_pair`; elsewhere it doesn't.")
 def replace_joins_too_much(page: Page):
     """At every merge of the toy language, and in one case that differs.
 
@@ -207,9 +207,7 @@ def both_trainers_agree(page: Page):
 # --- bytes ------------------------------------------------------------------------------
 
 
-@proof(
-    "Our merges are those of `train_bpe`, GPT-2's IDs the published ones; texts come back."
-)
+@proof("Our merges are `train_bpe`'s, GPT-2's IDs are the published ones; texts come back.")
 def bytes_lose_nothing(page: Page):
     """All poems and sonnets, and strange texts, in both byte-level vocabularies.
 
@@ -364,7 +362,7 @@ def letters_shuffled(page: Page):
     "Trained on half of a poet's poems, a bigram model predicts the rest better in "
     "subwords than in letters or in words, rare ones spelled out.",
     rival="letters; the most frequent words, all others spelled, in the size that does "
-    "best on the unseen half",
+    "best on the held-out half",
     null=letters_shuffled,
     n="{texts} poems and sonnets, three halvings of each poet",
     interval="bits saved per letter: {over_letters:.2f} against letters, "
@@ -405,9 +403,7 @@ def short_memory(page: Page):
     return told | {"texts": texts}
 
 
-@proof(
-    "From fifteen poems 512 merges predict worse than a list of words, from sixty better."
-)
+@proof("Learned from 15 poems, merges predict worse than a list of words; from 60, better.")
 def few_poems(page: Page):
     """Dickinson's, three halvings of which fifteen or sixty poems are read.
 
@@ -432,7 +428,7 @@ def few_poems(page: Page):
     return {"few": 15}
 
 
-@proof("With one or two tokens of memory subwords are predicted best, with five letters.")
+@proof("With one or two tokens of memory, subwords do best; with five tokens, letters do.")
 def long_memory(page: Page):
     """The numbers of the figure: one halving of the poems.
 
@@ -487,7 +483,7 @@ def as_bert_writes(page: Page):
 @finding(
     "BERT's tokens give back none of the poems and sonnets as written; GPT-2's give back "
     "all.",
-    rival="BERT's tokens, capitals and white space forgiven: {forgiven:.0%} come back",
+    rival="BERT's tokens, capitals and white space ignored: {forgiven:.0%} come back",
     null=as_bert_writes,
     n="{texts} texts",
 )
@@ -527,9 +523,7 @@ def seams(page: Page):
     return {"answer": "c"}
 
 
-@proof(
-    "Unigram cuts before these endings more often than BPE, most of the difference is -s."
-)
+@proof("Unigram cuts before these endings more often than BPE, mainly because of -s.")
 def unigram_cuts_endings(page: Page):
     """1,000 pieces each; words drawn again; -s apart from the other endings.
 
@@ -557,7 +551,7 @@ def unigram_cuts_endings(page: Page):
 # --- what the numbers do not say --------------------------------------------------------
 
 
-@proof("To GPT-2 “summer” and “remmus” share no number.")
+@proof("In GPT-2's tokens, “summer” and “remmus” share no number.")
 def summer(page: Page):
     """Both after a space.
 
@@ -841,7 +835,7 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
     return tuple(found)
 
 
-@proof("Let GPT-2's pattern take vowel signs for letters, and Hindi costs little more.")
+@proof("If GPT-2's pattern counts vowel signs as letters, Hindi costs little more.")
 def pattern_cuts_hindi(page: Page):
     """The same names and halvings, each language with its own merges, both patterns.
 
@@ -919,7 +913,7 @@ def verse_again(page: Page):
 # --- size -------------------------------------------------------------------------------
 
 
-@proof("A word that was among those counted costs the same in either poet.")
+@proof("A word that was among the counted ones costs the same in both poets.")
 def known_words_cost_the_same(page: Page):
     """Five halvings, 2,048 merges learned from half of the Sonnets; words alone.
 
@@ -964,7 +958,7 @@ def known_words_cost_the_same(page: Page):
 
 
 @proof(
-    "Padded to any length a poem's tokens get the same vectors; without the mask others."
+    "However a poem is padded, its tokens' vectors stay the same; without a mask they don't."
 )
 def padding_is_hidden(page: Page):
     """Four poems; relative to the largest number.
@@ -992,7 +986,7 @@ def padding_is_hidden(page: Page):
     return {"tokens": len(ours)}
 
 
-@proof("Windows overlap by the stride and together are the text.")
+@proof("The windows overlap by the stride, and together they are the whole text.")
 def windows_are_the_text(page: Page):
     """Windows overlap by ``page.overlap`` tokens, and put together they give all ids.
 
