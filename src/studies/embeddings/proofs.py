@@ -45,7 +45,7 @@ TOP = 60  # most frequent words, which are told apart from the others
 
 
 @proof(
-    "A lookup is a product with one-hot vectors, and gives a gradient to those rows only."
+    "A lookup is a product with one-hot vectors; only the rows looked up get a gradient."
 )
 def lookup_is_a_product(page: Page):
     """Row by row; a token that occurs twice gets the sum of two gradients.
@@ -272,8 +272,8 @@ def wrong_partners(asked) -> np.ndarray:
     "questions about families and capitals, if the question's own words are ruled out.",
     rival="the third word's own neighbour, {own:.0%} and {own_capitals:.0%}; b + c, "
     "{added:.0%} and {added_capitals:.0%}; the partner of another pair, {partner:.0%} and "
-    "{partner_capitals:.0%}; but told which words are answers, the third word's nearest of "
-    "them, {listed:.0%} and {listed_capitals:.0%}",
+    "{partner_capitals:.0%}; but among the words that are answers, the one nearest to the "
+    "third word, {listed:.0%} and {listed_capitals:.0%}",
     null=random_table,
     n="{families} and {capitals} questions, all of Google's pairs whose words are tokens",
     interval="families {span:.0%}, capitals {span_capitals:.0%}; less the own neighbour "
@@ -357,7 +357,7 @@ buck doe
 """
 
 
-@proof("Of other pairs of men and women the sum finds fewer than half, and of capitals.")
+@proof("The sum finds fewer than half of other pairs of men and women, and of capitals.")
 def sums_fail(page: Page):
     """Each is asked with the step of each of Google's families; above its own neighbour.
 
@@ -428,8 +428,8 @@ def untrained_layers(page: Page):
 
 
 @proof(
-    "In each pair the word before, how many words precede it, and what follows are "
-    "the same."
+    "In each pair the word has the same position, the same word before it, and the "
+    "same words after it."
 )
 def pairs_match(page: Page):
     """As many words precede it, and as many tokens.
@@ -531,7 +531,7 @@ def flipped(vectors, turned) -> np.ndarray:
     return np.where(turned[:, None, None, None], vectors[::-1], vectors)
 
 
-@proof("What stands before layer 0 is not the table's row: two more rows are added to it.")
+@proof("The state before layer 0 is not the table's row: two more rows are added to it.")
 def static_is_not_level_0(page: Page):
     """Word, position and token type added, and normalised, give it.
 
@@ -812,7 +812,8 @@ def poems_teach(page: Page):
 
 
 @proof(
-    "Shuffled poems agree with BERT less than poems at both windows, more than all words."
+    "At both windows, shuffled poems agree with BERT less than poems, more than all words "
+    "shuffled."
 )
 def shuffled_poems(page: Page):
     """Five shuffles; and the five counted together, which are five times the text.

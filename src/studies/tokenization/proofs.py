@@ -957,9 +957,7 @@ def known_words_cost_the_same(page: Page):
 # --- handing the numbers on -------------------------------------------------------------
 
 
-@proof(
-    "However a poem is padded, its tokens' vectors stay the same; without a mask they don't."
-)
+@proof("However a poem is padded, its tokens' vectors stay the same; without a mask, not.")
 def padding_is_hidden(page: Page):
     """Four poems; relative to the largest number.
 
