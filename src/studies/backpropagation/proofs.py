@@ -344,7 +344,7 @@ def attention_agrees(page: Page):
 
 
 @proof(
-    "With as many keys as numbers in a query a fit ends at zero; with fewer it need not."
+    "With as many keys as numbers in a query, a fit ends at zero; with fewer it may not."
 )
 def a_fit_needs_keys(page: Page):
     """Four queries of width 3: the loss of 3,000 steps with four keys, and with three.
@@ -581,7 +581,7 @@ def words_shuffled_anew(page: Page):
 @finding(
     "A decoder that learns the sonnets by heart turns its attention to the nearest words; "
     "one that learns shuffled words does so, too.",
-    rival="the order of the words: who learns shuffled words would not turn",
+    rival="the order of the words: a decoder of shuffled words would not turn",
     null=words_shuffled_anew,
     n="three decoders for each text",
     interval="share of the nearest three of seven words, all layers and decoders: sonnets "
@@ -634,8 +634,8 @@ def before_training(page: Page):
 @finding(
     "Of a decoder's two layers, the one given larger numbers is the first to attend "
     "to near words; swap the sizes, and the other is.",
-    rival="the place of the layer: with short vectors in both, or long ones in both, layer "
-    "1 would turn as before",
+    rival="the position of the layer: with short vectors in both, or long ones in both, "
+    "layer 1 would turn as before",
     null=before_training,
     n="{seeds} decoders for each of four ways",
     interval="words back after 100 steps, lowest and highest: layer 1 {one:.1f} and layer "
@@ -764,7 +764,7 @@ def longer_contexts(page: Page):
     return {"seven": losses[0], "fourteen": losses[2], "last": losses[3]}
 
 
-@proof("In the end most five-word sequences of the samples are copied.")
+@proof("After training, most five-word sequences of the samples are copied.")
 def most_is_copied(page: Page):
     """For each decoder more than half of its three samples' sequences stand in its text.
 
@@ -903,8 +903,8 @@ def mean_and_end(values):
 
 
 @proof(
-    "Neighbours in the counted table stand near each other; in the trained table they "
-    "follow the same words."
+    "Neighbours in the counted table occur near each other in the text; in the trained "
+    "table they follow the same words."
 )
 def trained_neighbours_are_alike(page: Page):
     """Of the 200 most frequent words, the five nearest in either table.
