@@ -149,7 +149,9 @@ def attention_scores(parts, mixed, at):
     }
 
 
-@proof("With every token at position 0 a BERT gives each word one vector in both orders.")
+@proof(
+    "With every token at position 0, a BERT gives a word the same vector in both orders."
+)
 def order_is_not_seen(page):
     """To nine digits in float64; so does attention with random weights.
 
@@ -184,7 +186,7 @@ def order_is_not_seen(page):
     return {"moved": span(shares.tolist())}
 
 
-@proof("Behind a causal mask one block does not see the order of the past; two do.")
+@proof("Behind a causal mask, one block does not depend on the order of the past; two do.")
 def one_block_sees_no_order(page):
     """The last word's vector, up to 1e-5 of its length; random weights.
 
@@ -251,7 +253,7 @@ def rows_shuffled(page):
 
 
 @finding(
-    "The vectors that a small BERT learned for places in a text run in waves: those "
+    "The vectors that a small BERT learned for positions in a text form waves: those "
     "six apart are more alike than those three apart.",
     rival="that likeness only falls with distance",
     null=rows_shuffled,
@@ -329,7 +331,7 @@ def sinusoids_are_rotated(page):
     assert torch.pdist(sinusoidal(512, 64)).min() > 0.1
 
 
-@proof("The score of the dials is that of rotated vectors, wherever the query stands.")
+@proof("The score of the dials is that of rotated vectors, whatever the query's position.")
 def dials_are_rotary(page):
     """Three positions, three distances; one pair repeats itself, six are highest at 3."""
     query, key, _ = hands()
@@ -498,7 +500,7 @@ def relabelled(ways, rng):
 
 @finding(
     "A small rotary model does badly on texts four times longer than in training; hide "
-    "what stands farther back than in training, and it does well.",
+    "what is farther back than in training, and it does well.",
     rival="the same mask on models that add positions, {added:.1f}; no mask, {none:.1f}",
     null=ways_shuffled,
     n="{models} rotary models of {kinds} kinds; {other} others",
@@ -695,8 +697,8 @@ def both_far(run, way) -> float:
 
 
 @finding(
-    "A small model places characters by rotations; with its slow rotations slowed, "
-    "it finds a digit 100 characters back and still names the character three back.",
+    "With its slow rotations slowed, a small rotary model finds a digit 100 characters "
+    "back, and still names the character three back.",
     rival="as trained, {as_it_is:.1f}; far keys hidden, {hidden:.1f}; all pairs slowed, "
     "{all:.1f}; a larger base by the usual formula, {aware:.1f}; five other schemes, "
     "stretched, {others:.1f}",
@@ -760,9 +762,7 @@ def slow_pairs_read_on(page):
     }
 
 
-@proof(
-    "With far keys hidden rotary models can only guess a digit that stands farther back."
-)
+@proof("With far keys hidden, rotary models can only guess a digit that is farther back.")
 def window(page):
     """Every rotary model of the study *far-digit*; what stood three back they know.
 
