@@ -7,7 +7,7 @@ from lmcourse import views
 from lmcourse.preferences import properties
 
 WAYS = {
-    "DPO": ("DPO: some steps, more, a higher rate", "o"),
+    "DPO": ("DPO, harder and harder", "o"),
     "equal lengths": ("DPO, pairs of equal length", "s"),
     "choices at random": ("DPO, choices at random", "v"),
     "filtered": ("fine-tuned on the best of four", "D"),
@@ -27,7 +27,7 @@ def prices(rows):
     None
         The figure is shown.
     """
-    _, axis = plt.subplots(figsize=(7.2, 3.8))
+    _, axis = plt.subplots(figsize=(7.2, 4.4))
     best = np.mean([alike(row, "best of four")[0]["echoes"] for row in rows])
     start = np.mean([alike(row, "reference")[0]["echoes"] for row in rows])
     axis.axhline(best, color="0.5", ls="--", lw=1, label="best of four lines")
@@ -41,8 +41,9 @@ def prices(rows):
             line = "-" if way == "DPO" else ""
             label = name if number == 0 else None
             axis.plot(lost, gained, mark + line, color=color, ms=6, lw=1, label=label)
-    axis.set(xlabel="loss of held-out lines, more than before", ylabel="echoes a line")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.18), ncols=1)
+    axis.set(xlabel="what held-out lines lose, nats", ylabel="echoes a line")
+    axis.set_xticks([0, 0.2, 0.4, 0.6, 0.8])
+    axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.3), ncols=1)
     plt.show()
 
 
