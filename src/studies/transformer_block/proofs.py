@@ -171,10 +171,7 @@ def at_the_end(flows, name, kind) -> np.ndarray:
     return np.array([run[kind][-1] for run in flows[name]])
 
 
-@proof(
-    "In random stacks the tokens become the same without residual paths, and averaging is "
-    "what does it."
-)
+@proof("In random stacks without residual paths, averaging makes all tokens the same.")
 def paths_keep_tokens_apart(page):
     """24 blocks, twelve seeds, with the first weights of Xavier and with PyTorch's own.
 
@@ -545,7 +542,7 @@ def three_tables(page, network):
     return lambda x: (features(page.held_out[0]) @ tables).view(shape)
 
 
-@proof("No straight line comes nearer to what the feed-forward network of layer 0 returns.")
+@proof("No straight line comes nearer to the output of layer 0's feed-forward network.")
 def line_in_layer_0(page):
     """It is the least-squares line: what it leaves is at right angles to what it is given.
 
@@ -588,7 +585,7 @@ def line_in_layer_0(page):
     }
 
 
-@proof("Of models that train anew, those without a bend learn less than without networks.")
+@proof("Trained from the start, models without a bend learn less than without networks.")
 def bend_is_needed(page):
     """The study *bend*: three models of each kind, each at its best learning rate.
 
@@ -614,7 +611,7 @@ def bend_is_needed(page):
     }
 
 
-@proof("GELU and SiLU are what was said, and two thirds of the width make up for the gate.")
+@proof("GELU and SiLU are as described, and two thirds of the width make up for the gate.")
 def activations_are_named(page):
     """GELU by the normal distribution; parameters of a plain and of a gated network.
 
@@ -819,7 +816,9 @@ def counted_loss(order) -> float:
     return model.loss(letters.encode(texts.validation))
 
 
-@proof("From small first weights models without norms learn as well; from large ones not.")
+@proof(
+    "From small first weights, models without norms learn as well; from large ones, not."
+)
 def learned_without_norms(page):
     """Up to twelve blocks, 100 steps, three starts.
 
@@ -912,7 +911,7 @@ def warm_up_helps(page):
 
 
 @proof(
-    "The last block's gradient falls with the depth in pre-norm order, in post-norm not."
+    "The last block's gradient falls with depth in pre-norm order, but not in post-norm."
 )
 def last_gradients(page):
     """``page.gradients`` has random stacks of 2 to 32 blocks, five seeds each.
