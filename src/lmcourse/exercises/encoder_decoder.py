@@ -213,8 +213,12 @@ def _one_ahead(pad):
         "backwards: given what follows, asked for what came before.": loss(rest, cut),
         "it is given the very characters that it is asked for; leave the last out of what "
         "is given, not the first.": loss(rest, rest),
-        "given and asked are still the same, one position shorter.": loss(cut, cut),
-        "two ahead: the next character is asked for.": loss(target[:, :-2], target[:, 2:]),
+        "what is given and what is asked are still the same, one position shorter.": (
+            loss(cut, cut)
+        ),
+        "this asks for the character two ahead; the next one is wanted.": loss(
+            target[:, :-2], target[:, 2:]
+        ),
         "the end mark of the longest target is not asked for.": loss(
             cut[:, :-1], rest[:, :-1]
         ),
@@ -378,7 +382,7 @@ predict(
     a=None,
     b="the decoder cannot attend to the month's letters. But is the month only in their "
     "vectors? In the encoder all characters attend to each other.",
-    c="that much the length alone would give. Is nothing more of the month left elsewhere?",
+    c="the length alone would give that much. Is nothing more of the month left elsewhere?",
     d="the old decoder never had to find the month elsewhere; a retrained one can learn "
     "to.",
 )

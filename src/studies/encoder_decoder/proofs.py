@@ -126,7 +126,7 @@ def kinds_exchanged(page):
 
 
 @finding(
-    "Equally trained, an LSTM that may look back at its source rewrites two dates; "
+    "Equally trained, an LSTM that may attend to its source rewrites two dates; "
     "one given a single summary vector instead hardly ever does.",
     rival="the vector at every step, which is enough for one date; two more rates",
     null=kinds_exchanged,
@@ -494,7 +494,8 @@ def letters_not_shown(page):
 @finding(
     "Shown small letters in one style of date, a model reads them in a similar style that "
     "it only ever saw with capitals.",
-    rival="a comma more, or more centuries, as long: {others:.0%} at best, on average",
+    rival="trained as long with a comma more, or with more centuries: {others:.0%} at "
+    "best, on average",
     null=letters_not_shown,
     n="four trainings, five seeds, 500 held-out days",
     interval="read, over seeds: {letters:.0%}; more than without: {more:.0%}",
