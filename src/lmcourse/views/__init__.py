@@ -29,6 +29,7 @@ the page is our own.
 - `talker`: a model that answers, to talk to and to look into.
 - `whole`: whole models in one picture.
 - `shannon`: a line to guess letter by letter, beside models.
+- `choices`: pairs of lines to choose from, and a model that learns the choices.
 - `neighbours`: the words nearest to a word in three tables (`spaces`).
 """
 
@@ -43,6 +44,7 @@ from lmcourse.views.attention import (
 )
 from lmcourse.views.block import block
 from lmcourse.views.choice import looks, samples
+from lmcourse.views.choices import choices
 from lmcourse.views.explorer import bert_explorer
 from lmcourse.views.film import film
 from lmcourse.views.generator import generator

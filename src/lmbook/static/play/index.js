@@ -2,6 +2,7 @@
    function of the view's kind, or `mount`. What else is here, tests and benchmarks ask. */
 export * as bertviz from "./bertviz.js";
 export * as "block-view" from "./block-view.js";
+export * as "choices-view" from "./choices-view.js";
 export * as circuitsvis from "./circuitsvis.js";
 export * as client from "./client.js";
 export * as "contest-view" from "./contest-view.js";

@@ -341,14 +341,15 @@ export class Trainer {
   }
 
   /**
-   * The mean loss of what follows each token, in nats, and the way back to all gradients.
+   * The loss of what follows each token, and the way back to all gradients.
    *
    * @param {number[]} inputs ids (batch · tokens)
    * @param {number[]} targets ids (batch · tokens)
    * @param {number} tokens of each text
-   * @returns {[number, () => void]}
+   * @returns {[Float32Array, (shares: ArrayLike<number>) => void]} the losses in nats, (batch ·
+   *   tokens,); back is given how much of each loss counts, and gives the gradients of the sum
    */
-  loss(inputs, targets, tokens) {
+  losses(inputs, targets, tokens) {
     const { model } = this;
     const { d_model, vocab_size } = model.config;
     let [x, backEmbed] = this.embed(inputs, tokens);
@@ -362,18 +363,36 @@ export class Trainer {
     const lastNorm = /** @type {WeightAndBias} */ (model.norm);
     const [normed, backNorm] = this.norm(x, lastNorm);
     const [p, backOutput] = this.dense(normed, this.table, d_model); // logits, yet
-    let loss = 0;
-    targets.forEach((target, row) => {
+    const losses = Float32Array.from(targets, (target, row) => {
       softmax(p, row * vocab_size, (row + 1) * vocab_size);
-      loss -= Math.log(p[row * vocab_size + target]) / targets.length;
+      return -Math.log(p[row * vocab_size + target]);
     });
-    const back = () => {
+    /** @param {ArrayLike<number>} shares */
+    const back = (shares) => {
       for (const gradient of this.gradients.values()) gradient.fill(0);
-      const delta = p.map((prob) => prob / targets.length); // (p - wanted) / rows
-      targets.forEach((target, row) => (delta[row * vocab_size + target] -= 1 / targets.length));
+      const delta = p.slice(); // (p - wanted) · share
+      targets.forEach((target, row) => {
+        delta[row * vocab_size + target] -= 1;
+        for (let i = row * vocab_size; i < (row + 1) * vocab_size; i++) delta[i] *= shares[row];
+      });
       backEmbed(backs.reduceRight((d, back) => back(d), backNorm(backOutput(delta))));
     };
-    return [loss, back];
+    return [losses, back];
+  }
+
+  /**
+   * The mean loss of what follows each token, in nats, and the way back to all gradients.
+   *
+   * @param {number[]} inputs ids (batch · tokens)
+   * @param {number[]} targets ids (batch · tokens)
+   * @param {number} tokens of each text
+   * @returns {[number, () => void]}
+   */
+  loss(inputs, targets, tokens) {
+    const [losses, back] = this.losses(inputs, targets, tokens);
+    const { length } = targets;
+    const mean = losses.reduce((sum, loss) => sum + loss / length, 0);
+    return [mean, () => back(new Float32Array(length).fill(1 / length))];
   }
 
   /* --- learning --------------------------------------------------------------------------- */
@@ -399,6 +418,12 @@ export class Trainer {
   learn(inputs, targets, tokens) {
     const [loss, back] = this.loss(inputs, targets, tokens);
     back();
+    this.update();
+    return loss;
+  }
+
+  /** One step of AdamW along the gradients that are there. */
+  update() {
     const { learning_rate, weight_decay, clip } = this.settings;
     let square = 0;
     for (const gradient of this.gradients.values()) for (const g of gradient) square += g * g;
@@ -423,6 +448,5 @@ export class Trainer {
         weight[i] = weight[i] * decay - rate * update;
       }
     }
-    return loss;
   }
 }

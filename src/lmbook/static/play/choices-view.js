@@ -1,0 +1,415 @@
+/* The view *choices*: the reader takes the better of two lines, twenty times. A reward is fitted
+   to the choices, and the GPT learns from them in a worker. preferences.js has the numbers.
+   What was chosen is kept nowhere: only a link that the reader copies takes it along. */
+
+import source from "worker:./choices-worker.js";
+import { Client } from "./client.js";
+import {
+  arrow,
+  button,
+  fixed,
+  heading,
+  learnedSwitch,
+  make,
+  plural,
+  row,
+  stateOf,
+  WORLDS,
+} from "./dom.js";
+import { chanceOf, differences, fitReward, foretold, properties } from "./preferences.js";
+import { randomness } from "./writing.js";
+
+/** @import { Measured } from "./choices-worker.js" */
+
+const ENOUGH = 8; // choices, from which on a reward is fitted
+const RARE = 0.05; // what a coin does more often tells nothing
+const WIDE = 2.58; // standard errors to each side: 99 %, as several properties are measured
+const SHOWN = 6; // lines before and after
+
+/**
+ * @typedef {object} Settings
+ * @property {[string, string][]} pairs
+ * @property {string[]} names of the properties
+ * @property {number} ridge
+ * @property {number} seed
+ * @property {string} alphabet of the GPT
+ * @property {string[]} held_out texts
+ * @property {number} longest a line that the model writes
+ * @property {number} temperature
+ * @property {{ steps: number, pairs: number, rate: number, beta: number, lines: number }} training
+ */
+
+/** @typedef {Record<string, [more: string, fewer: string]>} Words */
+
+/** @type {Words} what a line with more of a property is called, and one with less */
+const CALLED = {
+  characters: ["the longer line", "the shorter line"],
+  words: ["the line with more words", "the line with fewer words"],
+  echoes: ["the line with more echoes", "the line with fewer echoes"],
+  capitals: ["the line with more capitals", "the line with fewer capitals"],
+  marks: ["the line with more punctuation", "the line with less punctuation"],
+};
+
+/**
+ * Choices by a rule; where it does not tell, a coin does.
+ *
+ * @type {Record<string, (pair: [string, string]) => number>} above 0: the first line
+ */
+const RULES = {
+  "more echoes": ([a, b]) => properties(a).echoes - properties(b).echoes,
+  shorter: ([a, b]) => b.length - a.length,
+  "a coin": () => 0,
+};
+
+/** @type {(values: number[]) => number} */
+const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+
+/**
+ * The mean of numbers, and how far to each side its interval goes.
+ *
+ * @param {number[]} values
+ * @returns {[number, number]}
+ */
+export function meanAndWidth(values) {
+  const middle = mean(values);
+  const square = mean(values.map((value) => (value - middle) ** 2));
+  return [middle, WIDE * Math.sqrt(square / (values.length - 1))];
+}
+
+/**
+ * How often the line was taken that has more of a property, or less: the more frequent one.
+ *
+ * @param {string} name of the property
+ * @param {number[]} apart of each pair: what was chosen less what was not
+ */
+function tellTaken(name, apart) {
+  const more = apart.filter((value) => value > 0).length;
+  const fewer = apart.filter((value) => value < 0).length;
+  if (!more && !fewer) return "Both lines of each pair have as many.";
+  const which = CALLED[name][more >= fewer ? 0 : 1];
+  return `You took ${which} in ${Math.max(more, fewer)} of ${more + fewer} pairs that differ.`;
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Settings} data
+ * @param {ViewContext} context
+ */
+export function mount(element, data, context) {
+  const { pairs, names, ridge, training } = data;
+  /** @type {number[]} 0 or 1 for each pair so far */
+  const chosen = [];
+  const dice = randomness(data.seed);
+  const coins = pairs.map(() => Number(dice() < 0.5));
+  let learning = 0; // the number of the training that is shown
+  /** @type {Client | null} */
+  let client = null;
+
+  const { worlds, told, label } = learnedSwitch(change, "a coin’s choices");
+  const lines = [0, 1].map((which) =>
+    button("", () => choose(which), { class: "lmv-line", "aria-keyshortcuts": `${which + 1}` }),
+  );
+  const progress = make("progress", { max: pairs.length, "aria-label": "pairs chosen" });
+  const count = make("span", { role: "status" });
+  const both = make("div", { class: "lmv-both" }, ...lines);
+  const undo = button("Undo", takeBack);
+  const anew = button("Begin anew", () => set([]));
+  const filling = Object.keys(RULES).map((rule) => button(rule, () => fill(rule)));
+  const board = make(
+    "div",
+    { class: "lmv-board", onkeydown: press },
+    make(
+      "p",
+      { class: "lmv-ask" },
+      make("b", {}, "Which line do you like better?"),
+      progress,
+      count,
+    ),
+    both,
+    make("p", { class: "play-controls" }, undo, anew),
+    make("p", { class: "play-controls" }, "Choose the rest for me:", ...filling),
+  );
+  const fitted = make("div", { class: "lmv-fitted", tabindex: "0" });
+  const found = make("p");
+  const begin = button("Let the model learn it", learn);
+  const halt = button("Stop", stop, { hidden: "" });
+  const steps = make("progress", { max: training.steps, hidden: "", "aria-label": "steps" });
+  const note = make("p", { class: "play-note", role: "status" });
+  const result = make("div", { class: "lmv-result" });
+  const after = make(
+    "section",
+    {},
+    make("p", {}, make("b", {}, "What your choices say")),
+    fitted,
+    found,
+    told,
+    make("p", { class: "play-controls" }, begin, halt, steps),
+    note,
+    result,
+  );
+  element.append(make("p", { class: "play-controls" }, label), board, after);
+
+  /* --- what the reader chooses --- */
+
+  /** @param {number} which */
+  function choose(which) {
+    if (chosen.length < pairs.length) set([...chosen, which]);
+    if (chosen.length === pairs.length) (undo.disabled ? begin : undo).focus();
+  }
+
+  function takeBack() {
+    set(chosen.slice(0, -1));
+  }
+
+  /** @param {string} rule */
+  function fill(rule) {
+    const rest = pairs.slice(chosen.length).map((pair, i) => {
+      const first = RULES[rule](pair);
+      return first === 0 ? coins[chosen.length + i] : Number(first < 0);
+    });
+    set([...chosen, ...rest]);
+  }
+
+  /** @param {number[]} choices */
+  function set(choices) {
+    chosen.splice(0, chosen.length, ...choices);
+    change();
+  }
+
+  /** @param {KeyboardEvent} event */
+  function press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const which = ["1", "2"].indexOf(event.key);
+    const across = arrow(event)?.[0] ?? 0;
+    if (event.key === "Backspace" && chosen.length) takeBack();
+    else if (which >= 0) choose(which);
+    else if (across) choose(Number(across > 0));
+    else return;
+    event.preventDefault();
+  }
+
+  /* What was trained on other choices is no longer shown. */
+  function change() {
+    end();
+    note.textContent = "";
+    result.replaceChildren();
+    draw();
+  }
+
+  /* --- what the choices say --- */
+
+  const isCoin = () => worlds.value === WORLDS.shuffled;
+  const taken = () => (isCoin() ? coins.slice(0, chosen.length) : chosen);
+
+  /**
+   * Of each pair so far what was chosen less what was not.
+   *
+   * @param {number[]} choices
+   */
+  const rowsOf = (choices) =>
+    choices.map((which, i) => differences(which ? [pairs[i][1], pairs[i][0]] : pairs[i], names));
+
+  function draw() {
+    const at = chosen.length;
+    const isDone = at === pairs.length;
+    progress.value = at;
+    count.textContent = isDone ? "All are chosen." : `${at + 1} of ${pairs.length}`;
+    both.hidden = isDone;
+    if (!isDone) lines.forEach((line, i) => line.replaceChildren(pairs[at][i]));
+    undo.disabled = anew.disabled = !at;
+    for (const each of filling) each.disabled = isDone;
+    begin.disabled = at < ENOUGH;
+    fitted.hidden = at < ENOUGH;
+    told.textContent = "";
+    if (at < ENOUGH) {
+      found.textContent = `After ${plural(ENOUGH - at, "more choice")}, a reward is fitted to what you took.`;
+      return;
+    }
+    drawFitted();
+  }
+
+  function drawFitted() {
+    const rows = rowsOf(taken());
+    const weights = fitReward(rows, names.length, ridge);
+    const most = Math.max(...weights.map(Math.abs), 1e-9);
+    const body = names.map((name, i) => {
+      const share = weights[i] / most;
+      const style = `--from: ${Math.min(share, 0)}; --share: ${Math.abs(share)}`;
+      const apart = rows.map((each) => each[i]);
+      const line = tellTaken(name, apart);
+      return row(
+        name,
+        fixed(weights[i]),
+        make("span", { class: "lmv-weight", style }, make("i")),
+        isCoin() ? line.replace("You", "The coin") : line,
+      );
+    });
+    fitted.replaceChildren(
+      make("table", {}, heading("property", "weight", "", ""), make("tbody", {}, ...body)),
+    );
+    found.textContent = tellForetold(rows);
+    if (isCoin()) {
+      const own = foretold(rowsOf(chosen), names.length, ridge);
+      const coin = foretold(rows, names.length, ridge);
+      told.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are foretold instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
+    } else if (worlds.value === WORLDS.random)
+      told.textContent =
+        "Your choices stay as they are. It is the model with random weights that would learn them.";
+  }
+
+  /** @param {number[][]} rows */
+  function tellForetold(rows) {
+    const right = foretold(rows, names.length, ridge);
+    const chance = chanceOf(Math.floor(right), rows.length);
+    const share = chance < 0.001 ? "less than 0.1" : fixed(100 * chance, 1);
+    return (
+      `Fitted to all choices but one, the reward foretells that one ${fixed(right, right % 1 ? 1 : 0)} ` +
+      `times in ${rows.length}. A coin does so ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
+      `and as often as the reward or more with a probability of ${share} %: ` +
+      (chance > RARE
+        ? "by these properties, the choices tell nothing."
+        : "the choices follow something that these properties see.")
+    );
+  }
+
+  /* --- the model learns --- */
+
+  /** @type {(text: string) => number[]} */
+  const idsOf = (text) => Array.from(text, (character) => data.alphabet.indexOf(character));
+  /** @type {(ids: number[]) => string} */
+  const textOf = (ids) => ids.map((id) => data.alphabet[id]).join("");
+
+  function end() {
+    learning++;
+    client?.end();
+    client = null;
+    begin.hidden = false;
+    halt.hidden = steps.hidden = true;
+  }
+
+  /* After this, the model is measured as it stands. */
+  function stop() {
+    client?.cancel("learn");
+    halt.disabled = true;
+  }
+
+  async function learn() {
+    end();
+    const mine = learning;
+    const isRandom = worlds.value === WORLDS.random;
+    result.replaceChildren();
+    begin.hidden = true;
+    halt.hidden = steps.hidden = false;
+    halt.disabled = true;
+    steps.value = 0;
+    halt.focus();
+    note.textContent = "The model comes …";
+    const model = new Client("gpt", context, source);
+    client = model;
+    model.seed = isRandom ? data.seed : null;
+    const settings = {
+      ...training,
+      newLine: data.alphabet.indexOf("\n"),
+      seed: data.seed,
+      chosen: taken().map((which, i) => [idsOf(pairs[i][which]), idsOf(pairs[i][1 - which])]),
+    };
+    const asked = {
+      count: training.lines,
+      longest: data.longest,
+      temperature: data.temperature,
+      texts: data.held_out.map(idsOf),
+    };
+    let step = 0;
+    try {
+      const { config } = await model.load();
+      if (config.alphabet !== data.alphabet)
+        throw new Error("the site carries another GPT: reload the page");
+      note.textContent = "It writes, before it learns …";
+      await model.ask("begin", { settings });
+      /** @type {Measured} */
+      const before = await model.ask("measure", asked);
+      if (mine !== learning) return;
+      halt.disabled = false;
+      await model.ask("learn", {}, "learn", (pieces) => {
+        const last = /** @type {{ step: number, loss: number }} */ (
+          /** @type {any} */ (pieces.at(-1))
+        );
+        step = steps.value = last.step;
+        note.textContent = `Step ${step} of ${training.steps}: a loss of ${fixed(last.loss)} on its pairs (${fixed(Math.LN2)} before it learned).`;
+      });
+      if (mine !== learning) return;
+      halt.disabled = true;
+      note.textContent = "It writes again …";
+      /** @type {Measured} */
+      const now = await model.ask("measure", asked);
+      if (mine !== learning) return;
+      drawResult(before, now);
+      note.textContent = `It learned for ${plural(step, "step")}.`;
+      end();
+      begin.focus();
+    } catch (error) {
+      if (mine !== learning) return;
+      end();
+      note.textContent = `The model does not learn: ${error.message}`;
+    }
+  }
+
+  /**
+   * @param {Measured} before
+   * @param {Measured} now
+   */
+  function drawResult(before, now) {
+    const texts = [before, now].map((each) => each.lines.map(textOf));
+    const counted = texts.map((all) => all.map(properties));
+    /** @type {string[]} */
+    const moved = [];
+    const body = names.map((name) => {
+      const each = counted.map((all) => all.map((one) => one[name]));
+      const [middle, width] = meanAndWidth(each[1].map((value, i) => value - each[0][i]));
+      if (Math.abs(middle) > width) moved.push(`${middle > 0 ? "more" : "fewer"} ${name}`);
+      const range = `${fixed(middle, 1)} (${fixed(middle - width, 1)} to ${fixed(middle + width, 1)})`;
+      return row(name, fixed(mean(each[0]), 1), fixed(mean(each[1]), 1), range);
+    });
+    const total = taken().length;
+    const agreed = `Of the ${total} pairs, it holds the line that was taken for likelier in ${now.agreed}, before in ${before.agreed}.`;
+    const loss = `Its loss on sonnets that it never read: ${fixed(before.loss)} before, ${fixed(now.loss)} after, in nats a character.`;
+    const verdict = moved.length
+      ? `The model moved: it writes ${moved.join(", ")}.`
+      : "The model did not move, as far as these properties tell: each interval holds 0.";
+    const side = (/** @type {string} */ name, /** @type {string[]} */ all) =>
+      make(
+        "div",
+        {},
+        make("p", {}, make("b", {}, name)),
+        make("p", { class: "play-poem" }, all.slice(0, SHOWN).join("\n")),
+      );
+    result.replaceChildren(
+      make("p", {}, make("b", {}, verdict)),
+      make(
+        "div",
+        { class: "lmv-fitted", tabindex: "0" },
+        make(
+          "table",
+          {},
+          heading("a line has", "before", "after", "difference (99 %)"),
+          make("tbody", {}, ...body),
+        ),
+      ),
+      make(
+        "p",
+        {},
+        `Means of ${plural(training.lines, "line")} each, from the same dice. ${agreed} ${loss}`,
+      ),
+      make("div", { class: "lmv-sides" }, side("Before", texts[0]), side("After", texts[1])),
+    );
+  }
+
+  draw();
+  const field = {
+    get: () => chosen.join(""),
+    set(/** @type {string} */ text) {
+      if (/^[01]*$/.test(text) && text.length <= pairs.length) set(Array.from(text, Number));
+    },
+  };
+  return { state: stateOf({ world: worlds, chosen: field }) };
+}

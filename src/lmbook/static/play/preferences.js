@@ -1,0 +1,206 @@
+/* Choices between two lines: what can be counted in a line, a reward that fits the choices, and
+   a step of direct preference optimisation. The numbers are those of `lmcourse.preferences`. */
+
+/** @import { Trainer } from "./train.js" */
+
+const WORD = /[A-Za-z][A-Za-z'’-]*/g;
+
+/** @typedef {Record<string, number>} Properties by name */
+
+/**
+ * What can be counted in a line.
+ *
+ * @param {string} line
+ * @returns {Properties}
+ */
+export function properties(line) {
+  const words = line.match(WORD) ?? [];
+  const letters = words.map((word) => word[0].toLowerCase());
+  const isEcho = (/** @type {string} */ letter) => letters.filter((x) => x === letter).length > 1;
+  return {
+    characters: line.length,
+    words: words.length,
+    echoes: letters.filter(isEcho).length,
+    capitals: (line.match(/\p{Lu}/gu) ?? []).length,
+    marks: (line.match(/[,.;:!?—]/g) ?? []).length,
+  };
+}
+
+/**
+ * The properties of the first line less those of the second.
+ *
+ * @param {string[]} pair
+ * @param {string[]} names which properties, in this order
+ * @returns {number[]}
+ */
+export function differences([first, second], names) {
+  const [a, b] = [properties(first), properties(second)];
+  return names.map((name) => a[name] - b[name]);
+}
+
+/** @type {(a: number[], b: number[]) => number} */
+const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
+/** @type {(x: number) => number} log(1 + exp(x)) */
+const softplus = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
+
+/**
+ * Solve a set of linear equations whose matrix is positive definite.
+ *
+ * @param {number[][]} matrix changed
+ * @param {number[]} right changed: it is the answer
+ * @returns {number[]}
+ */
+function solved(matrix, right) {
+  const count = right.length;
+  for (let i = 0; i < count; i++)
+    for (let j = 0; j < count; j++) {
+      if (i === j) continue;
+      const share = matrix[j][i] / matrix[i][i];
+      for (let k = i; k < count; k++) matrix[j][k] -= share * matrix[i][k];
+      right[j] -= share * right[i];
+    }
+  return right.map((value, i) => value / matrix[i][i]);
+}
+
+/**
+ * The reward that fits choices best: a weight for each property, by Newton's method.
+ *
+ * @param {number[][]} rows of each pair what was chosen less what was not, (pairs, properties)
+ * @param {number} count of the properties
+ * @param {number} ridge keeps the weights small
+ * @returns {number[]}
+ */
+export function fitReward(rows, count, ridge) {
+  let weights = new Array(count).fill(0);
+  /** @param {number[]} at */
+  const loss = (at) =>
+    rows.reduce((sum, row) => sum + softplus(-dot(row, at)), (ridge / 2) * dot(at, at));
+  for (let round = 0; round < 100; round++) {
+    const wrong = rows.map((row) => Math.exp(-softplus(dot(row, weights))));
+    const gradient = weights.map(
+      (weight, i) => ridge * weight - rows.reduce((sum, row, n) => sum + row[i] * wrong[n], 0),
+    );
+    const curvature = weights.map((_, i) =>
+      weights.map((_, j) =>
+        rows.reduce(
+          (sum, row, n) => sum + row[i] * row[j] * wrong[n] * (1 - wrong[n]),
+          i === j ? ridge : 0,
+        ),
+      ),
+    );
+    const step = solved(curvature, gradient);
+    let size = 1;
+    const moved = () => weights.map((weight, i) => weight - size * step[i]);
+    while (loss(moved()) > loss(weights) && size > 1e-9) size /= 2;
+    weights = moved();
+    if (Math.max(...step.map(Math.abs)) < 1e-12) break;
+  }
+  return weights;
+}
+
+/**
+ * How many choices a reward foretells that was fitted to all the others; a pair whose lines
+ * have the same reward counts one half.
+ *
+ * @param {number[][]} rows as for `fitReward`
+ * @param {number} count
+ * @param {number} ridge
+ */
+export function foretold(rows, count, ridge) {
+  return rows.reduce((right, row, left) => {
+    const others = rows.filter((_, i) => i !== left);
+    const margin = dot(row, fitReward(others, count, ridge));
+    return right + (margin > 0 ? 1 : margin === 0 ? 0.5 : 0);
+  }, 0);
+}
+
+/**
+ * The probability that a coin foretells as many choices, or more.
+ *
+ * @param {number} right
+ * @param {number} count of all choices
+ */
+export function chanceOf(right, count) {
+  let [ways, sum] = [1, 0]; // ways to foretell i of them
+  for (let i = 0; i <= count; i++) {
+    if (i >= right) sum += ways / 2 ** count;
+    ways = (ways * (count - i)) / (i + 1);
+  }
+  return sum;
+}
+
+/**
+ * Lines as a trainer reads them: a new line stands before each, and ends it.
+ *
+ * @param {number[][]} lines ids of each, without the new lines
+ * @param {number} newLine its id
+ * @returns {{ inputs: number[], targets: number[], tokens: number, lengths: number[] }} shorter
+ *   ones are filled up, which no token before sees; how many targets each line has
+ */
+export function stacked(lines, newLine) {
+  const tokens = 1 + Math.max(...lines.map((line) => line.length));
+  const filled = (/** @type {number[]} */ ids) => [
+    ...ids,
+    ...new Array(tokens - ids.length).fill(newLine),
+  ];
+  return {
+    inputs: lines.flatMap((line) => filled([newLine, ...line])),
+    targets: lines.flatMap((line) => filled([...line, newLine])),
+    tokens,
+    lengths: lines.map((line) => line.length + 1),
+  };
+}
+
+/**
+ * The log-probability of each line as a whole, in nats, and the way back: given how much of
+ * each line's loss counts, it leaves the gradients of the sum in the trainer.
+ *
+ * @param {Trainer} trainer
+ * @param {number[][]} lines
+ * @param {number} newLine
+ * @returns {[number[], (shares: number[]) => void]}
+ */
+export function lineLogProbs(trainer, lines, newLine) {
+  const { inputs, targets, tokens, lengths } = stacked(lines, newLine);
+  const [losses, back] = trainer.losses(inputs, targets, tokens);
+  const sums = lengths.map((length, line) => {
+    const mine = losses.subarray(line * tokens, line * tokens + length);
+    return -mine.reduce((sum, loss) => sum + loss, 0);
+  });
+  const spread = (/** @type {number[]} */ shares) =>
+    back(
+      targets.map((_, row) => {
+        const line = Math.floor(row / tokens);
+        return row % tokens < lengths[line] ? shares[line] : 0;
+      }),
+    );
+  return [sums, spread];
+}
+
+/**
+ * Pairs of lines as ids, and the log-probabilities that the model gave them before.
+ *
+ * @typedef {{ chosen: number[], rejected: number[], reference: [number, number] }} Pair
+ */
+
+/**
+ * One step of direct preference optimisation. The gradient of a pair's loss is that of its
+ * lines' losses, times a factor that is large while the pair is not settled.
+ *
+ * @param {Trainer} trainer
+ * @param {Pair[]} pairs
+ * @param {number} newLine
+ * @param {number} beta
+ * @returns {number} the loss before the step, in nats a pair
+ */
+export function preferenceStep(trainer, pairs, newLine, beta) {
+  const lines = [...pairs.map(({ chosen }) => chosen), ...pairs.map(({ rejected }) => rejected)];
+  const [now, back] = lineLogProbs(trainer, lines, newLine);
+  const margins = pairs.map(
+    ({ reference }, i) => beta * (now[i] - reference[0] - (now[pairs.length + i] - reference[1])),
+  );
+  const factors = margins.map((margin) => (beta * Math.exp(-softplus(margin))) / pairs.length);
+  back([...factors, ...factors.map((factor) => -factor)]);
+  trainer.update();
+  return margins.reduce((sum, margin) => sum + softplus(-margin), 0) / pairs.length;
+}

@@ -1,0 +1,177 @@
+"""Twenty pairs of lines: the reader takes the better of each, and a small model moves."""
+
+import copy
+import html
+
+import numpy as np
+import torch
+
+from lmcourse.gpt.generation import generate
+from lmcourse.guessing import held_out_lines
+from lmcourse.preferences import PROPERTIES, differences, fit_reward, properties
+from lmcourse.views.generator import too_much
+from lmcourse.views.markup import table
+from lmcourse.views.view import View
+
+PAIRS = 20
+DRAWN = 160  # lines from which the pairs are taken
+SHORTEST, LONGEST = 18, 44  # characters of a line, without the new line that ends it
+SEED, TEMPERATURE = 3, 0.7
+RIDGE = 1.0  # of the reward
+MEASURED = 60  # characters after which a line is cut that the page measures
+WINDOWS = 12  # held-out texts on which the loss is measured
+# How the page trains: by DPO, a few pairs at a time.
+TRAINING = {"steps": 40, "pairs": 4, "rate": 3e-4, "beta": 0.1, "lines": 40}
+
+
+def choices(tokenizer, model) -> View:
+    """Twenty pairs of a GPT's lines, for the reader to choose from.
+
+    On the site the reader takes the better line of each pair; a reward is fitted to the
+    choices, and the GPT learns from them by direct preference optimisation, in the page.
+    Before, and on paper, stand the first pair and what somebody would get who always takes
+    the line with more echoes: ::
+
+        views.choices(*load_gpt()[:2])
+
+    Parameters
+    ----------
+    tokenizer : lmcourse.tokenization.CharTokenizer
+        As `lmcourse.gpt.checkpoints.load_gpt` returns it. With another kind, the view stays
+        as it is stored.
+    model : lmcourse.gpt.model.GPT
+        Its weights are rounded to float16, as the site carries them.
+
+    Returns
+    -------
+    View
+        Its alternative text has the first pair, and how well the reward foretells.
+
+    Raises
+    ------
+    ValueError
+        If the model writes too few lines that differ.
+    """
+    model = copy.deepcopy(model).cpu().half().float().eval()
+    pairs = write_pairs(tokenizer, model)
+    stored, alt = _stored(pairs), _told(pairs)
+    if why := too_much(tokenizer, model):
+        why = f"There is nothing to choose in the page, because of the chosen GPT: {why}."
+        stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
+        return View("choices-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
+    room = model.config.context
+    data = {"pairs": pairs, "names": list(PROPERTIES), "ridge": RIDGE, "seed": SEED}
+    data |= {"alphabet": tokenizer.alphabet, "held_out": _held_out(tokenizer, room)}
+    data |= {"longest": min(MEASURED, room - 2), "temperature": TEMPERATURE, "training": TRAINING}
+    return View("choices-view", data, stored, alt=alt, stores=["gpt"])
+
+
+def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
+    """Return `PAIRS` pairs of lines that a model writes, always the same.
+
+    Lines that end by themselves, and are neither short nor long, come first. The two lines
+    of a pair differ in their echoes, so that who looks for these always knows which to take.
+
+    Parameters
+    ----------
+    tokenizer, model
+        As for `choices`.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        If the model writes too few lines that differ.
+    """
+    start = torch.tensor([tokenizer.encode("\n")] * DRAWN)
+    dice = torch.Generator().manual_seed(seed)
+    written = generate(model, start, LONGEST + 1, TEMPERATURE, dice)[:, start.shape[1] :]
+    ended = [tokenizer.decode(row.tolist()).partition("\n")[:2] for row in written]
+    fit = [bool(end) and SHORTEST <= len(line) <= LONGEST for line, end in ended]
+    order = sorted(range(DRAWN), key=lambda i: not fit[i])
+    lines = (ended[i][0][:LONGEST].strip() for i in order)
+    left = [line for line in dict.fromkeys(lines) if line]
+    pairs = []
+    while left and len(pairs) < PAIRS:
+        first = left.pop(0)
+        count = properties(first)["echoes"]
+        other = next((line for line in left if properties(line)["echoes"] != count), None)
+        if other is not None:
+            left.remove(other)
+            pairs.append([first, other])
+    if len(pairs) < PAIRS:
+        raise ValueError(f"of {DRAWN} lines only {len(pairs)} pairs differ, not {PAIRS}")
+    return pairs
+
+
+def foretold(differences, chosen_first, ridge: float = RIDGE) -> float:
+    """Return how many choices a reward foretells that was fitted to all the others.
+
+    Parameters
+    ----------
+    differences : array of shape (pairs, properties)
+        Of each pair the first line's properties less the second's.
+    chosen_first : array of bool, of shape (pairs,)
+    ridge : float
+        As for `lmcourse.preferences.fit_reward`.
+
+    Returns
+    -------
+    float
+        A pair whose lines have the same reward counts one half.
+    """
+    differences = np.asarray(differences, dtype=float)
+    chosen_first = np.asarray(chosen_first, dtype=bool)
+    right = 0.0
+    for i in range(len(differences)):
+        others = np.arange(len(differences)) != i
+        weights = fit_reward(differences[others], chosen_first[others], ridge)
+        margin = differences[i] @ weights
+        right += 0.5 if margin == 0 else float((margin > 0) == chosen_first[i])
+    return right
+
+
+def more_echoes(pairs) -> list[bool]:
+    """Return whether the first line of each pair has more echoes, list of bool."""
+    return [properties(a)["echoes"] > properties(b)["echoes"] for a, b in pairs]
+
+
+def _held_out(tokenizer, room: int) -> list[str]:
+    """Return texts that the model was not trained on, each of a context and one more."""
+    texts = [line.before + line.text for line in held_out_lines()]
+    known = set(tokenizer.alphabet)
+    long = [text[: room + 1] for text in texts if len(text) > room and known >= set(text)]
+    return long[:WINDOWS]
+
+
+def _fitted(pairs):
+    """Return the weights of the rule *more echoes*, (properties,), and what is foretold."""
+    apart = differences(*zip(*pairs, strict=True))
+    taken = more_echoes(pairs)
+    return fit_reward(apart, taken, RIDGE), foretold(apart, taken)
+
+
+def _stored(pairs) -> str:
+    """Return what stands there without scripts, as HTML."""
+    weights, right = _fitted(pairs)
+    shown = "".join(f"<li>{html.escape(line)}</li>" for line in pairs[0])
+    rows = [(name, f"{weight:.2f}") for name, weight in zip(PROPERTIES, weights, strict=True)]
+    return (
+        f'<p>Which line do you like better?</p><ol class="lmv-lines">{shown}</ol>\n'
+        f"<p>That is the first of {PAIRS} pairs. If you always took the line with more "
+        "echoes, this reward would fit your choices:</p>\n"
+        + table(["property", "weight"], rows)
+        + f"<p>Fitted to all choices but one, it foretells that one {right:g} times in "
+        f"{PAIRS}; a coin, {PAIRS / 2:g} times.</p>"
+    )
+
+
+def _told(pairs) -> str:
+    """Return the alternative text."""
+    _, right = _fitted(pairs)
+    first, second = pairs[0]
+    return (
+        f"{PAIRS} pairs of lines to choose from; the first: “{first}” or “{second}”. If you "
+        f"always took the line with more echoes, a reward would foretell {right:g} of "
+        f"{PAIRS} choices."
+    )
