@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NAMES = [
     "block",
+    "choices",
     "contest",
     "dates",
     "dials",

@@ -17,6 +17,7 @@ TEXT = "Rough winds do shake & + 100% “the” dárling\nbuds of May"
 # Beside the controls that all browsers have: what a reader presses.
 PRESSED = {
     "block": ["[data-part=attention]", "[data-part=norm_2]"],
+    "choices": [*[".lmv-line >> nth=1", ".lmv-line >> nth=0"] * 5, "text=Undo"],
     "contest": [".lmw-words button >> nth=2"],
     "dates": [".lmd-read button >> nth=2", ".lmd-row button >> nth=-2"],
     "digits": [".lmd-patch >> nth=3"],

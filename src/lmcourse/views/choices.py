@@ -62,7 +62,11 @@ def choices(tokenizer, model) -> View:
     room = model.config.context
     data = {"pairs": pairs, "names": list(PROPERTIES), "ridge": RIDGE, "seed": SEED}
     data |= {"alphabet": tokenizer.alphabet, "held_out": _held_out(tokenizer, room)}
-    data |= {"longest": min(MEASURED, room - 2), "temperature": TEMPERATURE, "training": TRAINING}
+    data |= {
+        "longest": min(MEASURED, room - 2),
+        "temperature": TEMPERATURE,
+        "training": TRAINING,
+    }
     return View("choices-view", data, stored, alt=alt, stores=["gpt"])
 
 
@@ -70,7 +74,7 @@ def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
     """Return `PAIRS` pairs of lines that a model writes, always the same.
 
     Lines that end by themselves, and are neither short nor long, come first. The two lines
-    of a pair differ in their echoes, so that who looks for these always knows which to take.
+    of a pair differ in their echoes, so that who looks for these always knows which one.
 
     Parameters
     ----------
@@ -155,7 +159,9 @@ def _stored(pairs) -> str:
     """Return what stands there without scripts, as HTML."""
     weights, right = _fitted(pairs)
     shown = "".join(f"<li>{html.escape(line)}</li>" for line in pairs[0])
-    rows = [(name, f"{weight:.2f}") for name, weight in zip(PROPERTIES, weights, strict=True)]
+    rows = [
+        (name, f"{weight:.2f}") for name, weight in zip(PROPERTIES, weights, strict=True)
+    ]
     return (
         f'<p>Which line do you like better?</p><ol class="lmv-lines">{shown}</ol>\n'
         f"<p>That is the first of {PAIRS} pairs. If you always took the line with more "
@@ -171,7 +177,7 @@ def _told(pairs) -> str:
     _, right = _fitted(pairs)
     first, second = pairs[0]
     return (
-        f"{PAIRS} pairs of lines to choose from; the first: “{first}” or “{second}”. If you "
-        f"always took the line with more echoes, a reward would foretell {right:g} of "
+        f"{PAIRS} pairs of lines to choose from; the first: “{first}” or “{second}”. If "
+        f"you always took the line with more echoes, a reward would foretell {right:g} of "
         f"{PAIRS} choices."
     )
