@@ -86,8 +86,9 @@ function tellTaken(name, apart) {
   const more = apart.filter((value) => value > 0).length;
   const fewer = apart.filter((value) => value < 0).length;
   if (!more && !fewer) return "Both lines of each pair have as many.";
+  const all = more + fewer === apart.length ? apart.length : `${more + fewer} pairs that differ`;
   const which = CALLED[name][more >= fewer ? 0 : 1];
-  return `You took ${which} in ${Math.max(more, fewer)} of ${more + fewer} pairs that differ.`;
+  return `You took ${which} in ${Math.max(more, fewer)} of ${all}.`;
 }
 
 /**
@@ -287,10 +288,12 @@ export function mount(element, data, context) {
     halt.hidden = steps.hidden = true;
   }
 
-  /* After this, the model is measured as it stands. */
+  /* Once it has learned something, the model is measured as it stands. */
   function stop() {
-    client?.cancel("learn");
-    halt.disabled = true;
+    if (steps.value) return client?.cancel("learn");
+    end();
+    note.textContent = "It was stopped before it learned.";
+    begin.focus();
   }
 
   async function learn() {
@@ -300,7 +303,6 @@ export function mount(element, data, context) {
     result.replaceChildren();
     begin.hidden = true;
     halt.hidden = steps.hidden = false;
-    halt.disabled = true;
     steps.value = 0;
     halt.focus();
     note.textContent = "The model comes …";
@@ -329,7 +331,6 @@ export function mount(element, data, context) {
       /** @type {Measured} */
       const before = await model.ask("measure", asked);
       if (mine !== learning) return;
-      halt.disabled = false;
       await model.ask("learn", {}, "learn", (pieces) => {
         const last = /** @type {{ step: number, loss: number }} */ (
           /** @type {any} */ (pieces.at(-1))
@@ -338,15 +339,15 @@ export function mount(element, data, context) {
         note.textContent = `Step ${step} of ${training.steps}: a loss of ${fixed(last.loss)} on its pairs (${fixed(Math.LN2)} before it learned).`;
       });
       if (mine !== learning) return;
-      halt.disabled = true;
       note.textContent = "It writes again …";
       /** @type {Measured} */
       const now = await model.ask("measure", asked);
       if (mine !== learning) return;
       drawResult(before, now);
       note.textContent = `It learned for ${plural(step, "step")}.`;
+      const isWaiting = document.activeElement === halt;
       end();
-      begin.focus();
+      if (isWaiting) begin.focus();
     } catch (error) {
       if (mine !== learning) return;
       end();
