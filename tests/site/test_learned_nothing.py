@@ -20,6 +20,7 @@ REASONS = {
     "tokenizer": "it has no weights",
     "superposition": "what it learns from are random numbers",
     "own_poems": "its rival, counted words, has no order",
+    "choices": "what it learns from are the reader's choices",
     "film": "its first stop has random weights",
     "training": "the view is a training",
     "own_text": "the view is a training",
@@ -33,7 +34,13 @@ REASONS = {
     "word_removal": "they tell what the model answered when the page was built",
     "surprise": "it tells what the model answered when the page was built",
 }
-ASIDE = ["film", "own_poems", "superposition", "tokenizer"]  # a switch of two states
+ASIDE = [
+    "choices",
+    "film",
+    "own_poems",
+    "superposition",
+    "tokenizer",
+]  # a switch of two states
 IS_OTHER = """before => {
   const told = document.querySelector(".play-remains").textContent;
   return !told.startsWith("Reading") && told !== before && Boolean(told);

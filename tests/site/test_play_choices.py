@@ -93,6 +93,7 @@ def test_the_reward_is_pythons_and_says_how_often_a_line_was_taken(opened):
     assert got == pytest.approx(weights.tolist(), abs=0.006)
     said = page.locator(".lmv-fitted").inner_text()
     assert "You took the line with more echoes in 20 of 20." in said
+    assert "You took the line with more punctuation as often as the other." in said
     longer = (rows_of(taken)[:, 0] > 0).sum()
     unequal = (rows_of(taken)[:, 0] != 0).sum()
     assert 0 < unequal < 20

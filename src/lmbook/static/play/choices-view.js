@@ -86,8 +86,9 @@ function tellTaken(name, apart) {
   const more = apart.filter((value) => value > 0).length;
   const fewer = apart.filter((value) => value < 0).length;
   if (!more && !fewer) return "Both lines of each pair have as many.";
+  if (more === fewer) return `You took ${CALLED[name][0]} as often as the other.`;
   const all = more + fewer === apart.length ? apart.length : `${more + fewer} pairs that differ`;
-  const which = CALLED[name][more >= fewer ? 0 : 1];
+  const which = CALLED[name][more > fewer ? 0 : 1];
   return `You took ${which} in ${Math.max(more, fewer)} of ${all}.`;
 }
 
@@ -127,10 +128,16 @@ export function mount(element, data, context) {
       count,
     ),
     both,
-    make("p", { class: "play-controls" }, undo, anew),
+    make(
+      "p",
+      { class: "play-controls" },
+      undo,
+      anew,
+      make("span", { class: "play-muted" }, "Keys: 1 and 2, or ← and →; Backspace takes back."),
+    ),
     make("p", { class: "play-controls" }, "Choose the rest for me:", ...filling),
   );
-  const fitted = make("div", { class: "lmv-fitted", tabindex: "0" });
+  const fitted = make("div", { class: "lmv-fitted lmv-reward", tabindex: "0" });
   const found = make("p");
   const begin = button("Let the model learn it", learn);
   const halt = button("Stop", stop, { hidden: "" });
@@ -221,7 +228,10 @@ export function mount(element, data, context) {
     for (const each of filling) each.disabled = isDone;
     begin.disabled = at < ENOUGH;
     fitted.hidden = at < ENOUGH;
-    told.textContent = "";
+    told.textContent =
+      worlds.value === WORLDS.random
+        ? "Your choices stay as they are; it is the model with random weights that learns them."
+        : "";
     if (at < ENOUGH) {
       found.textContent = `After ${plural(ENOUGH - at, "more choice")}, a reward is fitted to what you took.`;
       return;
@@ -253,9 +263,7 @@ export function mount(element, data, context) {
       const own = foretold(rowsOf(chosen), names.length, ridge);
       const coin = foretold(rows, names.length, ridge);
       told.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are foretold instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
-    } else if (worlds.value === WORLDS.random)
-      told.textContent =
-        "Your choices stay as they are. It is the model with random weights that would learn them.";
+    }
   }
 
   /** @param {number[][]} rows */
