@@ -176,7 +176,7 @@ def _is_pair(fused, positions, answer):
 predict(
     "positional-encoding.pair",
     a="pair 0 comes round five times in 32 characters, so it has shown all its angles, at "
-    "any offset. Slowed, it no longer tells three back from two.",
+    "any offset. Slowed, it no longer separates three back from two.",
     b="with a base of 10,000 that would be right. With this base another pair is the first "
     "that has not come round.",
     c=None,

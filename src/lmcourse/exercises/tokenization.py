@@ -289,8 +289,8 @@ def stream():
     yield Case([mixed], ["a ", "\U0001f98b"], {kept: ["", "a \U0001f98b"]})
     yield Case([GPT2S], [" ", "", "\U0001f98b"], {kept: ["", "", " \U0001f98b"]})
     remembers = (
-        "after a text that broke off inside a character the next one is wrong; begin anew "
-        "at each call."
+        "after a text that broke off inside a character the next one is wrong; start "
+        "afresh at each call."
     )
     yield Case([], want, ask=_after_broken_text, instead={"": remembers})  # whatever it is
 
@@ -448,7 +448,7 @@ def vocabulary():
         "try steps of 128, from 256 on.": lambda seen: seen.size not in SIZES,
         "that is not enough; if you measured, cut the poems as one text, joined by empty "
         "lines, and count words with `words_of`: poem by poem, or with words cut at white "
-        "space, the numbers are others.": _is("at_white_space"),
+        "space, the numbers differ.": _is("at_white_space"),
         "with that many the poems still cost more.": lambda seen: seen.size < seen.want,
         "that is enough, but not the smallest.": lambda seen: seen.size > seen.want,
     }

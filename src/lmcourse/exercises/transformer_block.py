@@ -309,7 +309,7 @@ judge(
     a="the loss rises more, that is true. But compare the models that never had norms with "
     "those that never had attention.",
     b=None,
-    c="it says something: that what comes after relies on it.",
+    c="it says something: what comes after the part relies on it.",
     d="the three starts differ by far less than that: compare the models without norms "
     "with those without attention, after 1,000 steps.",
 )

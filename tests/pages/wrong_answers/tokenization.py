@@ -117,7 +117,7 @@ WRONG = {
     "stream": {
         "a whole character was kept back": all_or_nothing,
         "may end inside a character": lambda tokens: [token.decode() for token in tokens],
-        "begin anew at each call": made_once,
+        "afresh at each call": made_once,
         "shows nothing yet": lambda tokens: [*codecs.iterdecode(tokens, "utf-8")],
         "taken for a character": lambda tokens: [t.decode("latin-1") for t in tokens],
     },
