@@ -97,7 +97,9 @@ def summary(results):
         ``n``: how many results; ``seeds``; ``interval`` of the share that holds;
         ``verdict``.
     """
-    holds = [float(row["holds"]) for row in results["results"]]
+    holds = [
+        float(row["holds"] is True and row.get("able", True)) for row in results["results"]
+    ]
     share = sum(holds) / len(holds)
     span = [round(end, 2) for end in bootstrap_interval(holds)]
     return {

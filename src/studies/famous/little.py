@@ -16,9 +16,12 @@ from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.training import cut_windows
 from lmcourse.ngrams import NgramModel
-from studies.famous.outcomes import outcome
+from studies.famous.outcomes import above, below, outcome
+from studies.measures import share_interval
 
 ORDERS = range(3, 8)  # lengths of n-grams that are tried on validation sonnets
+WINDOW = 64  # tokens, at most, of what the loss without some heads is measured on
+ROUNDS = 6  # in which heads are removed one after the other, at most
 
 
 @cache
@@ -30,9 +33,15 @@ def gpt():
 
 @cache
 def sonnets():
-    """Return the ids of training, validation and test sonnets, three int64 Tensors."""
+    """Return the ids of training, validation and test sonnets, three int64 Tensors.
+
+    Characters that the model's alphabet lacks are left out.
+    """
+    tokenizer = gpt()[0]
     parts = train_val_test_split(load_texts("sonnets"))
-    return tuple(torch.tensor(gpt()[0].encode(part)) for part in parts)
+    if known := getattr(tokenizer, "alphabet", ""):
+        parts = ["".join(c for c in part if c in known) for part in parts]
+    return tuple(torch.tensor(tokenizer.encode(part)) for part in parts)
 
 
 # --- counting ----------------------------------------------------------------------------
@@ -50,29 +59,52 @@ def counts(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``order``, ``tokens``, ``right``, ``right_by_count``.
+        published sentence holds; also ``order``, ``tokens``, ``right``,
+        ``right_by_count``, and ``lowest`` and ``highest``, the least and the most that
+        n-grams of another length have in common with it.
     """
     training, validation, test = sonnets()
     tokens = min(len(test), 600 if small else 6000)
     vocab_size = gpt()[0].vocab_size
-    tried = [NgramModel(training.tolist(), order, vocab_size) for order in ORDERS]
+    orders = [order for order in ORDERS if vocab_size**order < 2**63]  # what can be counted
+    tried = [NgramModel(training.tolist(), order, vocab_size) for order in orders]
     best = min(tried, key=lambda each: each.loss(validation.tolist()))
     ids = test[:tokens]
-    by_count = np.array([best.next_probs(ids[:at].tolist()[-10:]).argmax()
-                         for at in range(1, tokens)])  # fmt: skip
     by_gpt = likeliest(ids).numpy()
+    guesses = {each.order: counted(each, ids) for each in tried}
+    shares = [(by_gpt == guess).mean() for guess in guesses.values()]
+    by_count = guesses[best.order]
     same = by_gpt == by_count
     pieces = np.array([part.mean() for part in np.array_split(same, 20)])
     moved = by_gpt == np.roll(by_count, tokens // 2)
     return outcome(
         pieces,
         moved.mean(),
-        lambda mean, span: mean >= 0.68,
+        lambda mean, span: above(span, 0.68),
         order=best.order,
+        lowest=float(min(shares)),
+        highest=float(max(shares)),
         tokens=tokens,
         right=float((by_gpt == ids[1:].numpy()).mean()),
         right_by_count=float((by_count == ids[1:].numpy()).mean()),
     )
+
+
+def counted(ngrams, ids):
+    """Return what an n-gram model expects after each token but the last.
+
+    Parameters
+    ----------
+    ngrams : NgramModel
+    ids : int64 Tensor of shape (tokens,)
+
+    Returns
+    -------
+    int array of shape (tokens - 1,)
+    """
+    known, longest = ids.tolist(), ngrams.order - 1
+    return np.array([ngrams.next_probs(known[max(at - longest, 0) : at]).argmax()
+                     for at in range(1, len(known))])  # fmt: skip
 
 
 @torch.no_grad()
@@ -89,7 +121,8 @@ def likeliest(ids):
         What is expected in the place of the second token, and so on.
     """
     model = gpt()[1]
-    context, half = model.config.context, model.config.context // 2
+    half = model.config.context // 2
+    context = 2 * half  # an odd one, less one: windows then join without a gap
     found = [model(ids[None, :context])[0].argmax(-1)]
     for start in range(half, len(ids) - half, half):
         found.append(model(ids[None, start : start + context])[0, half:].argmax(-1))
@@ -111,7 +144,9 @@ def heads(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``removed``, ``all_heads``, ``whole``.
+        published sentence holds; also ``able``, ``removed``, ``all_heads``, ``in_first``,
+        how many of the removed are in the first layer, ``in_rounds``, the rise if they are
+        chosen one after the other, and ``whole``, the loss with all.
     """
     chosen_on, tried_on = validation_windows(4 if small else 40)
     missed = {head: window_losses([head], *chosen_on).mean() for head in every_head()}
@@ -124,14 +159,51 @@ def heads(small=False):
     for _ in range(2 if small else 20):
         some = [[*missed][at] for at in rng.choice(len(missed), number, replace=False)]
         drawn.append((window_losses(some, *tried_on) - whole).mean())
+    last = removed_in_rounds(number, chosen_on)
     return outcome(
         rises,
         np.mean(drawn),
-        lambda mean, span: span[1] < 0.02,
+        lambda mean, span: below(span, 0.02),
+        able=bool(whole.mean() < loss_by_pairs()),
         removed=number,
         all_heads=len(missed),
+        in_first=sum(layer == 0 for layer, _ in removed),
+        in_rounds=float((window_losses(last, *tried_on) - whole).mean()),
         whole=float(whole.mean()),
     )
+
+
+def loss_by_pairs():
+    """Return the loss of counting pairs of tokens on validation sonnets, in nats a token.
+
+    A model without any head can know pairs. One that isn't better than this has no heads
+    that could be missed, however low its loss stays without them.
+    """
+    training, validation, _ = sonnets()
+    pairs = NgramModel(training.tolist(), 2, gpt()[0].vocab_size)
+    return pairs.loss(validation.tolist())
+
+
+def removed_in_rounds(number, windows):
+    """Return heads that are removed one after the other, the least missed first.
+
+    Parameters
+    ----------
+    number : int
+        How many. More than `ROUNDS` go several at a time.
+    windows : pair of int64 Tensors
+        As of `window_losses`. Before each round all heads that are left are tried on them.
+
+    Returns
+    -------
+    list of (int, int)
+    """
+    removed, at_once = [], -(-number // ROUNDS)
+    while len(removed) < number:
+        left = [head for head in every_head() if head not in removed]
+        costs = {head: window_losses([*removed, head], *windows).mean() for head in left}
+        removed += sorted(costs, key=costs.get)[: min(at_once, number - len(removed))]
+    return removed
 
 
 def every_head():
@@ -153,7 +225,7 @@ def validation_windows(count):
         Every second window, and the others: inputs and targets of each.
     """
     _, validation, _ = sonnets()
-    context = gpt()[1].config.context
+    context = min(gpt()[1].config.context, WINDOW)
     starts = torch.arange(0, len(validation) - context - 1, context)[:count]
     inputs, targets = cut_windows(validation, starts, context)
     return (inputs[::2], targets[::2]), (inputs[1::2], targets[1::2])
@@ -209,7 +281,7 @@ def superposition(small=False):
     return outcome(
         sparse,
         dense.mean(),
-        lambda mean, span: (sparse == FEATURES).mean() > 0.5,
+        lambda mean, span: above(share_interval(sparse == FEATURES), 0.5),
         straight=float(straight.mean()),
         all_kept=float((sparse == FEATURES).mean()),
     )

@@ -15,26 +15,64 @@ def outcome(values, null, holds, **more):
     null : float
         The same mean in the world where there is nothing to find.
     holds : callable
-        From the mean and its 95 % interval to whether the published sentence holds.
+        From the mean and its 95 % interval to whether the published sentence holds: True,
+        False, or None where that is too close to say.
     **more : float or int
         Other numbers for the page.
 
     Returns
     -------
     dict
-        ``ours``, the mean; ``interval``; ``null``; ``n``, how many values; ``holds``; and
-        what ``more`` gives. All rounded to four digits.
+        ``ours``, the mean; ``interval``; ``null``; ``n``, how many values; ``holds``, True,
+        False or None; and what ``more`` gives. All rounded to four digits.
     """
     values = np.asarray(values, dtype=float)
     mean, span = float(values.mean()), bootstrap_interval(values)
+    said = holds(mean, span)
     found = {
         "ours": mean,
         "interval": list(span),
         "null": float(null),
         "n": len(values),
-        "holds": bool(holds(mean, span)),
+        "holds": None if said is None else bool(said),
     }
     return rounded(found | more)
+
+
+def above(span, bar):
+    """Return whether what an interval is of is above a bar.
+
+    Parameters
+    ----------
+    span : pair of float
+        Its lower and its upper end.
+    bar : float
+
+    Returns
+    -------
+    bool or None
+        None: the bar lies in the interval, so that it is too close to say. An interval
+        that is the bar and nothing else is not above it.
+    """
+    low, high = span
+    if low > bar:
+        return True
+    return False if high < bar or low == high else None
+
+
+def below(span, bar):
+    """Return the same of being below: ``span`` : pair of float; ``bar`` : float."""
+    return above((-span[1], -span[0]), -bar)
+
+
+def both(first, second):
+    """Return whether two conditions are met, each True, False or None (too close to say).
+
+    One that is not met decides, however close the other is.
+    """
+    if first is False or second is False:
+        return False
+    return None if first is None or second is None else True
 
 
 def rounded(found):

@@ -37,6 +37,8 @@ class Published:
         What they measured; "" if the sentence has no number.
     seen : str
         What chapters of this book had shown before; "" if nothing.
+    changed : str
+        When, from what and why a rule or what is asked was changed later; "" if it wasn't.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Published:
     why: str
     number: str = ""
     seen: str = ""
+    changed: str = ""
 
 
 FILE = Path(__file__).with_name("published.toml")

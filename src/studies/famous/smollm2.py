@@ -10,14 +10,15 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from lmcourse.data import load_poems
-from lmcourse.gpt.generation import generate
+from lmcourse.data import load_poems, load_texts
+from lmcourse.gpt.generation import Cache, generate
 from lmcourse.gpt.inside import states
 from lmcourse.llama import load_talker
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.prompts import NAMES, errands
 from lmcourse.shuffled import shuffled_weights
-from studies.famous.outcomes import outcome
+from studies.famous.outcomes import above, below, both, outcome
+from studies.famous.words import LISTS, NOUNS, PREPOSITIONS, TASKS, THINGS
 from studies.measures import ratio_of_sums
 
 BATCH = 10  # texts that are read at once
@@ -65,6 +66,39 @@ def last_logits(texts, model=None):
             logits = model(torch.tensor([rows[number] for number in batch]), last=True)
             for number, row in zip(batch, logits[:, -1], strict=True):
                 found[number] = row
+    return torch.stack(found)
+
+
+@torch.no_grad()
+def logits_after(beginning, ends):
+    """Return the logits of the token that follows a text with each of some ends.
+
+    What all of them begin with is read once only, so that this is faster than
+    `last_logits`.
+
+    Parameters
+    ----------
+    beginning : str
+    ends : list of str
+        Of any lengths.
+
+    Returns
+    -------
+    Tensor of shape (ends, vocab_size)
+    """
+    tokenizer, model = talker()
+    rows = [tokenizer(beginning + end).input_ids for end in ends]
+    found = [None] * len(rows)
+    for length in sorted({len(ids) for ids in rows}):
+        alike = [number for number, ids in enumerate(rows) if len(ids) == length]
+        ids = torch.tensor([rows[number] for number in alike])  # (texts, tokens)
+        same = (ids[:, :-1] == ids[:1, :-1]).all(0).int().cumprod(0)
+        shared, read = int(same.sum()), Cache(model)
+        if shared:
+            model(ids[:1, :shared], read, last=True)
+            read.reorder(torch.zeros(len(alike), dtype=torch.int64))
+        for number, row in zip(alike, model(ids, read, last=True)[:, -1], strict=True):
+            found[number] = row
     return torch.stack(found)
 
 
@@ -117,7 +151,7 @@ def errand(small=False):
     return outcome(
         gaps,
         without.mean(),
-        lambda mean, span: span[0] > 0 and ahead >= 0.95,
+        lambda mean, span: both(above(span, 0), ahead >= 0.95),
         ahead=ahead,
         null_ahead=float((without > 0).mean()),
     )
@@ -167,7 +201,7 @@ def repeats(small=False):
     return outcome(
         hits,
         null_hits.mean(),
-        lambda mean, span: heads > 0 and span[0] > 0.5,
+        lambda mean, span: both(above(span, 0.5), heads > 0),
         heads=heads,
         null_heads=null_heads,
         all_heads=talker()[1].config.layers * talker()[1].config.heads,
@@ -222,7 +256,7 @@ def sink(small=False):
     shares = first_token_shares(model, ids)
     without = first_token_shares(shuffled_weights(model), ids)
     even = float((1 / torch.arange(2, ids.shape[1] + 1)).mean())
-    return outcome(shares, without.mean(), lambda mean, span: span[0] > 0.5, even=even)
+    return outcome(shares, without.mean(), lambda mean, span: above(span, 0.5), even=even)
 
 
 def first_token_shares(model, ids):
@@ -274,7 +308,7 @@ def rogue(small=False):
     return outcome(
         largest_shares(vectors),
         largest_shares(turned).mean(),
-        lambda mean, span: span[0] > 0.5,
+        lambda mean, span: above(span, 0.5),
         cosine=float(with_others(vectors).sum(1).mean()),
     )
 
@@ -328,7 +362,8 @@ def loops(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``poets``.
+        published sentence holds; also ``poets``, and ``able``: whether it reads better
+        than who counts tokens. One that doesn't goes round in circles at once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -340,10 +375,12 @@ def loops(small=False):
         np.array([said_before(row) for row in texts[:, 8:].tolist()])
         for texts in (likeliest, sampled, poems)
     )
+    most_drawn = bootstrap_interval(drawn)[1]
     return outcome(
         greedy,
         drawn.mean(),
-        lambda mean, span: mean > 0.25 and span[0] > bootstrap_interval(drawn)[1],
+        lambda mean, span: both(above(span, 0.25), above(span, most_drawn)),
+        able=bool(bits_of(poems).sum() < bits_by_count(poems).sum()),
         poets=float(poets.mean()),
     )
 
@@ -365,7 +402,6 @@ def said_before(ids, length=4):
     return 1 - len(set(runs)) / len(runs)
 
 
-@torch.no_grad()
 def letters(small=False):
     """How many bits does it need for a letter of a poem?
 
@@ -378,25 +414,60 @@ def letters(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds.
+        published sentence holds; also ``sonnets``, the mean for Shakespeare's.
     """
-    tokenizer, model = talker()
-    ids = poem_tokens(4 if small else 30, 64)
-    losses = []
-    for rows in ids.split(BATCH):
-        logits = model(rows)[:, :-1].transpose(1, 2)
-        losses.append(F.cross_entropy(logits, rows[:, 1:], reduction="none").sum(1))
-    bits = (torch.cat(losses) / np.log(2)).numpy()  # (poems,)
-    sizes = np.array([len(tokenizer.decode(row[1:])) for row in ids])
+    tokenizer = talker()[0]
+    count = 4 if small else 30
+    ids = poem_tokens(count, 64)
+    bits, sizes = bits_of(ids), letters_in(ids)
     span = bootstrap_interval(bits, sizes, statistic=lambda bits, sizes, axis:
                               ratio_of_sums(bits, sizes, axis))  # fmt: skip
-    counted = token_counts(ids, model.config.vocab_size)
-    by_count = -(counted / counted.sum()).log2()[ids[:, 1:]].sum(1).numpy()
+    sonnets = [tokenizer(text).input_ids[:64] for text in load_texts("sonnets")[:count]]
+    sonnets = torch.tensor([row for row in sonnets if len(row) == 64])
     found = outcome(
-        bits / sizes, by_count.sum() / sizes.sum(), lambda mean, _: span[1] < 1.3
+        bits / sizes,
+        bits_by_count(ids).sum() / sizes.sum(),
+        lambda mean, _: below(span, 1.3),
+        sonnets=float(bits_of(sonnets).sum() / letters_in(sonnets).sum()),
     )
     return found | {"ours": round(float(bits.sum() / sizes.sum()), 4),
                     "interval": [round(end, 4) for end in span]}  # fmt: skip
+
+
+@torch.no_grad()
+def bits_of(ids):
+    """Return how many bits the model needs for each text, after its first token.
+
+    Parameters
+    ----------
+    ids : int64 Tensor of shape (texts, tokens)
+
+    Returns
+    -------
+    float array of shape (texts,)
+    """
+    losses = []
+    for rows in ids.split(BATCH):
+        logits = talker()[1](rows)[:, :-1].transpose(1, 2)
+        losses.append(F.cross_entropy(logits, rows[:, 1:], reduction="none").sum(1))
+    return (torch.cat(losses) / np.log(2)).numpy()
+
+
+def letters_in(ids):
+    """Return how many characters each text has after its first token.
+
+    ``ids`` : int64 Tensor (texts, tokens). The result is an int array (texts,).
+    """
+    return np.array([len(talker()[0].decode(row[1:])) for row in ids])
+
+
+def bits_by_count(ids):
+    """Return the bits that who counts single tokens of other poems needs for each text.
+
+    ``ids`` : int64 Tensor (texts, tokens). The result is a float array (texts,).
+    """
+    counted = token_counts(ids, talker()[1].config.vocab_size)
+    return -(counted / counted.sum()).log2()[ids[:, 1:]].sum(1).numpy()
 
 
 def token_counts(left_out, vocab_size):
@@ -423,16 +494,6 @@ def token_counts(left_out, vocab_size):
 
 # --- grammar -----------------------------------------------------------------------------
 
-# Written down before any model had read them; the plural ends in s.
-_NOUNS = (
-    "key cabinet letter garden river window teacher farmer doctor pilot author singer "
-    "neighbour driver painter worker lawyer guest friend cousin student player sailor "
-    "tailor baker hunter manager guard soldier visitor bird horse dog cat cow goat duck "
-    "tree flower rose apple lemon table chair lamp clock book picture mirror door car "
-    "boat train ship wagon bridge tower house school shop"
-)
-NOUNS = _NOUNS.split()
-
 
 def agreement(small=False):
     """Does *was* or *were* follow the subject, past another noun?
@@ -446,19 +507,47 @@ def agreement(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds.
+        published sentence holds; also ``lowest`` and ``highest``, the means of the two
+        prepositions after which it is right least and most often, and these, ``hardest``
+        and ``easiest``.
     """
     nouns = NOUNS[:10] if small else NOUNS
+    hits = np.array([agrees(nouns, word, talker()[1]) for word in PREPOSITIONS])
+    without = agrees(nouns, PREPOSITIONS[0], shuffled_weights(talker()[1]))
+    means = hits.mean(1)
+    return outcome(
+        hits.mean(0),
+        without.mean(),
+        lambda mean, span: above(span, 0.9),
+        first=float(means[0]),
+        lowest=float(means.min()),
+        highest=float(means.max()),
+        hardest=PREPOSITIONS[means.argmin()],
+        easiest=PREPOSITIONS[means.argmax()],
+    )
+
+
+def agrees(nouns, preposition, model):
+    """Return for each noun how often the verb agrees with it, past the next noun.
+
+    Parameters
+    ----------
+    nouns : list of str
+    preposition : str
+        Between the two nouns.
+    model : Llama
+
+    Returns
+    -------
+    float array of shape (nouns,)
+        The mean of its singular and its plural.
+    """
     texts = []
     for subject, other in zip(nouns, nouns[1:] + nouns[:1], strict=True):
-        texts += [f"The {subject} near the {other}s", f"The {subject}s near the {other}"]
+        texts.append(f"The {subject} {preposition} the {other}s")
+        texts.append(f"The {subject}s {preposition} the {other}")
     was_right = np.array([True, False] * len(nouns))
-    model = talker()[1]
-    hits, without = (
-        (was_likelier(texts, each) == was_right).reshape(-1, 2).mean(1)
-        for each in (model, shuffled_weights(model))
-    )
-    return outcome(hits, without.mean(), lambda mean, span: span[0] > 0.9)
+    return (was_likelier(texts, model) == was_right).reshape(-1, 2).mean(1)
 
 
 def was_likelier(texts, model):
@@ -472,78 +561,62 @@ def was_likelier(texts, model):
 
 # --- examples ----------------------------------------------------------------------------
 
-# Written down before any model had read them.
-_ANIMALS = (
-    "lion horse cow dog cat sheep goat wolf fox bear tiger mouse rabbit monkey elephant "
-    "camel eagle owl snake frog whale shark bee spider"
-)
-_PLANTS = (
-    "oak rose tulip daisy lily fern moss pine maple willow clover ivy wheat barley rice "
-    "corn cactus bamboo orchid poppy nettle palm birch thistle"
-)
-KINDS = {"animal": _ANIMALS.split(), "plant": _PLANTS.split()}
 EXAMPLES = 8
-DRAWS = 3  # of the examples, for each word
+DRAWS = 10  # of the examples, for each task
+ASKED = 4  # words of each kind, for each draw
 
 
-def labelled(small=False):
-    """Return words with their kind, and the examples to read before each.
+def draws_of(task, small=False):
+    """Return examples of a task, and words to label after each of them.
 
     Parameters
     ----------
+    task : dict of str to list of str
+        Two labels, and the words of each.
     small : bool
 
     Returns
     -------
-    list of (str, str, list of (str, str))
-        A word, its kind, and eight other words with their kinds, four of each, in a random
-        order.
+    list of (list of (str, str), list of (str, str))
+        Words with their labels: eight examples, four of each label, in a random order; and
+        eight other words that are asked, four of each.
     """
     rng = np.random.default_rng(0)
-    words = [(word, kind) for kind, words in KINDS.items() for word in words]
     found = []
-    for word, kind in words[:: 12 if small else 1] * (1 if small else DRAWS):
-        others = []
-        for each in KINDS:
-            rest = [other for other in KINDS[each] if other != word]
-            drawn = rng.choice(rest, EXAMPLES // 2, replace=False)
-            others += [(str(other), each) for other in drawn]
-        rng.shuffle(others)
-        found.append((word, kind, [tuple(map(str, pair)) for pair in others]))
+    for _ in range(1 if small else DRAWS):
+        examples, asked = [], []
+        for label, words in task.items():
+            drawn = [str(word) for word in rng.permutation(words)]
+            examples += [(word, label) for word in drawn[: EXAMPLES // 2]]
+            asked += [(word, label) for word in drawn[EXAMPLES // 2 :][:ASKED]]
+        examples = [examples[at] for at in rng.permutation(EXAMPLES)]
+        found.append((examples, asked))
     return found
 
 
-def guessed(asked):
-    """Return which kind is the likelier label of each word.
+def guessed(task, examples, words):
+    """Return which label is the likelier one of each word.
 
     Parameters
     ----------
-    asked : list of (str, list of (str, str))
-        Words, and the examples to read before.
+    task : dict
+        Its keys are the labels.
+    examples : list of (str, str)
+        Words with the labels that are read before.
+    words : list of str
 
     Returns
     -------
     list of str
     """
-    texts = [
-        "".join(f"{other}: {kind}\n" for other, kind in examples) + f"{word}:"
-        for word, examples in asked
-    ]
-    kinds = [*KINDS]
-    best = last_logits(texts)[:, first_tokens(kinds)].argmax(1)
-    return [kinds[number] for number in best]
-
-
-def by_word(hits):
-    """Return the mean of each word's draws, float array (words,).
-
-    ``hits`` : sequence of bool, word by word, each with as many draws.
-    """
-    return np.asarray(hits, dtype=float).reshape(-1, len(KINDS) * 24).mean(0)
+    told = "".join(f"{word}: {label}\n" for word, label in examples)
+    logits = logits_after(told, [f"{word}:" for word in words])
+    best = logits[:, first_tokens(task)].argmax(1)
+    return [[*task][number] for number in best]
 
 
 def labels(small=False):
-    """What do right labels do for the answer that dealt labels don't?
+    """What do right labels do for the answer that random labels don't?
 
     Parameters
     ----------
@@ -553,33 +626,55 @@ def labels(small=False):
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``right``, ``dealt``.
+        What `outcome` returns, each value that of eight examples: the mean with its
+        interval, the null, and whether the published sentence holds; also ``able``,
+        ``right``, ``dealt``; of `by_task`, of the cost; and ``harmed``, in how many tasks
+        random labels are worse than no examples.
     """
-    asked = labelled(small)
     rng = np.random.default_rng(1)
-    kinds = [*KINDS]
-    dealt = [
-        (word, [(other, kinds[rng.integers(2)]) for other, _ in examples])
-        for word, _, examples in asked
-    ]
-    answers = [kind for _, kind, _ in asked]
-    worlds = {
-        "right": [(word, examples) for word, _, examples in asked],
-        "dealt": dealt,
-        "none": [(word, []) for word, _, _ in asked],
-    }
-    hits = {}
-    for name, world in worlds.items():
-        same = np.array(guessed(world)) == np.array(answers)
-        hits[name] = same.astype(float) if small else by_word(same)
+    hits = []
+    for task in TASKS:
+        for examples, asked in draws_of(task, small):
+            dealt = [(word, [*task][rng.integers(2)]) for word, _ in examples]
+            words, answers = zip(*asked, strict=True)
+            worlds = [guessed(task, each, words) for each in (examples, dealt, [])]
+            hits.append((np.array(worlds) == np.array(answers)).mean(1))
+    right, dealt, none = np.array(hits).T  # (tasks * draws,) each
+    harmed = (dealt - none).reshape(len(TASKS), -1).mean(1) < 0
     return outcome(
-        hits["right"] - hits["dealt"],
-        hits["none"].mean(),
-        lambda mean, span: mean <= 0.05,
-        right=float(hits["right"].mean()),
-        dealt=float(hits["dealt"].mean()),
+        right - dealt,
+        none.mean(),
+        lambda mean, span: below(span, 0.05),
+        able=bool(bootstrap_interval([*right, *right])[0] > 0.5),
+        right=float(right.mean()),
+        dealt=float(dealt.mean()),
+        harmed=int(harmed.sum()),
+        **by_task(right - dealt),
     )
+
+
+def by_task(values):
+    """Return in which tasks the mean of some values is lowest and highest.
+
+    Parameters
+    ----------
+    values : float array of shape (tasks * draws,)
+
+    Returns
+    -------
+    dict
+        ``tasks``, how many; ``lowest`` and ``highest``, the means; ``low_task`` and
+        ``high_task``, their two labels.
+    """
+    means = values.reshape(len(TASKS), -1).mean(1)
+    names = [" or ".join(task) for task in TASKS]
+    return {
+        "tasks": len(TASKS),
+        "lowest": float(means.min()),
+        "highest": float(means.max()),
+        "low_task": names[means.argmin()],
+        "high_task": names[means.argmax()],
+    }
 
 
 def recency(small=False):
@@ -593,32 +688,60 @@ def recency(small=False):
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds.
+        What `outcome` returns, each value that of eight examples: the mean with its
+        interval, the null, and whether the published sentence holds; also ``able``, and
+        those of `by_task`.
     """
-    asked = labelled(small)[: 4 if small else 48]
-    blocks, mixed, last = [], [], []
-    for word, _, examples in asked:
-        for turn in (False, True):
-            ordered = sorted(examples, key=lambda pair: pair[1], reverse=turn)
-            blocks.append((word, ordered))
-            last.append(ordered[-1][1])
-        mixed.append((word, examples))
-    said = np.array(guessed(blocks)) == np.array(last)
-    ends = np.array([examples[-1][1] for _, examples in mixed])
-    without = np.array(guessed(mixed)) == ends
+    blocks, mixed, right = [], [], []
+    for task in TASKS:
+        for examples, asked in draws_of(task, small):
+            words, answers = zip(*asked, strict=True)
+            one = sorted(examples, key=lambda pair: pair[1])
+            other = sorted(examples, key=lambda pair: pair[1], reverse=True)
+            blocks.append(said_last(task, [one, other], words))
+            mixed.append(said_last(task, [examples, other_last(examples)], words))
+            said = np.array(guessed(task, examples, words))
+            right.append((said == np.array(answers)).mean())
     return outcome(
-        said.reshape(-1, 2).mean(1), without.mean(), lambda mean, span: span[0] > 0.5
+        blocks,
+        np.mean(mixed),
+        lambda mean, span: above(span, 0.5),
+        able=bool(bootstrap_interval([*right, *right])[0] > 0.5),
+        **by_task(np.array(blocks)),
     )
+
+
+def other_last(examples):
+    """Return examples with another label in the end: the last one that has it goes there.
+
+    ``examples`` : list of (str, str), words with their labels; so is what is returned.
+    """
+    moved = [*examples]
+    at = max(at for at, pair in enumerate(examples) if pair[1] != examples[-1][1])
+    moved[at], moved[-1] = moved[-1], moved[at]
+    return moved
+
+
+def said_last(task, orders, words):
+    """Return how often the label that was read last is said, a float.
+
+    Parameters
+    ----------
+    task : dict
+        Its keys are the labels.
+    orders : list of list of (str, str)
+        The same examples in two orders, each label last in one. So who doesn't heed the
+        order says it half of the time.
+    words : list of str
+    """
+    hits = [
+        np.array(guessed(task, examples, words)) == examples[-1][1] for examples in orders
+    ]
+    return float(np.mean(hits))
 
 
 # --- a long text -------------------------------------------------------------------------
 
-_THINGS = (
-    "drum ring lamp coin book rope ball cake flag boat clock knife plate shirt watch chair "
-    "piano apple candle bottle mirror basket hammer ladder"
-)
-THINGS = _THINGS.split()
 PLACES = 6  # parts of the list that are told apart
 ABLE = 0.25  # right answers below which a model can't be asked where it finds them
 
@@ -635,30 +758,56 @@ def middle(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``able``, ``first``, ``last``.
+        published sentence holds; also ``first``, ``last``; ``able``; and of the other
+        forms of the list: ``others``, how many; ``best``, the share of right answers in
+        the form that has most.
     """
-    seeds = 2 if small else 30
-    found, without = zip(*(asked_list(seed) for seed in range(seeds)), strict=True)
-    hits = np.array(found, dtype=float)  # (lists, places)
+    hits, without = lists(2 if small else 30, *LISTS[0])
+    others = [lists(1 if small else 10, *form)[0].mean() for form in LISTS[1:]]
     inner = hits[:, 1:-1].mean(1)
-    ends = [bootstrap_interval(hits[:, end] - inner)[0] for end in (0, -1)]
+    ends = [bootstrap_interval(hits[:, end] - inner) for end in (0, -1)]
     return outcome(
         inner,
-        np.mean(without),
-        lambda mean, span: min(ends) > 0,
+        without.mean(),
+        lambda mean, span: both(above(ends[0], 0), above(ends[1], 0)),
         able=bool(hits.mean() >= ABLE),
         first=float(hits[:, 0].mean()),
         last=float(hits[:, -1].mean()),
+        others=len(others),
+        best=float(max(others)),
     )
 
 
-def asked_list(seed):
+def lists(count, *form):
+    """Ask of some lists who has what, once in each part.
+
+    Parameters
+    ----------
+    count : int
+    *form
+        As in `LISTS`.
+
+    Returns
+    -------
+    hits : float array of shape (count, places)
+    without : float array of shape (count,)
+        The same for one of the parts, where the line that says it is left out.
+    """
+    found, without = zip(*(asked_list(seed, *form) for seed in range(count)), strict=True)
+    return np.array(found, dtype=float), np.array(without, dtype=float)
+
+
+def asked_list(seed, statement, question, length):
     """Ask who has what, once in each part of a list.
 
     Parameters
     ----------
     seed : int
         Of the list, and of the line of each part that is asked for.
+    statement, question : str
+        With a gap for the name, the statement with another for the thing.
+    length : int
+        How many lines.
 
     Returns
     -------
@@ -667,22 +816,16 @@ def asked_list(seed):
         The same for one of the parts, where the line that says it is left out.
     """
     rng = np.random.default_rng(seed)
-    names = rng.choice(NAMES, len(THINGS), replace=False)
-    things = rng.permutation(THINGS)
-    lines = [f"{name} has the {thing}." for name, thing in zip(names, things, strict=True)]
-    size = len(lines) // PLACES
+    names = rng.choice(NAMES, length, replace=False)
+    things = rng.permutation(THINGS)[:length]
+    lines = [statement.format(*pair) for pair in zip(names, things, strict=True)]
+    size = length // PLACES
     chosen = [part * size + int(rng.integers(size)) for part in range(PLACES)]
-    texts = ["\n".join(lines) + question(names[at]) for at in chosen]
+    ends = [question.format(names[at]) for at in chosen]
     out = chosen[seed % PLACES]
-    texts.append("\n".join(lines[:out] + lines[out + 1 :]) + question(names[out]))
-    *answers, blind = last_logits(texts)[:, first_tokens(things)].argmax(1).tolist()
+    rest = "\n".join(lines[:out] + lines[out + 1 :])
+    known = first_tokens(things)
+    answers = logits_after("\n".join(lines), ends)[:, known].argmax(1).tolist()
+    blind = logits_after(rest, [question.format(names[out])])[0, known].argmax()
     hits = [answer == at for answer, at in zip(answers, chosen, strict=True)]
-    return hits, blind == out
-
-
-def question(name):
-    """Return the question what somebody has, and the beginning of its answer, a str.
-
-    ``name`` : str, who it is.
-    """
-    return f"\nWhat does {name} have? {name} has the"
+    return hits, int(blind) == out
