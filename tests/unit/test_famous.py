@@ -1,5 +1,7 @@
 """Famous findings: each measurement, on worked examples and models made for it."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch.nn.functional as F
 
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.llama import Llama, LlamaConfig
+from lmcourse.ngrams import NgramModel
 from studies.famous import little, minilm, outcomes, proofs, smollm2
 from studies.famous.famous import MEASURED_BY, summary
 from studies.famous.published import RESULTS, read_published
@@ -42,6 +45,43 @@ def test_an_outcome_is_a_mean_with_its_interval():
     assert seen[0][0] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("span", "is_above", "is_below"),
+    [
+        ((0.6, 0.8), True, False),
+        ((0.2, 0.4), False, True),
+        ((0.4, 0.6), None, None),
+        ((0.5, 0.6), None, None),  # it begins at the bar
+        ((0.5, 0.5), False, False),  # a label that is always said is no leaning
+    ],
+)
+def test_an_interval_that_holds_the_bar_is_too_close_to_say(span, is_above, is_below):
+    assert outcomes.above(span, 0.5) is is_above
+    assert outcomes.below(span, 0.5) is is_below
+
+
+def test_a_condition_that_is_not_met_decides():
+    assert outcomes.both(True, True) is True
+    assert outcomes.both(None, True) is None
+    assert outcomes.both(True, None) is None
+    assert outcomes.both(False, None) is False
+    assert outcomes.both(None, False) is False
+
+
+def test_an_outcome_keeps_what_is_too_close_to_say():
+    assert outcomes.outcome([0.0, 1.0] * 9, 0, lambda mean, span: None)["holds"] is None
+
+
+def test_what_is_too_close_to_say_does_not_hold():
+    rows = [{"holds": True}, {"holds": None}, {"holds": True, "able": False}] * 4
+    assert summary({"results": rows})["interval"][1] < 0.65  # a third, not all
+
+
+def test_the_text_says_whom_it_speaks_of_if_another_model_stands_there():
+    assert "these three" in proofs.about([])
+    assert "in the place of MiniLM and our GPT" in proofs.about(["MiniLM", "our GPT"])
+
+
 def test_cosines_are_numpys():
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=(2, 7, 3))
@@ -64,10 +104,12 @@ def test_the_summary_counts_what_holds():
     [
         ({"holds": True}, "holds"),
         ({"holds": False}, "not so"),
+        ({"holds": None}, "too close to say"),
         ({"holds": False, "able": False}, "can’t be asked"),
+        ({"holds": True, "able": False}, "can’t be asked"),
     ],
 )
-def test_a_verdict_is_one_of_three(found, verdict):
+def test_a_verdict_is_one_of_four(found, verdict):
     assert proofs.verdict_on(found) == verdict
 
 
@@ -175,35 +217,93 @@ def test_what_was_said_before_is_counted(ids, share):
     assert smollm2.said_before(ids) == pytest.approx(share)
 
 
-def test_the_examples_of_a_word_leave_it_out():
-    asked = smollm2.labelled()
-    assert len(asked) == 3 * 48
-    for word, kind, examples in asked:
-        assert word in smollm2.KINDS[kind]
-        assert word not in [other for other, _ in examples]
-        assert [label for _, label in examples].count("plant") == 4
-        assert all(other in smollm2.KINDS[label] for other, label in examples)
+def test_ends_of_a_text_get_the_logits_of_the_whole(small):
+    words, model = small
+    ends = ["x y", "z y", "x", "", "x y"]
+    found = smollm2.logits_after("a b c d ", ends)
+    for end, row in zip(ends, found, strict=True):
+        want = model(torch.tensor([words("a b c d " + end).input_ids]))[0, -1]
+        torch.testing.assert_close(row, want, rtol=1e-4, atol=1e-5)
 
 
-def test_a_list_is_asked_in_each_part(monkeypatch):
+@pytest.mark.parametrize("task", smollm2.TASKS, ids=lambda task: " or ".join(task))
+def test_examples_and_what_is_asked_are_different_words(task):
+    assert [len(words) for words in task.values()] == [24, 24]
+    assert len({word for words in task.values() for word in words}) == 48
+    draws = smollm2.draws_of(task)
+    assert len(draws) == smollm2.DRAWS
+    assert len({tuple(examples) for examples, _ in draws}) == smollm2.DRAWS
+    for examples, asked in draws:
+        assert not {word for word, _ in examples} & {word for word, _ in asked}
+        for pairs in (examples, asked):
+            assert len({word for word, _ in pairs}) == 8
+            assert all(word in task[label] for word, label in pairs)
+            assert [label for _, label in pairs].count(next(iter(task))) == 4
+
+
+def test_the_other_label_is_put_last():
+    told = [("oak", "plant"), ("cow", "animal"), ("fern", "plant"), ("moss", "plant")]
+    moved = smollm2.other_last(told)
+    assert moved == [told[0], told[3], told[2], told[1]]
+    assert smollm2.other_last(moved)[-1] == told[2]  # the last plant now
+
+
+def test_who_does_not_heed_the_order_says_the_last_label_half_of_the_time(monkeypatch):
+    task = smollm2.TASKS[0]
+    (examples, _), *_ = smollm2.draws_of(task)
+    orders = [examples, smollm2.other_last(examples)]
+    always = {"cow": "animal", "ox": "animal", "fern": "plant"}
+    monkeypatch.setattr(smollm2, "guessed", lambda task, told, words: [*always.values()])
+    assert smollm2.said_last(task, orders, [*always]) == 0.5
+    monkeypatch.setattr(
+        smollm2, "guessed", lambda task, told, words: [told[-1][1]] * len(words)
+    )
+    assert smollm2.said_last(task, orders, [*always]) == 1
+
+
+def test_tasks_are_told_apart():
+    costs = np.arange(6).repeat(2) + np.tile([-0.5, 0.5], 6)
+    found = smollm2.by_task(costs)
+    assert found["tasks"] == 6
+    assert (found["lowest"], found["highest"]) == (0, 5)
+    assert (found["low_task"], found["high_task"]) == ("animal or plant", "body or clothes")
+
+
+def test_a_verb_agrees_with_the_first_noun(monkeypatch):
     texts = []
 
-    def answer(asked):
-        """Say always the first thing."""
+    def always_was(asked, model):
         texts.extend(asked)
-        return torch.tensor([[9.0] + [0.0] * 23] * len(asked))
+        return np.ones(len(asked), dtype=bool)
 
-    monkeypatch.setattr(smollm2, "last_logits", answer)
-    monkeypatch.setattr(smollm2, "first_tokens", lambda words: torch.arange(24))
-    hits, blind = smollm2.asked_list(seed=2)
+    monkeypatch.setattr(smollm2, "was_likelier", always_was)
+    assert smollm2.agrees(["key", "door", "cat"], "by", None).tolist() == [0.5] * 3
+    assert texts[:2] == ["The key by the doors", "The keys by the door"]
+    assert texts[4] == "The cat by the keys"
+
+
+@pytest.mark.parametrize("form", smollm2.LISTS)
+def test_a_list_is_asked_in_each_part(monkeypatch, form):
+    texts = []
+
+    def answer(beginning, ends):
+        """Say always the first thing."""
+        texts.extend(beginning + end for end in ends)
+        return torch.tensor([[9.0] + [0.0] * 23] * len(ends))
+
+    monkeypatch.setattr(smollm2, "logits_after", answer)
+    monkeypatch.setattr(smollm2, "first_tokens", lambda words: torch.arange(len(words)))
+    hits, blind = smollm2.asked_list(2, *form)
+    length, part = form[2], form[2] // 6
     assert len(hits) == 6
     assert len(texts) == 7
     assert not blind
-    assert [text.count("\n") for text in texts] == [24] * 6 + [23]
-    name = texts[2].rsplit("\n", 1)[1].split()[2]  # What does NAME have?
-    said = f"{name} has the "
-    assert any(line.startswith(said) for line in texts[2].split("\n")[8:12])
-    assert not any(line.startswith(said) for line in texts[6].split("\n"))  # left out
+    assert [text.count("\n") for text in texts] == [length] * 6 + [length - 1]
+    end = texts[2].rsplit("\n", 1)[1]
+    name = next(word.strip(":") for word in end.split() if word.strip(":") in smollm2.NAMES)
+    rows = texts[2].split("\n")
+    assert any(row.startswith(name) for row in rows[2 * part : 3 * part])
+    assert not any(row.startswith(name) for row in texts[6].split("\n")[:-1])  # left out
 
 
 # --- MiniLM ------------------------------------------------------------------------------
@@ -228,6 +328,23 @@ def test_what_stays_right_is_a_share_of_what_was_right():
     kept, right = minilm.stay_right(whole, changed, labels, groups)
     assert right.all()
     assert kept.tolist() == [False] * 15 + [True] * 45
+
+
+def test_pieces_of_words_are_no_words():
+    tokens = [
+        "[CLS]",
+        "love",
+        "##liest",
+        ",",
+        "my",
+        "love",
+        "and",
+        "my",
+        "my",
+        "##rrh",
+        "[SEP]",
+    ]
+    assert minilm.whole_words(tokens) == {"my": 4, "love": 5, "and": 6}
 
 
 # --- our GPT, and the toy ----------------------------------------------------------------
@@ -256,7 +373,30 @@ def test_a_removed_head_adds_nothing(other_gpt):
     assert (abs(found - whole) > 1e-6).all()
 
 
-def test_the_likeliest_token_has_half_a_context_before_it(other_gpt):
+def test_heads_are_removed_in_rounds(other_gpt, monkeypatch):
+    worth = dict(zip(little.every_head(), [5.0, 3.0, 4.0, 2.0, 9.0, 0.0], strict=True))
+
+    def losses(removed, inputs, targets):
+        """Without (1, 2), which is missed least, (1, 0) is missed most."""
+        each = [99.0 if (1, 2) in removed[:-1] and head == (1, 0) else worth[head]
+                for head in removed]  # fmt: skip
+        return np.array([sum(each)])
+
+    monkeypatch.setattr(little, "window_losses", losses)
+    assert little.removed_in_rounds(3, (None, None)) == [(1, 2), (0, 1), (0, 2)]
+    monkeypatch.setattr(little, "ROUNDS", 1)
+    assert little.removed_in_rounds(3, (None, None)) == [(1, 2), (1, 0), (0, 1)]
+
+
+def test_counting_expects_what_mostly_followed():
+    ngrams = NgramModel([0, 1, 2, 0, 1, 2, 0, 1, 3], 3, 4)
+    assert little.counted(ngrams, torch.tensor([2, 0, 1, 0])).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("context", [8, 9])
+def test_the_likeliest_token_has_half_a_context_before_it(other_gpt, context):
+    # Of an odd context one token is not used.
+    other_gpt.config = dataclasses.replace(other_gpt.config, context=context)
     ids = torch.randint(11, (21,), generator=torch.Generator().manual_seed(1))
     found = little.likeliest(ids)
     assert len(found) == 20

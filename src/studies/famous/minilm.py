@@ -196,7 +196,8 @@ def same_words(count):
     ----------
     count : int
         Poems, the first. Of a word the first two poems that have it are taken, and in each
-        its first place; pieces of words and [CLS] and [SEP] are left out.
+        its first place; pieces of words and [CLS] and [SEP] are left out, so that "love"
+        is not taken from "loveliest" if that is "love" and "##liest".
 
     Returns
     -------
@@ -207,9 +208,8 @@ def same_words(count):
     places = defaultdict(list)
     for number, ids in enumerate(poems(count)):
         words = tokenizer.convert_ids_to_tokens(ids[0].tolist())
-        for word in dict.fromkeys(words[1:-1]):
-            if word.isalpha():
-                places[word].append((number, words.index(word)))
+        for word, at in whole_words(words).items():
+            places[word].append((number, at))
     chosen = [found[:2] for found in places.values() if len(found) > 1]
     states = [levels(ids) for ids in poems(count)]
     halves = [
@@ -219,6 +219,18 @@ def same_words(count):
     same = torch.stack(halves, 1)
     different = torch.stack([halves[0], halves[1].roll(-1, dims=1)], 1)
     return same, different
+
+
+def whole_words(tokens):
+    """Return where each word that is one token of a text stands first, dict of str to int.
+
+    ``tokens`` : list of str, from [CLS] to [SEP]; what continues a word begins with ##.
+    """
+    found = {}
+    for at, (token, after) in enumerate(pairwise(tokens)):
+        if token.isalpha() and not after.startswith("##"):
+            found.setdefault(token, at)
+    return found
 
 
 # --- order -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from lmcourse.gpt.generation import Cache, generate
 from lmcourse.gpt.inside import states
 from lmcourse.llama import load_talker
 from lmcourse.numbers import bootstrap_interval
-from lmcourse.prompts import NAMES, errands
+from lmcourse.prompts import LUNCH, NAMES, errands
 from lmcourse.shuffled import shuffled_weights
 from studies.famous.outcomes import above, below, both, outcome
 from studies.famous.words import LISTS, NOUNS, PREPOSITIONS, TASKS, THINGS
@@ -114,7 +114,27 @@ def poem_tokens(count, tokens):
     -------
     int64 Tensor of shape (count, tokens)
     """
-    texts = [talker()[0](text).input_ids for text in load_poems().text]
+    return beginnings(load_poems().text, count, tokens)
+
+
+def sonnet_tokens(count, tokens):
+    """Return the same of Shakespeare's sonnets: ``count``, ``tokens`` : int."""
+    return beginnings(load_texts("sonnets"), count, tokens)
+
+
+def beginnings(texts, count, tokens):
+    """Return the first tokens of the first texts that are long enough.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    count, tokens : int
+
+    Returns
+    -------
+    int64 Tensor of shape (count, tokens)
+    """
+    texts = [talker()[0](text).input_ids for text in texts]
     long = [ids[:tokens] for ids in texts if len(ids) >= tokens]
     return torch.tensor(long[:count])
 
@@ -134,7 +154,8 @@ def errand(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``ahead``, ``null_ahead``.
+        published sentence holds; also ``ahead``, ``null_ahead``; ``lunch`` and
+        ``lunch_ahead``, the same of sentences of another form.
     """
     told = errands(20 if small else 200, seed=3)
     third = [
@@ -146,6 +167,7 @@ def errand(small=False):
         for text, giver, name in zip(told.texts, told.giver, third, strict=True)
     ]
     gaps = name_gaps(told.texts, told.other, told.giver)
+    lunch = name_gaps(*errands(5 if small else 50, seed=3, form=LUNCH))
     without = name_gaps(other_texts, told.other, told.giver)
     ahead = float((gaps > 0).mean())
     return outcome(
@@ -154,6 +176,8 @@ def errand(small=False):
         lambda mean, span: both(above(span, 0), ahead >= 0.95),
         ahead=ahead,
         null_ahead=float((without > 0).mean()),
+        lunch=float(lunch.mean()),
+        lunch_ahead=float((lunch > 0).mean()),
     )
 
 
@@ -249,14 +273,22 @@ def sink(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``even``.
+        published sentence holds; also ``even``; ``dickinson`` and ``shakespeare``, the
+        shares in the texts of each.
     """
-    ids = poem_tokens(4 if small else 30, 64)
+    count = 4 if small else 30
+    poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
     model = talker()[1]
-    shares = first_token_shares(model, ids)
-    without = first_token_shares(shuffled_weights(model), ids)
-    even = float((1 / torch.arange(2, ids.shape[1] + 1)).mean())
-    return outcome(shares, without.mean(), lambda mean, span: above(span, 0.5), even=even)
+    shares = [first_token_shares(model, ids) for ids in (poems, sonnets)]
+    without = first_token_shares(shuffled_weights(model), poems)
+    return outcome(
+        np.concatenate(shares),
+        without.mean(),
+        lambda mean, span: above(span, 0.5),
+        even=float((1 / torch.arange(2, poems.shape[1] + 1)).mean()),
+        dickinson=float(shares[0].mean()),
+        shakespeare=float(shares[1].mean()),
+    )
 
 
 def first_token_shares(model, ids):
@@ -416,14 +448,11 @@ def letters(small=False):
         What `outcome` returns: the mean with its interval, the null, and whether the
         published sentence holds; also ``sonnets``, the mean for Shakespeare's.
     """
-    tokenizer = talker()[0]
     count = 4 if small else 30
-    ids = poem_tokens(count, 64)
+    ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
     bits, sizes = bits_of(ids), letters_in(ids)
     span = bootstrap_interval(bits, sizes, statistic=lambda bits, sizes, axis:
                               ratio_of_sums(bits, sizes, axis))  # fmt: skip
-    sonnets = [tokenizer(text).input_ids[:64] for text in load_texts("sonnets")[:count]]
-    sonnets = torch.tensor([row for row in sonnets if len(row) == 64])
     found = outcome(
         bits / sizes,
         bits_by_count(ids).sum() / sizes.sum(),
