@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from transformers import BertConfig, BertModel
 
+from berts import SMALL
+from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.llama import Llama, LlamaConfig
+from lmcourse.llama import Llama, LlamaConfig, load_talker
+from lmcourse.models import load_bert
 from lmcourse.ngrams import NgramModel
 from studies.famous import little, minilm, outcomes, proofs, smollm2
-from studies.famous.famous import MEASURED_BY, summary
+from studies.famous.famous import MEASURED_BY, measure, summary
 from studies.famous.published import RESULTS, read_published
 
 
@@ -254,11 +258,11 @@ def test_who_does_not_heed_the_order_says_the_last_label_half_of_the_time(monkey
     orders = [examples, smollm2.other_last(examples)]
     always = {"cow": "animal", "ox": "animal", "fern": "plant"}
     monkeypatch.setattr(smollm2, "guessed", lambda task, told, words: [*always.values()])
-    assert smollm2.said_last(task, orders, [*always]) == 0.5
+    assert smollm2.said_last(task, orders, [*always])[0] == 0.5
     monkeypatch.setattr(
         smollm2, "guessed", lambda task, told, words: [told[-1][1]] * len(words)
     )
-    assert smollm2.said_last(task, orders, [*always]) == 1
+    assert smollm2.said_last(task, orders, [*always])[0] == 1
 
 
 def test_tasks_are_told_apart():
@@ -331,20 +335,8 @@ def test_what_stays_right_is_a_share_of_what_was_right():
 
 
 def test_pieces_of_words_are_no_words():
-    tokens = [
-        "[CLS]",
-        "love",
-        "##liest",
-        ",",
-        "my",
-        "love",
-        "and",
-        "my",
-        "my",
-        "##rrh",
-        "[SEP]",
-    ]
-    assert minilm.whole_words(tokens) == {"my": 4, "love": 5, "and": 6}
+    text = "[CLS] love ##liest , my love and my my ##rrh [SEP]"
+    assert minilm.whole_words(text.split()) == {"my": 4, "love": 5, "and": 6}
 
 
 # --- our GPT, and the toy ----------------------------------------------------------------
@@ -412,3 +404,45 @@ def test_without_sparsity_or_without_relu_two_are_kept(density, relu, count):
 
 def test_sparse_numbers_are_kept_as_a_pentagon():
     assert little.kept(0, 2000, 0.05, True) == 5
+
+
+# --- nothing to find ---------------------------------------------------------------------
+
+# Of these the sentence is true even then, and the page says so. Random layers, too, turn
+# all words one way; and by random states, too, a classifier can tell two poets apart, whose
+# words are the same in any order. The toy has no weights but those that it learns.
+TRUE_OF_ANY = {"cone", "order", "superposition"}
+
+
+@pytest.fixture(scope="module")
+def untrained():
+    """A Llama, a BERT and a GPT with random weights, small, each with its tokenizer."""
+    torch.manual_seed(0)
+    reader, _ = load_talker(device="cpu")
+    sizes = {"layers": 4, "heads": 4, "kv_heads": 2, "d_model": 96, "d_ff": 40}
+    llama = Llama(LlamaConfig(vocab_size=49152, context=512, **sizes))
+    pieces, _ = load_bert(device="cpu")
+    bert = BertModel(
+        BertConfig(vocab_size=len(pieces), **SMALL, attn_implementation="eager")
+    )
+    letters, ours, _ = load_gpt("sonnets", device="cpu")
+    gpt = GPT(ours.config)
+    models = {smollm2: (reader, llama), minilm: (pieces, bert), little: (letters, gpt)}
+    return {
+        module: (tokenizer, model.eval().requires_grad_(False))
+        for module, (tokenizer, model) in models.items()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RESULTS.keys() - TRUE_OF_ANY)
+def test_nothing_holds_of_a_model_with_random_weights(name, untrained, monkeypatch):
+    for module, attribute in ((smollm2, "talker"), (minilm, "bert"), (little, "gpt")):
+        monkeypatch.setattr(module, attribute, lambda module=module: untrained[module])
+    cached = (smollm2.poem_tokens, minilm.poems, little.sonnets)
+    for function in cached:
+        function.cache_clear()
+    found = measure(name, small=True)
+    for function in cached:
+        function.cache_clear()
+    assert proofs.verdict_on(found) in ("not so", "can’t be asked"), found

@@ -18,7 +18,7 @@ from lmcourse.models import load_bert
 from lmcourse.pooling import pool_layers
 from lmcourse.shuffled import shuffled_weights
 from lmcourse.word_tests import load_analogies
-from studies.famous.outcomes import cosines, outcome
+from studies.famous.outcomes import above, below, both, cosines, outcome
 from studies.nulls import shuffled
 
 LONGEST = 128  # tokens of a text
@@ -77,7 +77,7 @@ def separator(small=False):
     return outcome(
         shares[:, 1],
         without[:, 1].mean(),
-        lambda mean, span: span[0] > 0.5,
+        lambda mean, span: above(span, 0.5),
         first=float(shares[:, 0].mean()),
         even=float(even),
     )
@@ -151,7 +151,7 @@ def cone(small=False):
     return outcome(
         by_level[lowest],
         cosines(first[lowest] * signs, second[lowest]).mean(),
-        lambda mean, span: span[0] > 0.05,
+        lambda mean, span: above(span, 0.05),
         by_level=[float(level.mean()) for level in by_level],
         lowest=lowest,
     )
@@ -169,7 +169,9 @@ def contextual(small=False):
     -------
     dict
         What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``before``, ``by_level``.
+        published sentence holds; also ``able``, ``before``, ``by_level``. A model can't be
+        asked in whose last layer any two words have most in common: a word that is no
+        more like itself than like others there has not changed with its context.
     """
     same, different = same_words(20 if small else 200)
     gaps = np.array(
@@ -180,10 +182,12 @@ def contextual(small=False):
     )  # (levels, words)
     means = gaps.mean(1)
     falls = bool((np.diff(means) < 0).all())
+    in_common = cosines(*different[-1]).mean()
     return outcome(
         gaps[-1],
-        cosines(*different[-1]).mean(),
-        lambda mean, span: falls and span[1] < means[0] / 2,
+        in_common,
+        lambda mean, span: both(falls, below(span, means[0] / 2)),
+        able=bool(in_common < 0.5),
         before=float(means[0]),
         by_level=[float(mean) for mean in means],
     )
@@ -259,7 +263,7 @@ def order(small=False):
     dealt = np.array(shuffled(poets))
     null, _ = stay_right(whole, changed, dealt, groups)
     return outcome(
-        kept, null.mean(), lambda mean, span: mean >= 0.75, right=float(right.mean())
+        kept, null.mean(), lambda mean, span: above(span, 0.75), right=float(right.mean())
     )
 
 
@@ -355,6 +359,6 @@ def queen(small=False):
     return outcome(
         (nearest == d).float(),
         (near_c.argmax(1) == d).float().mean(),
-        lambda mean, span: mean > 0.5,
+        lambda mean, span: above(span, 0.5),
         itself=float((nearest == c).float().mean()),
     )

@@ -2,7 +2,13 @@
 
 import os
 
+import numpy as np
+import torch
+
+from lmcourse.shuffled import shuffled_weights
+from studies.famous import minilm
 from studies.famous.famous import measure
+from studies.famous.outcomes import cosines
 from studies.famous.published import RESULTS
 from studies.findings import Page, proof
 
@@ -47,6 +53,23 @@ def about(swapped: list[str]) -> str:
     )
 
 
+def untrained_cosine(count: int = 100) -> float:
+    """Return the mean cosine of words of different poems in a BERT with shuffled weights.
+
+    Of the layer in which it is lowest; a word is drawn from each of ``count`` poems.
+    """
+    model = shuffled_weights(minilm.bert()[1])
+    rng = np.random.default_rng(0)
+    drawn = [
+        minilm.levels(ids, model)[1:, rng.integers(1, ids.shape[1] - 1)]
+        for ids in minilm.poems(count)
+    ]
+    words = torch.stack(drawn, 1)  # (layers, words, d)
+    neighbours = words.roll(1, dims=1)
+    each = [cosines(*pair).mean() for pair in zip(words, neighbours, strict=True)]
+    return float(min(each))
+
+
 @proof("The table shows what was measured: stored for the default models, else anew.")
 def results(page: Page):
     """Of the quick ones, measured again, none is far from what is stored.
@@ -63,6 +86,7 @@ def results(page: Page):
         ``verdict``, ``foretold`` and what else was measured. ``asked``: how many results;
         ``hold``, ``not_so``, ``close``, ``unasked``: of these; ``right``: how many
         verdicts were foretold. ``about``: of which models the text speaks.
+        ``untrained_cosine``: as the function of this name returns it.
     """
     values, verdicts = {}, {}
     for name, published in RESULTS.items():
@@ -86,5 +110,6 @@ def results(page: Page):
         "close": each.count("too close to say"),
         "unasked": each.count("can’t be asked"),
         "right": right,
+        "untrained_cosine": untrained_cosine(),
         "about": about([model for model in VARIABLES if os.environ.get(VARIABLES[model])]),
     }

@@ -591,7 +591,7 @@ def was_likelier(texts, model):
 # --- examples ----------------------------------------------------------------------------
 
 EXAMPLES = 8
-DRAWS = 10  # of the examples, for each task
+DRAWS = 8  # of the examples, for each task
 ASKED = 4  # words of each kind, for each draw
 
 
@@ -727,10 +727,10 @@ def recency(small=False):
             words, answers = zip(*asked, strict=True)
             one = sorted(examples, key=lambda pair: pair[1])
             other = sorted(examples, key=lambda pair: pair[1], reverse=True)
-            blocks.append(said_last(task, [one, other], words))
-            mixed.append(said_last(task, [examples, other_last(examples)], words))
-            said = np.array(guessed(task, examples, words))
-            right.append((said == np.array(answers)).mean())
+            blocks.append(said_last(task, [one, other], words)[0])
+            share, said = said_last(task, [examples, other_last(examples)], words)
+            mixed.append(share)
+            right.append((np.array(said) == np.array(answers)).mean())
     return outcome(
         blocks,
         np.mean(mixed),
@@ -752,7 +752,7 @@ def other_last(examples):
 
 
 def said_last(task, orders, words):
-    """Return how often the label that was read last is said, a float.
+    """Return how often the label that was read last is said.
 
     Parameters
     ----------
@@ -762,11 +762,17 @@ def said_last(task, orders, words):
         The same examples in two orders, each label last in one. So who doesn't heed the
         order says it half of the time.
     words : list of str
+
+    Returns
+    -------
+    share : float
+    said : list of str
+        The label of each word after the first order.
     """
-    hits = [
-        np.array(guessed(task, examples, words)) == examples[-1][1] for examples in orders
-    ]
-    return float(np.mean(hits))
+    said = [guessed(task, examples, words) for examples in orders]
+    last = [examples[-1][1] for examples in orders]
+    hits = [np.array(each) == label for each, label in zip(said, last, strict=True)]
+    return float(np.mean(hits)), said[0]
 
 
 # --- a long text -------------------------------------------------------------------------
@@ -792,7 +798,7 @@ def middle(small=False):
         the form that has most.
     """
     hits, without = lists(2 if small else 30, *LISTS[0])
-    others = [lists(1 if small else 10, *form)[0].mean() for form in LISTS[1:]]
+    others = [lists(1 if small else 6, *form)[0].mean() for form in LISTS[1:]]
     inner = hits[:, 1:-1].mean(1)
     ends = [bootstrap_interval(hits[:, end] - inner) for end in (0, -1)]
     return outcome(
