@@ -165,7 +165,8 @@ def _stored(pairs) -> str:
     return (
         f'<p>Which line do you like better?</p><ol class="lmv-lines">{shown}</ol>\n'
         f"<p>That is the first of {PAIRS} pairs. If you always took the line with more "
-        "echoes, this reward would fit your choices:</p>\n"
+        "echoes (words that begin as another of the line), this reward would fit your "
+        "choices:</p>\n"
         + table(["property", "weight"], rows)
         + f"<p>Fitted to all choices but one, it foretells that one {right:g} times in "
         f"{PAIRS}; a coin, {PAIRS / 2:g} times.</p>"

@@ -136,6 +136,7 @@ export function mount(element, data, context) {
       make("span", { class: "play-muted" }, "Keys: 1 and 2, or ← and →; Backspace takes back."),
     ),
     make("p", { class: "play-controls" }, "Choose the rest for me:", ...filling),
+    make("p", { class: "play-muted" }, "An echo is a word that begins as another of its line."),
   );
   const fitted = make("div", { class: "lmv-fitted lmv-reward", tabindex: "0" });
   const found = make("p");
