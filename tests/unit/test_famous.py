@@ -435,7 +435,7 @@ def untrained():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RESULTS.keys() - TRUE_OF_ANY)
+@pytest.mark.parametrize("name", sorted(RESULTS.keys() - TRUE_OF_ANY))
 def test_nothing_holds_of_a_model_with_random_weights(name, untrained, monkeypatch):
     for module, attribute in ((smollm2, "talker"), (minilm, "bert"), (little, "gpt")):
         monkeypatch.setattr(module, attribute, lambda module=module: untrained[module])
