@@ -289,11 +289,11 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
     text = f"When this page was built, {each} checked"
     if proofs:
         where = "1 proof" if proofs == 1 else f"{proofs} proofs"
-        text += f", {'all' if inside == total else inside} of them in {where}"
-    text += ". An assertion counts once, also in a loop."
+        text += f", {'all' if inside == total else inside} of them by {where}"
+    text += ". An assertion is counted once, even if a loop runs it many times."
     paragraph = nodes.paragraph("", text, classes=["lm-checked", WORK_CLASS])
     if about["findings"] and "findings" in env.found_docs:
-        paragraph += nodes.Text(" What is about the model at hand stands among ")
+        paragraph += nodes.Text(" What they say of the models is listed with ")
         paragraph += page_link("findings", "all findings of the book", env)
         paragraph += nodes.Text(".")
     return paragraph

@@ -291,7 +291,7 @@ def without_norms():
 
 predict(
     "transformer-block.straight",
-    a="see the table: a straight line from 128 numbers to 128 can do a good deal.",
+    a="see the table: even a linear map from 128 numbers to 128 can do a good deal.",
     b="see the table: in this layer the line leaves less to the bend than that.",
     c=None,
 )

@@ -558,7 +558,7 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
     "are random: being readable doesn't prove learning.",
     rival="the trained weights, {trained:.0%} against {random:.0%}",
     null=worlds_exchanged,
-    n="400 sentences of {kinds} kinds; each kind is tested on what the others taught",
+    n="400 sentences of {kinds} kinds; what is fitted on the other kinds is tested on each",
     interval="random less trained, over kinds: {gap:.1%}",
 )
 def random_weights_tell_more(page: Page):

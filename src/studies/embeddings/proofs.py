@@ -276,8 +276,8 @@ def wrong_partners(asked) -> np.ndarray:
     "third word, {listed:.0%} and {listed_capitals:.0%}",
     null=random_table,
     n="{families} and {capitals} questions, all of Google's pairs whose words are tokens",
-    interval="families {span:.0%}, capitals {span_capitals:.0%}; less the own neighbour "
-    "{gain:.0%} and {gain_capitals:.0%}",
+    interval="families {span:.0%}, capitals {span_capitals:.0%}; minus what a word's own "
+    "neighbour reaches, {gain:.0%} and {gain_capitals:.0%}",
 )
 def sums_answer(page: Page):
     """The nearest of all whole words of the table to −a + b + c, a, b and c left out.

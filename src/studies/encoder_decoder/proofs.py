@@ -494,7 +494,7 @@ def letters_not_shown(page):
 @finding(
     "Shown small letters in one style of date, a model reads them in a similar style that "
     "it only ever saw with capitals.",
-    rival="trained as long with a comma more, or with more centuries: {others:.0%} at "
+    rival="trained as long with one more comma, or with more centuries: {others:.0%} at "
     "best, on average",
     null=letters_not_shown,
     n="four trainings, five seeds, 500 held-out days",

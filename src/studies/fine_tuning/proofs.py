@@ -598,7 +598,7 @@ def lines_of_one_length(page: Page):
     "untrained GPT, {untrained:.0%}",
     null=lines_of_one_length,
     n="{poems} held-out poems, a hundred draws of eight labels",
-    interval="ruler less state: {gap:.0%}",
+    interval="ruler minus state: {gap:.0%}",
 )
 def ruler_is_enough(page: Page):
     """Balanced accuracy of the same ridge classifier, poems of each poet drawn again.
