@@ -41,7 +41,7 @@ WRONG = {
         "the request's tokens are in the mean": (
             lambda logits, ids, mask: token_losses(logits, ids).mean()
         ),
-        "one place late": (
+        "one position late": (
             lambda logits, ids, mask: token_losses(logits, ids)[mask[:, :-1]].mean()
         ),
         "divided by the number of all tokens": (
@@ -59,7 +59,7 @@ WRONG = {
         "the reference is missing": lambda c, r, wc, wr, b: (
             -F.logsigmoid(b * (c - r)).mean()
         ),
-        "turned round": lambda c, r, wc, wr, b: softplus(r, c, wr, wc, b),
+        "swapped": lambda c, r, wc, wr, b: softplus(r, c, wr, wc, b),
         "beta is missing": lambda c, r, wc, wr, b: softplus(c, r, wc, wr, 1),
         "beta divides": lambda c, r, wc, wr, b: softplus(c, r, wc, wr, 1 / b),
         "inside the sigmoid": lambda c, r, wc, wr, b: b * softplus(c, r, wc, wr, 1),
@@ -71,7 +71,7 @@ WRONG = {
         "hand in one line": ["A bee can do\nevery fine good"],
         "characters; a line of the model": ["A bee " * 12],
         "write five at least": ["Beautiful, clouds; drifting!"],
-        "still begin as another": [
+        "still begin with the same letter as another": [
             "The thou that this then with",
             "A bee can bring every dog",
         ],
