@@ -289,7 +289,7 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
     text = f"When this page was built, {each} checked"
     if proofs:
         where = "1 proof" if proofs == 1 else f"{proofs} proofs"
-        text += f", {'all' if inside == total else inside} of them by {where}"
+        text += f", {'all' if inside == total else inside} of them in {where}"
     text += ". An assertion is counted once, even if a loop runs it many times."
     paragraph = nodes.paragraph("", text, classes=["lm-checked", WORK_CLASS])
     if about["findings"] and "findings" in env.found_docs:
