@@ -26,10 +26,10 @@ def answer_loss():
     shifted = losses[:, 1:][is_answer[:, :-1]].mean()
     each = (losses * is_answer).sum(1)
     mistakes = {
-        "the request's tokens are in the mean, and so is what fills up.": (
+        "the request's tokens are in the mean, and so are the zeros that fill up.": (
             losses[:, 1:].mean()
         ),
-        "the mask is one place late: loss i is that of token i + 1.": shifted,
+        "the mask is one position late: loss i is that of token i + 1.": shifted,
         "the answers' losses are divided by the number of all tokens.": (
             losses[is_answer].sum() / losses[:, 1:].numel()
         ),
@@ -48,9 +48,9 @@ def answer_loss():
 # The proof `does_as_asked` measures it.
 predict(
     "preferences.never_asked",
-    a="it would, had it learned to copy the letter from the request.",
+    a="so it would be if it had learned to copy the letter from the request.",
     b=None,
-    c="it did learn: ten letters, and now its lines begin with one of these.",
+    c="training changed this, too: its lines now begin with one of the ten letters.",
 )
 
 
@@ -81,7 +81,9 @@ def fool():
             lambda seen: seen.characters > LONGEST
         ),
         "these are {words} words; write five at least.": lambda seen: seen.words < 5,
-        "{echoes} words still begin as another one does.": lambda seen: seen.echoes > 0,
+        "{echoes} words still begin with the same letter as another one.": lambda seen: (
+            seen.echoes > 0
+        ),
         "no echoes, but the reward is {reward:.2f}, below {bar:.2f}.": (
             lambda seen: seen.reward < seen.bar
         ),
@@ -109,12 +111,12 @@ def dpo_loss():
         "the reference is missing: only what was gained since then counts.": loss(
             beta * (chosen - rejected)
         ),
-        "the pair is turned round: this teaches what was rejected.": loss(-beta * gained),
+        "the pair is swapped: this teaches what was rejected.": loss(-beta * gained),
         "the gains are added; what the rejected answer gained counts against.": loss(
             beta * ((chosen - was_chosen) + (rejected - was_rejected))
         ),
         "beta is missing.": loss(gained),
-        "beta divides; it multiplies.": loss(gained / beta),
+        "beta divides here; it should multiply.": loss(gained / beta),
         "this is the sum over pairs; take their mean.": want * len(chosen),
         "beta stands before the loss; it belongs inside the sigmoid.": beta * loss(gained),
         "without the logarithm, pairs that are far wrong teach nothing.": (
@@ -141,8 +143,8 @@ predict(
 )
 judge(
     "preferences.better",
-    a="three more seeds would show the same number, and the same lines.",
+    a="the number already holds with every seed; more of them say nothing about the verse.",
     b=None,
     c="a lower loss on the pairs says that the choices were learned, which they were.",
-    d="a larger model finds the same way round, only faster.",
+    d="a larger model would learn from the same choices, with whatever goes along with them.",
 )

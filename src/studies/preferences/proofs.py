@@ -52,8 +52,8 @@ def shuffled_requests(page: Page):
 
 
 @finding(
-    "Some hundred steps on dialogues, and our GPT begins its line with the letter it is "
-    "asked for.",
+    "Fine-tuned on dialogues, our GPT nearly always begins its line with the letter it is "
+    "asked for, if the dialogues had that letter.",
     rival="before: {before:.0%}; with shuffled requests: {shuffled:.0%}",
     null=shuffled_requests,
     n="{answers} answers of each of {seeds} models",
@@ -134,8 +134,8 @@ def choices_at_random(page: Page):
 
 
 @finding(
-    "Trained by DPO on choices between its own lines, our GPT alliterates more than the "
-    "best of four of its former lines do.",
+    "Trained by DPO on choices between its own lines, our GPT writes lines that alliterate "
+    "more than the best of every four did before.",
     rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
     null=choices_at_random,
     n="200 answers of each of {seeds} models",
@@ -181,8 +181,8 @@ def dpo_beats_the_best(page: Page):
 
 
 @finding(
-    "Taught by choices to alliterate, our GPT writes longer lines, too, though nobody "
-    "chose by length.",
+    "Trained on choices of lines that alliterate, our GPT also writes longer lines, though "
+    "nobody chose by length.",
     rival="DPO on pairs of nearly equal length: {alike:.1f} characters more; on choices at "
     "random: {coin:.1f}",
     null=choices_at_random,
@@ -223,8 +223,8 @@ def lines_grow(page: Page):
 
 
 @finding(
-    "Pushed further, our GPT alliterates still more, and forgets how to write: it repeats "
-    "one small word.",
+    "Trained too hard on the same choices, our GPT alliterates still more, but it repeats "
+    "its words and predicts verse worse.",
     rival="DPO at a quarter of the rate: worse by {mild:.2f} nats a character",
     null=choices_at_random,
     n="210 held-out lines, {seeds} models",
@@ -274,9 +274,7 @@ def too_far(page: Page):
 # --- a reward -----------------------------------------------------------------------------
 
 
-@proof(
-    "A reward that knows nothing of echoes foretells choices by them, by counting words."
-)
+@proof("A reward that cannot count echoes still predicts choices by them: it counts words.")
 def reward_counts_words(page: Page):
     """With every seed, better on new pairs than one that is fitted to a coin's choices.
 
@@ -335,8 +333,8 @@ def names_taken(page: Page):
 
 
 @finding(
-    "Asked for its name, SmolLM2 seldom gives the one it was told; mostly it makes one up, "
-    "and often the same.",
+    "Told a name and asked for it, SmolLM2 more often gives the name that it uses when it "
+    "was told none.",
     rival="the name it was told: {right} of {names} times",
     null=names_taken,
     n="{names} names told in the system turn",
