@@ -146,5 +146,5 @@ judge(
     a="the number already holds with every seed; more of them say nothing about the verse.",
     b=None,
     c="a lower loss on the pairs says that the choices were learned, which they were.",
-    d="a larger model would learn from the same choices, with whatever goes along with them.",
+    d="a larger model would learn from the same choices, and whatever goes with them.",
 )

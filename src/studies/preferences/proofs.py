@@ -134,8 +134,8 @@ def choices_at_random(page: Page):
 
 
 @finding(
-    "Trained by DPO on choices between its own lines, our GPT writes lines that alliterate "
-    "more than the best of every four did before.",
+    "Trained by DPO on choices between its own lines, our GPT alliterates more, on "
+    "average, than the best of four of its lines did before.",
     rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
     null=choices_at_random,
     n="200 answers of each of {seeds} models",
@@ -333,8 +333,8 @@ def names_taken(page: Page):
 
 
 @finding(
-    "Told a name and asked for it, SmolLM2 more often gives the name that it uses when it "
-    "was told none.",
+    "Told a name and asked for it, SmolLM2 gives that name less often than the one it "
+    "gives when told none.",
     rival="the name it was told: {right} of {names} times",
     null=names_taken,
     n="{names} names told in the system turn",
