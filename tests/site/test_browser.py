@@ -74,7 +74,7 @@ def test_every_page(visiting, page):
             visits.check(root, kind, data)
             assert pictures.moves_by_wheel(visit.page, root), f"a view {kind} takes it"
             visits.react(visit, root, kind, data)
-        visit.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
+        visits.scrolling_is_seen(visit.page)
         pictures.legible(visit)
         assert visits.audit(visit.page, "others") == []
         is_legible(visit)

@@ -77,7 +77,17 @@ class Visit:
         for root, _, _ in self.views():
             root.evaluate("e => e.scrollIntoView({block: 'center'})")
             expect(root).to_have_attribute("data-state", "drawn", timeout=LOAD)
-        self.page.wait_for_timeout(400)  # the theme waits 300 before it looks what scrolls
+        scrolling_is_seen(self.page)
+
+
+def scrolling_is_seen(page):
+    """Wait until the theme, which looks some time after, lets keys scroll what scrolls."""
+    page.wait_for_timeout(400)
+    page.wait_for_function(
+        """() => Array.from(document.querySelectorAll("pre[id^=codecell]")).every(
+          (e) => e.scrollWidth <= e.clientWidth || e.tabIndex === 0)""",
+        timeout=LOAD,
+    )
 
 
 def settle(page):
