@@ -159,7 +159,12 @@ export function mount(element, data, context) {
     summary,
     make(
       "div",
-      { class: "lmc-scroll lmy-scroll", tabindex: 0, role: "region", "aria-label": "Nearest texts by level" },
+      {
+        class: "lmc-scroll lmy-scroll",
+        tabindex: 0,
+        role: "region",
+        "aria-label": "Nearest texts by level",
+      },
       make("table", { class: "lmy-rows" }, rows),
     ),
     labels,
