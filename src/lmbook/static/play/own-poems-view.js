@@ -70,6 +70,25 @@ const quoted = (name) => `“\u2068${name}\u2069”`;
 const inCsv = (cell) => `"${cell.replaceAll('"', '""')}"`;
 
 /**
+ * A box in which a text scrolls, by keys as well.
+ *
+ * @param {string} name read out for it
+ * @param {...string} words
+ */
+const textBox = (name, ...words) =>
+  make(
+    "div",
+    {
+      class: "play-poem lmy-poem",
+      dir: "auto",
+      tabindex: 0,
+      role: "group",
+      "aria-label": name,
+    },
+    ...words,
+  );
+
+/**
  * @param {HTMLElement} element
  * @param {Data} data
  * @param {ViewContext} context
@@ -117,7 +136,7 @@ export function mount(element, data, context) {
   /** @param {number} by */
   const turn = (by) => () => show((chosen + by + shown.poems.length) % shown.poems.length);
   const level = slider("Level", { min: 0, max: 1, step: 1, value: 0, oninput: draw });
-  const poem = make("div", { class: "play-poem lmy-poem", dir: "auto" });
+  const poem = textBox("the text");
   const about = make("p", { class: "play-muted" });
   const beside = make("div", { class: "lmy-near" });
   const summary = make("p", { role: "status" });
@@ -374,7 +393,7 @@ export function mount(element, data, context) {
             make("bdi", {}, titleOf(text)),
             label === undefined ? "" : ` (${label})`,
           ),
-          make("div", { class: "play-poem lmy-poem", dir: "auto" }, words),
+          textBox(titleOf(text), words),
           button("go to this text", () => show(text)),
         );
       }),
