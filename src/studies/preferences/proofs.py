@@ -6,7 +6,13 @@ import math
 import numpy as np
 import torch
 
-from lmcourse.preferences import WORD, answer_log_probs, dpo_loss, encode_dialogues
+from lmcourse.preferences import (
+    WORD,
+    answer_log_probs,
+    dpo_loss,
+    encode_dialogues,
+    properties,
+)
 from studies.findings import Page, finding, proof
 from studies.measures import share_interval
 
@@ -38,6 +44,39 @@ def repeated(runs, name):
     """Return the share of words in a model's stored lines that stood in the line before."""
     lines = [line.lower().split() for run in runs for line in run["lines"][name]]
     return 1 - sum(len({*words}) for words in lines) / sum(map(len, lines))
+
+
+def words_with(letter, lines):
+    """Return the share of all words of some lines that begin with a letter, float."""
+    words = [word for line in lines for word in WORD.findall(line)]
+    return float(np.mean([word[0].lower() == letter for word in words]))
+
+
+def echoes_of(lines):
+    """Return the mean number of echoes of a line, float."""
+    return float(np.mean([properties(line)["echoes"] for line in lines]))
+
+
+def echoes_if_shuffled(lines, shuffles=200):
+    """Return the echoes of a line when all words have changed places among the lines.
+
+    Parameters
+    ----------
+    lines : list of str
+        Each keeps its number of words.
+    shuffles : int
+        Over how many the mean is taken.
+
+    Returns
+    -------
+    float
+    """
+    lengths = [len(WORD.findall(line)) for line in lines]
+    words = np.array([word for line in lines for word in WORD.findall(line)])
+    ends = np.cumsum(lengths)[:-1]
+    rng = np.random.default_rng(0)
+    mixed = [np.split(rng.permutation(words), ends) for _ in range(shuffles)]
+    return float(np.mean([echoes_of(map(" ".join, each)) for each in mixed]))
 
 
 # --- dialogues ----------------------------------------------------------------------------
@@ -134,8 +173,8 @@ def choices_at_random(page: Page):
 
 
 @finding(
-    "Trained by DPO on choices between its own lines, our GPT alliterates more, on "
-    "average, than the best of four of its lines did before.",
+    "Trained by DPO on choices between its own lines, our GPT writes lines in which more "
+    "words begin alike than in the best of four of its lines before.",
     rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
     null=choices_at_random,
     n="200 answers of each of {seeds} models",
@@ -180,9 +219,51 @@ def dpo_beats_the_best(page: Page):
     }
 
 
+@proof(
+    "After DPO far more words begin with t, and shuffled among the lines they echo nearly "
+    "as often."
+)
+def one_letter_does_it(page: Page):
+    """Of the stored lines: more words begin with t, with every seed.
+
+    With all lines together, shuffling takes away less than half an echo a line.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        Shares of words that begin with t: ``t_before``, ``t_after``. Echoes a line after
+        DPO, ``as_written`` and ``shuffled``. ``lines``: how many they are.
+    """
+    runs = page.study["gpt"]
+    by_seed = [
+        [words_with("t", run["lines"][name]) for name in ("before", "after DPO")]
+        for run in runs
+    ]
+    before, after = (
+        [line for run in runs for line in run["lines"][name]]
+        for name in ("before", "after DPO")
+    )
+    as_written, shuffled = echoes_of(after), echoes_if_shuffled(after)
+    assert all(first + 0.05 < then for first, then in by_seed)
+    assert abs(as_written - shuffled) < 0.5
+    assert shuffled - echoes_if_shuffled(before) > 2
+    return {
+        "t_before": words_with("t", before),
+        "t_after": words_with("t", after),
+        "as_written": as_written,
+        "shuffled": shuffled,
+        "lines": len(after),
+    }
+
+
 @finding(
-    "Trained on choices of lines that alliterate, our GPT also writes longer lines, though "
-    "nobody chose by length.",
+    "Trained on choices of lines whose words begin alike, our GPT also writes longer "
+    "lines, though nobody chose by length.",
     rival="DPO on pairs of nearly equal length: {alike:.1f} characters more; on choices at "
     "random: {coin:.1f}",
     null=choices_at_random,
@@ -223,8 +304,8 @@ def lines_grow(page: Page):
 
 
 @finding(
-    "Trained too hard on the same choices, our GPT alliterates still more, but it repeats "
-    "its words and predicts verse worse.",
+    "Trained too hard on the same choices, our GPT writes still more words that begin "
+    "alike, but it repeats them and predicts verse worse.",
     rival="DPO at a quarter of the rate: worse by {mild:.2f} nats a character",
     null=choices_at_random,
     n="210 held-out lines, {seeds} models",
