@@ -33,6 +33,15 @@ def button(page, name):
     return page.get_by_role("button", name=name, exact=True)
 
 
+def workers_end(page):
+    """Wait until no worker is left; one that stays is a hang, which ends after `LOAD`."""
+    waited = 0
+    while page.workers:
+        assert waited < visits.LOAD, "a worker is still there"
+        page.wait_for_timeout(50)
+        waited += 50
+
+
 def use(page):
     for key in ("1", "2", "ArrowLeft", "1"):
         page.locator(".lmv-line").first.press(key)
@@ -250,8 +259,7 @@ def test_the_model_learns_what_was_taken_and_the_worker_ends(opened):
     assert "more echoes" in result.inner_text()
     agreed = result.get_by_text("likelier in").inner_text()
     assert int(agreed.split("likelier in ")[1].split(",")[0]) >= 18
-    page.wait_for_timeout(200)
-    assert page.workers == []
+    workers_end(page)
     assert page.evaluate("JSON.stringify(localStorage)") == before
     button(page, "Begin anew").click()
     assert result.inner_text() == ""
@@ -267,7 +275,7 @@ def test_a_training_can_be_stopped_and_is_measured_as_it_stands(opened):
     steps = int(page.get_by_text("It learned for").inner_text().split()[3])
     assert 2 <= steps < 40
     assert page.locator(".lmv-result tbody tr").count() == 5
-    assert page.workers == []
+    workers_end(page)
 
 
 def test_a_training_that_is_stopped_at_once_has_no_result(opened):
@@ -288,5 +296,4 @@ def test_other_choices_end_a_training(opened):
     button(page, "Undo").click()
     assert button(page, "Let the model learn it").is_visible()
     assert page.locator(".play-note").inner_text() == ""
-    page.wait_for_timeout(200)
-    assert page.workers == []
+    workers_end(page)
