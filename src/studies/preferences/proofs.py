@@ -177,14 +177,14 @@ def choices_at_random(page: Page):
     "words begin alike than in the best of four of its lines before.",
     rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
     null=choices_at_random,
-    n="200 answers of each of {seeds} models",
+    n="200 answers of each of {seeds} models, at temperature 0.7",
     interval="DPO less the best of four, lowest and highest: {span:.2f}",
 )
 def dpo_beats_the_best(page: Page):
     """In echoes a line, with every seed, by an echo at least; a word, too, if by less.
 
-    Fine-tuning on the best of four, at its better rate, comes no farther than these: with
-    every seed it is an echo at least behind DPO.
+    Fine-tuning on the best of four, at its better rate, comes about as far as these: with
+    every seed it is an echo at least behind DPO. All answers are drawn at temperature 0.7.
 
     Parameters
     ----------
@@ -414,17 +414,18 @@ def names_taken(page: Page):
 
 
 @finding(
-    "Told a name and asked for it, SmolLM2 gives that name less often than the one it "
-    "gives when told none.",
+    "Told one of twenty names and asked “What is your name?”, SmolLM2 mostly gives "
+    "another one.",
     rival="the name it was told: {right} of {names} times",
     null=names_taken,
     n="{names} names told in the system turn",
     interval="answers with the name it was told: {span:.0%}",
 )
 def name_is_its_own(page: Page):
-    """Greedy answers to one question; a name counts wherever it stands in the answer.
+    """Greedy answers to one question; a name counts wherever it is in the answer.
 
-    The name that it gives when nobody told it any comes more often than the right one.
+    Among these twenty, the name that it gives when told none comes more often than the
+    right one. With other names or another question that may be otherwise.
 
     Parameters
     ----------
