@@ -25,7 +25,7 @@ from safetensors import SafetensorError
 from lmbook.grade import __main__ as command
 from lmbook.grade import as_json, marks, sandbox
 from lmbook.grade.judge import TOGETHER, judge
-from lmbook.grade.sandbox import Sandbox, Stopped
+from lmbook.grade.sandbox import PROGRAM, Sandbox, Stopped
 from patience import PATIENCE
 
 START = "import torch\nfrom lmcourse import exercises"
@@ -581,6 +581,8 @@ def test_if_the_judge_is_killed_what_is_shut_in_ends():
         while not shut_in.children():
             time.sleep(0.01)
         (first,) = shut_in.children()
+        while first.cmdline() != [*PROGRAM]:  # until then it is not quite shut in
+            time.sleep(0.01)
         first.suspend()  # it does not see that nobody will ask it any more
         judge.kill()
     _, alive = psutil.wait_procs([first], PATIENCE / 10)
