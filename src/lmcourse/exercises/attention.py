@@ -39,7 +39,13 @@ def _called(answer, *inputs):
 
 @exercise("attention.all_at_once")
 def all_at_once():
-    """Compare with another computation: two widths, leading axes, no two sizes alike."""
+    """Check a reader's attention of all queries at once.
+
+    The answer is a function of query, key and value, which returns the output and the
+    weights. Oracle: PyTorch's attention, and a softmax of products of pairs. There are two
+    widths, leading axes, and no two sizes alike. An answer that loops over the queries is
+    right, and told so.
+    """
     for lead, width in (((), 4), ((), 9), ((2, 3), 9)):
         query, key = normal(*lead, 5, width, seed=1), normal(*lead, 7, width, seed=2)
         value = normal(*lead, 7, 6, seed=3)
@@ -160,7 +166,13 @@ predict(
 
 @exercise("attention.masked_softmax", kind="spot the bug")
 def masked_softmax():
-    """Compare with the softmax of each row's allowed scores, small and enormous ones."""
+    """Check a reader's softmax of scores under a mask.
+
+    The answer is a function of scores and mask, two Tensors of one shape; the mask is True
+    where a query may attend. It returns the weights, and does without PyTorch's softmax.
+    Oracle: the softmax of each row's allowed scores alone, for small scores and enormous
+    ones.
+    """
     scores, mask = normal(2, 4, 4, seed=5).double(), normal(2, 4, 4, seed=6) < 0.3
     mask |= torch.eye(4, dtype=torch.bool)  # every row and column allows something
     hidden = scores.masked_fill(~mask, -math.inf)
@@ -225,7 +237,11 @@ def _large_scores(scores, mask, not_finite):
 
 @exercise("attention.merge_heads", kind="spot the bug")
 def merge_heads():
-    """Compare with the heads' outputs laid side by side."""
+    """Check a reader's function that lays the outputs of the heads side by side.
+
+    The answer is a function of x (batch, heads, tokens, d_head), which returns (batch,
+    tokens, heads * d_head). Oracle: `torch.cat` of the heads.
+    """
     x = torch.arange(120.0).reshape(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
     mistakes = {
         "the shape is right, the contents are not: `view` or `reshape` read the numbers in "
@@ -283,16 +299,18 @@ def _vectors(texts):
 
 @cache
 def _falls():
-    """Return how far "it" leans less to the animal when a sentence ends in "wide".
+    """Return how much the mean vector of a sentence leans less to the animal with "wide".
 
-    The lean of a sentence is the projection of its mean vector on the difference between
-    the vectors of its two nouns, the animal's minus the place's. The fall is the mean lean
-    of sentences that end in "tired" minus that of the same sentences with "wide".
+    The sentences tell of an animal that did not cross a place because "it" was too tired,
+    or too wide. The lean of a sentence is the inner product of its vector with a
+    difference: the vector of "The ANIMAL was tired." minus that of "The PLACE was tired."
+    All vectors are those of `_vectors`. The fall is the mean lean of the sentences that end
+    in "tired" minus that of the same sentences with "wide".
 
     Returns
     -------
     falls : dict of tuple of int to float
-        By which of the nouns (0: the animal, 1: the place) the word "thing" replaces.
+        Key: which of the nouns (0: the animal, 1: the place) were replaced by "thing".
     lean : float
         The mean lean with "tired" where both nouns are replaced.
     """
@@ -333,7 +351,12 @@ def _falls():
 
 @exercise("attention.fooled", kind="experiment")
 def fooled():
-    """Measure the fall with "thing" for both nouns again, by other code."""
+    """Check a reader's measurement of what "it" means when both nouns are called "thing".
+
+    The answer is a number: how much the lean to the animal falls when the sentences end in
+    "wide" in place of "tired", a mean over 24 pairs of sentences. Oracle: `_falls`, which
+    measures it by other code.
+    """
     unaveraged = "these are 24 falls, one a pair; their mean is asked for."
     yield Faults(array, {unaveraged: lambda got: got.shape == (24,)})
 

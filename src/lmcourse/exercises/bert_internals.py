@@ -75,7 +75,12 @@ TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 
 @exercise("bert-internals.embed", kind="spot the bug")
 def embed():
-    """Compare with the first hidden state of transformers' BERT."""
+    """Check a reader's embeddings of BERT, built from the parts of the library's model.
+
+    The answer is a function of the model, ids and token types (batch, tokens), which
+    returns the states before the first layer (batch, tokens, d_model). Oracle: the first
+    hidden state of transformers' BERT, of which the answer is given the parts alone.
+    """
     model = _bert(
         initializer_range=1.0
     )  # next to vectors as large as these, ε does not count
@@ -174,7 +179,11 @@ def _pairs():
 
 @exercise("bert-internals.same", kind="spot the bug")
 def same():
-    """Ask about pairs of tensors that are known to agree or not to agree."""
+    """Check a reader's function that says whether two tensors are equal but for rounding.
+
+    The answer is a function of two Tensors, which returns a bool. Oracle: pairs that are
+    known to agree, or not to agree.
+    """
     pairs, near = _pairs(), 1e-9
     known = {
         "`x.all()` only asks whether no number of x is 0: compare x with y first.": (
@@ -265,7 +274,11 @@ def _counted(answer):
 
 @exercise("bert-internals.small_bert", kind="experiment")
 def small_bert():
-    """Count the parameters of the model that the configuration makes."""
+    """Check the configuration of a smaller BERT that a reader hands in.
+
+    The answer is a `BertConfig`. Oracle: the parameters of the model that it makes,
+    counted.
+    """
     shapes = {
         "keep BERT's vocabulary of 30,522 tokens.": (
             lambda seen: seen.config.vocab_size != 30522
@@ -301,7 +314,12 @@ def small_bert():
 
 @exercise("bert-internals.layer")
 def layer():
-    """Compare with layers of transformers' BERT, whose modules are given."""
+    """Check a reader's layer of BERT, built from the modules of the library's layer.
+
+    The answer is a function of the layer's modules, states x (batch, tokens, d_model) and
+    the number of heads, which returns the states after the layer. Oracle: transformers'
+    layer, with two heads and with four.
+    """
     x = normal(2, 5, 8, seed=3)
     for heads in (2, 4):  # whoever fixes their number is right only once
         whole = _bert(num_attention_heads=heads).encoder.layer[0]
@@ -491,7 +509,13 @@ judge(
 
 @exercise("bert-internals.last_four")
 def last_four():
-    """Compare with means of each text's real tokens, cut out by hand."""
+    """Check a reader's text vectors from the last four levels of states.
+
+    The answer is a function of the hidden states, one Tensor (texts, tokens, d_model) a
+    level, and of the mask (texts, tokens), 1 where a token is real. It returns the four
+    means of each text laid side by side, (texts, 4 * d_model). Oracle: means of each text's
+    real tokens, cut out by hand.
+    """
     # As many numbers in a vector as texts: a forgotten axis gives numbers, not an error.
     states = tuple(normal(2, 5, 2, seed=seed) for seed in range(7))
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])

@@ -12,7 +12,11 @@ from lmcourse.rules import sample_sequences
 
 @exercise("beyond-text.cut", "spot the bug")
 def cut():
-    """Compare with PyTorch's `unfold`."""
+    """Check a reader's function that cuts images into square patches.
+
+    The answer is a function of images (count, rows, columns) and the side of a patch, which
+    returns (count, patches, size * size). Oracle: PyTorch's `unfold`.
+    """
     for rows, columns, size in ((4, 6, 2), (4, 4, 2), (6, 9, 3)):
         images = normal(2, rows, columns)
         want = F.unfold(images[:, None], size, stride=size).mT
@@ -53,7 +57,11 @@ predict(
 
 @exercise("beyond-text.late", "spot the bug")
 def late():
-    """Compare with PyTorch's own attention, which adds a float mask to the scores."""
+    """Check a reader's attention with a bias, which must be added before the softmax.
+
+    The answer is a function of scores and bias (..., queries, keys) and values, which
+    returns the output. Oracle: PyTorch's attention, which adds a float mask to the scores.
+    """
     query, key, value = normal(3, 2, 5, 4).double()
     bias = 2 * normal(2, 5, 5, seed=1).double()
     scores, whole = query @ key.mT / 2, F.scaled_dot_product_attention
@@ -84,7 +92,12 @@ def late():
 
 @exercise("beyond-text.by_distance", "build")
 def by_distance():
-    """Compare with SciPy's shortest paths."""
+    """Check a reader's bias of attention by the distance of two nodes of a graph.
+
+    The answer is a function of the edges, bool (nodes, nodes), and the bonus of each head
+    for each distance, (heads, far + 1). It returns (heads, nodes, nodes). Oracle: SciPy's
+    shortest paths.
+    """
     joined = torch.zeros(7, 7, dtype=torch.bool)
     for a, b in ((0, 3), (3, 1), (1, 6), (6, 4), (3, 6), (2, 5)):  # in two pieces
         joined[a, b] = joined[b, a] = True
@@ -131,7 +144,12 @@ def by_distance():
 
 @exercise("beyond-text.winding", "experiment")
 def winding():
-    """Ask for the distances of rules that are not on the page."""
+    """Check a reader's function that finds how far back a letter's partner is.
+
+    The answer is a function of ids (sequences, tokens), in which half of the letters follow
+    the rule; it returns one whole number. Oracle: the distances that the sequences are
+    drawn with here, none of which is on the page.
+    """
     one = "return one number, the distance."
     for seed, turn in enumerate((3, 7, 1, 6, 5)):
         dice = torch.Generator().manual_seed(1000 + seed)

@@ -19,7 +19,11 @@ NEAR_TIE = 0.006  # of a share: one neighbour of 200 may be a near tie
 
 @exercise("dickinson-layers.named", kind="spot the bug")
 def named():
-    """Compare with names written out by hand."""
+    """Check a reader's names of a model's states.
+
+    The answer is a function of the number of states, which returns their names, a list of
+    str. Oracle: names written out by hand.
+    """
     want = ["before layer 0", "after layer 0", "after layer 1", "after layer 2"]
     later = ["after layer 1", "after layer 2", "after layer 3"]
     mistakes = {
@@ -41,7 +45,11 @@ def named():
 
 @exercise("dickinson-layers.token_mean", kind="spot the bug")
 def token_mean():
-    """Compare with each text's mean, taken by itself."""
+    """Check a reader's mean over the real tokens of texts.
+
+    The answer is a function of states (texts, tokens, d_model) and mask (texts, tokens),
+    which returns (texts, d_model). Oracle: each text's mean, taken by itself.
+    """
     lengths = torch.tensor([6, 2, 4, 3])
     mask = torch.arange(6) < lengths[:, None]
     states = normal(4, 6, 4, seed=2) + 3 * ~mask[..., None]  # padding is far from zero
@@ -97,7 +105,12 @@ predict(
 
 @exercise("dickinson-layers.stayed")
 def stayed():
-    """Compare with sets, row by row; neighbours change places and rows."""
+    """Check a reader's share of neighbours that stayed from one layer to the next.
+
+    The answer is a function of the neighbours before and after, two int Tensors (poems,
+    neighbours), which returns a share for each poem. Oracle: sets, row by row; the
+    neighbours change places and rows.
+    """
     before = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8], [0, 1, 5, 9], [9, 8, 2, 1]])
     after = torch.tensor([[4, 3, 9, 8], [5, 6, 8, 7], [2, 3, 4, 6], [2, 5, 3, 0]])
     pairs = zip(before.tolist(), after.tolist(), strict=True)
@@ -189,7 +202,12 @@ def _is_another(seen):
 
 @exercise("dickinson-layers.equals", kind="experiment")
 def equals():
-    """Read the forty poems again, and count again what the last layer keeps."""
+    """Check forty poems of nearly equal length, and how many neighbours they keep.
+
+    The answer is a pair: the positions of forty poems, and the mean share of neighbours
+    that the last layer keeps among them. Oracle: the poems are read again, and the share is
+    counted again.
+    """
     handed_in = {
         "the share is still missing; it is `None`.": lambda seen: seen.share is None,
         "a position lies outside 0 to {last}.": (

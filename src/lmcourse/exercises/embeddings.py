@@ -17,7 +17,12 @@ from lmcourse.models import load_bert
 
 @exercise("embeddings.content_words", kind="spot the bug")
 def content_words():
-    """Compare with pairs that were kept together from the start."""
+    """Check a reader's filter of tokens, which must filter their vectors, too.
+
+    The answer is a function of tokens (list of str), their vectors (tokens, d_model) and
+    the words to leave out (set of str). It returns the tokens and the vectors that are
+    left. Oracle: pairs that were kept together from the start.
+    """
     tokens = ["the", "bee", "is", "not", "a", "bee", "of", "noon"]
     stop = {"the", "is", "a", "of"}
     vectors = np.arange(24.0).reshape(8, 3)
@@ -103,7 +108,12 @@ def _best(vectors, target, out, by_cosine, rank):
 
 @exercise("embeddings.fourth_word")
 def fourth_word():
-    """Compare with a loop over all rows, for thirty questions."""
+    """Check a reader's answer to "a is to b as c is to what?".
+
+    The answer is a function of vectors (words, d_model) and the rows a, b and c, which
+    returns the row nearest to b - a + c by cosine. Oracle: a loop over all rows, for thirty
+    questions.
+    """
     rng = np.random.default_rng(11)
     vectors = rng.standard_normal((40, 5)) * rng.uniform(0.3, 3, size=(40, 1))
     units = [vector / np.linalg.norm(vector) for vector in vectors]
@@ -162,7 +172,11 @@ def fourth_word():
 
 @exercise("embeddings.static_vectors", kind="spot the bug")
 def static_vectors():
-    """Compare with the rows of a small model's table, picked by hand."""
+    """Check a reader's static vectors of a text.
+
+    The answer is a function of a `BertModel` and ids (1, tokens), which returns the rows of
+    its table of words. Oracle: the rows of a small model's table, picked by hand.
+    """
     torch.manual_seed(0)
     sizes = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 8}
     sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2}
@@ -380,7 +394,12 @@ def _is_close(found, want):
 
 @exercise("embeddings.scrambled", kind="experiment")
 def scrambled():
-    """Look at the reader's texts, and measure them again."""
+    """Check poems whose words a reader shuffled, and what windows measure in them.
+
+    The answer is a pair: the texts, a list of lists of words, and two numbers measured in
+    them, the first with a window of 2. Oracle: the texts are compared with ours (`_texts`),
+    and measured again (`_measured`).
+    """
     yield Faults(_texts, UNSHUFFLED)
     numbers = {
         "that is in percent: give the shares themselves, as mean() does.": (

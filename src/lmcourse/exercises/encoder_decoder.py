@@ -17,7 +17,12 @@ from lmcourse.exercises.answers import Unfit, array, normal, strings, type_name,
 
 @exercise("encoder-decoder.cross_attention")
 def cross_attention():
-    """Compare with PyTorch's attention, on two sources of which one is filled up."""
+    """Check a reader's cross-attention.
+
+    The answer is a function of Y (batch, targets, d_model), M (batch, sources, d_model),
+    `real`, bool (batch, sources), and the matrices W_Q, W_K and W_V. It returns the output
+    and the weights. Oracle: PyTorch's attention, on two sources of which one is filled up.
+    """
     Y, M = normal(2, 5, 6, seed=1).double(), normal(2, 7, 6, seed=2).double()
     W_Q, W_K, W_V = (normal(6, n, seed=n).double() for n in (4, 4, 3))
     W_K = W_K.flip(0)  # another matrix than W_Q
@@ -154,7 +159,12 @@ def _wrong_weights(scores, real):
 
 @exercise("encoder-decoder.one_ahead", kind="spot the bug")
 def one_ahead():
-    """Compare on a toy decoder, with one number for padding, then with another."""
+    """Check a reader's loss of an encoder-decoder: each position predicts the next token.
+
+    The answer is a function of a model, source and target (batch, tokens) and the id of
+    padding, which returns the mean loss in nats. Oracle: cross-entropy on a toy decoder,
+    with one id for padding, then with another.
+    """
     for pad in (0, 7):
         yield _one_ahead(pad)
 
@@ -330,7 +340,12 @@ def _written(start, stop, limit, ids=(4, 6, 5)):
 
 @exercise("encoder-decoder.write_greedily")
 def write_greedily():
-    """Compare with what two toy models are known to write, with and without a limit."""
+    """Check a reader's loop that writes the likeliest token, again and again.
+
+    The answer is a function of `next_logits` (a callable from all ids so far), `start`,
+    `stop` and `limit`, which returns a list of ids. Oracle: what two toy models are known
+    to write, with and without a limit.
+    """
     yield Faults(_written(1, 2, 20), _WRONGLY_WRITTEN)
     limits = {
         "at the limit there are too few: `start` does not count towards it, and the last "
@@ -408,7 +423,13 @@ predict(
 
 @exercise("encoder-decoder.new_style", kind="experiment")
 def new_style():
-    """Look at what was shown, then at what is written for days drawn here."""
+    """Check the training that a reader gave a model so that it reads a new style of dates.
+
+    The answer is (draw, write), as the page's `teach` returns it: a callable that draws the
+    dates that the model was shown, and a callable that lets the model write. First the
+    dates are looked at (`_shown`). Then the model reads days that are drawn here, in the
+    new style and in the old ones (`_read`).
+    """
     shown = {
         "a trained model writes for *15 qzxv 1886*; yours stops.": lambda seen: seen.stops,
         "style 5 was shown. The model should read it without having seen it.": (

@@ -26,7 +26,12 @@ predict(
 
 @exercise("features.encode")
 def encode():
-    """Compare with a loop over states that sorts the strengths of each."""
+    """Check a reader's encoder of a sparse autoencoder.
+
+    The answer is a function of states (states, d_model), directions (features, d_model),
+    bias (features,) and how many features may be active. It returns their strengths
+    (states, features). Oracle: a loop over the states that sorts the strengths of each.
+    """
     directions, bias = normal(9, 4, seed=3), normal(9, seed=4) - 2
     x = normal(6, 4, seed=5)
     active = 3
@@ -62,7 +67,12 @@ def encode():
 
 @exercise("features.penalty", kind="spot the bug")
 def penalty():
-    """Compare with a sum over features, each strength times the length of its row."""
+    """Check a reader's penalty on the strengths of features.
+
+    The answer is a function of strengths (states, features) and the decoder (features,
+    d_model), which returns a mean over states. Oracle: a sum over features, each strength
+    times the length of its row of the decoder.
+    """
     strengths, decoder = normal(5, 4, seed=6).abs(), normal(4, 3, seed=7)
     lengths = [sum(float(x) ** 2 for x in row) ** 0.5 for row in decoder]
     weighted = torch.stack([strengths[:, i] * lengths[i] for i in range(4)], 1)
@@ -116,7 +126,11 @@ def _measured(answer):
 
 @exercise("features.capital", kind="experiment")
 def capital():
-    """Read the test sonnets, and compare the feature with the capital letters."""
+    """Check which feature of the page's autoencoder a reader takes for capital letters.
+
+    The answer is the number of a feature, an int. Oracle: the test sonnets are read, and
+    the feature is compared with the capital letters.
+    """
     faults = {
         "this feature is present nowhere in the test sonnets.": lambda seen: seen.said == 0,
         "where it is present, only {right:.0%} are capital letters: F1 is {f1:.2f}.": (

@@ -119,7 +119,12 @@ def _trained(answer):
 
 @exercise("fine-tuning.lora", kind="spot the bug")
 def lora():
-    """Wrap a layer, look at what it computes, and train it a little."""
+    """Check a reader's module with a thin path beside a frozen layer (LoRA).
+
+    The answer is a class, made from a linear layer and a rank. It is made, its output is
+    looked at before any training (`_untrained`), and then it is trained a little
+    (`_trained`).
+    """
     untrained = {
         "the layer's own weights are trained, too: freeze them with "
         "`requires_grad_(False)`.": (lambda seen: len(seen.own) < len(seen.moving)),
@@ -197,7 +202,12 @@ judge(
 
 @exercise("fine-tuning.many")
 def many():
-    """Compare with each text run alone."""
+    """Check a reader's batch in which each text has thin matrices of its own.
+
+    The answer is a function of x (texts, tokens, d_in), the frozen weight (d_out, d_in),
+    `downs` (readers, rank, d_in), `ups` (readers, d_out, rank), and `who`, the row of these
+    two for each text. It returns (texts, tokens, d_out). Oracle: each text run alone.
+    """
     shapes = [(4, 2, 7), (5, 7), (3, 2, 7), (3, 5, 2)]
     x, weight, downs, ups = (normal(*s, seed=i).double() for i, s in enumerate(shapes))
     who = torch.tensor([2, 0, 2, 1])
@@ -257,7 +267,11 @@ def _losses(answer):
 
 @exercise("fine-tuning.own", kind="experiment")
 def own():
-    """Read both poets' test poems to the model that is handed in."""
+    """Check a GPT that a reader fine-tuned on Dickinson.
+
+    The answer is the model. Oracle: its losses on both poets' test poems and on Dickinson's
+    validation poems (`_losses`), beside those of our runs.
+    """
     told = "The loss is {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
     faults = {
         f"{told} On her validation poems it is {{chosen:.3f}}, higher than on her test "

@@ -101,7 +101,11 @@ def _slips(*given):
 
 @exercise("inside-gpt.nucleus", "spot the bug")
 def nucleus():
-    """Compare with the samplers of `transformers`, in their order."""
+    """Check a reader's nucleus sampling: which tokens are kept, with which probabilities.
+
+    The answer is a function of logits (batch, vocab_size), temperature and p, which returns
+    probabilities of that shape. Oracle: the samplers of `transformers`, in their order.
+    """
     logits, p = 0.8 * normal(3, 12, seed=3).double(), 0.7
     for temperature in (0.5, 1.8):
         given = logits, temperature, p
@@ -128,7 +132,12 @@ def nucleus():
 
 @exercise("inside-gpt.places", "spot the bug")
 def places():
-    """Compare with the vectors of the whole text, of which the last are wanted."""
+    """Check a reader's vectors of the tokens that are new when a cache holds the others.
+
+    The answer is a function of the tables of tokens and positions, ids (batch, tokens) and
+    how many tokens the cache holds. It returns the vectors of the others. Oracle: the
+    vectors of the whole text, of which the last are wanted.
+    """
     tokens, positions = normal(9, 4).double(), normal(8, 4, seed=1).double()
     ids = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]])
     whole = F.embedding(ids, tokens) + positions[:5]  # (batch, tokens, d_model)
@@ -207,7 +216,12 @@ def _written(model, ids, layer, columns, value, late=False):
 
 @exercise("inside-gpt.carry", "build")
 def carry():
-    """Compare with a model whose head is replaced by other means: its output matrix."""
+    """Check a reader's function that puts another output in the place of a head's.
+
+    The answer is a function of a GPT, ids (batch, tokens), layer, head and the value
+    (batch, d_head) at the last token. It returns the logits there, and leaves the model as
+    it was. Oracle: a model whose head is replaced by other means, its output matrix.
+    """
     torch.manual_seed(0)
     model = GPT(GPTConfig(11, context=8, layers=2, heads=3, d_model=12)).double().eval()
     for weight in model.parameters():
@@ -312,7 +326,11 @@ def _hooks(model):
 
 @exercise("inside-gpt.art", "experiment")
 def art():
-    """Measure it again, on the checkpoint that the page reads."""
+    """Check how much of *thou ar* each head of the page's GPT carries into *we ar*.
+
+    The answer is an array (layers, heads) of shares, means over the words that open lines.
+    Oracle: `_art`, which measures them again on the checkpoint that the page reads.
+    """
     mistakes = {
         "layers are rows and heads are columns.": lambda: _art().T,
         "these are sums over the openings; the mean is asked for.": lambda: 16 * _art(),

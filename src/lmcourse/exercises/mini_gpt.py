@@ -34,7 +34,11 @@ TAKEN_APART = {"tolist", "__iter__", "item", "__index__", "__int__"}  # of Tenso
 
 @exercise("mini-gpt.windows", "build")
 def windows():
-    """Compare with slices of the corpus."""
+    """Check a reader's function that cuts windows from a text.
+
+    The answer is a function of ids (tokens,), starts (windows,) and the length of a window.
+    It returns inputs and targets (windows, context). Oracle: slices of the text.
+    """
     ids = torch.arange(40) ** 2 % 41  # whoever is off by one gets other numbers
     starts, context = torch.tensor([3, 17, 3, 30]), 5
 
@@ -133,7 +137,12 @@ class _DropoutModel(nn.Module):
 
 @exercise("mini-gpt.estimate", "spot the bug")
 def estimate():
-    """Compare with the loss in evaluation mode, from both modes."""
+    """Check a reader's estimate of a model's loss.
+
+    The answer is a function of a model, inputs and targets (batch, tokens), which returns
+    the loss and leaves the model in the mode that it was in. Oracle: the loss in evaluation
+    mode, asked for from either mode.
+    """
     model = _DropoutModel()
     inputs = torch.tensor([[0, 3, 1, 4], [2, 2, 0, 1], [4, 0, 3, 3]])
     targets = inputs.roll(1, 1)
@@ -314,7 +323,11 @@ def _own_model(answer):
 
 @exercise("mini-gpt.own", "experiment")
 def own():
-    """Measure a model on the last part of its text; it was trained on the rest."""
+    """Check a model that a reader trained on a text of their own.
+
+    The answer is a pair: the text, and the model. Oracle: its losses on the part of the
+    text that it was trained on, and on the last part.
+    """
     texts = {
         "{length:,} characters are too few; take at least 5,000, and more if you can.": (
             lambda seen: seen.length < 5000
@@ -416,7 +429,11 @@ UNSWEPT = UNTRAINED | {
 
 @exercise("mini-gpt.sweep", "experiment")
 def sweep():
-    """Measure the models that were handed in on sonnets."""
+    """Check a sweep: models that a reader trained with one setting changed.
+
+    The answer is a list of pairs, a trained model and its validation loss in nats, as the
+    page's `sweep_of` returns it. Oracle: each model is measured on sonnets again.
+    """
     few = "{count} models are too few for a sweep; train four or more."
     yield Faults(_rows, {few: lambda seen: seen.count < 4})
     yield Faults(_first_faulty, UNSWEPT)

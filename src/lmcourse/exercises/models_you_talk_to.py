@@ -17,7 +17,12 @@ from lmcourse.patching import copied_heads
 
 @exercise("models-you-talk-to.shared", kind="spot the bug")
 def shared():
-    """Compare with the keys of each head, looked up by its number."""
+    """Check a reader's keys that several heads share.
+
+    The answer is a function of keys (kv_heads, tokens, d_head) and the number of heads,
+    which returns (heads, tokens, d_head). Oracle: the keys of each head, looked up by its
+    number.
+    """
     key, heads = normal(3, 2, 4, seed=5), 6  # (kv_heads, tokens, d_head)
     want = torch.stack([key[head // 2] for head in range(heads)])
     mistakes = {
@@ -39,7 +44,12 @@ def shared():
 
 @exercise("models-you-talk-to.dequantised")
 def dequantised():
-    """Compare with the package's reader, on blocks of random bytes."""
+    """Check a reader's reader of four-bit weights.
+
+    The answer is a function of a block of 20 bytes (Q4_1 of GGUF: scale, minimum, 32
+    numbers of four bits), which returns 32 numbers. Oracle: the package's reader, on blocks
+    of random bytes.
+    """
     rng = np.random.default_rng(4)
     for scale, minimum in ((0.0125, -0.0875), (0.25, -1.5)):
         head = np.array([scale, minimum], np.float16)
@@ -180,7 +190,12 @@ def _followed(answer):
 
 @exercise("models-you-talk-to.own", kind="experiment")
 def own():
-    """Read both sentences, and copy the two heads, with the default model."""
+    """Check what follows a reader's sentence when two heads are copied from another one.
+
+    The answer is (sentence, other sentence, word). Oracle: the default model reads both;
+    the outputs of the two heads at the last token of the other sentence are copied into the
+    first, and its next word is compared with the reader's.
+    """
     handed_in = {
         "a sentence is empty.": lambda seen: not seen.text or not seen.twin,
         "the word is missing.": lambda seen: not seen.word,

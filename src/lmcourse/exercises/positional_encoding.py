@@ -25,7 +25,11 @@ predict(
 
 @exercise("positional-encoding.turn")
 def turn():
-    """Compare with complex numbers, at the base's speeds and at others."""
+    """Check a reader's rotation of vectors by their positions.
+
+    The answer is a function of x (tokens, d_head) and speeds (d_head / 2,), which returns a
+    Tensor of x's shape. Oracle: complex numbers, at the base's speeds and at others.
+    """
     x = normal(5, 6, seed=2).double()  # (tokens, d_head)
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
 
@@ -104,7 +108,12 @@ def turn():
 
 @exercise("positional-encoding.values_too", kind="spot the bug")
 def values_too():
-    """Compare with PyTorch's attention on queries and keys turned by complex numbers."""
+    """Check a reader's attention with rotary positions, which must leave the values alone.
+
+    The answer is a function of the fused projections (heads, tokens, 3 * d_head) and
+    positions (tokens,), which returns the output. Oracle: PyTorch's attention on queries
+    and keys turned by complex numbers.
+    """
     fused = normal(2, 5, 12, seed=5).double()  # (heads, tokens, 3 * d_head)
     positions = torch.tensor([3, 4, 5, 6, 7])
     query, key, value = fused.chunk(3, -1)
@@ -291,9 +300,13 @@ def _too_slow(seen):
 
 @exercise("positional-encoding.mended", kind="experiment")
 def mended():
-    """Train three rotary models here, and read texts four times as long with the speeds.
+    """Check a reader's speeds with which a rotary model reads texts longer than it learned.
 
-    Pair 1 has not come round in the first one. In the second it has, though it is slower:
+    The answer is a function of the speeds of training (d_head / 2,) and the trained length,
+    which returns other speeds. Oracle: three models are trained here, and read texts four
+    times as long with them.
+
+    Pair 1 has not come round in the first model. In the second it has, though it is slower:
     no one speed parts new from old in both. In the third several new pairs matter.
     """
     told = (

@@ -13,7 +13,12 @@ from lmcourse.preferences import LONGEST, properties
 
 @exercise("preferences.answer_loss", kind="spot the bug")
 def answer_loss():
-    """Compare with a loop over the answers' tokens, each foretold at the one before."""
+    """Check a reader's loss of the answers in dialogues.
+
+    The answer is a function of logits (batch, tokens, vocab_size), ids (batch, tokens) and
+    `is_answer`, bool (batch, tokens), which returns a mean in nats. Oracle: a loop over the
+    answers' tokens, each predicted at the token before.
+    """
     logits = normal(2, 6, 5, seed=3)
     ids = torch.tensor([[1, 4, 0, 2, 3, 0], [2, 2, 1, 4, 0, 0]])
     is_answer = torch.tensor([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0]]).bool()
@@ -75,7 +80,11 @@ def _judged(answer):
 
 @exercise("preferences.fool", kind="experiment")
 def fool():
-    """Ask the stored reward, and count the echoes."""
+    """Check a line that a reader wrote so that the reward is high without any echo.
+
+    The answer is a line, a str. Oracle: the reward of the study *preferences*, asked, and
+    the line's echoes, counted (`_judged`).
+    """
     faults = {
         "that is {characters} characters; a line of the model has 59 at most.": (
             lambda seen: seen.characters > LONGEST
@@ -93,7 +102,12 @@ def fool():
 
 @exercise("preferences.dpo_loss")
 def dpo_loss():
-    """Compare with Rafailov's formula, pair by pair, in Python's floats."""
+    """Check a reader's loss of DPO.
+
+    The answer is a function of the log-probabilities (pairs,) of the chosen and of the
+    rejected answers, of the same two by the reference, and of beta. It returns a mean.
+    Oracle: Rafailov's formula, pair by pair, in Python's floats.
+    """
     chosen, rejected, was_chosen, was_rejected = (4 * normal(6, seed=i) for i in range(4))
     beta = 0.3
 

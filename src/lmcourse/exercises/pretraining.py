@@ -120,7 +120,12 @@ def _ignores_special(seen):
 
 @exercise("pretraining.places", kind="spot the bug")
 def places():
-    """See which tokens an answer chooses: with shares of 1 and 0, in two random draws."""
+    """Check which tokens a reader's function chooses to hide.
+
+    The answer is a function of ids (texts, tokens), the special ids, a share and a
+    generator, which returns a bool Tensor like ids. Oracle: none is needed for shares of 1
+    and 0; two random draws must differ, and have the share.
+    """
     faults = {
         "with a share of 1, special tokens are chosen, too: padding, [CLS], [SEP]. "
         "What would a model learn from predicting them?": (
@@ -158,7 +163,12 @@ predict(
 
 @exercise("pretraining.loss", kind="spot the bug")
 def loss():
-    """Compare with PyTorch's cross-entropy at the chosen positions."""
+    """Check a reader's loss of the hidden tokens.
+
+    The answer is a function of logits (batch, tokens, vocab_size), ids and `chosen`, bool
+    (batch, tokens), which returns a mean in nats. Oracle: PyTorch's cross-entropy at the
+    chosen positions.
+    """
     logits = 2 * normal(3, 6, 9, seed=0).double()  # (batch, tokens, vocab_size)
     ids = torch.randint(9, (3, 6), generator=torch.Generator().manual_seed(1))
     ids[0, 1] = 0  # an id like others
@@ -260,7 +270,11 @@ def _chosen_blanks(answer):
 
 @exercise("pretraining.runs", kind="experiment")
 def runs():
-    """Count the blanks that keep both neighbours, in texts of its own, at two shares."""
+    """Check a reader's function that hides runs of neighbouring tokens.
+
+    The answer is as that of `places`. Oracle: the hidden tokens that keep both neighbours
+    are counted, in texts made here, at two shares.
+    """
     faults = DRAWN | {
         "with shares of 0.15 and 0.3, {one:.0%} and {two:.0%} of the tokens are hidden.": (
             lambda seen: abs(seen.one - 0.15) > 0.03 or abs(seen.two - 0.3) > 0.05
@@ -324,7 +338,12 @@ def _denoised(ids, spans, names, answer):
 
 @exercise("pretraining.target")
 def target():
-    """Compare source and target of a text with two spans cut out, and of others."""
+    """Check a reader's source and target of a text from which spans are cut (T5).
+
+    The answer is a function of ids, spans (pairs of first and last plus one) and the ids
+    that stand for spans. It returns the source and the target, two lists of ids. Oracle:
+    what three texts give, written out.
+    """
     cases = [
         ([11, 12, 13, 14, 15, 16, 17], [(1, 3), (5, 6)], [90, 91, 92]),
         ([11, 12, 13, 14], [(0, 1), (2, 4)], [90, 91, 92]),
@@ -489,7 +508,12 @@ LATER = torch.ones(4, 4, dtype=torch.bool).triu(1)  # (queries, keys)
 
 @exercise("pretraining.mask", kind="spot the bug")
 def mask():
-    """See which tokens may attend to which, in three texts of different lengths."""
+    """Check a reader's mask of an encoder.
+
+    The answer is a function of ids (texts, tokens) and the id of padding, which returns a
+    bool mask that broadcasts to (texts, tokens, tokens): True where a token may attend.
+    Oracle: three texts of different lengths, whose masks are known.
+    """
     faults = {
         "no token can attend to anything.": lambda seen: not seen.all.any(),
         "True and False are swapped: the tokens attend to padding and to nothing else.": (

@@ -27,7 +27,12 @@ predict(
 
 @exercise("scaling.optimum")
 def optimum():
-    """Compare with a search along all models that the budget buys."""
+    """Check a reader's best size of a model for a budget.
+
+    The answer is a function of the five numbers of a fitted law and a budget in FLOPs,
+    which returns parameters and tokens. Oracle: a search along all models that the budget
+    buys.
+    """
     for fitted, flops in [
         ((1.7, 400.0, 0.34, 410.0, 0.28), 1e12),
         ((0.5, 9000.0, 0.5, 90.0, 0.3), 1e14),
@@ -79,7 +84,11 @@ judge(
 
 @exercise("scaling.flops", kind="spot the bug")
 def flops():
-    """Compare with what PyTorch counts while a small GPT computes."""
+    """Check a reader's count of the operations of a training.
+
+    The answer is a function of layers, d_model, context, vocab_size and tokens, which
+    returns FLOPs. Oracle: what PyTorch counts while a small GPT computes.
+    """
     for layers, width, context, vocabulary in ((1, 8, 6, 5), (3, 4, 14, 30)):
         tokens = 2 * context
         block, head = 12 * width**2, vocabulary * width
@@ -226,7 +235,11 @@ def _measured(answer):
 
 @exercise("scaling.small", kind="experiment")
 def small():
-    """Read the test sonnets to the model that is handed in, and count its numbers."""
+    """Check a small model that a reader trained on the sonnets.
+
+    The answer is the model. Oracle: the test sonnets are read to it, and its numbers are
+    counted.
+    """
     told = "It has {numbers:,} numbers and a loss of {loss:.3f}."
     faults = {
         f"{told} At most {{most:,}} are allowed, tables and buffers included.": (

@@ -30,7 +30,11 @@ judge(
 
 @exercise("sequences.witten_bell")
 def witten_bell():
-    """Compare with Witten and Bell's formula, term by term."""
+    """Check a reader's smoothing of counts (Witten and Bell).
+
+    The answer is a function of counts (vocab_size,) and the shorter context's
+    probabilities, which returns probabilities. Oracle: the formula, term by term.
+    """
     counts = np.array([2, 0, 1, 4, 2, 0, 2])  # some tokens came equally often
     lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 11
     followed = counts > 0
@@ -112,7 +116,12 @@ def _after_nothing(lower):
 
 @exercise("sequences.gru")
 def gru():
-    """Compare with PyTorch's cell, which has its own weights."""
+    """Check a reader's step of a GRU.
+
+    The answer is a function of what comes from the token and from the state, each (batch, 3
+    * d), and the state h (batch, d). It returns the next state. Oracle: PyTorch's cell,
+    which has its own weights.
+    """
     torch.manual_seed(0)
     cell = nn.GRUCell(3, 4).double().requires_grad_(False)
     x, h = normal(2, 3).double(), normal(2, 4, seed=1).double()
@@ -203,7 +212,11 @@ def _measured(answer):
 
 @exercise("sequences.knob", kind="experiment")
 def knob():
-    """Freeze the unit at the value, and measure the lines of texts drawn here."""
+    """Check the unit of the page's LSTM that a reader freezes to make lines shorter.
+
+    The answer is (unit, value). Oracle: the unit is frozen at the value, and the lines of
+    texts drawn here are measured.
+    """
     unknown = "units have the whole numbers from 0 to 127."
     yield Faults(_frozen, {unknown: lambda seen: seen.unit not in range(128)})
     told = "with unit {unit:.0f} frozen at {value:.2f} our texts have "
@@ -237,7 +250,11 @@ judge(
 
 @exercise("sequences.last_state", kind="spot the bug")
 def last_state():
-    """Compare with each text's last real state, on a batch of three lengths."""
+    """Check a reader's last state of each text of a batch.
+
+    The answer is a function of states (texts, tokens, d) and lengths (texts,), which
+    returns (texts, d). Oracle: each text's last real state, on a batch of three lengths.
+    """
     states, lengths = normal(3, 6, 2).double(), torch.tensor([2, 5, 3])
     rows = torch.arange(3)
     mistakes = {

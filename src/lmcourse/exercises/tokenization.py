@@ -124,7 +124,12 @@ def _from_the_right(word: str, ranks: dict) -> tuple:
 
 @exercise("tokenization.segment")
 def segment():
-    """Compare with the library's cuts."""
+    """Check a reader's cut of a word by learned merges.
+
+    The answer is a function of a word and `ranks`, a dict from a pair of symbols to the
+    order in which it was learned. It returns a list of symbols. Oracle: the cuts of the
+    `tokenizers` library.
+    """
     for word, told in CUT:
         merges = [tuple(pair.split("+")) for pair in told.split()]
         ranks = {pair: rank for rank, pair in enumerate(merges)}
@@ -221,7 +226,11 @@ def _joined_both_ways(answer):
 
 @exercise("tokenization.joined_by_replace", kind="spot the bug")
 def joined_by_replace():
-    """Join what the reader found both ways."""
+    """Check a case in which joining by `str.replace` goes wrong.
+
+    The answer is (symbols, pair). Oracle: the pair is joined as the library does, and as
+    the exercise's lines do; the results must differ.
+    """
     handed_in = {
         "a pair is two symbols; {pair} is {count}.": lambda seen: seen.count != 2,
         "use symbols without spaces, none of them empty: words have none.": (
@@ -263,7 +272,12 @@ STREAM = [b"caf", b"\xc3", b"\xa9 ", b"\xf0\x9f", b"\xa6", b"\x8b!"]
 
 @exercise("tokenization.stream")
 def stream():
-    """Compare with what more each further piece completes."""
+    """Check a reader's function that shows text while its tokens arrive.
+
+    The answer is a function of tokens, a list of bytes, which returns what each of them
+    completes, a list of str. Oracle: the text that is whole after each token, less what was
+    shown before.
+    """
     shown = ["", *map(_longest_text, accumulate(STREAM))]
     want = [after[len(before) :] for before, after in pairwise(shown)]
     mistakes = {
@@ -436,7 +450,13 @@ def _far(seen):
 
 @exercise("tokenization.vocabulary", kind="experiment")
 def vocabulary():
-    """Train the library's BPE on the Sonnets, and compare the size and a cost."""
+    """Check the smallest vocabulary with which poems cost less than a limit, and a cost.
+
+    The answer is (size, cost): how many tokens the vocabulary has, learned from the
+    Sonnets, so that Dickinson's poems cost fewer than `LEAST` tokens a word; and how many
+    tokens a word of the Sonnets costs with it. Oracle: the library's BPE, trained on the
+    Sonnets.
+    """
     sizes = {
         "that is the number of merges; the 256 bytes are in the vocabulary, too.": (
             lambda seen: seen.size == seen.want - 256

@@ -59,7 +59,12 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
 
 @exercise("transformer-block.block")
 def block():
-    """Give it four functions that do not commute, and compare."""
+    """Check a reader's Transformer block.
+
+    The answer is a function of x (batch, tokens, d_model) and four functions: the first
+    norm, attention, the second norm and the network. It returns x's shape. Oracle: the
+    block written out, with four functions that do not commute.
+    """
     x = normal(2, 5, 6).double()
 
     def norm_1(x):
@@ -166,7 +171,12 @@ def _norm_mistakes(x, eps):
 
 @exercise("transformer-block.layer_norm", kind="spot the bug")
 def layer_norm():
-    """Compare with PyTorch's layer norm, on ordinary and on constant vectors."""
+    """Check a reader's layer norm.
+
+    The answer is a function of x (..., d_model), weight, bias and eps. It returns x's
+    shape, and does without PyTorch's norms. Oracle: PyTorch's layer norm, on ordinary and
+    on constant vectors.
+    """
     x, eps = 3 * normal(2, 5, 6).double() + 4, 0.3
     weight, bias = normal(6, seed=1).double(), normal(6, seed=2).double()
     known = _norm_mistakes(x, eps).items()
@@ -260,7 +270,12 @@ def _beside_ours(answer):
 
 @exercise("transformer-block.without_norms", kind="experiment")
 def without_norms():
-    """Check the three numbers, and whether the same stacks give them."""
+    """Check the factor with which a reader's blocks do without norms.
+
+    The answer is (alpha, ratio, growth): the factor of each update, the gradient at the
+    input over that at the end, and how much the residual stream grows. Oracle: the same
+    stacks, measured here.
+    """
     faults = {
         "with alpha = 0 no block does anything.": lambda seen: seen.alpha == 0,
         "with a negative alpha each update is subtracted; make alpha positive.": (
@@ -335,7 +350,11 @@ def _gpt2(vocab_size, context, layers, d_model):
 
 @exercise("transformer-block.gpt_size")
 def gpt_size():
-    """Compare with transformers' GPT-2 of three sizes."""
+    """Check a reader's count of the parameters of a GPT-2.
+
+    The answer is a function of vocab_size, context, layers and d_model, which returns a
+    whole number. Oracle: transformers' GPT-2 of three sizes.
+    """
     for sizes in [(13, 11, 3, 6), (50, 11, 2, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
         attention, table = layers * 4 * (d * d + d), vocab_size * d

@@ -227,6 +227,11 @@ def random_weights(page: Page):
         ``random_bert`` is that model, ``random_shares`` what it gives to the nouns;
         ``word_shares`` computes what it gives to other words of the sentences ``drawn``, in
         the ``head`` of the ``layer``, with the ``tokenizer``.
+
+    Returns
+    -------
+    Page
+        ``bert`` is the random model; ``shares`` and ``by_word`` are what it gives.
     """
     words = page.word_shares(
         page.tokenizer, page.random_bert, page.drawn, page.layer, page.head
@@ -315,6 +320,11 @@ def random_endings(page: Page):
     page : Page
         ``random_bert`` is that model; ``page.leads`` computes the animal's lead by last
         word, and ``page.by_ending`` holds the words by group.
+
+    Returns
+    -------
+    Page
+        ``by_ending`` holds the leads that the random model gives, in the same groups.
     """
     there = {
         name: page.leads(page.random_bert, [*words])
@@ -451,6 +461,11 @@ def random_persons(page: Page):
     page : Page
         ``random_bert`` is that model; ``page.he_shares`` computes what "He" gives to words,
         and ``page.of_he`` holds the words by group.
+
+    Returns
+    -------
+    Page
+        ``bert`` is the random model; ``of_he`` holds the shares that it gives.
     """
     there = {
         name: page.he_shares(page.random_bert, [*words])
@@ -522,6 +537,12 @@ def worlds_exchanged(page: Page):
     ----------
     page : Page
         ``study`` holds the results of the study *nouns-in-it* by group.
+
+    Returns
+    -------
+    Page
+        In ``study``, the scores of the runs "whole" after the layer that is read are
+        exchanged between the two worlds for a random half of the kinds of sentences.
     """
     rng = np.random.default_rng(0)
     trained, shuffled = (scores_of(page.study, world) for world in ("trained", "shuffled"))

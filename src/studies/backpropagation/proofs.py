@@ -130,7 +130,13 @@ def mixed_gradient(page: Page):
     Parameters
     ----------
     page : Page
-        ``guessed`` holds the outcomes of the study *guesses*.
+        ``guessed`` holds the outcomes of the study *guesses*, a dict for each sequence:
+        ``gradient`` and ``shuffled`` are how far a step along it lowers the loss.
+
+    Returns
+    -------
+    Page
+        In ``guessed``, each ``gradient`` is the row's ``shuffled``.
     """
     rows = [row | {"gradient": row["shuffled"]} for row in page.guessed]
     return page.replaced(guessed=rows)
@@ -446,6 +452,12 @@ def random_directions(page: Page):
     ----------
     page : Page
         ``fits`` is a table of losses, (kinds of gradient, starts); ``L2Loss`` the lesson's.
+
+    Returns
+    -------
+    Page
+        In ``fits``, the losses are those of 300 steps along shuffled gradients, as shares
+        of the first loss: the same in every row, one a start.
     """
     starts = []
     for seed in range(len(page.fits.columns)):
@@ -572,6 +584,12 @@ def words_shuffled_anew(page: Page):
     ----------
     page : Page
         ``study`` is the stored study *backpropagation*.
+
+    Returns
+    -------
+    Page
+        In ``study``, the results of the groups "sonnets" and "shuffled" are those of
+        "dealt", decoders whose words were shuffled anew at every step.
     """
     results = page.study["results"]
     changed = dict.fromkeys(("sonnets", "shuffled"), results["dealt"])
@@ -625,7 +643,13 @@ def before_training(page: Page):
     Parameters
     ----------
     page : Page
-        ``swapped`` holds the outcomes of the study *vector-lengths*.
+        ``swapped`` holds the outcomes of the study *vector-lengths*, dicts: ``back`` lists
+        what was measured before training and after.
+
+    Returns
+    -------
+    Page
+        In ``swapped``, every entry of ``back`` is the first.
     """
     rows = [row | {"back": [row["back"][0]] * len(row["back"])} for row in page.swapped]
     return page.replaced(swapped=rows)
@@ -815,6 +839,12 @@ def shuffled_training(page: Page):
     ----------
     page : Page
         ``started`` holds the outcomes of the study *starts*.
+
+    Returns
+    -------
+    Page
+        In ``started``, the runs whose start is "frequencies" are replaced by those whose
+        training text was shuffled.
     """
     runs = [row for row in page.started["runs"] if row["start"] != "frequencies"]
     runs = [

@@ -56,6 +56,11 @@ def random_weights(page: Page):
     ----------
     page : Page
         ``model`` is the trained one.
+
+    Returns
+    -------
+    Page
+        ``model`` is the shuffled one.
     """
     return page.replaced(model=layers_shuffled(page.model))
 
@@ -742,6 +747,11 @@ def shuffled_poets(page: Page):
     ----------
     page : Page
         ``poet`` has the name of each excerpt's poet.
+
+    Returns
+    -------
+    Page
+        ``poet`` has the same names in a random order.
     """
     return page.replaced(poet=np.array(nulls.shuffled(page.poet)))
 

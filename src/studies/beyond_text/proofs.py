@@ -98,7 +98,15 @@ def exchanged(page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study.
+        ``study`` is the stored study *beyond-text*. In its results, "simple" has the
+        accuracy ``neighbours`` of each part of the file (``fold``), and "digits" the
+        accuracy ``test`` of each network on it.
+
+    Returns
+    -------
+    Page
+        In ``study``, on parts with an even number, ``neighbours`` is the Transformer's mean
+        accuracy, and ``test`` of the Transformer that of the neighbours.
     """
     simple, networks = (page.study["results"][name] for name in ("simple", "digits"))
     neighbours = {row["fold"]: row["neighbours"] for row in simple}
@@ -305,6 +313,11 @@ def untrained_walker(page):
     ----------
     page : Page
         ``walker`` is the trained one.
+
+    Returns
+    -------
+    Page
+        ``walker`` is the shuffled one.
     """
     return page.replaced(walker=shuffled_weights(page.walker))
 
@@ -404,7 +417,14 @@ def other_edges(page):
     Parameters
     ----------
     page : Page
-        ``farther`` is the stored study *one-edge-farther*.
+        ``farther`` is the stored study *one-edge-farther*: ``own`` counts the nodes whose
+        distance is predicted right with the graph's own edges, ``other`` with another
+        graph's.
+
+    Returns
+    -------
+    Page
+        In ``farther``, each ``own`` is the row's ``other``.
     """
     rows = page.farther["results"]["graphs"]
     mixed = [row | {"own": row["other"]} for row in rows]
@@ -498,7 +518,14 @@ def no_rule(page):
     Parameters
     ----------
     page : Page
-        ``study`` and ``farther`` are the stored studies.
+        ``study`` and ``farther`` are the stored studies *beyond-text* and
+        *one-edge-farther*; ``kept`` is the share of letters that follow a rule.
+
+    Returns
+    -------
+    Page
+        In ``study``, the runs whose letters follow no rule are called those that do;
+        ``farther`` has no run on letters.
     """
     plain = [row | {"kept": RULED} for row in stored_rules(page, kept=0.0)]
     study = page.study | {"results": page.study["results"] | {"rules": plain}}
@@ -647,6 +674,11 @@ def in_another_order(page):
     ----------
     page : Page
         ``images`` and ``labels`` are all digits.
+
+    Returns
+    -------
+    Page
+        ``images`` and ``labels`` are in one random order.
     """
     order = torch.randperm(len(page.labels), generator=torch.Generator().manual_seed(0))
     return page.replaced(images=page.images[order], labels=page.labels[order])

@@ -158,6 +158,17 @@ def shuffled_sections(page: Page):
     """The editors' sections shuffled among the poems.
 
     Predicted again from the levels of the model and of one with random weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``sections`` has the section of each poem; ``levels`` and ``random_levels`` are the
+        poems' vectors, level by level, of the model and of one with random weights.
+
+    Returns
+    -------
+    Page
+        ``sections`` are shuffled; ``guesses`` and ``random_guesses`` predict these.
     """
     sections = np.array(nulls.shuffled(page.sections))
     guesses = [predict(level, sections) for level in page.levels]
@@ -386,6 +397,11 @@ def untrained_last_layer(page: Page):
     ----------
     page : Page
         ``model`` is the trained model; levels and predictions are computed again.
+
+    Returns
+    -------
+    Page
+        ``model`` has the shuffled layer; ``levels`` and ``guesses`` are computed with it.
     """
     blank = untrained(page.model, 9, True, [page.depth - 1])
     levels = pool_layers(page.texts, page.tokenizer, blank).levels
@@ -498,7 +514,13 @@ def columns_mixed(page: Page):
     ----------
     page : Page
         ``struck`` is the stored result of `words` in the study *dickinson-layers*: a dict
-        for each poem.
+        for each poem, in which ``static`` and ``top`` belong to the static vectors and to
+        the last layer.
+
+    Returns
+    -------
+    Page
+        In ``struck``, ``static`` and ``top`` are exchanged or not, poem by poem.
     """
     rng = np.random.default_rng(0)
     mixed = []
@@ -606,6 +628,11 @@ def blank_last(page: Page):
     ----------
     page : Page
         ``blank_levels`` are the poems' vectors, level by level, with that layer.
+
+    Returns
+    -------
+    Page
+        ``levels`` are ``blank_levels``.
     """
     return page.replaced(levels=page.blank_levels)
 

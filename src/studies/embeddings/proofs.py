@@ -104,6 +104,11 @@ def random_table(page: Page):
     ----------
     page : Page
         ``matrix`` is the table, and ``page.whole_rows`` chooses its whole words.
+
+    Returns
+    -------
+    Page
+        ``vectors`` are the rows of whole words in the shuffled table.
     """
     rng = np.random.default_rng(0)
     mixed = rng.permutation(page.matrix.ravel()).reshape(page.matrix.shape)
@@ -117,6 +122,11 @@ def random_map(page: Page):
     ----------
     page : Page
         ``mixed`` is that table, ``random_points`` the points of its map.
+
+    Returns
+    -------
+    Page
+        ``matrix`` is the shuffled table, ``points`` are those of its map.
     """
     return page.replaced(matrix=page.mixed, points=page.random_points)
 
@@ -423,6 +433,11 @@ def untrained_layers(page: Page):
     page : Page
         ``random_taught`` and ``random_tried`` are, by level, the vectors of that model that
         the probe learns from, and that it is tested on.
+
+    Returns
+    -------
+    Page
+        ``taught`` and ``tried`` are those of the model with shuffled layers.
     """
     return page.replaced(taught=page.random_taught, tried=page.random_tried)
 
@@ -671,6 +686,11 @@ def shuffled_text(page: Page):
     ----------
     page : Page
         ``split`` lists the words of each text.
+
+    Returns
+    -------
+    Page
+        ``split`` has texts of the same lengths, made of all words in a random order.
     """
     return page.replaced(split=shuffled_texts(page.split, 99, across=True))
 

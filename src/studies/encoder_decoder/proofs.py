@@ -383,12 +383,15 @@ def no_spreading(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group, with ``again`` and ``cut``.
+        ``study`` holds outcomes by group. ``again`` is the share of hidden months that a
+        decoder reads when it is trained anew and cannot attend to the month's letters;
+        ``cut`` the same where, in the encoder, no other character could attend to them
+        either.
 
     Returns
     -------
     Page
-        Its ``study`` has ``cut`` in the place of ``again``.
+        In ``study``, each ``again`` is the run's ``cut``.
     """
     cut = {
         group: [run | {"again": run["cut"]} for run in page.study[group]]

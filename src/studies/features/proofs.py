@@ -18,7 +18,18 @@ HALF = 0.5
 
 
 def dense(page: Page):
-    """Features that are always there."""
+    """Features that are always there.
+
+    Parameters
+    ----------
+    page : Page
+        ``SPARSITY`` is the probability that a feature of the toy is 0.
+
+    Returns
+    -------
+    Page
+        ``SPARSITY`` is 0.
+    """
     return page.replaced(SPARSITY=0.0)
 
 
@@ -63,7 +74,19 @@ def five_in_two(page: Page):
 
 
 def fixed_directions(page: Page):
-    """Eight directions, the same for every state, in the place of the features."""
+    """Eight directions, the same for every state, in the place of the features.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *features* by group; ``losses`` are a
+        run's, by what takes the place of the states.
+
+    Returns
+    -------
+    Page
+        In ``study``, the losses of "features" are those of "principal directions".
+    """
     study = copy.deepcopy(page.study)
     for row in study["gpt"]:
         losses = row["trained"]["losses"]
@@ -220,7 +243,20 @@ def counts(rows, one, other):
 
 
 def labels_without_a_model(page: Page):
-    """Differences of means in a GPT with shuffled weights."""
+    """Differences of means in a GPT with shuffled weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *features* by group; ``scores`` are a
+        run's, of our GPT ("trained") and of one with shuffled weights ("shuffled").
+
+    Returns
+    -------
+    Page
+        In ``study``, the trained model's scores of "labels" (differences of means) are
+        those of the shuffled one.
+    """
     study = copy.deepcopy(page.study)
     for row in study["gpt"]:
         row["trained"]["scores"]["labels"] = row["shuffled"]["scores"]["labels"]
@@ -271,7 +307,20 @@ def labels_tell_more(page: Page):
 
 
 def nothing_was_learned(page: Page):
-    """The features of a GPT with shuffled weights in the place of our GPT's."""
+    """The features of a GPT with shuffled weights in the place of our GPT's.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *features* by group; ``named`` tells of
+        features that stand for a property, of our GPT ("trained") and of one with shuffled
+        weights ("shuffled").
+
+    Returns
+    -------
+    Page
+        In ``study``, ``named`` of the trained model is that of the shuffled one.
+    """
     study = copy.deepcopy(page.study)
     for row in study["gpt"]:
         row["trained"]["named"] = row["shuffled"]["named"]
@@ -372,7 +421,20 @@ def reached(rows, way):
 
 
 def pushed_at_random(page: Page):
-    """Random directions in the place of differences of means."""
+    """Random directions in the place of differences of means.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *features* by group; ``steering`` lists the
+        probabilities (``probs``) after pushing the states in each ``way``.
+
+    Returns
+    -------
+    Page
+        In ``study``, the probabilities of "difference of means" are those of "random
+        direction".
+    """
     study = copy.deepcopy(page.study)
     for row in study["gpt"]:
         steering = row["trained"]["steering"]

@@ -176,6 +176,11 @@ def untrained_on_own_texts(page: Page):
     ----------
     page : Page
         ``own_runs`` is a table, a row for each of these models.
+
+    Returns
+    -------
+    Page
+        In ``own_runs``, the losses on Shakespeare are those before training.
     """
     rows = page.own_runs.copy()
     for part in HELD_OUT:
@@ -327,7 +332,15 @@ def read_shakespeare(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` is the table of trainings; ``poets`` has a key for each poet.
+        ``runs`` is the table of trainings, by ``method``, by what was ``replayed`` and by
+        the poet ``fed``, with a column of losses for each poet and part; ``poets`` has a
+        key for each poet.
+
+    Returns
+    -------
+    Page
+        In ``runs``, without replay, every loss of a method is its mean loss where it was
+        fed Shakespeare.
     """
     runs = page.runs.copy()
     for method in ("all weights", "LoRA", "last layer"):
@@ -398,7 +411,16 @@ def shuffled_changes(page: Page):
     Parameters
     ----------
     page : Page
-        ``directions`` are the outcomes of that study, dicts with ``rows``.
+        ``directions`` are the outcomes of the study *directions*, a dict for each seed. Its
+        ``rows`` are dicts; ``kind`` says what was left of the change that fine-tuning made
+        to the weights: its "strongest" directions, as many "random" ones, or its numbers
+        "shuffled" within each matrix.
+
+    Returns
+    -------
+    Page
+        In ``directions``, the rows "strongest" are replaced by copies of the "shuffled"
+        ones.
     """
     outcomes = []
     for outcome in page.directions:
@@ -480,6 +502,11 @@ def shuffled_markers(page: Page):
     ----------
     page : Page
         ``samples`` has a list of texts for each marker, "(W)" and "(E)".
+
+    Returns
+    -------
+    Page
+        ``samples`` has half of all texts, drawn at random, behind each marker.
     """
     both = nulls.shuffled(page.samples["(W)"] + page.samples["(E)"])
     half = len(both) // 2
@@ -586,6 +613,11 @@ def lines_of_one_length(page: Page):
     ----------
     page : Page
         ``label_rows`` is the table of stored results, with the column ``length``.
+
+    Returns
+    -------
+    Page
+        In ``label_rows``, the results on whole lines are those on cut lines.
     """
     rows = page.label_rows[page.label_rows.length == CUT]
     return page.replaced(label_rows=pd.concat([rows, rows.assign(length=WHOLE)]))

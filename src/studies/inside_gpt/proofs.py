@@ -40,6 +40,11 @@ def random_weights(page: Page):
     ----------
     page : Page
         ``gpt`` is the trained model.
+
+    Returns
+    -------
+    Page
+        ``gpt`` is the shuffled one.
     """
     return page.replaced(gpt=nulls.shuffled_weights(page.gpt))
 
@@ -85,6 +90,11 @@ def human_lines(page: Page):
     ----------
     page : Page
         ``texts`` holds texts by who wrote them, ``human`` are Shakespeare's.
+
+    Returns
+    -------
+    Page
+        ``texts`` are Shakespeare's, whoever is said to have written them.
     """
     return page.replaced(texts=dict.fromkeys(page.texts, page.human))
 
@@ -991,6 +1001,11 @@ def counts_in_text(page: Page):
     ----------
     page : Page
         ``gpt`` is the trained model.
+
+    Returns
+    -------
+    Page
+        ``gpt`` is the one that also counts.
     """
     return page.replaced(gpt=CountsInText(page.gpt))
 

@@ -29,6 +29,11 @@ def random_weights(page: Page):
     ----------
     page : Page
         ``blank`` is that Llama.
+
+    Returns
+    -------
+    Page
+        ``model`` is that Llama.
     """
     return page.replaced(model=page.blank)
 

@@ -83,7 +83,19 @@ def echoes_if_shuffled(lines, shuffles=200):
 
 
 def shuffled_requests(page: Page):
-    """A GPT fine-tuned on the same dialogues with their requests shuffled."""
+    """A GPT fine-tuned on the same dialogues with their requests shuffled.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *preferences* by group; ``dialogues`` are a
+        run's measurements of answers, by what the model was fine-tuned on.
+
+    Returns
+    -------
+    Page
+        In ``study``, the "answers" are those of the model fine-tuned on "shuffled".
+    """
     study = copy.deepcopy(page.study)
     for run in study["gpt"]:
         run["dialogues"]["answers"] = run["dialogues"]["shuffled"]
@@ -162,7 +174,19 @@ def reference_stays(page: Page):
 
 
 def choices_at_random(page: Page):
-    """Choices made at random."""
+    """Choices made at random.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *preferences* by group; ``ways`` are a
+        run's rows, one for each way to use the choices.
+
+    Returns
+    -------
+    Page
+        In ``study``, the rows of DPO hold what "choices at random" gave.
+    """
     study = copy.deepcopy(page.study)
     for run in study["gpt"]:
         coin = row_of(run, "choices at random")
@@ -406,7 +430,19 @@ def reward_counts_words(page: Page):
 
 
 def names_taken(page: Page):
-    """Answers that give the name of the system turn back."""
+    """Answers that give the name of the system turn back.
+
+    Parameters
+    ----------
+    page : Page
+        ``study`` holds the results of the study *preferences* by group; ``named`` are
+        SmolLM2's rows, with the ``name`` that the system turn gives, and the ``answer``.
+
+    Returns
+    -------
+    Page
+        In ``study``, each ``answer`` gives the row's ``name``.
+    """
     study = copy.deepcopy(page.study)
     for row in study["talker"][0]["named"]:
         row["answer"] = f"My name is {row['name']}."

@@ -30,7 +30,12 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``blanks`` are the results of that study, by group of runs.
+        ``blanks`` are the results of the study *blanks*, by group of runs.
+
+    Returns
+    -------
+    Page
+        In ``blanks``, the group "trained" is the first seed's run of "random".
     """
     untrained = [row for row in page.blanks["random"] if row["seed"] == 0]
     return page.replaced(blanks=page.blanks | {"trained": untrained})
@@ -213,7 +218,15 @@ def no_difference(page: Page):
     Parameters
     ----------
     page : Page
-        ``results`` are those of the study *pretraining*.
+        ``results`` are those of the study *pretraining*. Its "counting" has the losses of
+        tables of counts, by the length of the n-grams, one loss a poem; its "runs" the
+        losses of encoders, by how many steps they were trained ("stops").
+
+    Returns
+    -------
+    Page
+        In ``results``, each encoder's losses after 900 steps are those of the table of
+        trigrams, shuffled among the poems.
     """
     table = page.results["counting"][0]["losses"]["3"]
     rng = np.random.default_rng(SEED)

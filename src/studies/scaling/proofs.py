@@ -151,6 +151,11 @@ def on_the_law(page: Page):
     ----------
     page : Page
         ``smaller`` are the runs that the law is fitted to, ``largest`` those it predicts.
+
+    Returns
+    -------
+    Page
+        In ``smaller`` and ``largest``, the losses ``test`` are the law's, with noise.
     """
     fitted = scaling.fit(*losses_of(page.smaller))
     rng = np.random.default_rng(0)
@@ -490,7 +495,18 @@ def losses_among_answers(model, ids, targets):
 
 
 def random_repeater(page: Page):
-    """A model of the same size with random weights."""
+    """A model of the same size with random weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``model`` is the trained `Repeater`.
+
+    Returns
+    -------
+    Page
+        ``model`` is one with random weights.
+    """
     torch.manual_seed(0)
     return page.replaced(model=Repeater())
 
@@ -566,7 +582,19 @@ def more_than_looking_up(page: Page):
 
 
 def cut_in_training(page: Page):
-    """The models whose training texts had no link between partners are asked instead."""
+    """The models whose training texts had no link between partners are asked instead.
+
+    Parameters
+    ----------
+    page : Page
+        ``partners`` is the stored study *partners*. The ``kind`` of a run says whether its
+        training texts were "linked", or "cut", without a link between partners.
+
+    Returns
+    -------
+    Page
+        In ``partners``, the runs "linked" are replaced by the runs "cut".
+    """
     results = page.partners["results"]
     cut = [row for row in results["runs"] if row["kind"] == "cut"]
     rows = [row | {"kind": "linked"} for row in cut]
@@ -639,6 +667,11 @@ def shuffled_ways(page: Page):
     ----------
     page : Page
         ``sprint`` is a table of runs: ``way``, ``seed`` and ``loss``.
+
+    Returns
+    -------
+    Page
+        In ``sprint``, the losses of the ways "without …" are shuffled within each seed.
     """
     runs = page.sprint.copy()
     for seed in range(3):
@@ -747,6 +780,11 @@ def swapped_names(page: Page):
     ----------
     page : Page
         ``sprint`` is a table of runs, with the column ``way``.
+
+    Returns
+    -------
+    Page
+        In ``sprint``, "reference" and "record" are exchanged in the column ``way``.
     """
     other = {"reference": "record", "record": "reference"}
     runs = page.sprint

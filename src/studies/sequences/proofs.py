@@ -176,6 +176,11 @@ def random_weights(page: Page):
     page : Page
         ``reader`` is the LSTM; its ``logits``, ``memories`` and ``gates`` on the sonnets
         ``page.held_out`` are computed again.
+
+    Returns
+    -------
+    Page
+        ``reader`` is the shuffled LSTM; ``logits``, ``memories`` and ``gates`` are its own.
     """
     reader = shuffled_weights(page.reader)
     logits, memories, gates = watch(reader, page.held_out)
@@ -391,6 +396,11 @@ def eight_characters(page: Page):
     ----------
     page : Page
         ``by_context`` holds losses by how many characters are read.
+
+    Returns
+    -------
+    Page
+        ``lstm_losses`` are those with eight characters.
     """
     return page.replaced(lstm_losses=page.by_context[8])
 
@@ -583,7 +593,12 @@ def before_training(page: Page):
     Parameters
     ----------
     page : Page
-        ``recurrence`` holds the outcomes of the study by group.
+        ``recurrence`` holds the outcomes of the study *recurrence* by group.
+
+    Returns
+    -------
+    Page
+        ``runs`` are the outcomes of the group "fresh", networks before training.
     """
     return page.replaced(runs=page.recurrence["fresh"])
 
@@ -701,6 +716,12 @@ def order_taken_away(page: Page):
     page : Page
         ``contest`` holds rows by unit, each with its ``kind`` and whether it is
         ``shuffled``.
+
+    Returns
+    -------
+    Page
+        In ``contest``, the rows of passages whose tokens are shuffled are also those of
+        passages in order; the rows of models that see a bag of tokens stay.
     """
     mixed = dict(page.contest)
     for unit in ("character", "word"):

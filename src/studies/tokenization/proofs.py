@@ -349,6 +349,11 @@ def letters_shuffled(page: Page):
     ----------
     page : Page
         ``poems`` and ``page.sonnets`` are tables with the column ``text``.
+
+    Returns
+    -------
+    Page
+        In ``poems`` and ``sonnets``, the letters of all texts are shuffled together.
     """
     mixed = {}
     for name in ("poems", "sonnets"):
@@ -476,6 +481,11 @@ def as_bert_writes(page: Page):
     ----------
     page : Page
         ``every_text`` is a list of texts, and ``page.given_back`` encodes and decodes one.
+
+    Returns
+    -------
+    Page
+        ``every_text`` has the texts as they come back from BERT's tokens.
     """
     return page.replaced(every_text=[page.given_back(text) for text in page.every_text])
 
@@ -567,7 +577,18 @@ def summer(page: Page):
 
 
 def single_bytes(page: Page):
-    """A tokenizer without merges, whose last token is the last letter."""
+    """A tokenizer without merges, whose last token is the last letter.
+
+    Parameters
+    ----------
+    page : Page
+        ``gpt2`` and ``bpe`` are tokenizers, each with its merges.
+
+    Returns
+    -------
+    Page
+        ``gpt2`` and ``bpe`` have none.
+    """
     return page.replaced(gpt2=BPETokenizer([]), bpe=BPETokenizer([]))
 
 
@@ -730,6 +751,11 @@ def learned_mixed_up(page: Page):
     page : Page
         ``names`` lists runs of the study, dicts; their entries "english" and "own" are
         exchanged or not.
+
+    Returns
+    -------
+    Page
+        In ``names``, the entries "english" and "own" of each run are exchanged or not.
     """
     rng, runs = np.random.default_rng(0), []
     for run in page.names:
