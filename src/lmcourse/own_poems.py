@@ -116,6 +116,8 @@ def _decode(path, encoding) -> str:
     """Return what a file holds, with lines that end in a newline.
 
     A mark at the beginning that says how it is stored (BOM) is taken off.
+
+    ``path`` : Path; ``encoding`` : str, of a file without a BOM.
     """
     stored = path.read_bytes()
     for beginning, what in PROGRAMS.items():
@@ -152,7 +154,10 @@ def _decode(path, encoding) -> str:
 
 
 def _parts(content) -> list[str]:
-    """Cut a text at two empty lines or more, if it has such, else at each empty line."""
+    """Cut a text at two empty lines or more, if it has such, else at each empty line.
+
+    ``content`` : str, the text of a file.
+    """
     blank = r"\n[^\S\n]*"
     mark = (
         f"(?:{blank}){{3,}}"
@@ -164,6 +169,15 @@ def _parts(content) -> list[str]:
 
 def _table_rows(content, delimiter, name) -> list[dict]:
     """Return the rows of a table as dicts of ``text``, and ``label``, ``title`` if given.
+
+    Parameters
+    ----------
+    content : str
+        The text of the file.
+    delimiter : str
+        The character between cells.
+    name : str
+        Of the file, for messages.
 
     Raises
     ------
@@ -194,7 +208,22 @@ def _table_rows(content, delimiter, name) -> list[dict]:
 
 
 def _cells(content, delimiter, name):
-    """Yield each row of a table: the line it begins in, and its cells, a list of str."""
+    """Yield each row of a table: the line it begins in, and its cells, a list of str.
+
+    Parameters
+    ----------
+    content : str
+        The text of the file.
+    delimiter : str
+        The character between cells.
+    name : str
+        Of the file, for messages.
+
+    Raises
+    ------
+    ValueError
+        If a quote is not closed.
+    """
     before = csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(io.StringIO(content), delimiter=delimiter, strict=True)
     line = 1
@@ -212,7 +241,11 @@ def _cells(content, delimiter, name):
 
 
 def _check_delimiter(content, delimiter, name):
-    """Raise ValueError if another delimiter than this one parts a table's first line."""
+    """Raise ValueError if another delimiter than this one parts a table's first line.
+
+    ``content`` : the text of the table; ``delimiter`` : the character between its cells;
+    ``name`` : of the file, for the message.
+    """
     first = content.split("\n")[0]
 
     def has_text(mark):
@@ -229,7 +262,10 @@ def _check_delimiter(content, delimiter, name):
 
 
 def _check_header(header, name):
-    """Raise ValueError if the cells of a table's first line, in lower case, will not do."""
+    """Raise ValueError if the cells of a table's first line, in lower case, will not do.
+
+    ``header`` : list of str; ``name`` : of the file, for the message.
+    """
     twice = [column for column in COLUMNS if header.count(column) > 1]
     if twice:
         raise ValueError(
@@ -398,7 +434,19 @@ def word_vectors(texts) -> torch.Tensor:
 
 
 def _dealt(vectors, labels) -> dict:
-    """Return how well labels are told that were dealt out anew: mean, and 95 % of deals."""
+    """Return how well labels are predicted that were shuffled among the texts.
+
+    Parameters
+    ----------
+    vectors : array of shape (texts, d_model)
+    labels : array of shape (texts,)
+
+    Returns
+    -------
+    dict
+        ``right``, the mean share predicted right; ``from`` and ``to``, between which 95 %
+        of the shuffles lie.
+    """
     hats, rng = smoothers(gram(vectors)), np.random.default_rng(0)
     scores = []
     for _ in range(DEALS):

@@ -354,7 +354,7 @@ def _check_texts(texts) -> list[str]:
     TypeError
         If it is a single string, or holds something else.
     ValueError
-        If it is empty, or a text holds half a character.
+        If it is empty, or a text holds half of a surrogate pair.
     """
     if isinstance(texts, str):
         raise TypeError("texts should be a list of strings, not a single one")

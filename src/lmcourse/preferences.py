@@ -247,13 +247,25 @@ def fit_reward(differences, chosen_first, ridge=1.0):
 
 
 def _reward_loss(margins_of, weights, ridge):
-    """Return what `fit_reward` minimises; rows are chosen less not chosen, float."""
+    """Return what `fit_reward` minimises, a float.
+
+    Parameters
+    ----------
+    margins_of : float array of shape (pairs, properties)
+        Of each pair the chosen answer's properties less the other one's.
+    weights : float array of shape (properties,)
+    ridge : float
+    """
     losses = np.logaddexp(0, -margins_of @ weights)
     return losses.sum() + ridge / 2 * weights @ weights
 
 
 def _newton_step(margins_of, weights, ridge):
-    """Return the inverse Hessian times the gradient of `_reward_loss`, (properties,)."""
+    """Return the step of Newton's method for `_reward_loss`, (properties,).
+
+    That is the inverse Hessian times the gradient; the arguments are those of
+    `_reward_loss`.
+    """
     wrong = np.exp(-np.logaddexp(0, margins_of @ weights))  # how probable the other choice
     gradient = -margins_of.T @ wrong + ridge * weights
     curvature = (margins_of.T * (wrong * (1 - wrong))) @ margins_of
@@ -379,7 +391,17 @@ def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, see
 
 @torch.no_grad()
 def reference_log_probs(model, ids, is_answer, batch=128):
-    """Return `answer_log_probs` of any number of dialogues, (dialogues,), as constants."""
+    """Return the log-probabilities of answers by a model that is not trained, (dialogues,).
+
+    Parameters
+    ----------
+    model : GPT
+    ids : int64 Tensor of shape (dialogues, tokens)
+    is_answer : bool Tensor of that shape
+        Where the tokens of answers are.
+    batch : int
+        How many dialogues are read at a time.
+    """
     parts = zip(ids.split(batch), is_answer.split(batch), strict=True)
     return torch.cat([answer_log_probs(model, *part) for part in parts])
 

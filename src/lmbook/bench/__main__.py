@@ -11,7 +11,10 @@ NAMES = ("bpe", "layers", "numpy", "play", "speedrun", "talker")
 
 
 def main(argv: list[str]) -> int:
-    """Run the benchmark that the arguments name, or all; return the exit status."""
+    """Run the benchmark that the arguments name, or all; return the exit status.
+
+    ``argv`` : the name of a benchmark and its own arguments; empty for all.
+    """
     if not argv:  # each in a process of its own, the later ones whatever the earlier said
         runs = [[sys.executable, "-m", "lmbook.bench", name] for name in NAMES]
         return max(subprocess.run(run, check=False).returncode for run in runs)

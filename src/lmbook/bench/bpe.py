@@ -63,7 +63,10 @@ def _timed_function(method: str, text: str, merges: int) -> Callable[[], list]:
 
 
 def main(corpus: str = "sonnets") -> int:
-    """Run the benchmark on the sonnets or a UTF-8 file; 1 if the merges differ."""
+    """Run the benchmark on the sonnets or a UTF-8 file; 1 if the merges differ.
+
+    ``corpus`` : as `lmcourse.data.load_corpus` takes it.
+    """
     text, best = load_corpus(corpus), {}
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes
     for method in ["naive", "incremental", "tokenizers"]:

@@ -93,7 +93,10 @@ def prepare(way, poems):
 
 
 def main(*, poems: int | None = None) -> int:
-    """Print the table and one line of JSON; return 1 if the results differ."""
+    """Print the table and one line of JSON; return 1 if the results differ.
+
+    ``poems`` : how many are read; default all.
+    """
     slow, fast = runs = [isolated(prepare, way, poems) for way in WAYS]
     costs = [{key: run[key] for key in ("seconds", "peak_mib")} for run in runs]
     rows = [{"way": way, **cost} for way, cost in zip(WAYS, costs, strict=True)]

@@ -51,6 +51,11 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 def serve(folder: Path):
     """Serve a folder on a free port of this machine, while the context is open.
 
+    Parameters
+    ----------
+    folder : Path
+        A built site.
+
     Yields
     ------
     str

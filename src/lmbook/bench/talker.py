@@ -87,7 +87,10 @@ WAYS = {"course": write_with_ours, "transformers": write_with_theirs}
 
 
 def main(*, tokens: int = 100) -> int:
-    """Print the table and one line of JSON; return 1 if ours and theirs differ."""
+    """Print the table and one line of JSON; return 1 if ours and theirs differ.
+
+    ``tokens`` : how many are written.
+    """
     from lmbook.bench.talker_page import write_in_pages  # not where memory is measured
 
     runs = {way: isolated(prepare, tokens) for way, prepare in WAYS.items()}

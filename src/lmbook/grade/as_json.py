@@ -95,7 +95,8 @@ def _tensor_to_plain(kind: str, value: torch.Tensor) -> dict:
 def _other_to_plain(value: object, keep) -> dict:
     """Return a function as its number, and anything else as the name of its type.
 
-    Both are dicts with a ``kind``; ``keep``, as for `dumps`, gives the number.
+    Both are dicts with a ``kind``. ``keep`` : callable, from a function to the number by
+    which the other side knows it; or None.
     """
     name = str(getattr(value, "__name__", type(value).__name__))
     if callable(value) and keep:

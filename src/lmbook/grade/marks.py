@@ -195,7 +195,17 @@ def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
 def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome:
     """Run a submission in a sandbox, and return what came of it.
 
-    ``code`` are its cells, ``limits`` is as for `grade_submission`.
+    Parameters
+    ----------
+    code : list of str
+        Its cells.
+    box : Sandbox
+    limits : Namespace
+        ``cell`` and ``seconds``: how long a cell and the whole may take.
+
+    Returns
+    -------
+    Outcome
     """
     request = "run", code, limits.cell, limits.seconds
     found, problems = box.ask(*request, seconds=limits.seconds + START_SECONDS)
@@ -374,7 +384,10 @@ class Table:
         self._file.flush()
 
     def __exit__(self, *_):
-        """Write ``grades.csv`` and ``grades.html``, sorted; remove the unfinished table."""
+        """Write the table as ``grades.csv`` and ``grades.html``, sorted by submission.
+
+        The unfinished table, which was written row by row, is removed.
+        """
         self._file.close()
         self.rows.sort(key=lambda row: row["submission"])
         table = pd.DataFrame(self.rows, columns=list(COLUMNS))

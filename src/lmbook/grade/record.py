@@ -31,6 +31,10 @@ _original_check = exercises.check
 def recording_check(name, answer):
     """Keep an answer, then check it, in the place of `lmcourse.exercises.check`.
 
+    The answer is written to ``ANSWERS`` as a pickle, or, where it cannot be pickled, the
+    error as a text (``.why``). A copy of this process stays behind with the answer itself,
+    since a pickle does not hold all that it needs.
+
     Parameters
     ----------
     name : str

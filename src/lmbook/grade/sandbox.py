@@ -275,7 +275,10 @@ class Sandbox:
                 rest = rest[os.write(pipe, rest[: 2**16]) :]
 
     def _read_length(self, deadline: float) -> int:
-        """Read the length that stands before a reply."""
+        """Read the length that stands before a reply; anything else raises `Stopped`.
+
+        ``deadline`` : in seconds, by `time.monotonic`.
+        """
         digits = self._read(LENGTH_DIGITS, deadline)
         try:
             return int(digits)
@@ -313,7 +316,10 @@ class Sandbox:
         return Ended(f"its process ended by itself ({how})" + (words and f": {words}"))
 
     def _check(self, deadline: float) -> None:
-        """Raise `Stopped` if it takes too long or too much memory."""
+        """Raise `Stopped` if the sandbox takes too long or too much memory.
+
+        ``deadline`` : in seconds, by `time.monotonic`.
+        """
         if time.monotonic() > deadline:
             raise Stopped("it took too long")
         if time.monotonic() > self._looked + MEASURE_EVERY:

@@ -114,7 +114,10 @@ def _all_claims(app: Sphinx) -> list[dict]:
 
 
 def _studies_read(page: str, root: Path) -> set[str]:
-    """Return the names of the stored studies that a page read when it was executed."""
+    """Return the names of the stored studies that a page read when it was executed.
+
+    ``root`` : the book's folder.
+    """
     executed = load_stored_notebook(page, root)
     reads = executed.metadata.lmbook.reads if executed else ()
     paths = (Path(each) for each in reads)

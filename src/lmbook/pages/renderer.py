@@ -44,9 +44,15 @@ HINTS = {
 
 
 def trace_types(view: dict) -> list[str]:
-    """Return the kinds of traces in a plot, frames included; none for another view.
+    """Return the kinds of traces that a plot needs, sorted; none for another view.
 
-    ``view`` is as for `view_html`.
+    Those of frames are among them, and always "scatter", which is in every bundle of
+    plotly.js.
+
+    Parameters
+    ----------
+    view : dict
+        As `lmcourse.views.View.description` gives it: ``kind`` and ``data`` are used.
     """
     if view["kind"] != "plot":
         return []

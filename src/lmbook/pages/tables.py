@@ -102,7 +102,10 @@ def _by_layer(data: dict) -> tuple[str, str]:
 
 
 def _heaviest_link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -> str:
-    """Return the two tokens of a head's greatest weight, and it: "it → cat 0.50"."""
+    """Return the two tokens of a head's greatest weight, and it: "it → cat 0.50".
+
+    ``weights`` : of one head, a row for each token (the query); ``tokens`` : their names.
+    """
     query = max(range(len(tokens)), key=lambda query: max(weights[query]))
     return f"{tokens[query]} → {_heaviest_key(weights[query], tokens)}"
 

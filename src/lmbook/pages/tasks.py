@@ -79,10 +79,10 @@ def checks_by_label(page: str) -> dict[str, str]:
 
 
 def task_fault(page: str, label: str, classes: list[str]) -> str:
-    """Return what is wrong with a task, "" if nothing.
+    """Return what is wrong with a task, in words; "" if nothing.
 
-    Its classes are kind, minutes and level, and if the chapter has a table of checks, that
-    has one of its label and kind.
+    The task's classes must be kind, minutes and level. If the chapter has checks, one must
+    have the task's label and kind.
 
     Parameters
     ----------

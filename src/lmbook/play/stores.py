@@ -230,7 +230,10 @@ def lstm_file(model) -> bytes:
 
 
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
-    """Return a safetensors file of tensors by name, the configuration in its header."""
+    """Return a safetensors file of tensors by name, the configuration in its header.
+
+    ``tensors`` : name → Tensor; ``config`` : what JSON can hold.
+    """
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     return save(tensors, {"config": json.dumps(config)})
 
@@ -279,7 +282,10 @@ AS_FILES = {"talker"}
 
 
 def _key(name: str) -> str:
-    """Hash what a store is made of: the models chosen, their files, the code."""
+    """Return a hash of what a store is made of: the models chosen, their files, the code.
+
+    ``name`` : of the store, a key of `STORES`. The result has 16 hexadecimal digits.
+    """
     folders = [Path(value) for value in reader_settings().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
     made_by = [__file__, vocabularies.__file__, *course_modules()]
@@ -290,7 +296,10 @@ def _key(name: str) -> str:
 
 
 def _make(name: str, folder: Path) -> None:
-    """Write a store's scripts into a folder and, last, ``about.json`` (`stage`)."""
+    """Write a store's scripts into a folder and, last, ``about.json`` (`stage`).
+
+    ``name`` : of the store, a key of `STORES`; ``folder`` : where, named by its hash.
+    """
     content = STORES[name]()
     folder.mkdir(parents=True, exist_ok=True)
     parts = _parts(content, PART)

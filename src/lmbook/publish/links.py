@@ -62,7 +62,11 @@ class BookLinks:
         return self._link(f"Figure {number}" if number else title, page, anchor)
 
     def equation(self, label: str) -> str:
-        """Return the number of the equation of a label, such as "3"."""
+        """Return the number of the equation of a label, such as "3".
+
+        ``label`` : of the equation in the source; it is returned itself if there is no such
+        equation.
+        """
         equations = self.env.get_domain("math").equations
         if label not in equations:  # Sphinx has warned of it
             return label

@@ -146,14 +146,17 @@ def _notebook_code(
 ) -> Iterator[_NotebookCode]:
     """Yield what a notebook holds of each code cell of a chapter, in order.
 
+    Of a cell that is for no reader (it proves, or is hidden on the page) only the
+    statements that other cells need are kept.
+
     Parameters
     ----------
     text : str
         The chapter's source.
     student : bool
-        Leave out solutions, and what needs them.
+        Leave out solutions, and the cells that use what only solutions define.
     outputs : NotebookNode, optional
-        The chapter as it was executed.
+        The chapter as it was executed, for the outputs.
     """
     book = [c for c in jupytext.reads(text, fmt="md:myst").cells if c.cell_type == "code"]
     inside = [cell.part == "solution" for cell in parse_cells(text)]
@@ -319,7 +322,11 @@ def build_wheel(folder: Path) -> Path:
 
 
 def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
-    """Write the notebooks of the pages that ran, and the wheel; remove older ones."""
+    """Write the notebooks of the pages that ran, and the wheel; remove older ones.
+
+    Sphinx calls this when it has ended; ``exception`` is what ended it, None if all is
+    well. Of a page that did not run there is no notebook.
+    """
     if exception or app.builder.name != "html":
         return
     out, book = Path(app.outdir), Path(app.srcdir).parent

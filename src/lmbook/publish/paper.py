@@ -94,7 +94,14 @@ def contents_html(book: dict, pages: dict, sheets: dict) -> str:
 def book_html(book: dict, pages: dict, sheets: dict) -> str:
     """Return the whole book as HTML: its first page, the contents, all others.
 
-    Parameters are those of `contents_html`.
+    Parameters
+    ----------
+    book : dict of str to list of str
+        Caption of a part → names of its pages.
+    pages : dict of str to dict
+        Of each page, by its name, what `page_for_paper` returns.
+    sheets : dict of str to int
+        The number of the sheet on which each page begins, as far as that is known.
     """
     links = dict.fromkeys(link for page in pages.values() for link in page["links"])
     rules = dict.fromkeys(rule for page in pages.values() for rule in page["rules"])

@@ -311,7 +311,11 @@ def yours(name: str, answer: object, ours: object) -> object:
 
 @contextmanager
 def _global_state_kept():
-    """Put back what a check or an answer may change for the whole notebook."""
+    """Put back, at the end of a ``with``, what a check or answer may change in a notebook.
+
+    That is the state of random generators, the default type, the gradient mode, filters of
+    warnings, and how arrays are printed.
+    """
     python, dtype = random.getstate(), torch.get_default_dtype()
     legacy = np.random.get_state()  # noqa: NPY002 the reader's own code may use it
     gpus = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)

@@ -303,13 +303,20 @@ def _same(got: np.ndarray | list, want: object, tolerance: float) -> bool:
 
 
 def _near(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return where two arrays agree, relative to the largest finite number expected."""
+    """Return where two arrays agree, relative to the largest finite number expected.
+
+    ``got``, ``want`` : of one shape; ``tolerance`` : a share of that number. A bool array.
+    """
     scale = np.max(np.abs(want), where=np.isfinite(want), initial=0) or 1
     return np.isclose(got, want, rtol=0, atol=tolerance * scale, equal_nan=True)
 
 
 def _difference(got: np.ndarray, want: np.ndarray, tolerance: float) -> str:
-    """Say what is different, without the value that should stand there."""
+    """Say what is different, without the value that should stand there.
+
+    ``got`` : what an answer returned; ``want`` : what is right; ``tolerance`` : float,
+    relative to the largest finite number in ``want``. Returns a sentence.
+    """
     if got.shape != want.shape:
         hint = ", one number" if want.shape == () else ""
         hint = hint or ("; yours is one number" if got.shape == () else "")

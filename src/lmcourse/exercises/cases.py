@@ -80,7 +80,7 @@ class Case:
             raise
 
     def _compare(self, answer: object) -> None:
-        """Compare what the answer gives with what is right."""
+        """Compare what the answer gives with what is right; raise `Wrong` if it differs."""
         want = self.want() if callable(self.want) else self.want
         if self.ask is None:
             return expect(
@@ -162,7 +162,10 @@ def filled(diagnosis: str, values: Mapping[str, object]) -> Wrong:
 
 
 def _raise_instead(wrong: Wrong, instead: Mapping[str, str]) -> None:
-    """Raise the diagnosis that takes the place of a verdict's words, if there is one."""
+    """Raise the diagnosis that takes the place of a verdict's words, if there is one.
+
+    ``wrong`` : the verdict; ``instead`` : some of its words → the diagnosis.
+    """
     for words, diagnosis in instead.items():
         if words in str(wrong) and not wrong.diagnosis:
             said = {"error": str(wrong).rstrip("."), "text": str(wrong.__cause__)}

@@ -136,11 +136,15 @@ def stayed():
 
 @cache
 def _bert():
+    """Return the tokenizer and the BERT of the course; they are loaded once."""
     return load_bert()
 
 
 def _forty(chosen):
-    """Return the positions as an array, or say what stands there instead."""
+    """Return the positions as an array, or say what stands there instead.
+
+    ``chosen`` : what the reader hands in. Returns a list of int; anything else is `Unfit`.
+    """
     rows = chosen.tolist() if isinstance(chosen, (np.ndarray, pd.Series)) else chosen
     rows = rows if isinstance(rows, (list, tuple)) else [rows]
     if any(isinstance(row, str) for row in rows):
@@ -152,7 +156,11 @@ def _forty(chosen):
 
 
 def _handed_in(answer):
-    """Return the positions and the share, and how many poems there are to choose from."""
+    """Return the positions and the share, and how many poems there are to choose from.
+
+    ``answer`` : the reader's (positions, share). Returns a SimpleNamespace: ``chosen``,
+    ``share``, and ``last``, the last position there is; of a missing share ``share`` alone.
+    """
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
     if chosen is ... or share is ...:
         raise NotTried
@@ -164,13 +172,19 @@ def _handed_in(answer):
 
 @lru_cache(maxsize=1)
 def _pooled(*chosen):
-    """Read the poems at these positions."""
+    """Read the poems at these positions.
+
+    ``chosen`` : int, positions in the table of poems. Returns a `PooledLayers`.
+    """
     texts = load_poems().text.tolist()
     return pool_layers([texts[i] for i in chosen], *_bert())
 
 
 def _spread(answer):
-    """Return how many tokens the longest poem has more than the shortest."""
+    """Return how many tokens the longest poem has more than the shortest.
+
+    ``answer`` : the reader's (positions, share). Returns a SimpleNamespace with ``wide``.
+    """
     tokens = _pooled(*_handed_in(answer).chosen).tokens
     return SimpleNamespace(wide=int(tokens.max() - tokens.min()))
 
@@ -191,7 +205,11 @@ def _kept_again(answer):
 
 
 def _is(name):
-    """Return whether the share seen is not right, but that of a mistake."""
+    """Return a function that tells whether the share seen is that of a known mistake.
+
+    ``name`` : the attribute of what was seen that holds the share to which the mistake
+    leads.
+    """
     return lambda seen: _is_another(seen) and abs(seen.got - getattr(seen, name)) < NEAR_TIE
 
 

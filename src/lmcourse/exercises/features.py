@@ -100,7 +100,10 @@ def penalty():
 
 
 def _measured(answer):
-    """Return the F1 of a feature for capital letters, on the test sonnets."""
+    """Return the F1 of a feature for capital letters, on the test sonnets.
+
+    ``answer`` : the number of a feature, 0 to 511; anything else is `Unfit`.
+    """
     if isinstance(answer, bool) or not hasattr(answer, "__index__"):
         raise Unfit("hand in the number of a feature, an int.")
     answer = operator.index(answer)

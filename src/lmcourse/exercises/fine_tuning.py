@@ -252,8 +252,8 @@ def _losses(answer):
     Returns
     -------
     SimpleNamespace
-        In nats a character: ``new``, on Dickinson's test poems; ``old``, on the sonnets';
-        ``chosen``, on Dickinson's validation poems.
+        In nats a character: ``new``, on Dickinson's test poems; ``old``, on the sonnets of
+        the test part; ``chosen``, on Dickinson's validation poems, which begin at row 4.
     """
     if not isinstance(answer, nn.Module):
         made = type_name(answer)

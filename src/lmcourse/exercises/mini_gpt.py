@@ -105,7 +105,10 @@ def windows():
 
 
 def _two_parts(got):
-    """Return inputs and targets, which may have been stacked."""
+    """Return inputs and targets, which may have been stacked.
+
+    ``got`` : what an answer returned. Anything but two parts is `Unfit`.
+    """
     got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
     return unpack(got, 2, "two tensors: inputs, targets")
 
@@ -172,7 +175,12 @@ MODES = {
 
 
 def _estimated(model, training, inputs, targets, answer):
-    """Call an answer twice with a model in one mode; return both losses, and the modes."""
+    """Call an answer twice with a model in one mode; return both losses, and the modes.
+
+    ``training`` : bool, the mode; ``inputs``, ``targets`` : int64 Tensors (batch, tokens);
+    ``answer`` : the reader's function of a model and these two. Returns a SimpleNamespace:
+    ``before`` and ``after``, the modes; ``got`` and ``again``, the losses.
+    """
     mode = {True: "training", False: "evaluation"}
     model.train(training)
     got = run(answer, model, inputs, targets)
@@ -357,7 +365,11 @@ predict(
 
 
 def _rows(answer):
-    """Return the pairs of an answer, a model and a loss each."""
+    """Return the pairs of an answer, a model and a loss each.
+
+    ``answer`` : list of (model, validation loss). Returns a SimpleNamespace: ``rows``,
+    ``count``.
+    """
     if not isinstance(answer, list | tuple) or not all(
         isinstance(row, list | tuple) and len(row) == 2 for row in answer
     ):

@@ -60,13 +60,25 @@ predict(
 
 
 def _bar():
-    """Return the weights of a reward without echoes, and that of the best of sixteen."""
+    """Return the weights of the reward that does not know of echoes, and the bar to reach.
+
+    The weights are a dict by property; the bar is the mean reward of the best of sixteen
+    lines.
+    """
     reward = stored("preferences")["results"]["gpt"][0]["reward"]
     return reward["fits"]["without echoes"]["each"], reward["best"][-1]["reward"]
 
 
 def _judged(answer):
-    """Return what a line has, and its reward."""
+    """Return the properties of a line, its reward and the bar to reach.
+
+    ``answer`` : str, one line; anything else is `Unfit`.
+
+    Returns
+    -------
+    SimpleNamespace
+        The names of `properties`, ``reward`` and ``bar``.
+    """
     if not isinstance(answer, str):
         raise Unfit("hand in a line of text, a str.")
     if "\n" in answer.strip("\n"):

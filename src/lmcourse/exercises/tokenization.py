@@ -40,7 +40,10 @@ CUT = [  # a word, and merges in the order in which they were learned
 
 
 def _library_cut(word: str, merges: list) -> list[str]:
-    """Cut a word as the library does."""
+    """Cut a word as the library does.
+
+    ``merges`` : list of (str, str), the first learned first. Returns the symbols.
+    """
     symbols = list(word)
     for left, right in merges:
         symbols += [left, right, left + right]
@@ -169,7 +172,10 @@ def _replaced(symbols: tuple, pair: tuple) -> tuple:
 
 
 def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
-    """Join a pair as the library does, each symbol standing for a single letter."""
+    """Join a pair as the library does, each symbol standing for a single letter.
+
+    ``symbols`` : tuple of str; ``pair`` : (str, str). Returns the symbols after the merge.
+    """
     letters = {s: chr(0x4E00 + n) for n, s in enumerate(dict.fromkeys([*symbols, *pair]))}
     left, right = (letters[symbol] for symbol in pair)
     known = [*letters.values(), left + right]
@@ -335,7 +341,10 @@ SIZES = range(256, 4097, 128)
 
 @cache
 def _trained(text: str) -> tuple[dict[str, int], list]:
-    """Return the vocabulary and the merges of the largest size, the library's."""
+    """Return vocabulary and merges that the library learns, of the largest of `SIZES`.
+
+    ``text`` : what they are learned from. A dict of symbol to id, and a list of pairs.
+    """
     byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     library = tokenizers.Tokenizer(tokenizers.models.BPE())
     library.pre_tokenizer = byte_level
@@ -348,7 +357,20 @@ def _trained(text: str) -> tuple[dict[str, int], list]:
 
 
 def _cost(train_on: str, size: int, *texts: str) -> int:
-    """Return how many tokens texts cost; a smaller size has the first of the merges."""
+    """Return how many tokens some texts cost with a vocabulary of a size.
+
+    Parameters
+    ----------
+    train_on : str
+        The text that the merges are learned from.
+    size : int
+        Tokens of the vocabulary: 256 bytes, and the first of the merges.
+    *texts : str
+
+    Returns
+    -------
+    int
+    """
     vocab, merges = _trained(train_on)
     known = {symbol: n for symbol, n in vocab.items() if n < size}
     library = tokenizers.Tokenizer(tokenizers.models.BPE(known, merges[: size - 256]))

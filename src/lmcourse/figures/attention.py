@@ -56,7 +56,8 @@ def attended(tokenizer, model, untrained, sentences, layer, head):
     Parameters
     ----------
     tokenizer, model
-        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+        A BERT that returns its attention weights: `lmcourse.models.load_bert` with
+        ``attn_implementation="eager"``.
     untrained : BertModel
         The same with random weights.
     sentences : list of lmcourse.pronouns.Sentence
@@ -92,7 +93,8 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
     Parameters
     ----------
     tokenizer, model
-        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+        A BERT that returns its attention weights: `lmcourse.models.load_bert` with
+        ``attn_implementation="eager"``.
     untrained : BertModel
         The same with random weights.
     layer, head : int
@@ -154,7 +156,8 @@ def apart(tokenizer, model, texts, word, layer, head):
     Parameters
     ----------
     tokenizer, model
-        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+        A BERT that returns its attention weights: `lmcourse.models.load_bert` with
+        ``attn_implementation="eager"``.
     layer, head : int
         The head.
     texts : dict of str to str
@@ -274,7 +277,8 @@ def noun_heads(shares, random_shares, even, layer, head):
     Parameters
     ----------
     shares, random_shares : Tensor of shape (sentences, nouns, layers, heads)
-        Of `lmcourse.pronouns.noun_shares`.
+        The share of its attention that "it" gives to each noun
+        (`lmcourse.pronouns.noun_shares`).
     even : float
         An even share.
     layer, head : int
@@ -310,10 +314,12 @@ def words(shares, it, even):
     Parameters
     ----------
     shares : DataFrame
-        Of `lmcourse.pronouns.word_shares`.
+        A row for each word of each sentence (`lmcourse.pronouns.word_shares`): ``word``,
+        and ``share``, what it gives to the two nouns.
     it : float
         The mean share of "it".
     even : float
+        An even share, which is marked.
 
     Returns
     -------

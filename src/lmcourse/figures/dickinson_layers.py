@@ -25,7 +25,10 @@ def tick_names(levels):
 
 
 def level_ticks(ax, levels):
-    """Name the levels below an axis; the words stand upright, the numbers do not."""
+    """Name the levels below an axis; the words stand upright, the numbers do not.
+
+    ``ax`` : matplotlib Axes; ``levels`` : int, how many levels there are.
+    """
     ax.set_xticks(range(levels), tick_names(levels))
     plt.setp(ax.get_xticklabels()[:2], rotation=60)
     ax.set(xlabel="after layer")
@@ -37,11 +40,11 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
     Parameters
     ----------
     poems : DataFrame
-        Of `lmcourse.data.load_poems`.
+        As `lmcourse.data.load_poems` returns them.
     levels, random_levels : Tensor of shape (levels, poems, d_model)
         Of the trained model, and of one with random weights.
     guesses, random_guesses : list of Predictions
-        Of `lmcourse.probe.predict`, one a level.
+        What `lmcourse.probe.predict` says of the poems' sections, one a level.
     mixed : tuple of (Tensor, list of Predictions, list of str)
         The trained model's levels and guesses of the poems with their words in another
         order, and these texts.
@@ -52,6 +55,12 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
     """
 
     def told(levels, guesses):
+        """Return the support for each section and the nearest poems, level by level.
+
+        ``levels`` : Tensor (levels, poems, d_model); ``guesses`` : list of Predictions. The
+        result is a pair of Tensors: (levels, poems, sections) and (levels, poems,
+        NEIGHBOURS).
+        """
         near = torch.stack([nearest(level, NEIGHBOURS) for level in levels])
         return torch.stack([guess.support for guess in guesses]), near
 
@@ -82,7 +91,8 @@ def own_texts(mine):
     Parameters
     ----------
     mine : Climb
-        Of `lmcourse.own_poems.climb`, of texts that have labels.
+        A reader's texts, level by level, as `lmcourse.own_poems.climb` returns them; they
+        have labels.
 
     Returns
     -------

@@ -137,8 +137,9 @@ def contest(tokenizer, model, untrained, taught, random_taught):
         Of `lmcourse.models.load_bert`.
     untrained : BertModel
         The same with untrained layers.
-    taught, random_taught : dict of str to array
-        Of `lmcourse.verbs_and_nouns.read_pairs`, by the one model and by the other.
+    taught, random_taught : dict of str to array of shape (2, pairs, 2, words, d_model)
+        Level → vectors of verbs and of nouns, from which the directions are taken
+        (`lmcourse.verbs_and_nouns.read_pairs`); by the one model and by the other.
 
     Returns
     -------

@@ -165,7 +165,8 @@ def parts(table, best):
     Parameters
     ----------
     table : DataFrame
-        Of `lmcourse.gpt.stored_runs.parts_table`.
+        Test losses in nats: a row for each part, in the order in which they are added, a
+        column for each seed (`lmcourse.gpt.stored_runs.parts_table`).
     best : float
         The loss of the best n-grams on the same text, in nats.
 
@@ -247,7 +248,9 @@ def overfitting(runs, best):
     Parameters
     ----------
     runs : DataFrame
-        Of `lmcourse.gpt.stored_runs.little_runs`.
+        A row for each run (`lmcourse.gpt.stored_runs.little_runs`): ``dropout``, and
+        ``history``, rows of step, loss on the model's own text, and loss on held-out text,
+        in nats.
     best : float
         The loss of the best n-grams of the same text, in nats.
 
@@ -281,7 +284,8 @@ def contest(rows):
     Parameters
     ----------
     rows : list of dict
-        As of `lmcourse.gpt.stored_runs.by_models`.
+        Of the study *ladder*: ``models``, the name of one model, or those of two that are
+        averaged; ``sonnets``, losses by test sonnet (`lmcourse.gpt.stored_runs.by_models`).
 
     Returns
     -------
@@ -305,7 +309,8 @@ def averaged(rows):
     Parameters
     ----------
     rows : list of dict
-        As of `lmcourse.gpt.stored_runs.by_models`.
+        Of the study *ladder*: ``models``, the name of one model, or those of two that are
+        averaged; ``sonnets``, losses by test sonnet (`lmcourse.gpt.stored_runs.by_models`).
 
     Returns
     -------

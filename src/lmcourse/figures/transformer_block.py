@@ -32,12 +32,14 @@ def parts(measured, line, untrained, reordered):
     Parameters
     ----------
     measured : DataFrame
-        Of `lmcourse.gpt.inside.losses_without`, with its column ``line``.
+        What `lmcourse.gpt.inside.losses_without` returns: a row for each ``layer`` and
+        ``part``, with the ``loss`` without it in nats a token, its ``change`` with the ends
+        of its interval, ``low`` and ``high``, and the ``line`` that the model then writes.
     line : str
         What the model writes with all its parts.
-    untrained, reordered : pair of DataFrame and str
-        The same of a model with random weights; and of text whose letters are in another
-        order.
+    untrained, reordered : (DataFrame, str)
+        The same table and line of a model with random weights; and of text whose letters
+        are in another order.
 
     Returns
     -------
@@ -96,12 +98,14 @@ def _levels(ax, flows, kind, names):
 
 
 def spreads(flows):
-    """Draw how different the tokens are after each block of random stacks.
+    """Draw how different the tokens are after each block of random stacks that lack a part.
 
     Parameters
     ----------
     flows : dict of str to list of dict
-        Of `lmcourse.lacking.random_flows`.
+        What `lmcourse.lacking.random_flows` returns: what is missing ("nothing", "paths",
+        "attention", …) → a dict for each seed. Its ``spread`` lists how far the tokens are
+        from their mean, before the first block and after each.
 
     Returns
     -------
@@ -123,8 +127,9 @@ def sizes(flows, small_flows):
     Parameters
     ----------
     flows, small_flows : dict of str to list of dict
-        Of `lmcourse.lacking.random_flows`: with Xavier's first weights, and with PyTorch's
-        own.
+        What `lmcourse.lacking.random_flows` returns, with Xavier's first weights and with
+        PyTorch's own: what is missing → a dict for each seed. Its ``size`` lists how large
+        the numbers are, before the first block and after each.
 
     Returns
     -------

@@ -93,7 +93,11 @@ def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even
 
 
 def _group(name: str, pair: Sequence[str]) -> str:
-    """Return two radio buttons, of which the first is on."""
+    """Return two radio buttons as HTML, of which the first is on.
+
+    ``name`` : the attribute by which a browser knows them as a group; ``pair`` : their two
+    labels.
+    """
     radios = "".join(
         f'<label><input type="radio" name="{name}" value="{i}"{" checked" * (i == 0)}> '
         f"{escape(one)}</label>"
@@ -103,7 +107,10 @@ def _group(name: str, pair: Sequence[str]) -> str:
 
 
 def _row(name: str, share: float, even: float) -> str:
-    """Return a row of the table: a name, its share as a bar and as a number."""
+    """Return a row of the table: a name, its share as a bar and as a number.
+
+    ``share`` and ``even`` are between 0 and 1; the bar has a mark at ``even``.
+    """
     drawn = f'<path class="lm-up" d="M0 3h{100 * share:.1f}v20H0z"/>'
     drawn += f'<path class="lm-even" d="M{100 * even:.1f} 0v26"/>'
     frame = 'viewBox="0 0 100 26" preserveAspectRatio="none"'

@@ -94,7 +94,11 @@ def _panel(part, scales) -> str:
 
 
 def bars(numbers, scale: float) -> str:
-    """Draw numbers as bars, up from the line above 0 and down below it."""
+    """Draw numbers as bars, up from the line above 0 and down below it.
+
+    ``numbers`` : sequence of float; ``scale`` : the magnitude that fills half the height.
+    Returns an SVG drawing as HTML.
+    """
     paths = {"up": "", "low": ""}
     for i, up in enumerate(13 * np.asarray(numbers) / scale):
         paths["up" if up > 0 else "low"] += f"M{4 * i} 13v{-up:.1f}h3v{up:.1f}z"

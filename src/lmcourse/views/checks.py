@@ -129,6 +129,14 @@ def rounded(values: np.ndarray) -> list:
 def indices(name: str, chosen, count: int) -> list[int]:
     """Return chosen layers, heads or tokens as a list; all where none is chosen.
 
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    chosen : iterable of int or None
+    count : int
+        How many there are.
+
     Raises
     ------
     ValueError

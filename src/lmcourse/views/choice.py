@@ -61,7 +61,10 @@ def choice(
 
 
 def _radio(name: str, value: str, label: str, is_checked: bool) -> str:
-    """Return a radio button in its label, which is HTML."""
+    """Return a radio button in its label, which is HTML.
+
+    ``name`` : of its group; ``value`` : what choosing it means.
+    """
     state = " checked" if is_checked else ""
     return (
         f'<label><input type="radio" name="{name}" value="{value}"{state}> {label}</label>'
@@ -69,7 +72,10 @@ def _radio(name: str, value: str, label: str, is_checked: bool) -> str:
 
 
 def _worlds(name: str) -> str:
-    """Return the switch between a trained model and one with random weights."""
+    """Return the switch between a trained model and one with random weights.
+
+    ``name`` : of the group of radio buttons. Returns HTML.
+    """
     trained = _radio(name, "trained", "trained", True)
     random = _radio(name, "random", "random weights", False)
     legend = "<legend>Had it learned nothing?</legend>"

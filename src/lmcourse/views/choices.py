@@ -136,12 +136,18 @@ def foretold(differences, chosen_first, ridge: float = RIDGE) -> float:
 
 
 def more_echoes(pairs) -> list[bool]:
-    """Return whether the first line of each pair has more echoes, list of bool."""
+    """Return whether the first line of each pair has more echoes, list of bool.
+
+    ``pairs`` : sequence of (str, str), two lines each.
+    """
     return [properties(a)["echoes"] > properties(b)["echoes"] for a, b in pairs]
 
 
 def _held_out(tokenizer, room: int) -> list[str]:
-    """Return texts that the model was not trained on, each of a context and one more."""
+    """Return texts that the model was not trained on, each of a context and one more.
+
+    ``room`` : tokens of a context. Returns `WINDOWS` texts at the most.
+    """
     texts = [line.before + line.text for line in held_out_lines()]
     known = set(tokenizer.alphabet)
     long = [text[: room + 1] for text in texts if len(text) > room and known >= set(text)]
@@ -149,7 +155,11 @@ def _held_out(tokenizer, room: int) -> list[str]:
 
 
 def _fitted(pairs):
-    """Return the weights of the rule *more echoes*, (properties,), and what is foretold."""
+    """Fit the reward that somebody gets who always takes the line with more echoes.
+
+    ``pairs`` : sequence of (str, str). Returns the weights (properties,), and how many of
+    the choices the reward predicts when each is left out of the fit.
+    """
     apart = differences(*zip(*pairs, strict=True))
     taken = more_echoes(pairs)
     return fit_reward(apart, taken, RIDGE), foretold(apart, taken)

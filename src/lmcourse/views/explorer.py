@@ -126,7 +126,11 @@ def _numbers(line: str) -> np.ndarray:
 
 
 def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
-    """Return how far each final state (tokens,) moves without a head, in its lengths."""
+    """Return how far each final state moves without a head, by its own length: (tokens,).
+
+    ``number`` and ``head`` choose the head by layer and number; ``out`` is what the model
+    returns for the text, with its hidden states.
+    """
     x = out.hidden_states[number]
     with without(model.layers[number], head):
         for layer in model.layers[number:]:
@@ -153,7 +157,11 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
 
 
 def _pictures(data: dict) -> np.ndarray:
-    """Return the three pictures of the head that is shown first, (3, tokens)."""
+    """Return the three pictures of the head that is shown first, (3, tokens).
+
+    ``data`` : what the view carries. The pictures are weights, weights times lengths, and
+    how far states move without the head.
+    """
     layer, head, token = data["layer"], data["head"], data["token"]
     keys = ("weights", "lengths", "moved")
     weights, lengths, moved = (_numbers(data[key][layer][head]) for key in keys)
@@ -162,7 +170,11 @@ def _pictures(data: dict) -> np.ndarray:
 
 
 def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
-    """Say in three sentences what the pictures show, as `explorer-view.js` does."""
+    """Say in three sentences what the pictures show, as `explorer-view.js` does.
+
+    ``data`` : what the view carries; ``names`` : the tokens; ``pictures`` : as `_pictures`
+    returns them.
+    """
     first, long, far = (names[i] for i in pictures.argmax(axis=1))
     weight, _, moved = pictures.max(axis=1)
     return (
@@ -174,7 +186,10 @@ def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
 
 
 def _near(data: dict, level: int) -> list[str]:
-    """Return the neighbours of the token that is shown first, at a level."""
+    """Return the neighbours of the token that is shown first, at a level.
+
+    ``data`` : what the view carries; ``level`` : int. Such as ["cat 0.51"].
+    """
     found = data["near"][level][data["token"]].split()
     pairs = zip(found[::2], found[1::2], strict=True)
     return [f"{shown('bert', piece)} {float(cosine):.2f}" for piece, cosine in pairs]

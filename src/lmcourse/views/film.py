@@ -128,7 +128,10 @@ def named_stops(rows, counted) -> list[dict]:
     spaces, best = counted["spaces"], min(counted["losses"])
 
     def words(row, length):
-        """Return which share of the words of a length exist: float, 0 if it wrote none."""
+        """Return which share of the words of a length exist: float, 0 if it wrote none.
+
+        ``row`` : dict of a stop of the film, with ``words``; ``length`` : int, in letters.
+        """
         return row["words"][str(length)] or 0
 
     kinds = [

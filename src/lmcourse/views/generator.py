@@ -180,8 +180,24 @@ def _uniform(seed: int) -> Iterator[float]:
 
 @torch.no_grad()
 def write_on(model, ids: list[int], count: int, temperature: float) -> list[int]:
-    """Return the tokens that the page writes: when the context is full, the model goes on
-    from its last half."""
+    """Return the tokens that the page writes.
+
+    When the context is full, the model goes on from its last half.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    ids : list of int
+        What it goes on from.
+    count : int
+        How many tokens to write.
+    temperature : float
+
+    Returns
+    -------
+    list of int
+        The tokens written, drawn with the numbers of `_uniform`.
+    """
     room, seen, written, cache = model.config.context, list(ids), [], Cache(model)
     for number in islice(_uniform(SEED), count):
         if len(seen) > room:

@@ -211,7 +211,11 @@ def _list(word: str, space: Space) -> tuple[str, list]:
 
 
 def _stored(made: list) -> str:
-    """Return what is shown without scripts: a word's nearest in one space."""
+    """Return what is shown without scripts: a word's nearest in one space, as HTML.
+
+    ``made`` : the space's name, what is said of the word there, and lists of its nearest,
+    pairs of word and cosine in hundredths; the first list is shown.
+    """
     name, said, [near, *_] = made
     rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
     return f"<p><b>{html.escape(name)}</b>, {said}</p><ol>{rows}</ol>"

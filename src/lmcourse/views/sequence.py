@@ -106,7 +106,11 @@ def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
 
 
 def _told(data: dict) -> tuple[str, list]:
-    """Return the alternative text, and rows of the likeliest characters."""
+    """Return the alternative text, and rows of the likeliest characters.
+
+    ``data`` : what the view carries. A row is a character's name, and its probability by
+    counting, by the LSTM, and by the LSTM without the unit.
+    """
     names = [SIGNS.get(character, character) for character in data["alphabet"]]
     shares = np.array([data["counted"], data["lstm"], data["off"]])
     likely = np.argsort(-shares[:2].max(0), kind="stable")[:BARS]

@@ -100,7 +100,11 @@ HEADING += ["by its probabilities"]
 
 
 def _row(name: str, guessed) -> list[str]:
-    """Return a row of the table of results, as strings."""
+    """Return a row of the table of results, as strings.
+
+    ``name`` : who guessed; ``guessed`` : what they needed, with ``guesses`` and ``bits`` by
+    letter. The cells: name, letters, first guesses right, two intervals of bits, bits.
+    """
     bits = bits_of(guessed.guesses)
     count = len(guessed.guesses)
     return [
@@ -125,12 +129,19 @@ def _numbered(line: str) -> list[tuple[str, int | None]]:
 
 
 def _spent(found: dict, at: int | None) -> list:
-    """Return how many guesses each model needed for a letter; "" where nobody guesses."""
+    """Return how many guesses each model needed for a letter; "" where nobody guesses.
+
+    ``found`` : name of a model → what it needed, with ``guesses``; ``at`` : the letter's
+    index among those guessed.
+    """
     return [guessed.guesses[at] if at is not None else "" for guessed in found.values()]
 
 
 def _told(example, found: dict) -> str:
-    """Return the alternative text."""
+    """Return the alternative text.
+
+    ``example`` : the line; ``found`` : name of a model → what it needed.
+    """
     said = []
     for name, guessed in found.items():
         bits = bits_of(guessed.guesses)

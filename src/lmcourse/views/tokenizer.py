@@ -116,7 +116,11 @@ def shown(row: str, piece: str) -> str:
 
 
 def _row(key: str, tokens: list[list], length: int) -> str:
-    """Return a line cut into the tokens of one vocabulary, as HTML."""
+    """Return a line cut into the tokens of one vocabulary, as HTML.
+
+    ``key`` : of the vocabulary; ``tokens`` : a pair of id and piece each; ``length`` :
+    characters of the line.
+    """
     boxes = []
     for token_id, piece in tokens:
         colour = 0 if token_id is None else token_id % len(FILLS)
@@ -139,6 +143,9 @@ def _row(key: str, tokens: list[list], length: int) -> str:
 
 
 def _stored(text: str, rows: Mapping[str, list]) -> str:
-    """Return what is shown without scripts: the line in the tokens of all vocabularies."""
+    """Return what is shown without scripts: the line in the tokens of all vocabularies.
+
+    ``rows`` : key of a vocabulary → pairs of id and piece.
+    """
     line = f'<p class="lmc-line">{html.escape(text)}</p>'
     return "\n".join([line, *(_row(*row, len(text)) for row in rows.items())])

@@ -75,7 +75,11 @@ def _drawing(words: list[str], keys, query, weights, output) -> str:
     """
 
     def mark(point, name, radius, text):
-        """Return an arrow from the origin to a point, with its name, as SVG."""
+        """Return an arrow from the origin to a point, with its name, as SVG.
+
+        ``point`` : its two coordinates; ``name`` : a key of `INK`, which chooses the
+        colour; ``radius`` : of the circle, in pixels; ``text`` : its label.
+        """
         x, y = 240 + UNIT * point[0], 240 - UNIT * point[1]
         ink, width = INK[name], 4.5 if name == "output" else 1.5
         return (

@@ -70,7 +70,12 @@ def whole(*, gpt=None, bert=None, talker=None) -> View:
 
 
 def _gpt(text: str, tokenizer, model) -> dict:
-    """Return what the view shows of a GPT; its weights are rounded as the site's are."""
+    """Return what the view shows of a GPT, a dict; weights are rounded as the site's are.
+
+    ``text`` : what the reader finds in the view; ``tokenizer``, ``model`` : as `load_gpt`
+    returns them. Its key ``reading`` is what `read` returns; ``why`` says why the model
+    does not run in the page.
+    """
     why = too_much(tokenizer, model)
     model = copy.deepcopy(model).cpu().half().float().eval()
     ids = tokenizer.encode(text)
@@ -96,7 +101,11 @@ def _gpt(text: str, tokenizer, model) -> dict:
 
 
 def _bert(text: str, tokenizer, model) -> dict:
-    """Return what the view shows of a BERT that fills a gap."""
+    """Return what the view shows of a BERT that fills a gap, a dict as that of `_gpt`.
+
+    ``text`` : with one mask token; ``tokenizer``, ``model`` : as `load_mini_bert` returns
+    them.
+    """
     ids = tokenizer(text)["input_ids"]
     room = min(ROOM, model.bert.embeddings.position.num_embeddings)
     _check(ids, room)
@@ -121,7 +130,11 @@ def _bert(text: str, tokenizer, model) -> dict:
 
 
 def _talker(text: str, tokenizer, model) -> dict:
-    """Return what the view shows of the model that talks; the text is not a dialogue."""
+    """Return what the view shows of the model that talks, a dict as that of `_gpt`.
+
+    ``text`` : taken as it stands, not as a dialogue; ``tokenizer``, ``model`` : as
+    `load_talker` returns them.
+    """
     ids = tokenizer(text, add_special_tokens=False).input_ids
     _check(ids, ROOM)
     return {
@@ -171,7 +184,19 @@ class Parts(NamedTuple):
 
 
 def _parts(model, ids: torch.Tensor) -> Parts:
-    """Take a GPT, a `MaskedBert` or a Llama apart; ``ids`` : int Tensor (1, tokens)."""
+    """Take a model apart into what all three kinds have.
+
+    Parameters
+    ----------
+    model : GPT, MaskedBert or Llama
+    ids : int Tensor of shape (1, tokens)
+
+    Returns
+    -------
+    Parts
+        Blocks, vectors of the tokens and positions, the first block's input, and what turns
+        states into logits.
+    """
     tokens = ids.shape[1]
     if isinstance(model, MaskedBert):
         vectors = model.bert.embeddings
@@ -257,7 +282,10 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
 
 
 def _mentioned(found: dict) -> set[int]:
-    """Return the ids of all tokens that a reading names."""
+    """Return the ids of all tokens that a reading names.
+
+    ``found`` : a reading, as `read` returns it.
+    """
     ids = {*found["ids"], *(i for i, *_ in found["next"])}
     ids |= {i for layer in found["lens"] for i, _ in layer}
     return ids | {
@@ -269,9 +297,24 @@ def _mentioned(found: dict) -> set[int]:
 
 
 def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, dict]:
-    """Run a block; return what comes out (1, tokens, d_model), and what is shown of it.
+    """Run a block; return what comes out, and what is shown of it.
 
-    ``x``, ``place`` and ``read_out`` are as in `read` and `Parts`.
+    Parameters
+    ----------
+    block : lmcourse.transformer.Block
+    x : Tensor of shape (1, tokens, d_model)
+        What goes in.
+    place : int
+        The position at which the model is asked for a token.
+    read_out : callable
+        From states (..., d_model) to logits (..., vocab_size).
+
+    Returns
+    -------
+    out : Tensor of shape (1, tokens, d_model)
+    shown : dict
+        The keys by layer that `read` names, and ``probs`` (vocab_size,), the probabilities
+        if the model ended here.
     """
     seen = block.before(x, block.norm_1)
     update, weights = block.attention(seen)
@@ -306,8 +349,20 @@ def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, 
 def _neurons(strongest, values, changes) -> list[list]:
     """Tell what the strongest neurons do to the answer that the layer would give.
 
-    For each its number, its value, the token whose probability it raises most and by how
-    much, and the token whose probability it lowers most and by how much.
+    Parameters
+    ----------
+    strongest : int64 Tensor of shape (neurons,)
+        Their numbers.
+    values : Tensor of shape (d_ff,)
+        The values of all neurons.
+    changes : Tensor of shape (neurons, vocab_size)
+        By how much each raises the probability of each token.
+
+    Returns
+    -------
+    list of list
+        For each neuron its number, its value, the token whose probability it raises most
+        and by how much, and the token whose probability it lowers most and by how much.
     """
     high, raised = changes.max(-1)
     low, lowered = changes.min(-1)
@@ -383,7 +438,10 @@ def _stored(model: dict) -> str:
 
 
 def _stored_layer(reading: dict, layer: int) -> list[str]:
-    """Return a layer's row of the table on paper."""
+    """Return a layer's cells of the table on paper: its number, a head, a neuron, a token.
+
+    ``reading`` : as `read` returns it.
+    """
     head, token, weight = strongest_look(reading, layer)
     number, _, up, more, _, _ = reading["neurons"][layer][0]
     word, share = reading["lens"][layer][0]
@@ -401,6 +459,12 @@ def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
 
     The first token and the place itself count only if there is no other: most heads rest
     on the one or the other.
+
+    Parameters
+    ----------
+    reading : dict
+        As `read` returns it.
+    layer : int
 
     Returns
     -------

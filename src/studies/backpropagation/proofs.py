@@ -643,13 +643,13 @@ def before_training(page: Page):
     Parameters
     ----------
     page : Page
-        ``swapped`` holds the outcomes of the study *vector-lengths*, dicts: ``back`` lists
-        what was measured before training and after.
+        ``swapped`` holds the outcomes of the study *vector-lengths*, dicts: ``back`` says
+        how many words back the last word attends, by stage of the training and layer.
 
     Returns
     -------
     Page
-        In ``swapped``, every entry of ``back`` is the first.
+        In ``swapped``, ``back`` of every stage is that of the first, before training.
     """
     rows = [row | {"back": [row["back"][0]] * len(row["back"])} for row in page.swapped]
     return page.replaced(swapped=rows)

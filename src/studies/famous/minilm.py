@@ -56,18 +56,19 @@ def levels(ids, model=None):
 
 
 def separator(small=False):
-    """How much attention does [SEP] get in the middle of the model?
+    """Measure how much attention [SEP] gets in the middle of the model.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to read 20 poems in place of 200.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``first``, ``even``.
+        What `outcome` returns of the share of attention that goes to [SEP], a number for
+        each poem; the null is the same with shuffled weights. Also ``first``, the mean
+        share of the first token, and ``even``, what each token would get of an even share.
     """
     texts = poems(20 if small else 200)
     model = bert()[1]
@@ -128,18 +129,19 @@ def word_pairs(count, seed=0):
 
 
 def cone(small=False):
-    """How alike are words of different poems, in the layer where they are least alike?
+    """Measure how alike words of different poems are, in the layer where they are least so.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to take 20 pairs of words in place of 1,000.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``by_level``, ``lowest``.
+        What `outcome` returns of the cosines of pairs of words; in the null, the signs of
+        one side are drawn at random. Also ``by_level``, the mean cosine at each level, and
+        ``lowest``, the level with the lowest of these, the first left out.
     """
     count, draws = (20, 1) if small else (200, 5)
     pairs = [word_pairs(count, seed) for seed in range(draws)]
@@ -158,20 +160,23 @@ def cone(small=False):
 
 
 def contextual(small=False):
-    """How alike is a word to itself in another poem, less what two words have in common?
+    """Measure how much a word stays alike from poem to poem.
+
+    That is the cosine of a word in two poems, less that of two different words in them.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to take 20 words in place of 200.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``able``, ``before``, ``by_level``. A model can't be
-        asked in whose last layer any two words have most in common: a word that is no
-        more like itself than like others there has not changed with its context.
+        What `outcome` returns of the differences of two cosines after the last layer; the
+        null is the mean cosine of two different words there. Also ``before``, the mean
+        difference before the first layer; ``by_level``, that of each level; ``able``,
+        whether the null is below a half. Where it is not, the model can't be asked: a word
+        that is no more like itself than like others has not changed with its context.
     """
     same, different = same_words(20 if small else 200)
     gaps = np.array(
@@ -241,18 +246,19 @@ def whole_words(tokens):
 
 
 def order(small=False):
-    """Of what a classifier gets right, how much stays right when words are shuffled?
+    """Measure how much of what a classifier gets right stays right when words are shuffled.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to take 30 texts in place of 300.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``right``.
+        What `outcome` returns of the texts told right, 1 where the shuffled text is told
+        right, too; in the null, the poets' names are shuffled. Also ``right``, the share of
+        texts that are told right in their own order.
     """
     texts, poets, groups = four_lines(30 if small else 300)
     mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
@@ -328,18 +334,19 @@ def stay_right(whole, changed, labels, groups):
 
 @torch.no_grad()
 def queen(small=False):
-    """Is the row nearest to the sum of three the right word, when all rows may answer?
+    """Measure how often the row nearest to a sum of three is right, if all rows may answer.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to ask every twentieth question.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``itself``.
+        What `outcome` returns of the questions "a is to b as c is to d", 1 where d is the
+        nearest row; in the null, the row nearest to c answers. Also ``itself``, the share
+        of questions in which the nearest row is c.
     """
     tokenizer, model = bert()
     table = torch.nn.functional.normalize(model.get_input_embeddings().weight, dim=1)

@@ -143,19 +143,20 @@ def beginnings(texts, count, tokens):
 
 
 def errand(small=False):
-    """Whom does it name, the one who gets it or the one who gives?
+    """Measure whom the model names at the end: who gets a thing, or who gives it.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to read a tenth of the sentences.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``ahead``, ``null_ahead``; ``lunch`` and
-        ``lunch_ahead``, the same of sentences of another form.
+        What `outcome` returns of the gap of the two names' logits, the receiver's less the
+        giver's; in the null, a third person gives. Also ``ahead`` and ``null_ahead``, the
+        shares of sentences with a gap above 0; ``lunch`` and ``lunch_ahead``, the mean gap
+        and that share in sentences of another form.
     """
     told = errands(20 if small else 200, seed=3)
     third = [
@@ -201,18 +202,20 @@ def name_gaps(texts, right, wrong):
 
 
 def repeats(small=False):
-    """Is a row of random tokens continued when it is read for the second time?
+    """Measure how often a row of random tokens is continued when it is read a second time.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to read four rows in place of 30.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``heads``, ``null_heads``, ``all_heads``.
+        What `outcome` returns of the share of tokens that are predicted in the repetition,
+        a number for each row; in the null, the second half is another row. Also ``heads``
+        and ``null_heads``, how many heads attend to the token after the last occurrence;
+        ``all_heads``, how many there are.
     """
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
@@ -262,19 +265,19 @@ def continued(ids, length):
 
 
 def sink(small=False):
-    """How much attention does the first token get?
+    """Measure how much attention the first token gets.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to read four poems and four sonnets in place of 30 each.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``even``; ``dickinson`` and ``shakespeare``, the
-        shares in the texts of each.
+        What `outcome` returns of that share, a number for each text; the null is the same
+        with shuffled weights. Also ``even``, what an even share would be; ``dickinson`` and
+        ``shakespeare``, the mean shares in the texts of each.
     """
     count = 4 if small else 30
     poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -315,18 +318,18 @@ def first_token_shares(model, ids):
 
 
 def rogue(small=False):
-    """How much of a cosine do three of the dimensions make up?
+    """Measure how much of the cosine of two states three of the dimensions make up.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to read six poems in place of 30.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``cosine``.
+        What `outcome` returns of that share, a number for each poem; in the null, the
+        states are rotated at random. Also ``cosine``, the mean cosine.
     """
     ids = poem_tokens(6 if small else 30, 64)
     model = talker()[1]
@@ -383,19 +386,20 @@ def largest_shares(vectors):
 
 
 def loops(small=False):
-    """Does it repeat itself when it always takes the likeliest token?
+    """Measure how often the model repeats itself when it always takes the likeliest token.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to write four short texts in place of 20.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``poets``, and ``able``: whether it reads better
-        than who counts tokens. One that doesn't goes round in circles at once.
+        What `outcome` returns of the share of tokens that repeat what was written before, a
+        number for each text; in the null, tokens are drawn. Also ``poets``, that share in
+        the poems themselves, and ``able``: whether the model predicts the poems better than
+        counts of tokens do. One that doesn't goes round in circles at once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -435,18 +439,19 @@ def said_before(ids, length=4):
 
 
 def letters(small=False):
-    """How many bits does it need for a letter of a poem?
+    """Measure how many bits the model needs for a letter of a poem.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to read four poems and four sonnets in place of 30 each.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``sonnets``, the mean for Shakespeare's.
+        What `outcome` returns of the bits a letter; the null is that of counts of tokens.
+        ``ours`` and its ``interval`` are over all letters of all poems together. Also
+        ``sonnets``, the same of Shakespeare's.
     """
     count = 4 if small else 30
     ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -525,20 +530,20 @@ def token_counts(left_out, vocab_size):
 
 
 def agreement(small=False):
-    """Does *was* or *were* follow the subject, past another noun?
+    """Measure how often *was* or *were* follows the subject, past another noun.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to take ten nouns.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``lowest`` and ``highest``, the means of the two
-        prepositions after which it is right least and most often, and these, ``hardest``
-        and ``easiest``.
+        What `outcome` returns of the share of right choices, a number for each sentence;
+        the null is that with shuffled weights. Also ``first``, the mean with the first
+        preposition; ``lowest`` and ``highest``, the means of the two prepositions after
+        which it is right least and most often, and these, ``hardest`` and ``easiest``.
     """
     nouns = NOUNS[:10] if small else NOUNS
     hits = np.array([agrees(nouns, word, talker()[1]) for word in PREPOSITIONS])
@@ -645,20 +650,21 @@ def guessed(task, examples, words):
 
 
 def labels(small=False):
-    """What do right labels do for the answer that random labels don't?
+    """Measure by how much right labels of examples help more than random ones.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to draw few examples of each task.
 
     Returns
     -------
     dict
-        What `outcome` returns, each value that of eight examples: the mean with its
-        interval, the null, and whether the published sentence holds; also ``able``,
-        ``right``, ``dealt``; of `by_task`, of the cost; and ``harmed``, in how many tasks
-        random labels are worse than no examples.
+        What `outcome` returns of the difference of two shares of right answers, a number
+        for each eight examples; the null is the share without examples. Also ``right`` and
+        ``dealt``, the mean shares after right labels and after random ones; ``able``,
+        whether the first is surely above a half; ``harmed``, in how many tasks random
+        labels are worse than no examples; and of the differences what `by_task` returns.
     """
     rng = np.random.default_rng(1)
     hits = []
@@ -707,19 +713,20 @@ def by_task(values):
 
 
 def recency(small=False):
-    """Is the label that stands last said more often?
+    """Measure how often the label that was read last is said.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to draw few examples of each task.
 
     Returns
     -------
     dict
-        What `outcome` returns, each value that of eight examples: the mean with its
-        interval, the null, and whether the published sentence holds; also ``able``, and
-        those of `by_task`.
+        What `outcome` returns of that share where the examples of a label stand together, a
+        number for each eight examples; in the null, the labels are mixed. Also ``able``,
+        whether the share of right answers is surely above a half; and what `by_task`
+        returns.
     """
     blocks, mixed, right = [], [], []
     for task in TASKS:
@@ -782,20 +789,21 @@ ABLE = 0.25  # right answers below which a model can't be asked where it finds t
 
 
 def middle(small=False):
-    """Who has what, by the place of the line that says it?
+    """Measure how often the model knows who has what, by the place of the line saying so.
 
     Parameters
     ----------
     small : bool
-        Whether on little: few texts, or few short trainings.
+        Whether to read few lists.
 
     Returns
     -------
     dict
-        What `outcome` returns: the mean with its interval, the null, and whether the
-        published sentence holds; also ``first``, ``last``; ``able``; and of the other
-        forms of the list: ``others``, how many; ``best``, the share of right answers in
-        the form that has most.
+        What `outcome` returns of the share of right answers from the inner places, a number
+        for each list; the null is that of lists without the line. Also ``first`` and
+        ``last``, the shares at the ends; ``able``, whether the model is right often enough
+        to be asked; ``others``, how many other forms of the list there are; ``best``, the
+        share of right answers in the form that has most.
     """
     hits, without = lists(2 if small else 30, *LISTS[0])
     others = [lists(1 if small else 6, *form)[0].mean() for form in LISTS[1:]]

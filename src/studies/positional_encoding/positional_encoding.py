@@ -175,23 +175,28 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
         Unused: no weights are saved.
     group : {"schemes", "reach", "bases", "seven back", "longer"}
     steps, seed : int
+        Of the training.
     scheme : str
-        As of `lmcourse.lengths.PositionModel`; "relative" in the group "reach".
+        Of positions, as `PositionModel` takes it; the group "reach" takes "relative".
     base : float
+        Of rotary positions: the slowest pair of dimensions turns by about 1 / base radians
+        a position.
     length : int
-        Of the training texts.
+        Characters of a training text; those read are four times as long.
     **options
-        ``reach``, ``back``: other arguments of `PositionModel`.
+        ``reach``, of relative positions: the distance from which all are alike. ``back``:
+        how many positions back the character stands that the model is asked for.
 
     Returns
     -------
     dict
-        ``scheme``, ``reach``, ``base``, ``length``, ``steps``, ``seed``; ``loss``, as
-        `losses_by_group`; ``ways``, for some changes of the model, its loss of naming the
-        character back, by groups of positions: ``near keys``, attention is limited to as
-        many keys as in training; with relative positions ``last price``, as
-        `flatten_far_buckets`; with rotary ones, in the groups "bases" and "seven back", the
-        names of `slowed_frequencies`.
+        ``scheme``, ``reach``, ``base``, ``length``, ``steps``, ``seed``; ``loss``, two
+        lists by groups of eight positions, in nats: for the next character, and for the one
+        that stands ``back`` positions back. ``ways``, change of the model → the second of
+        these lists with it: ``near keys``, each query attends to as many keys as in
+        training; with relative positions ``last price``, the bias of distances beyond
+        training is that of the last one (`flatten_far_buckets`); with rotary ones, in the
+        groups "bases" and "seven back", the names of `slowed_frequencies`.
     """
     scheme = "relative" if group == "reach" else scheme
     model = train_position_model(scheme, steps, seed, length, base=base, **options)

@@ -144,7 +144,7 @@ def run(folder, group, seed, share):
     Returns
     -------
     dict
-        As `Runs.all` and `ask_talker` return it.
+        ``seed``, and what `Runs.all` or, of the group "talker", `ask_talker` returns.
     """
     if group == "talker":
         return {"seed": seed} | ask_talker()
@@ -162,12 +162,15 @@ def dialogues_of(part, letters):
     Parameters
     ----------
     part : {"training", "validation", "test"}
+        Of the sonnets.
     letters : str
+        Which letters lines may begin with.
 
     Returns
     -------
     requests, answers : list of str
-        An answer ends in a new line.
+        A request asks for a line that begins with a letter; the answer is such a line, and
+        ends in a new line.
     """
     text = getattr(train_val_test_split(load_texts("sonnets")), part)
     lines = [line for line in text.split("\n") if line and line[0] in letters]
@@ -195,16 +198,30 @@ class Runs:
         self.windows = ids[: len(ids) // 65 * 65].view(-1, 65)[::2]
 
     def part(self, number):
-        """Return the share of a number of steps or answers, one at least."""
+        """Return the share of a number of steps or answers, one at least.
+
+        ``number`` : int, of a whole run.
+        """
         return max(1, round(self.share * number))
 
     def encoded(self, requests, answers):
-        """Return dialogues as ids, each answer (without its new line) ended."""
+        """Return dialogues as ids.
+
+        ``requests`` and ``answers`` are lists of str of one length, the answers without
+        their new line; the result is what `encode_dialogues` returns.
+        """
         ended = [f"{answer}\n" for answer in answers]
         return encode_dialogues(self.tokenizer, requests, ended)
 
     def all(self):
-        """Return what comes of dialogues, preferences, and a fitted reward, a dict."""
+        """Do the whole run; return what was found.
+
+        Returns
+        -------
+        dict
+            ``dialogues``: name of each model of `dialogues` → what `obeyed` returns; all
+            that `preferences` returns; ``reward``: what `reward` returns.
+        """
         models = self.dialogues()
         found = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
         reference = self.answering = models["answers"]
@@ -213,7 +230,11 @@ class Runs:
     # --- dialogues
 
     def dialogues(self):
-        """Return models by name: before, and after fine-tuning in two ways."""
+        """Fine-tune our GPT on dialogues; return three models by name.
+
+        "before" is the GPT as it is, "answers" the one trained on requests and their
+        answers, "shuffled" the one trained with the requests shuffled among the answers.
+        """
         requests, answers = dialogues_of("training", ASKED)
         shuffled = [
             requests[i] for i in np.random.default_rng(self.seed).permutation(len(requests))
@@ -229,10 +250,18 @@ class Runs:
         }
 
     def obeyed(self, model):
-        """Return how often answers do as asked, a dict.
+        """Return how often a model answers with the letter that it is asked for.
 
-        ``asked``, ``never asked``: the share of answers that begin with the letter asked
-        for, of letters that stand in dialogues and of others; ``losses`` as of `losses`.
+        Parameters
+        ----------
+        model : GPT
+
+        Returns
+        -------
+        dict
+            ``asked`` and ``never asked``: the share of answers that begin with the letter,
+            of letters that stand in dialogues and of others; ``losses``: what `losses`
+            returns.
         """
         found = {}
         for name, letters in {"asked": ASKED, "never asked": HELD_OUT}.items():
@@ -243,7 +272,11 @@ class Runs:
 
     @torch.no_grad()
     def losses(self, model):
-        """Return the mean loss of held-out sonnets as text, and of answers, in nats."""
+        """Return two mean losses of a model, in nats a character.
+
+        ``model`` : GPT. The result is a dict: ``text``, on held-out sonnets; ``answers``,
+        on answers to requests.
+        """
         windows = window_losses(model, self.windows[:, :-1], self.windows[:, 1:])
         log_probs = reference_log_probs(model, *self.held_dialogues)
         answers = -log_probs.sum() / self.held_dialogues[1].sum()
@@ -255,20 +288,47 @@ class Runs:
     # --- preferences
 
     def groups(self, reference, count, n, seed):
-        """Return requests, and of each ``n`` answers: list of str, list of list of str."""
+        """Let a model write several answers to each of some requests.
+
+        Parameters
+        ----------
+        reference : GPT
+            The model that writes.
+        count : int
+            How many requests.
+        n : int
+            How many answers to each.
+        seed : int
+            Of the characters that are drawn.
+
+        Returns
+        -------
+        requests : list of str
+        groups : list of list of str
+            Of each request the answers.
+        """
         requests = [request(ASKED[i % len(ASKED)]) for i in range(count)]
         repeated = [each for each in requests for _ in range(n)]
         answers = write_answers(reference, self.tokenizer, repeated, seed)
         return requests, [answers[i : i + n] for i in range(0, len(answers), n)]
 
     def preferences(self, reference):
-        """Return what comes of each way to use the preference for echoes.
+        """Train models to prefer echoes in several ways; return what their answers have.
+
+        Of four answers to a request, the one with the most echoes is preferred to the one
+        with the fewest.
+
+        Parameters
+        ----------
+        reference : GPT
+            The model that answers, with which all begin.
 
         Returns
         -------
         dict
-            ``ways``: list of dict, ``way``, ``steps`` and what `measured` returns;
-            ``pairs``: how many there were; ``lines``: of four models the first answers.
+            ``ways``: list of dict, with ``way``, its ``steps`` and what `measured` returns;
+            ``pairs``: how many pairs there were, of any lengths and of equal lengths;
+            ``lines``: of four models the first ten answers.
         """
         count = self.part(SETTINGS["groups"])
         requests, groups = self.groups(reference, count, 4, 2000 + self.seed)
@@ -315,7 +375,24 @@ class Runs:
         }
 
     def dpo(self, reference, pairs, steps, rate=RATE):
-        """Return a model trained by DPO on pairs (request, chosen, rejected)."""
+        """Return a model trained by DPO.
+
+        Parameters
+        ----------
+        reference : GPT
+            The model that training begins with.
+        pairs : list of (str, str, str)
+            Request, chosen answer, rejected answer.
+        steps : int
+            Of a whole run.
+        rate : float
+            The learning rate.
+
+        Returns
+        -------
+        GPT
+            A trained copy.
+        """
         requests, chosen, rejected = zip(*pairs, strict=True)
         sides = [self.encoded(requests, side) for side in (chosen, rejected)]
         how = {
@@ -327,15 +404,34 @@ class Runs:
         return train_dpo(reference, *sides, self.part(steps), **how)
 
     def answers(self, model):
-        """Return the answers on which models are judged, list of str."""
+        """Return a model's answers to the requests of `judged`, list of str.
+
+        ``model`` : GPT.
+        """
         return write_answers(model, self.tokenizer, self.judged(), 3000 + self.seed)
 
     def judged(self):
-        """Return the requests of `answers`."""
+        """Return the requests on which models are judged: each letter many times, list of
+        str.
+        """
         return [request(each) for each in ASKED] * self.part(SETTINGS["answers"])
 
     def measured(self, model, reference):
-        """Return what a model's answers have, what it lost, and how far it went, a dict."""
+        """Return what a model's answers have, what it lost, and how far it went.
+
+        Parameters
+        ----------
+        model, reference : GPT
+            The trained model, and the one that it began with.
+
+        Returns
+        -------
+        dict
+            What `counted` returns of its answers; ``obeyed``, the share of these that begin
+            with the letter asked for; ``losses``, what `losses` returns; ``kl``, the mean
+            log-probability of an answer drawn from the model, less that by the reference,
+            in nats.
+        """
         answers = self.answers(model)
         found = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
         drawn = write_answers(model, self.tokenizer, self.judged(), 4000 + self.seed, 1.0)
@@ -348,7 +444,11 @@ class Runs:
         }
 
     def measured_best(self, reference):
-        """Return what the best of four answers to each request have, a dict."""
+        """Return what the best of four answers to each request have: the most echoes.
+
+        ``reference`` : GPT, which writes them. The result is as that of `measured`, without
+        ``kl``.
+        """
         repeated = [each for each in self.judged() for _ in range(4)]
         answers = write_answers(reference, self.tokenizer, repeated, 3000 + self.seed)
         best = best_of([answers[i : i + 4] for i in range(0, len(answers), 4)], echoes)
@@ -358,15 +458,21 @@ class Runs:
     # --- a reward
 
     def reward(self, reference):
-        """Fit rewards to choices by echoes; let one that does not know of them choose.
+        """Fit rewards to choices by echoes; let one that does not know of echoes choose.
+
+        Parameters
+        ----------
+        reference : GPT
+            The model that writes the answers.
 
         Returns
         -------
         dict
-            ``fits``: of each set of properties the ``weights`` of properties of spread 1
-            and those of ``each`` word or character, and the share of ``right`` choices of
-            held-out pairs; ``best``: list of dict,
-            ``n``, the mean ``reward``, and as of `counted`.
+            ``pairs``: how many; ``fits``: of each set of properties the ``weights`` of
+            properties whose spread is 1, those of ``each`` word or character, and the share
+            of ``right`` choices of held-out pairs; ``best``: list of dict, for the answer
+            with the highest reward among ``n``: ``n``, the mean ``reward``, and what
+            `counted` returns.
         """
         count = self.part(2 * SETTINGS["groups"])
         _, groups = self.groups(reference, count, 2, 5000 + self.seed)
@@ -397,7 +503,7 @@ class Runs:
                 kept = weights / spread
 
         def score(line):
-            """Return the reward that does not know of echoes."""
+            """Return the reward of a line by the fit that knows no echoes, a float."""
             found = properties(line)
             return float(
                 sum(w * found[name] for w, name in zip(kept, PROXIES, strict=True))
@@ -417,20 +523,23 @@ class Runs:
 
 
 def echoes(line):
-    """Return the echoes of a line, as of `lmcourse.preferences.properties`."""
+    """Return how many words of a line begin with the letter of another one, an int."""
     return properties(line)["echoes"]
 
 
 def extremes(group):
-    """Return the answers of a group with the most and with the fewest echoes."""
+    """Return the answers of a group with the most and with the fewest echoes.
+
+    ``group`` : list of str. Returns two of them.
+    """
     return max(group, key=echoes), min(group, key=echoes)
 
 
 def alike_pair(group):
-    """Return of all pairs of nearly equal length the one that differs most in echoes.
+    """Return the two answers of nearly equal length that differ most in echoes.
 
-    The one with more echoes comes first; they differ by two characters at the most. If
-    there is none, the first answer twice.
+    ``group`` : list of str. The one with more echoes comes first; they differ by two
+    characters at the most. If there is no such pair, the first answer twice.
     """
     pairs = [
         (one, other) for one in group for other in group if abs(len(one) - len(other)) <= 2
@@ -439,24 +548,29 @@ def alike_pair(group):
 
 
 def share_obeyed(requests, answers):
-    """Return the share of answers that begin with the letter of their request."""
+    """Return the share of answers that begin with the letter of their request.
+
+    ``requests`` and ``answers`` : lists of str, of one length.
+    """
     pairs = zip(requests, answers, strict=True)
     return round(float(np.mean([answer[:1] == ask[1] for ask, answer in pairs])), 4)
 
 
 def counted(lines):
-    """Return what lines have: means, and 95 % intervals of two of them.
+    """Return what some lines have: the means of their properties, and the interval of one.
 
     Parameters
     ----------
     lines : list of str
+        Each a line of verse.
 
     Returns
     -------
     dict
-        ``echoes``, ``characters`` and ``words`` a line; ``a word``, echoes a word of all
-        lines together; ``span``, of echoes; ``n``; ``different``, the share of lines that
-        no other one equals.
+        Means a line: ``echoes`` (words that begin with the letter of another word of the
+        line), ``characters`` and ``words``. ``a word``: all echoes over all words;
+        ``span``: the 95 % interval of the mean of echoes; ``n``: how many lines;
+        ``different``: how many different ones there are, as a share.
     """
     rows = {name: [properties(line)[name] for line in lines] for name in PROPERTIES}
     found = {name: round(float(np.mean(rows[name])), 3) for name in PROPERTIES[:3]}

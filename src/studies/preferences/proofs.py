@@ -26,12 +26,21 @@ def row_of(run, way, steps=None):
 
 
 def gaps(runs, way, other, key, steps=None):
-    """Return for each run what one way has more of than another one, list of float."""
+    """Return for each run what one way has more of than another one, list of float.
+
+    ``runs`` : list of dict, those of our GPT in the study *preferences*. ``way`` and
+    ``other`` : names of ways; ``key`` : what is compared, such as "echoes"; ``steps`` :
+    int, of ``way``.
+    """
     return [row_of(run, way, steps)[key] - row_of(run, other)[key] for run in runs]
 
 
 def mean_of(runs, way, key, steps=None):
-    """Return the mean over runs of what a way has."""
+    """Return the mean over runs of what a way has.
+
+    ``runs`` : list of dict, those of our GPT; ``way``, ``steps`` : which row; ``key`` :
+    which of its values.
+    """
     return float(np.mean([row_of(run, way, steps)[key] for run in runs]))
 
 

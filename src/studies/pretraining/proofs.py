@@ -218,15 +218,15 @@ def no_difference(page: Page):
     Parameters
     ----------
     page : Page
-        ``results`` are those of the study *pretraining*. Its "counting" has the losses of
-        tables of counts, by the length of the n-grams, one loss a poem; its "runs" the
-        losses of encoders, by how many steps they were trained ("stops").
+        ``results`` are those of the study *pretraining*, in nats a token for each test
+        poem: in "counting", the losses of counts, by how many neighbours on each side they
+        take; in "runs", those of encoders, by how many steps they were trained ("stops").
 
     Returns
     -------
     Page
-        In ``results``, each encoder's losses after 900 steps are those of the table of
-        trigrams, shuffled among the poems.
+        In ``results``, each encoder's losses after 900 steps are those of the counts with
+        three neighbours, shuffled among the poems.
     """
     table = page.results["counting"][0]["losses"]["3"]
     rng = np.random.default_rng(SEED)

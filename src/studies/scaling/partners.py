@@ -49,7 +49,18 @@ KINDS = ("linked", "cut", "untrained")
 
 
 def plan(small):
-    """Return the settings of all runs, or two short ones if ``small``, and the rivals."""
+    """Return the settings of all runs: each kind of training text and seed, and the rivals.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one seed, with two steps.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
     seeds, steps = (SEEDS[:1], 2) if small else (SEEDS, STEPS)
     runs = grid(group="runs", kind=KINDS, seed=seeds, steps=steps)
     return [*runs, {"group": "rivals"}]
@@ -78,16 +89,20 @@ def sample_cut(count, generator):
 
 
 def evidence(ids):
-    """Say of the last twelve answers of each text what came before them.
+    """Say of the last twelve answers of each text which questions were answered before.
+
+    Questions come in pairs of partners, which share their answer.
 
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, 48)
+        Question, answer, question, answer …, 24 of each.
 
     Returns
     -------
     dict of str to bool Tensor of shape (texts, 12)
-        "itself", "partner", "both" or "neither": which question was answered before.
+        "itself": the question itself was answered before, its partner was not; "partner":
+        the reverse; "both"; "neither".
     """
     questions = ids[:, ::2]
     before = torch.ones(EXAMPLES, EXAMPLES).tril(-1).bool()
@@ -110,11 +125,14 @@ def mean_losses(losses, ids):
     Parameters
     ----------
     losses : Tensor of shape (texts, 24)
+        Of the answers, in nats.
     ids : int64 Tensor of shape (texts, 48)
+        Question, answer, question, answer …
 
     Returns
     -------
     dict of str to float
+        The keys are those of `evidence`.
     """
     losses = losses[:, -TASKS["last"] :]
     return {
