@@ -21,7 +21,7 @@ predict(
     "scaling.line",
     a="it misses by far more than a hundredth.",
     b=None,
-    c="so it would be if the loss were already close to its floor. It went on falling.",
+    c="it would lie above if it were already close to its floor. But it went on falling.",
 )
 
 
@@ -75,7 +75,7 @@ def _searched(fitted, budget):
 
 judge(
     "scaling.schedule",
-    a="at the moment of the comparison both have read as much.",
+    a="at the moment of the comparison both have read the same amount of text.",
     b="three seeds each are enough to see whether two tenths are more than chance.",
     c="what was learned by heart would count there; the test text is the right one.",
     d=None,
@@ -158,7 +158,7 @@ def _counted(config):
 # The proof `examples_are_followed` measures it.
 predict(
     "scaling.shuffled",
-    a="so it would be if the model took no notice of its examples.",
+    a="that would be so if the model took no notice of its examples.",
     b="the tasks are new: nothing that it learned in training holds their answers.",
     c=None,
 )
