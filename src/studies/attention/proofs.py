@@ -35,6 +35,12 @@ def head_by_hand(page: Page):
         the weights of "it", at the position ``it``; ``found`` is BERT's output on the
         sentence; ``layer`` and ``head`` choose the head; ``d_model``, ``d_head`` and
         ``heads`` are the model's sizes.
+
+    Returns
+    -------
+    dict
+        ``sharper``, the letter of the right choice; ``layer``, ``head``, ``tokens`` and the
+        model's sizes.
     """
     scores = page.Q @ page.K.T / math.sqrt(page.d_head)
     theirs = page.found.attentions[page.layer][0, page.head].cpu()  # (tokens, tokens)
@@ -66,6 +72,11 @@ def all_rows_at_once(page: Page):
     page : Page
         ``S`` are the scores, (tokens, tokens), ``V`` the values and ``O`` the outputs,
         (tokens, d_head), of one head; ``output`` is that of "it", at the position ``it``.
+
+    Returns
+    -------
+    dict
+        ``rows``, how many there are.
     """
     close(page.O[page.it], page.output, rtol=0, atol=1e-9)
     assert (page.V.max(0).values >= page.O).all()
@@ -86,6 +97,11 @@ def mask_hides_the_future(page: Page):
         word "tired" of the sentence ``tired`` changes, which is ``encoded`` by BERT's
         tokenizer; ``causal_mask``, ``attention`` and ``word_positions`` are the lesson's
         functions; ``Q``, ``K``, ``V``, ``S`` are query, key, value and scores of one head.
+
+    Returns
+    -------
+    dict
+        ``answer``, the letter of the right choice; ``moved``, how many outputs move.
     """
     tokens = page.tokens
     at = page.word_positions(page.encoded, 0, page.tired, "tired")[0]
@@ -264,6 +280,14 @@ def it_attends_to_the_nouns(page: Page):
         ``random_shares`` the same with random weights; ``by_word`` is a table of the shares
         of other words; ``layer`` and ``head`` choose the head; ``drawn`` are the sentences,
         ``even`` is an even share; ``bert`` and ``tokenizer`` are the model's.
+
+    Returns
+    -------
+    dict
+        Shares of attention, means over kinds of sentences: ``it``, of this head, with its
+        interval ``span``; ``next``, of the best other head; ``even``; ``random`` and
+        ``most_random``, of this head and of the best with random weights. ``heads``,
+        ``sentences``, ``kinds``: how many.
     """
     ours = (page.layer, page.head)
 
@@ -416,6 +440,14 @@ def endings_draw_it(page: Page):
         ``by_ending`` holds, for "animals", "places" and "both", the animal's lead by last
         word; ``layer`` and ``head`` choose the head; ``bert`` and ``tokenizer`` are the
         model's.
+
+    Returns
+    -------
+    dict
+        ``auc``, the share of pairs of words that are in the right order, and ``static``,
+        the same by static vectors; ``gap``, the interval of the mean difference of leads;
+        ``tired`` and ``tired_wide``, leads of "it"; ``animal_first`` and ``place_first``,
+        mean differences by the order of the nouns; ``words``, ``pairs``: how many.
     """
     animals, places, both = (
         np.array([*page.by_ending[name].values()]) for name in ("animals", "places", "both")
@@ -496,6 +528,15 @@ def he_attends_to_persons(page: Page):
         ``of_he`` holds, for "persons" and "things", what "He" gives to each word;
         ``he_shares`` computes that with a model; ``layer`` and ``head`` choose the head;
         ``bert``, ``random_bert`` and ``tokenizer`` are the models.
+
+    Returns
+    -------
+    dict
+        ``auc``, the share of pairs of a person and a thing that are in the right order, and
+        ``common`` and ``random``, the same by how common words are and with random weights;
+        ``persons`` and ``things``, median shares of attention, with the interval ``gap`` of
+        the difference; ``death`` and ``god``, the shares of these words; ``count``, how
+        many words of each kind; ``answer``, the letter of the right choice.
     """
     persons, things = (
         np.array([*page.of_he[name].values()]) for name in ("persons", "things")
@@ -592,6 +633,12 @@ def random_weights_tell_more(page: Page):
     ----------
     page : Page
         ``study`` holds the results of the study *nouns-in-it* by group.
+
+    Returns
+    -------
+    dict
+        ``trained`` and ``random``, mean scores after layer 3; ``gap``, the interval of the
+        difference; ``kinds``, how many.
     """
     trained, random = (scores_of(page.study, world) for world in ("trained", "shuffled"))
     ends = [scores_of(page.study, w, READ[-1]).mean() for w in ("trained", "shuffled")]
@@ -623,6 +670,14 @@ def no_single_head_is_needed(page: Page):
     page : Page
         ``study`` holds the results of the study *nouns-in-it* by group; ``layer`` and
         ``head`` choose the head of the first picture.
+
+    Returns
+    -------
+    dict
+        Scores: ``whole`` after layer 3 and ``end`` after the last layer, with all heads;
+        ``least``, the lowest after the last layer without a head. Falls of the score after
+        layer 3: ``fall``, without this head, with its interval ``span``; ``next``, without
+        the next one. ``others``, ``kinds``: how many.
     """
     ours = (page.layer, page.head)
     early, late = (falls(page.study, "trained", after) for after in READ)
@@ -653,6 +708,11 @@ def the_measure_fools(page: Page):
     page : Page
         ``before`` and ``after`` are the leans of each pair with "tired" and with "wide";
         ``nameless`` is how far the mean falls with "thing" for both nouns.
+
+    Returns
+    -------
+    dict
+        ``tired`` and ``wide``, mean leans with these words at the end.
     """
     fall = (page.before - page.after).mean().item()
     assert fall > 0
@@ -688,6 +748,12 @@ def raw_scores_saturate(page: Page):
         ``saturation`` is a table by width, with the columns ``variance``, ``raw`` and
         ``scaled`` (the greatest weights); ``S`` are the scores of one head, and ``d_head``
         is its width.
+
+    Returns
+    -------
+    dict
+        ``times``, at least how many times larger the scaled derivative is at the width
+        ``wide``; ``narrow``, the width at which it is smaller.
     """
     table = page.saturation
     assert (abs(table.variance / table.index - 1) < 0.2).all()

@@ -86,6 +86,11 @@ def graph_by_hand(page: Page):
         ``q``, ``k``, ``v``, ``t``, ``s``, ``a``, ``o``, ``d`` and ``L`` are the numbers of
         the graph, ``dq``, ``dk``, ``dv``, ``dt`` and so on their gradients; ``small``
         computes the loss of the first four.
+
+    Returns
+    -------
+    dict
+        Each number of the graph by its name, and each gradient as ``d_`` and the name.
     """
     point = np.array([page.q, page.k, page.v, page.t])
     found = np.array([page.dq, page.dk, page.dv, page.dt])
@@ -162,7 +167,16 @@ def one_pass_beats_guesses(page: Page):
     Parameters
     ----------
     page : Page
-        ``guessed`` holds the outcomes of the study *guesses*; ``untrained`` is the decoder.
+        ``guessed`` holds the outcomes of the study *guesses*, a dict for each sequence: how
+        far a step lowers the loss, at each of two lengths, along the ``gradient`` and along
+        each ``random`` direction. ``untrained`` is the decoder.
+
+    Returns
+    -------
+    dict
+        ``fall`` and ``best``, lowest and highest fall over sequences, in nats, along the
+        gradient and along the best guess; ``times``, the ratio of their means;
+        ``sequences``, how many; ``numbers``, how many are trained.
     """
     rows = page.guessed
     steps = np.array([row["gradient"] for row in rows]).max(axis=1)  # (sequences,)
@@ -217,6 +231,11 @@ def scores_move(page: Page):
         ``d_scores`` are the gradients of the scores of layer 1 on ``line``, ``head`` is
         the head that is drawn, ``loss_after_step`` the loss after its step;
         ``with_moved_scores`` moves scores of the decoder ``untrained``.
+
+    Returns
+    -------
+    dict
+        ``before`` and ``after``, the loss in nats.
     """
     change = 50 * page.d_scores[page.head]
     before, _ = page.with_moved_scores(page.untrained, page.line, 1, page.head, 0 * change)
@@ -361,6 +380,11 @@ def a_fit_needs_keys(page: Page):
     ----------
     page : Page
         ``learn_solution`` is the task's solution.
+
+    Returns
+    -------
+    dict
+        ``three``, the median loss at the end with three keys.
     """
     ends = {}
     for keys in (3, 4):
@@ -499,6 +523,12 @@ def small_fit_misses_wrong_gradients(page: Page):
     page : Page
         ``fits`` is a table of the last losses as shares of the first, (kinds of gradient,
         starts); ``wrongs`` has the kinds by name, and ``broken`` gives one to a head.
+
+    Returns
+    -------
+    dict
+        ``starts``, how many; ``worst``, the largest last loss, as a share of the first,
+        with the three mistakes that go unnoticed.
     """
     missed = list(page.wrongs)[1:4]
     done = (page.fits < SMALL).all(axis=1)
@@ -533,6 +563,12 @@ def sizes_of_the_decoder(page: Page):
     page : Page
         ``untrained`` is the decoder, ``text`` its training words, ``many`` sequences of
         them, (sequences, tokens).
+
+    Returns
+    -------
+    dict
+        ``words`` of the training text, ``size``, how many numbers are trained, ``even``, an
+        even share of attention.
     """
     named = page.untrained.parameters()
     size = sum(p.value.size for p in named.values() if p.trainable)
@@ -552,6 +588,11 @@ def a_short_training_turns_layer_1(page: Page):
     page : Page
         ``back`` has how many words back the last word attends, (layers, heads), for the
         decoders "untrained" and "this page's".
+
+    Returns
+    -------
+    dict
+        ``layer_0`` and ``layer_1``: how many words back the last word attends, on average.
     """
     back = page.back["this page's"]
     assert abs(page.back["untrained"].mean(-1) - 3).max() < 0.15
@@ -616,6 +657,13 @@ def heads_turn_to_the_nearest(page: Page):
     ----------
     page : Page
         ``study`` is the stored study *backpropagation*.
+
+    Returns
+    -------
+    dict
+        Shares of attention that go to the nearest three words, lowest and highest over
+        layers and decoders: ``sonnets``, ``shuffled`` (at the end) and ``before`` training;
+        ``mean`` and ``mean_shuffled``: means at the end.
     """
     results, marks = page.study["results"], page.study["settings"]["marks"]
     ends = {name: nearest_shares(results[name]) for name in ("sonnets", "shuffled")}
@@ -728,6 +776,11 @@ def heads_choose_one_word(page: Page):
     page : Page
         ``models`` are the trained decoder and one with random weights; ``text`` and
         ``other`` the words of training and others; words below ``known`` occur in training.
+
+    Returns
+    -------
+    dict
+        ``trained`` and ``random``, the mean of the greatest weight.
     """
     other = page.other[page.other < page.known]
     largest = {}
@@ -755,6 +808,11 @@ def heads_on_a_line(page: Page):
     ----------
     page : Page
         ``lines`` and ``models`` are those of the picture.
+
+    Returns
+    -------
+    dict
+        ``day``, the probability of the next word.
     """
     words = page.lines["a line it learned"].split()
     model = page.models["trained"]
@@ -778,6 +836,11 @@ def longer_contexts(page: Page):
     page : Page
         ``longer`` is the trained decoder, ``text`` its training words; words below
         ``known`` occur in training.
+
+    Returns
+    -------
+    dict
+        Losses in nats: ``seven``, ``fourteen`` and, with 21 words, ``last``.
     """
     losses = [
         decoder.loss_of_last(page.longer, page.text, page.known, context=words, every=15)
@@ -802,6 +865,13 @@ def most_is_copied(page: Page):
         ``study`` is the stored study *backpropagation*; ``copied`` and ``fives`` are the
         lesson's functions; ``seen`` and ``unseen`` lists of words, ``text`` and ``other``
         the same as numbers in the ``vocabulary``; words below ``known`` occur in training.
+
+    Returns
+    -------
+    dict
+        ``copied``, the share of the samples' sequences that stand in the training text;
+        ``foreign``, that of held-out sonnets; mean losses in nats: ``best`` and ``last`` on
+        held-out sonnets, ``trained`` on its own text.
     """
     runs = page.study["results"]["sonnets"]
     ends = [run["states"][-1] for run in runs]
@@ -874,6 +944,13 @@ def a_good_start_equals_pairs(page: Page):
     ----------
     page : Page
         ``started`` holds the outcomes of the study *starts*.
+
+    Returns
+    -------
+    dict
+        Losses in nats on test sonnets: ``ours``, ``random``, and by counts ``single``,
+        ``pairs``, ``triples``; ``difference`` and its interval ``span``, ours less pairs;
+        ``sonnets``, how many.
     """
     runs = {
         start: [row for row in page.started["runs"] if row["start"] == start]
@@ -950,6 +1027,11 @@ def trained_neighbours_are_alike(page: Page):
         ``tables`` are the word vectors before and after training, (words, d_model) each;
         ``text`` and ``seen`` the training words, as numbers and as words; ``vocabulary``
         and ``known`` as in the lesson.
+
+    Returns
+    -------
+    dict
+        ``answer``, the letter of the right choice.
     """
     text, known, count = page.text, page.known, 200
     pairs_of = np.bincount(text[1:] + known * text[:-1], minlength=known**2)

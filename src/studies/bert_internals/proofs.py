@@ -79,7 +79,10 @@ def hidden_is_hidden(page: Page):
     ----------
     page : Page
         ``HIDDEN`` is the line; ``mini_tokenizer``, ``mini`` and ``random_mini`` are the
-        mini-BERT and the same with random weights.
+        mini-BERT and the same with random weights. `climb` lists, for a hidden word of the
+        line, the rows that a picture shows; the third entry of each is a vector. In row 0
+        it is the table's row of the hidden token, in row 3 what enters layer 0, with the
+        position.
 
     Returns
     -------

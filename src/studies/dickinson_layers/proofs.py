@@ -110,6 +110,12 @@ def padding_changes_nothing(page: Page):
         holds the vectors of all ``texts``, ``few`` those of some poems, and ``padded_last``
         those of the same poems padded to 512 tokens, after the last layer; ``flops`` and
         ``flops_padded`` are operations.
+
+    Returns
+    -------
+    dict
+        ``times``, how many times more FLOPs padding costs; ``answer``, the letter of the
+        right choice.
     """
     alone = torch.stack([level.mean(dim=1)[0] for level in page.states]).cpu()
     in_batch = page.pooled.layers[:, page.texts.index(page.prairie)]
@@ -342,6 +348,16 @@ def context_helps(page: Page):
         model with random layers; ``levels`` are the poems' vectors, ``sections`` their
         sections, ``texts`` and ``poems`` the poems as a list and as a table;
         ``pooled.tokens`` are their lengths.
+
+    Returns
+    -------
+    dict
+        Balanced accuracies: ``last`` and ``static``, and of the rivals ``weighted``,
+        ``bayes``, ``length``, ``nothing`` (random layers), ``letters``; with a volume left
+        out ``volume_last`` and ``volume_static``; by the nearest ``near_last`` and
+        ``near_static``. Intervals: ``gain``, last less static; ``letters_gain``,
+        ``lower_gain``, less these. ``agree``, poems told right; ``poems``, all; ``few``,
+        those of Love.
     """
     sections, texts = page.sections, page.texts
     static, last = page.guesses[0].hits, page.guesses[-1].hits
@@ -457,6 +473,12 @@ def hope_is_in_a_word(page: Page):
         ``sections`` those of the poems; ``close`` lists stored results, dicts with ``poem``
         (a row), ``words`` and ``said``: by level and word, the support for each section
         without it, in hundredths.
+
+    Returns
+    -------
+    dict
+        Support for Life: ``full``, and ``without`` the word; ``lead`` of Life over the next
+        section; ``words`` of the poem, and ``others``, how many more of them move it.
     """
     names = page.names
     poem, whole, said = without(page, "Hope is the thing", "Hope")
@@ -551,6 +573,13 @@ def one_word_decides(page: Page):
         ``struck`` lists stored results, dicts with ``poem`` (a row), ``words`` (how many)
         and, for "static" vectors and the "top" layer, the lead that is left without each
         word; ``guesses`` are the `Predictions` from each level.
+
+    Returns
+    -------
+    dict
+        Shares of poems that one word moves: ``top``, ``static``, the interval ``gap`` of
+        their difference, and of the last layer ``narrow`` and ``wide``, those with small
+        and with large leads. ``poems``, ``words``: how many.
     """
     moved = {
         name: np.array([(np.array(row[name]) < 0).any() for row in page.struck])
@@ -660,6 +689,15 @@ def last_layer_reshuffles(page: Page):
         ``model`` and ``tokenizer`` are BERT's, ``texts`` the poems; ``levels`` are the
         poems' vectors, (poems, d_model), level by level; ``beside_runs`` are the stored
         runs of untrained layers; ``pooled.tokens`` are the poems' lengths.
+
+    Returns
+    -------
+    dict
+        Shares of ten neighbours kept: ``last``, by the last layer; ``blank`` and ``alone``,
+        by untrained ones, the lowest, and lowest and highest; ``gap``, of untrained less
+        trained, the ends of intervals; ``random``, by chance. ``alike`` and
+        ``alike_blank``, correlations of cosines; ``poems``, ``seeds``; ``answer``, the
+        letter of the right choice.
     """
     tops = untrained_tops(page.model, page.tokenizer, tuple(page.texts))
     before, after = page.levels[-2:]

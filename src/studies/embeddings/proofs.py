@@ -57,6 +57,12 @@ def lookup_is_a_product(page: Page):
         ``lookup`` and ``product`` their vectors by indexing and by a product with one-hot
         vectors; ``number`` maps a word to its ID; ``bert`` and ``tokenizer`` are the
         model's.
+
+    Returns
+    -------
+    dict
+        ``bee``, the row of the word; ``before``, the token of the row before; ``share``, of
+        the model's numbers, in the table; ``vocab``, ``d_model``: its sizes.
     """
     picked = torch.stack([page.table[token] for token in page.ids])  # (tokens, d_model)
     close(page.product, picked, rtol=1e-6)
@@ -171,6 +177,13 @@ def groups_on_the_map(page: Page):
         ``matrix`` is BERT's table; ``map_rows`` are the rows of the words that are drawn,
         ``groups_of_words`` their groups, ``points`` their places on the map, (words, 3),
         and ``random_points`` those from the shuffled table.
+
+    Returns
+    -------
+    dict
+        Shares of words that stand nearest to one of their group: ``share``, with its
+        interval ``span``; ``by_chance_directions``; ``numbered``, by the tokens' numbers;
+        ``random``, from the shuffled table. ``words``, how many.
     """
     rng = np.random.default_rng(0)
     labels = np.asarray(page.groups_of_words)
@@ -213,6 +226,12 @@ def king_stays(page: Page):
         ``nearest_words`` are the words nearest to the sum; ``asked`` holds Google's
         questions by kind, rows of ``vectors``, (questions, 4); ``vectors`` are BERT's word
         vectors, (words, d_model).
+
+    Returns
+    -------
+    dict
+        ``stays``, the share of questions to which c itself is nearest; ``answer``, the
+        letter of the right choice.
     """
     assert list(page.nearest_words[:2]) == ["king", "queen"]
     asked = page.asked["families"]
@@ -304,6 +323,14 @@ def sums_answer(page: Page):
         ``names`` are the whole words of the table and ``vectors`` their vectors, (words,
         d_model); ``asked`` holds Google's questions by kind, rows of ``vectors``,
         (questions, 4).
+
+    Returns
+    -------
+    dict
+        Shares of right answers about families, and about capitals (``…_capitals``):
+        ``sum``, with its interval ``span``; ``own``, ``added``, ``partner``, ``listed``, by
+        the rivals; ``gain``, the interval of sum less own. ``families``, ``capitals``: how
+        many questions.
     """
     found = {}
     row = {word: i for i, word in enumerate(page.names)}
@@ -379,6 +406,12 @@ def sums_fail(page: Page):
     page : Page
         ``names`` are the whole words of the table and ``vectors`` their vectors, (words,
         d_model); ``asked`` holds Google's questions by kind.
+
+    Returns
+    -------
+    dict
+        Shares of right answers: ``kin``, of other pairs; ``own``, by the third word's own
+        neighbour; ``backwards``, of capitals the other way round. ``pairs``, how many.
     """
     row = {word: i for i, word in enumerate(page.names)}
     pairs = [tuple(pair.split()) for pair in OTHER_PAIRS.replace("\n", " ").split(",")]
@@ -494,6 +527,14 @@ def verb_or_noun(page: Page):
         direction and of those that are tested, (2, pairs, words, d_model), verb first;
         ``random_taught`` and ``random_tried`` are those of untrained layers;
         ``level_names`` are the levels; ``bert`` and ``tokenizer`` are the model's.
+
+    Returns
+    -------
+    dict
+        Shares of pairs told apart: ``right``, with its interval ``span``; ``before``, by
+        the words before, with the interval ``gap`` of the difference; ``placed``, of words
+        that are never verbs; ``random``, untrained layers; ``first``, before layer 0.
+        ``pairs``, ``words``.
     """
     last = page.level_names[-1]
     taught, tried = page.taught[last], page.tried[last]
@@ -580,6 +621,11 @@ def flat_at_pmi(page: Page):
     page : Page
         ``SkipGram`` is the lesson's class, and ``skip_gram_loss`` its loss; ``counted``
         counts the words of the texts.
+
+    Returns
+    -------
+    dict
+        ``answer``, the letter of the right choice; ``words``, how many the texts have.
     """
     model = page.SkipGram(9, 4)
     one = torch.tensor([1, 2]), torch.tensor([3, 4]), torch.tensor([[5, 6], [7, 8]])
@@ -616,6 +662,13 @@ def cones_again(page: Page):
         ``trainings`` are the stored runs, dicts with ``k`` negatives, a ``constant`` that
         is added to the score, ``cosines`` by step, and more; ``train_skip_gram`` yields a
         model a step, from the pairs ``met`` and the words' ``shares``.
+
+    Returns
+    -------
+    dict
+        ``most`` and ``with_constant``, medians of a training's largest mean cosine of
+        words, without and with the constant; ``later``, the largest at the end; ``large``,
+        after large first numbers.
     """
     ln5 = math.log(5)
     runs = [row for row in page.trainings if row["seed"] == 0 and not row["without"]]
@@ -793,6 +846,14 @@ def poems_teach(page: Page):
     page : Page
         ``split`` lists the words of each text; ``common`` are the words that are compared,
         the most frequent first, and ``theirs`` BERT's vectors of them.
+
+    Returns
+    -------
+    dict
+        Shares of ten neighbours that are BERT's: ``poems``, ``within`` and ``across``
+        (poems shuffled by themselves, and together), ``spelling``, ``chance``; the same of
+        the sixty most frequent words as ``top_…``, ``top_plain`` without smoothing.
+        Intervals: ``gain``, poems less across; ``less_spelling``. ``words``, how many.
     """
     made = _versions(tuple(map(tuple, page.split)))
     top, rest = {}, {}
@@ -843,6 +904,12 @@ def shuffled_poems(page: Page):
     page : Page
         ``split`` lists the words of each text; ``common`` are the words that are compared,
         and ``theirs`` BERT's vectors of them.
+
+    Returns
+    -------
+    dict
+        Shares of ten neighbours that are BERT's, by kind of text and window, such as
+        ``within_2``; ``together``, of the shuffles counted together.
     """
     made = _versions(tuple(map(tuple, page.split)))
     found = {}

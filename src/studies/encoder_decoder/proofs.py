@@ -513,7 +513,10 @@ def small_letters_carry_over(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group; ``right`` are shares read, by style.
+        ``study`` holds outcomes by group; ``right`` are shares read, by style: 0 to 2 those
+        of training, 4 without the comma ("May 15 1886"), 5 with a small letter ("15 may
+        1886"), 8 the centuries that were not shown. Of the study *date-controls*, 0 are the
+        years 1700 to 1799, 1 those from 2000 to 2099.
 
     Returns
     -------

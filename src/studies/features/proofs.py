@@ -50,6 +50,14 @@ def five_in_two(page: Page):
     ----------
     page : Page
         ``SPARSITY`` is the probability that a feature is 0.
+
+    Returns
+    -------
+    dict
+        ``shortest``, the length of the shortest arrow; ``room``, the sum of squared lengths
+        without a ReLU; ``span``, lowest and highest loss with it; ``times``, how many times
+        more the lowest loss without is; ``trainings``, how many; ``answer``, the letter of
+        the right choice.
     """
     bent = [train_toy(page.SPARSITY, seed=seed) for seed in SEEDS]
     plain = [train_toy(page.SPARSITY, seed=seed, bend=False) for seed in SEEDS]
@@ -108,7 +116,17 @@ def eight_are_enough(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study`` holds the results of the study *features* by group; ``losses`` are a run's
+        by what takes the place of the states: "whole", "features", "mean", "principal
+        directions".
+
+    Returns
+    -------
+    dict
+        In nats a character: ``rise`` and ``rival``, by how much the loss rises; ``mean``
+        and ``whole``, losses. ``span``, of what is kept, lowest and highest over seeds;
+        ``dead``, the share of features that are nowhere; ``unexplained``, the share of
+        variance; ``windows``, ``seeds``.
     """
     kept, rises, rival = [], [], []
     for row in page.study["gpt"]:
@@ -208,6 +226,13 @@ def talker_is_alike(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        ``rise`` and ``rival``, by how much the loss rises, in nats; ``wins``, in how many
+        properties features beat neurons, and ``labels``, differences of means beat
+        features: texts.
     """
     rises, rival = [], []
     for row in page.study["talker"]:
@@ -281,6 +306,13 @@ def labels_tell_more(page: Page):
     page : Page
         ``study`` holds the stored results by group; ``MARKS`` are the properties, and
         ``test`` is the text that judges.
+
+    Returns
+    -------
+    dict
+        In how many properties, as texts: ``better``, labels than features; ``neurons``,
+        than features; ``ahead``, features than neurons. Mean F1: ``f1`` of features,
+        ``f1_neurons``, ``f1_labels``, ``f1_random``. ``marks``, ``seeds``, ``characters``.
     """
     rows, total = page.study["gpt"], len(page.MARKS)
     better = counts(rows, "labels", "features")
@@ -374,6 +406,15 @@ def names_come_without_learning(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group; ``MARKS`` are the properties.
+
+    Returns
+    -------
+    dict
+        Shares, of the trained GPT and (``…_blank``) the shuffled one: ``named``, features
+        that get a name; ``more``, names of more than the character (``span`` and
+        ``trained_span``: lowest and highest); ``right``, places where the name is right;
+        ``vowel``, the same for a vowel; ``complete``, places of the property that are
+        found. ``tried``, ``seeds``; ``answer``, the letter of the right choice.
     """
     rows, marks = page.study["gpt"], [*page.MARKS]
     blank = np.array([names_of(row, "shuffled") for row in rows])
@@ -463,6 +504,14 @@ def means_reach_further(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        ``features`` and ``random``, how many of six characters are reached; probabilities
+        ``before`` and ``after``, with ``low``, ``high`` and the share ``below`` one half;
+        ``loss_before`` and ``loss_after`` of the others, in nats; ``windows``, ``seeds``;
+        ``answer``, the letter of the right choice.
     """
     runs = [row["trained"]["steering"] for row in page.study["gpt"]]
     means = [len(reached(rows, "difference of means")) for rows in runs]

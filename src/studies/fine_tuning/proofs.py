@@ -161,6 +161,12 @@ def training_again_costs(page: Page):
     ----------
     page : Page
         ``runs`` are the stored runs; ``sonnets`` and ``poets`` the model and the poems.
+
+    Returns
+    -------
+    dict
+        ``rise`` of the loss on other sonnets, in nats a character, with its interval
+        ``span``; ``answer``, the letter of the right choice.
     """
     again = chosen(page, "all weights", 3e-3, "Shakespeare")
     rise = losses_on(again, "Shakespeare") - losses_before(page, "Shakespeare")
@@ -209,6 +215,13 @@ def forgetting_needs_no_new_poet(page: Page):
     page : Page
         ``own_runs`` are the runs on own texts, ``runs`` all others; ``sonnets`` and
         ``poets`` the model and the poems.
+
+    Returns
+    -------
+    dict
+        Rises of the loss on held-out sonnets, in nats a character: ``own``, after the
+        model's own text, with its interval ``span``; ``hers``, after Dickinson; ``his``,
+        after the known sonnets. ``sonnets``, how many.
     """
     before = losses_before(page, "Shakespeare")
     own = losses_on(page.own_runs, "Shakespeare") - before
@@ -243,6 +256,12 @@ def replay_keeps(page: Page):
     ----------
     page : Page
         ``runs`` are the stored runs.
+
+    Returns
+    -------
+    dict
+        In nats a character, with replay and with a lower rate: ``replay_saved`` and
+        ``slow_saved`` on Shakespeare, ``replay_cost`` and ``slow_cost`` on Dickinson.
     """
     usual = chosen(page, "all weights", 3e-3)
     replay = chosen(page, "all weights", 3e-3, replayed=2)
@@ -373,6 +392,13 @@ def lora_learns_nearly_as_much(page: Page):
     ----------
     page : Page
         ``runs`` are the stored runs; ``sonnets`` and ``poets`` the model and the poems.
+
+    Returns
+    -------
+    dict
+        Losses on Dickinson's test poems, in nats a character: ``lora``, ``all``, ``last``
+        (layer), ``before``; ``share``, the interval of LoRA's gain over that of all
+        weights; ``poems``; ``judge``, the letter of the right choice.
     """
     before = losses_before(page, "Dickinson", ["test"])
     rates = {"all weights": 3e-3, "LoRA": 1.7e-2, "last layer": 1e-2}
@@ -468,6 +494,13 @@ def few_directions_teach(page: Page):
     ----------
     page : Page
         ``directions`` are the stored outcomes, one a seed.
+
+    Returns
+    -------
+    dict
+        Shares of the whole gain: ``eight``, with its interval ``share``; ``one``;
+        ``random``, eight random directions. ``energy``, of the squares of the change, in
+        eight directions; ``poems``, how many.
     """
     whole = [np.array(each["before"]) - np.array(each["all"]) for each in page.directions]
     eight = [gain_of(each, "strongest", 8) for each in page.directions]
@@ -551,6 +584,13 @@ def marker_steers(page: Page):
     ----------
     page : Page
         ``samples`` are the stored texts by marker.
+
+    Returns
+    -------
+    dict
+        Characters: ``gap``, the interval of the difference of lengths; ``long`` and
+        ``short``, mean lengths. Shares of texts called Shakespeare's: ``words_w``,
+        ``words_e``, ``alone``. ``texts``, how many.
     """
     lengths = {mark: line_lengths(page.samples[mark]) for mark in ("(W)", "(E)")}
     drawn = np.random.default_rng(0)
@@ -641,6 +681,13 @@ def ruler_is_enough(page: Page):
     ----------
     page : Page
         ``label_rows`` are the stored results, ``held_poets`` their true poets.
+
+    Returns
+    -------
+    dict
+        Balanced accuracies: ``ruler``, ``state``, ``bag`` (of words), ``untrained``;
+        ``gap``, the interval of ruler less state; ``poems``; ``answer``, the letter of the
+        right choice.
     """
     who = page.held_poets
     ruler, state = (hits_of(page, WHOLE, each, 8) for each in ("ruler", "last state"))

@@ -122,6 +122,13 @@ def likely_is_not_good(page: Page):
     page : Page
         ``texts`` holds texts by who wrote them, each (texts, tokens), beginnings and
         continuations; ``surprise`` and ``repetition`` measure them, (texts,).
+
+    Returns
+    -------
+    dict
+        Shares of ten-character sequences that were there before: ``greedy``, with its
+        interval ``span``; ``beams``, an interval; ``penalty``. ``sonnets``, the share of
+        sonnets with any; ``texts``, how many.
     """
     losses = {name: page.surprise(ids) for name, ids in page.texts.items()}
     repeated = {name: page.repetition(ids).numpy() for name, ids in page.texts.items()}
@@ -378,6 +385,15 @@ def heads_are_missed_together(page: Page):
     page : Page
         ``mean_outputs``, ``losses_with``, ``cut`` are the page's functions; ``HEADS`` are
         all heads, (layer, head); ``windows`` are the held-out texts, (windows, tokens).
+
+    Returns
+    -------
+    dict
+        Rises of the loss, in nats a character: ``sum`` of the single ones, ``together``,
+        with the interval ``gap`` of the latter less five times the former; at line ends
+        ``line_rise``, without the head ``line_head``. ``new_line`` and
+        ``new_line_without``, probabilities; ``windows``, ``heads``, ``line_ends``: how
+        many.
     """
     usual = page.mean_outputs(page.cut(page.parts.training, 96, page.room)[:, :-1])
     zeros = dict.fromkeys(page.HEADS, 0.0)
@@ -596,6 +612,15 @@ def two_heads_carry_thou(page: Page):
         ``PAIRS`` are pairs of texts, with *they* and with *thou*; ``TWO`` are the two
         heads, (layer, head), ``rest`` the others; ``share_copied`` is the page's
         experiment, ``lean`` the difference of the two letters' logits.
+
+    Returns
+    -------
+    dict
+        How many prompts: ``prompts``, ``told`` (apart by the model); of these, ``changed``
+        by the two heads, with the interval ``span`` of the share, ``back``, ``crossed``,
+        ``from_we``, and by the ``others``. Of *dost*, ``dost`` by the head ``dost_head``,
+        ``dost_two`` by the two, of ``dost_told``; of *art*, ``art`` by the others, of
+        ``art_told``. ``story``, the letter of the right choice.
     """
     leans = np.array([[page.lean(text) for text in pair] for pair in page.PAIRS])
     is_told = (leans[:, 0] < 0) & (leans[:, 1] > 0)
@@ -806,7 +831,8 @@ def share_brought(page: Page, words) -> float:
     Parameters
     ----------
     page : Page
-        ``TWO`` are the two heads, (layer, head); ``lean`` is as in `share_of_t`.
+        ``TWO`` are the two heads, (layer, head); ``lean`` is how far a text's next *t* is
+        above its next *l*, in logits.
     words : sequence of str
 
     Returns
@@ -1062,6 +1088,12 @@ def it_does_not_repeat_lines(page: Page):
     page : Page
         ``held_out`` is the text; ``gpt`` reads it, ``tokenizer`` and ``ids_of`` encode it;
         ``room`` are the tokens that a window may have.
+
+    Returns
+    -------
+    dict
+        Losses in nats a character: ``gain``, the interval; ``counted``, the rival's mean
+        gain. ``lines``, how many, and their ``size`` in characters.
     """
     size = page.room // 2 - 1
     encoded = [page.tokenizer.encode(line)[:size] for line in page.held_out.splitlines()]

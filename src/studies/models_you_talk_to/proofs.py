@@ -205,6 +205,14 @@ def a_bare_question_ends(page: Page):
     page : Page
         ``model`` and ``tokenizer`` are SmolLM2's; ``templated`` puts a question into the
         chat template; ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        Shares of questions after which the turn ends: ``ends``, with its interval ``span``;
+        ``line_break``, ``template``. How many: ``silent``, ``questions``; of the study's
+        ``asked`` ``right``, ``right_without`` and ``right_plain``, by system turn.
+        ``answer``, the letter of the right choice.
     """
     questions = [f"What is the capital of {country}?" for country in [*CAPITALS][:40]]
     end = page.tokenizer.eos_token_id
@@ -409,6 +417,16 @@ def capital_moves_in_one_layer(page: Page):
     page : Page
         ``model``, ``tokenizer`` and ``config`` are SmolLM2's; ``CAPITAL_IS`` is the prompt
         with a place for the country; ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        Shares of answers that become the other capital: ``word_before``, ``word_after``,
+        ``last_before``, ``last_after`` (which token, before or after layer 23), ``gap``,
+        the interval of the last two. Shares read: ``read_after_23``, ``centred``. Of the
+        study: ``layer``, ``head``, of ``studied`` pairs. ``paris`` and ``paris_before``,
+        its probability after the last layer and the one below; ``countries``; ``answer``,
+        the letter of the right choice.
     """
     ids, right, known = known_capitals(page)
     order = torch.arange(len(ids)).roll(1)
@@ -596,6 +614,15 @@ def two_heads_carry_the_name(page: Page):
     page : Page
         ``model``, ``tokenizer`` and ``config`` are SmolLM2's; ``HEADS`` are the two heads,
         (layer, head).
+
+    Returns
+    -------
+    dict
+        How many of ``texts``: ``right``, ``changed`` (with the interval ``span`` of the
+        share), ``ablated`` (still right), ``strangers`` (changed by other people's);
+        ``lunch`` changed, of ``lunch_right``. ``rival``, the most by other pairs, a share;
+        ``attended``, of each head to the second place; ``answer``, the letter of the right
+        choice.
     """
     here = Names(page, errands(30, seed=2, names=NAMES[20:]))
     heads = page.HEADS
@@ -664,6 +691,14 @@ def five_heads_repeat(page: Page):
         ``model`` and ``config`` are SmolLM2's; ``rows`` are random tokens, each row twice,
         ids (rows, tokens); ``induction`` are the five heads, (layer, head), chosen on the
         first ten rows.
+
+    Returns
+    -------
+    dict
+        Losses in nats a token: ``first``, ``again`` and, without the five, ``off``, on the
+        first reading and in the repetition. Rises: ``rise``, the interval without the five;
+        ``rival``, the most of three draws; ``before``, without head 16.0. ``rows``,
+        ``tokens``.
     """
     rows, length = page.rows[10:], page.rows.shape[1] // 2
     chosen, heads = page.induction, range(page.config.heads)

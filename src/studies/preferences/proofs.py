@@ -50,7 +50,10 @@ def last_steps(runs):
 
 
 def repeated(runs, name):
-    """Return the share of words in a model's stored lines that stood in the line before."""
+    """Return the share of words in a model's stored lines that the same line had before.
+
+    ``runs`` : list of dict, those of our GPT; ``name`` : whose lines, a key of ``lines``.
+    """
     lines = [line.lower().split() for run in runs for line in run["lines"][name]]
     return 1 - sum(len({*words}) for words in lines) / sum(map(len, lines))
 
@@ -126,6 +129,14 @@ def does_as_asked(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        Shares of answers with the letter asked for: ``share``, with lowest and highest
+        ``span``; ``before``; ``shuffled``; of letters never asked for ``never``,
+        ``never_span``, ``never_before``. ``loss_before`` and ``loss`` on text, in nats a
+        character; ``answers``, ``seeds``; ``answer``, the letter of the right choice.
     """
     runs = page.study["gpt"]
     share = {
@@ -223,6 +234,14 @@ def dpo_beats_the_best(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        Echoes a line, means: ``before``, ``best``, ``dpo``, ``filtered``; differences,
+        lowest and highest over seeds: ``span``, DPO less the best of four; ``coin``, random
+        choices less before, and its largest size ``coin_most``. Echoes a word:
+        ``word_before``, ``word_best``, ``word``. ``steps``, ``pairs``, ``seeds``.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -310,6 +329,14 @@ def lines_grow(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        Characters a line: ``before``, ``after``; more than before ``more``, ``alike``
+        (equal pairs), ``coin``, as means or (``span``, ``alike_span``, ``coin``) lowest and
+        highest. Of equal pairs ``alike_echoes``, ``alike_gain``, ``alike_word``. ``seeds``;
+        ``answer`` and ``judge``, letters of right choices.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -351,12 +378,23 @@ def too_far(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        In nats a character: ``lost``, with lowest and highest ``span``, and ``mild``, at
+        the usual rate. ``echoes`` a line; ``twice`` and ``twice_before``, shares of words
+        that the same line had before; ``kl`` and ``kl_far``, in nats an answer; ``obeyed``,
+        ``obeyed_far``, ``obeyed_before``, shares; ``seeds``.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
 
     def lost(way, steps=None):
-        """Return what held-out lines lose in each run."""
+        """Return what held-out lines lose in each run.
+
+        ``way``, ``steps`` : which row of a run. A list of float, in nats a character.
+        """
         return [
             row_of(run, way, steps)["losses"]["answers"]
             - row_of(run, "reference")["losses"]["answers"]
@@ -400,6 +438,14 @@ def reward_counts_words(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        Shares of choices predicted: ``right``, ``right_all``, ``right_coin``. Means over
+        seeds of one line and of the best of sixteen: ``words`` and ``words_many``; echoes a
+        word ``word``, ``word_many`` and, of the best of four, ``word_best``;
+        ``echoes_many``.
     """
     runs = [run["reward"] for run in page.study["gpt"]]
     fits = {

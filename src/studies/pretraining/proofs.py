@@ -120,6 +120,13 @@ def blanks_are_filled(page: Page):
     ----------
     page : Page
         ``blanks`` are the results of that study: "trained" and "similarity".
+
+    Returns
+    -------
+    dict
+        Shares of right choices for ``fact``, ``topic`` and ``judgement``, each with its
+        interval (``…_span``) and what word vectors reach (``…_vectors``); ``pairs``, how
+        many.
     """
     found = shares_by_kind(page.blanks["trained"])
     vectors = shares_by_kind(page.blanks["similarity"])
@@ -257,6 +264,14 @@ def a_table_is_ahead(page: Page):
     page : Page
         ``results`` are those of the study *pretraining*; ``unseen`` its held-out poems;
         ``frequencies`` the loss of token frequencies on them, in nats.
+
+    Returns
+    -------
+    dict
+        In nats a token, the encoder's loss less the table's: ``one``, ``two``, ``three``
+        neighbours, with the interval ``span`` of the last; ``late``, after ten times the
+        steps. Losses: ``untrained``, ``frequencies``. ``poems``, ``training``, ``seeds``,
+        ``vocab``: how many.
     """
     tables = {k: np.array(x) for k, x in page.results["counting"][0]["losses"].items()}
     last = np.array([run["stops"]["900"]["losses"] for run in page.results["runs"]])

@@ -194,6 +194,14 @@ def law_missed(page: Page):
     ----------
     page : Page
         ``smaller`` and ``largest`` are the stored runs.
+
+    Returns
+    -------
+    dict
+        Relative errors: ``missed``, of the law; ``neighbour``, ``curve``, of rivals;
+        ``without``, the least without a size or amount. Losses in nats: ``came``, ``said``
+        (by the straight line), ``interval`` of the law. ``runs``, ``kinds``; ``answer``,
+        the letter of the right choice.
     """
     targets = targets_of(page.largest)
     guesses = predict_runs(in_order(page.smaller), targets)
@@ -274,6 +282,12 @@ def text_helps_larger_models(page: Page):
     page : Page
         ``everything`` are all runs of the grid, ``smaller`` those that the law is fitted
         to.
+
+    Returns
+    -------
+    dict
+        By how much the loss falls, in nats: ``small`` and ``large``, of the smallest and
+        largest size; ``law``, by the law.
     """
     losses = page.everything.pivot_table(
         index="parameters", columns="tokens", values="test"
@@ -533,6 +547,13 @@ def examples_are_followed(page: Page):
     page : Page
         ``model`` is the trained one, ``fresh`` are texts, ``mixed`` the same shuffled;
         ``context_runs`` are the stored runs.
+
+    Returns
+    -------
+    dict
+        Losses in nats: ``shuffled``, with its ``interval``; ``guess``; ``counting``.
+        ``hits``, the share of likeliest answers that are right; ``texts``; ``answer``, the
+        letter of the right choice.
     """
     guess = np.log(in_context.ANSWERS)
     usual = bootstrap_interval(losses_among_answers(page.model, page.fresh, page.fresh))
@@ -621,7 +642,16 @@ def partner_is_enough(page: Page):
     Parameters
     ----------
     page : Page
-        ``partners`` is the stored study.
+        ``partners`` is the stored study: ``loss`` and ``cut`` of a run are losses by what
+        was answered before ("itself", "partner", …), in test texts with the link and
+        without.
+
+    Returns
+    -------
+    dict
+        Losses in nats where only the partner was answered: ``linked`` and ``cut``, lowest
+        and highest over seeds; ``loss``, the median; ``guess``, ``untrained``, ``bayes``.
+        ``answers``, how many; ``share``, the probability of the right one.
     """
     runs, (rivals,) = page.partners["results"]["runs"], page.partners["results"]["rivals"]
 
@@ -695,6 +725,13 @@ def letters_before_are_missed(page: Page):
     ----------
     page : Page
         ``sprint`` are the runs of the study *speedrun*, ``four`` those of *four-ideas*.
+
+    Returns
+    -------
+    dict
+        Losses in nats a character, lowest and highest: ``interval``, without this idea, and
+        ``others``; medians ``loss`` and, with all ideas, ``whole``; ``answer``, the letter
+        of the right choice.
     """
     losses = page.sprint.groupby("way").loss
     without = {idea: losses.get_group(f"without {idea}") for idea in OTHERS}
@@ -829,6 +866,13 @@ def four_ideas_are_enough(page: Page):
     ----------
     page : Page
         ``sprint`` are the runs of the study *speedrun*, ``four`` those of *four-ideas*.
+
+    Returns
+    -------
+    dict
+        ``times`` sooner, lowest and highest, and ``two``, of the two ideas; ``share``, of
+        the four's time, that the record takes; median losses in nats: ``loss``, ``record``,
+        ``reference``.
     """
     losses = page.sprint.groupby("way").loss
     four = page.four[page.four.way == "four"].loss

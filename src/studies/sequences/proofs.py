@@ -278,6 +278,13 @@ def a_unit_keeps_time(page: Page):
         characters); ``memories`` are its memories there, (texts, characters, units), and
         ``position`` is how many characters before each the line began; ``newline`` is an
         id.
+
+    Returns
+    -------
+    dict
+        Correlations: ``correlation``, with its interval ``span``; ``next``, of another
+        unit, and ``untrained``, the largest sizes. ``characters``, ``sonnets``, ``units``,
+        ``vocab_size``, ``learned`` (sonnets of training): how many.
     """
     here = correlations(page.memories, page.position)
     rng = np.random.default_rng(0)
@@ -341,8 +348,17 @@ def without_the_clock(page: Page):
     ----------
     page : Page
         ``write`` samples texts while units are held at values (``holding``; NaN: free), and
-        ``line_length`` is their mean length of a line; ``memories``, ``position``,
-        ``held_out``, ``logits`` and ``newline`` are as for `a_unit_keeps_time`.
+        ``line_length`` is their mean length of a line; ``reader`` is the LSTM, ``memories``
+        are its memories on the held-out sonnets ``held_out``, ids (texts, characters), and
+        ``logits`` its predictions; ``position`` is how many characters before each the line
+        began; ``newline`` is an id.
+
+    Returns
+    -------
+    dict
+        Characters a line: ``free``; ``late``, with lowest and highest ``late_span``;
+        ``others``, the longest with another unit. Line ends: ``ends``, ``free_ends``, in
+        ``written`` characters. Rises of the loss in nats: ``at_ends``, ``elsewhere``.
     """
     begins = page.memories[page.position == 1].mean(0)  # (d_model,)
     late = page.memories[page.position == 40].mean(0)
@@ -499,6 +515,13 @@ def line_ends_are_predicted(page: Page):
         ``lstm_losses`` are the losses of the held-out sonnets, (texts, characters),
         ``ngram_losses`` those by n-gram models of each length, ``by_context`` those of the
         LSTM that reads only so many characters; ``at_end`` is True at line ends.
+
+    Returns
+    -------
+    dict
+        Losses at line ends in nats, and as ``…_share`` probabilities: ``lstm``, ``counted``
+        (n-grams), ``eight`` and ``four`` (characters read), ``told`` (the position).
+        ``gap``, the interval of n-grams less LSTM; ``ends``, ``sonnets``: how many.
     """
     at_end = page.at_end.numpy()
     lstm = page.lstm_losses.numpy()
@@ -624,6 +647,12 @@ def gates_make_a_clock(page: Page):
     page : Page
         ``runs`` are the outcomes of the study *recurrence*: dicts with ``kind``, ``clock``,
         ``line_ends``, ``gradient`` (by distance) and ``loss``.
+
+    Returns
+    -------
+    dict
+        ``clocks`` and ``plain``, lowest and highest correlation of the best unit; ``ends``
+        and ``plain_ends``, mean losses at line ends in nats.
     """
     found = {
         key: {
@@ -832,6 +861,14 @@ def counting_wins(page: Page):
         ``contest`` holds the results of the study: by unit ("character" or "word") rows of
         ``kind``, ``shuffled``, ``right`` (by poem) and ``share``; ``sizes``, how many
         passages each poem has; ``longer``, rows of the longer training.
+
+    Returns
+    -------
+    dict
+        Shares of passages told right: ``share``, by n-grams; ``network``, the best one;
+        ``shuffled``, the most by any. Leads: ``best``, with its interval ``gap``;
+        ``longer``, over longer training. ``order`` of the n-grams; ``passages``, ``poems``,
+        ``words``; ``answer``, the letter of the right choice.
     """
     contest, ordered, mixed = page.contest, False, True
     behind = {

@@ -388,6 +388,12 @@ def short_memory(page: Page):
     page : Page
         ``poems`` and ``sonnets`` are tables with the column ``text``; ``halves_of(texts,
         seed)`` divides texts in two at random; ``word_list`` and ``spell`` cut into words.
+
+    Returns
+    -------
+    dict
+        ``over_letters`` and ``over_words``, bits a letter that are saved, lowest and
+        highest end of the intervals; ``texts``, how many.
     """
     spans, texts = {"over_letters": [], "over_words": []}, 0
     for corpus in (page.poems.text, page.sonnets.text):
@@ -614,6 +620,14 @@ def rhymes_are_hidden(page: Page):
         ``rhymed`` lists each sonnet's fourteen last words; ``RHYMES`` and ``NEIGHBOURS``
         are pairs of lines that rhyme and that stand side by side; ``gpt2``, ``bpe`` and
         ``tokenizer`` (BERT's) are tokenizers.
+
+    Returns
+    -------
+    dict
+        Shares of rhymes that end alike: ``gpt2``, with its interval ``span``; ``letters``;
+        ``beside``, of neighbouring lines; ``several``, where both words are in several
+        tokens. ``whole``, the share in which both are one token; ``few``, ``rhymes``,
+        ``sonnets``: how many.
     """
 
     def last_token(word):
@@ -788,6 +802,13 @@ def counted_text_decides(page: Page):
         ``names`` lists the runs of the study: dicts with ``language``, ``n`` (how many
         names) and, for each of the vocabularies "english", "own", "gpt2" and "bytes", the
         numbers of tokens of the English names and of the language's.
+
+    Returns
+    -------
+    dict
+        How many: ``languages``; ``cheaper`` than English in all halvings, but for the
+        ``exceptions`` (a text); ``more_bytes``; ``fewest`` names. ``hindi``, its tokens
+        over those of English.
     """
     runs = page.names
     languages = {run["language"] for run in runs}
