@@ -148,8 +148,9 @@ export function inClass(label, options) {
       make(
         "p",
         {},
-        "Everybody answers on a device of their own and sends you the code that then stands here. " +
-          "Paste the codes, one a line (a name and a colon may stand before it). Nothing is sent or kept.",
+        "For a teacher: everybody answers this task on a device of their own. After the answer a code " +
+          "appears above the words “In class”; ask them to send it to you. Paste the codes below, one a " +
+          "line (a name and a colon may stand before it). This page sends nothing and keeps nothing.",
       ),
       make("label", {}, "Codes of the class", area),
       told,
