@@ -24,7 +24,7 @@ def test_a_guess_is_told_once_and_counted(opened):
     page.get_by_role("button", name=f"{'AB'[neuron]} is the neuron").click()
     told = page.get_by_role("status").text_content()
     assert told.endswith("Right so far: 1 of 1.")
-    assert "Of its 3 texts 3 end in the same letter, of the other's 1." in told
+    assert "Of its 3 texts, 3 end in the same letter. In the other list it is 1." in told
     page.get_by_role("button", name="Next").click()
     wrong = "AB"[1 - make()[0].data["pairs"][1]["neuron"]]
     page.get_by_role("button", name=f"{wrong} is the neuron").click()

@@ -89,7 +89,7 @@ def test_words_before_the_line_matter_to_what_is_added_only(opened):
     page.get_by_label("words before the line").fill("3")
     check_order(page, [0, 1, 2], 3, turned)
     told = page.locator(".lmo-status")
-    assert "none of the 9 scores" in told.text_content()
+    assert "none of the 9 pairs of words" in told.text_content()
     page.get_by_role("radio", name="added").check()
     check_order(page, [0, 1, 2], 3, added)
     assert "none" not in told.text_content()

@@ -405,8 +405,8 @@ predict(
 # What hiding shows, and what it leaves open.
 judge(
     "encoder-decoder.alignment",
-    a="it attended to the word, but without it the same came out. Then what did the "
-    "attention do?",
+    a="the model attended to the word, but when the word was hidden it wrote the same. Then "
+    "what did the attention do?",
     b="only one token was hidden. All others were there to attend to.",
     c=None,
     d="the picture raised a question that could be tested. That is worth something.",
@@ -416,7 +416,7 @@ predict(
     "encoder-decoder.carries",
     a="not in all three: look at the lowest of the five seeds in each.",
     b="it reads days that it was never shown; why not letters?",
-    c="a year is written digit by digit, as it was read.",
+    c="the model reads a year digit by digit, and writes it in the same way.",
     d=None,
 )
 

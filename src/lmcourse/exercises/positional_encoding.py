@@ -184,8 +184,8 @@ def _is_pair(fused, positions, answer):
 # Which of six pairs shows new angles that matter.
 predict(
     "positional-encoding.pair",
-    a="pair 0 comes round five times in 32 characters, so it has shown all its angles, at "
-    "any offset. Slowed, it no longer separates three back from two.",
+    a="pair 0 comes round five times in 32 characters, so it has shown all its angles. "
+    "If it is slowed, it no longer separates three back from two.",
     b="with a base of 10,000 that would be right. With this base another pair is the first "
     "that has not come round.",
     c=None,
@@ -199,8 +199,8 @@ judge(
     a=None,
     b="a model that hides what is far back behaves on a long text as on a short one: it "
     "never meets a new offset. Does it ever attend to the first page?",
-    c="it says how well the next token is guessed, whatever it is guessed from. That it "
-    "stays low is true, and says something.",
+    c="a loss says how well the next token is guessed, whatever it is guessed from. It "
+    "stays low on long texts, and that does tell you something.",
 )
 
 

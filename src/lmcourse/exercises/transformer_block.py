@@ -307,7 +307,7 @@ def without_norms():
 predict(
     "transformer-block.straight",
     a="see the table: even a linear map from 128 numbers to 128 can do a good deal.",
-    b="see the table: in this layer the line leaves less to the bend than that.",
+    b="see the table: in this layer the straight line does nearly all of the work.",
     c=None,
 )
 
@@ -324,7 +324,7 @@ judge(
     a="the loss rises more, that is true. But compare the models that never had norms with "
     "those that never had attention.",
     b=None,
-    c="it says something: what comes after the part relies on it.",
+    c="it does tell you something: the parts that come after it rely on it.",
     d="the three starts differ by far less than that: compare the models without norms "
     "with those without attention, after 1,000 steps.",
 )

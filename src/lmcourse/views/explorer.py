@@ -179,9 +179,10 @@ def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
     weight, _, moved = pictures.max(axis=1)
     return (
         f"In layer {data['layer']}, head {data['head']}, “{names[data['token']]}” attends "
-        f"most to “{first}”, with a weight of {weight:.2f}. By weight times length, most "
-        f"of what it gets comes from “{long}”. Without this head the final state of "
-        f"“{far}” moves most: by {moved:.2f} of its length."
+        f"most to “{first}”, with a weight of {weight:.2f}. If each weight is "
+        f"multiplied by the length of what is fetched, “{long}” contributes most. Without "
+        f"this head the final vector of “{far}” changes more than any other: by "
+        f"{moved:.2f} of its length."
     )
 
 

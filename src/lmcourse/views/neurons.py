@@ -40,7 +40,8 @@ def neurons(found, seed: int = 0) -> View:
     rows = [(i, *texts) for i, texts in enumerate(zip(*pairs[0]["lists"], strict=True), 1)]
     stored = (
         f"{table(['', 'A', 'B'], rows)}<details><summary>Which list is the neuron’s?"
-        f"</summary><p>{'AB'[sides[0]]} is {escape(name)}’s: of its {len(lists[0])} texts "
-        f"{counts[0]} end in the same letter, of the other’s {counts[1]}.</p></details>"
+        f"</summary><p>{'AB'[sides[0]]} is {escape(name)}’s: {counts[0]} of its "
+        f"{len(lists[0])} texts end in the same letter. In the other list it is {counts[1]}."
+        "</p></details>"
     )
     return View("neurons-view", {"pairs": pairs}, stored, alt=alt)

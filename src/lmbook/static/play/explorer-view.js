@@ -484,9 +484,9 @@ export function mount(element, data, context) {
     title.textContent = `Layer ${layer}, head ${head}: what ${quoted(token)} attends to`;
     summary.textContent =
       `${quoted(token)} attends most to ${quoted(best(weights))}, with a weight of ` +
-      `${fixed(Math.max(...weights))}. By weight times length, most of what it gets comes from ${quoted(best(long))}.` +
+      `${fixed(Math.max(...weights))}. If each weight is multiplied by the length of what is fetched, ${quoted(best(long))} contributes most.` +
       (moved
-        ? ` Without this head the final state of ${quoted(best(moved))} moves most: by ${fixed(Math.max(...moved))} of its length.`
+        ? ` Without this head the final vector of ${quoted(best(moved))} changes more than any other: by ${fixed(Math.max(...moved))} of its length.`
         : "");
     tellLeft();
     later();

@@ -65,8 +65,8 @@ export function mount(element, { pairs }) {
     status.textContent =
       guess === undefined
         ? "Each text ends with the letter at which the answer is strong. One list is the neuron's."
-        : `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. Of its ${plural(lists[0].length, "text")} ` +
-          `${alike(lists[neuron])} end in the same letter, of the other's ${alike(lists[1 - neuron])}. ` +
+        : `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. Of its ${plural(lists[0].length, "text")}, ` +
+          `${alike(lists[neuron])} end in the same letter. In the other list it is ${alike(lists[1 - neuron])}. ` +
           `Right so far: ${right} of ${guesses.size}.`;
   }
 

@@ -187,8 +187,8 @@ export function mount(element, data) {
     const text = order.map((word) => words[word]).join(" ");
     const moved = order.some((word, place) => word !== place) || at > 0;
     status.textContent = moved
-      ? `“${text}”: ${count || "none"} of the ${all} scores ${count > 1 ? "differ" : "differs"} ` +
-        "from the score of the same two words in the poem’s line."
+      ? `“${text}”: compared with the poem’s line, ${count || "none"} of the ${all} pairs of words ` +
+        `${count > 1 ? "have" : "has"} another score.`
       : "This is the poem’s line. Click two words to swap them, or move one with the arrow keys.";
     note.textContent = scheme.told;
   }

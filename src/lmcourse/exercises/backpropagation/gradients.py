@@ -27,9 +27,9 @@ from lmcourse.numpy_nn.layers import Linear, SkipAddNorm
 predict(
     "backpropagation.used_twice",
     a=None,
-    b="the second way is there as well: move x a little, and both factors move.",
-    c="nothing is averaged: each way adds its effect in full.",
-    d="factors are multiplied along one way; the effects of two ways add up.",
+    b="x is used a second time, as the key: move x a little, and both factors move.",
+    c="nothing is averaged: each of the two uses adds its effect in full.",
+    d="the derivatives along one way back are multiplied; the effects of two ways add up.",
 )
 
 
