@@ -405,8 +405,8 @@ predict(
 # What hiding shows, and what it leaves open.
 judge(
     "encoder-decoder.alignment",
-    a="the model attended to the word, but when the word was hidden it wrote the same. Then "
-    "what did the attention do?",
+    a="the model attended to the word, but when the word was hidden it wrote the same. "
+    "Then what did the attention do?",
     b="only one token was hidden. All others were there to attend to.",
     c=None,
     d="the picture raised a question that could be tested. That is worth something.",

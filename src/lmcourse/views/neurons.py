@@ -41,7 +41,7 @@ def neurons(found, seed: int = 0) -> View:
     stored = (
         f"{table(['', 'A', 'B'], rows)}<details><summary>Which list is the neuron’s?"
         f"</summary><p>{'AB'[sides[0]]} is {escape(name)}’s: {counts[0]} of its "
-        f"{len(lists[0])} texts end in the same letter. In the other list it is {counts[1]}."
-        "</p></details>"
+        f"{len(lists[0])} texts end in the same letter. In the other list it is "
+        f"{counts[1]}.</p></details>"
     )
     return View("neurons-view", {"pairs": pairs}, stored, alt=alt)
