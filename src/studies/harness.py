@@ -97,7 +97,8 @@ def best_rate(folder: Path, **values) -> float:
     Parameters
     ----------
     folder, **values
-        As of `best_tuned`. The outcomes have ``rate`` and ``validation``.
+        As `best_tuned` takes them: the study's finished runs, and which of their outcomes
+        are compared. These have ``rate``, a learning rate, and ``validation``, a loss.
     """
     rows = alike(finished(folder, "tuning"), **values)
     return float(pd.DataFrame(rows).groupby("rate").validation.mean().idxmin())

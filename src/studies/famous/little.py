@@ -194,8 +194,9 @@ def removed_in_rounds(number, windows):
     ----------
     number : int
         How many. More than `ROUNDS` go several at a time.
-    windows : pair of int64 Tensors
-        As of `window_losses`. Before each round all heads that are left are tried on them.
+    windows : (Tensor, Tensor)
+        Inputs and targets, int64 (windows, tokens). Before each round all heads that are
+        left are tried on them.
 
     Returns
     -------

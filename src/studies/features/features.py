@@ -187,7 +187,10 @@ def cut(ids, context, first):
 
 
 def shuffled_coordinates(vectors, seed):
-    """Return vectors (n, d) of which each coordinate is shuffled over all n by itself."""
+    """Return vectors (n, d) of which each coordinate is shuffled over all n by itself.
+
+    ``vectors`` : Tensor (n, d); ``seed`` : int.
+    """
     generator = torch.Generator().manual_seed(seed)
     order = torch.rand(vectors.shape, generator=generator).argsort(0)
     return vectors.gather(0, order)
@@ -199,7 +202,10 @@ def principal(vectors):
 
 
 def mean_differences(vectors, marks):
-    """Return for each property the mean with it minus that without, (properties, d)."""
+    """Return for each property the mean with it minus that without, (properties, d).
+
+    ``vectors`` : Tensor (n, d); ``marks`` : bool Tensor (n, properties).
+    """
     weights = marks.float()
     with_it = weights.T @ vectors / weights.sum(0)[:, None].clamp(min=1)
     without = (1 - weights).T @ vectors / (1 - weights).sum(0)[:, None].clamp(min=1)
@@ -212,12 +218,20 @@ def dictionaries(train, neurons, coder, shuffled_coder, seed):
     Parameters
     ----------
     train : Tensor of shape (places, d_model)
+        States, from which the directions are made.
     neurons : int
         How many there are: as many random directions are drawn.
     coder, shuffled_coder : SparseAutoencoder
         Trained on the states; and on states with shuffled coordinates.
     seed : int
         Of the random directions.
+
+    Returns
+    -------
+    dict of str to (callable, tuple of int)
+        Name → a function of states (places, d_model) and neurons (places, d_ff) to the
+        units' numbers (places, units); and in which directions a unit may be read: up (1),
+        down (-1).
     """
     generator = torch.Generator().manual_seed(100 + seed)
     directions = torch.randn(train.shape[1], neurons, generator=generator)
@@ -239,10 +253,16 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     Parameters
     ----------
     train, test : Tensor of shape (places, d_model)
+        States on which units are chosen, and on which they are judged.
     neurons, marks : pair of Tensor
-        Of the places of each: (places, d_ff), and bool (places, properties).
+        At the places of each: the numbers of neurons, (places, d_ff), and which properties
+        are there, bool (places, properties).
     coder, shuffled_coder, seed
         As of `dictionaries`.
+    coder, shuffled_coder : SparseAutoencoder
+        Trained on the states; and on states with shuffled coordinates.
+    seed : int
+        Of the places on which units are chosen, and of random directions.
 
     Returns
     -------
@@ -267,7 +287,19 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
 
 
 def best_for_each(chosen_on, marks, judged_on, judged_marks):
-    """Return the F1 of the unit that was made for each property, as of `best_units`."""
+    """Return the F1 of units of which each was made for one property.
+
+    Parameters
+    ----------
+    chosen_on, judged_on : Tensor of shape (places, properties)
+        The units' numbers, where their threshold is chosen and where they are judged.
+    marks, judged_marks : bool Tensor of the same shapes
+        Where each property is.
+
+    Returns
+    -------
+    list of float
+    """
     scores = []
     for number in range(marks.shape[1]):
         at = slice(number, number + 1)
@@ -311,7 +343,8 @@ def losses_with(model, windows, targets, layer, first, change=None):
     model : GPT or Llama
     windows, targets : int64 Tensor of shape (windows, tokens)
     layer, first : int
-        States and losses before ``first`` are left alone.
+        The layer whose input is changed; states and losses before the position ``first``
+        are left alone.
     change : callable, optional
         From states to states, (windows, tokens - first, d_model).
 
@@ -335,7 +368,24 @@ def losses_with(model, windows, targets, layer, first, change=None):
 
 
 def losses(model, windows, targets, layer, first, coder, train):
-    """Return the losses of windows with each replacement of a layer's states, a dict."""
+    """Return the loss of each window with each replacement of a layer's states.
+
+    Parameters
+    ----------
+    model : GPT or Llama
+    windows, targets : int64 Tensor of shape (windows, tokens)
+    layer, first : int
+        The layer whose input is replaced, from the position ``first`` on.
+    coder : SparseAutoencoder
+    train : Tensor of shape (places, d_model)
+        States, of which mean and principal directions are taken.
+
+    Returns
+    -------
+    dict of str to list of float
+        "whole", "features", "mean", "zero", "principal directions" → losses in nats a
+        token.
+    """
     centre, wide = train.mean(0), principal(train[:CHOSEN])[: coder.active]
     changes = {
         "whole": None,
@@ -354,7 +404,18 @@ def losses(model, windows, targets, layer, first, coder, train):
 
 
 def sonnets(tokenizer, part):
-    """Return ids and marks of the sonnets of a part: "training", "validation" or "test"."""
+    """Return the sonnets of a part as ids, and what is true at each character.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    part : {"training", "validation", "test"}
+
+    Returns
+    -------
+    ids : int64 Tensor of shape (characters,)
+    marks : bool Tensor of shape (characters, marks)
+    """
     text = getattr(train_val_test_split(load_texts("sonnets")), part)
     return torch.tensor(tokenizer.encode(text)), character_marks(text)
 
@@ -362,12 +423,20 @@ def sonnets(tokenizer, part):
 def read_gpt(folder, seed, steps):
     """Train autoencoders on our GPT, and on one with shuffled weights; read both.
 
+    Parameters
+    ----------
+    folder : Path
+        Where the first seed's autoencoder is saved.
+    seed, steps : int
+        Of the training of the autoencoders.
+
     Returns
     -------
     dict
         By model, "trained" and "shuffled": ``scores`` as `compare` returns them;
-        ``quality``; ``named``, kind → as `studies.features.reading.named`. Of the trained
-        one ``losses`` and ``steering``.
+        ``quality``; ``named``, "features" and "neurons" → what
+        `studies.features.reading.named` returns. Of the trained one ``losses``, as `losses`
+        returns them, and ``steering``, as `steer_all` does.
     """
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     context, layer = model.config.context, SETTINGS["layer"]
@@ -424,6 +493,11 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
     train : Tensor of shape (places, d_model)
         States of the training text, from which directions are made.
     seed : int
+    model : GPT
+    windows, targets : int64 Tensor of shape (windows, tokens)
+        Test text, and the token that follows each.
+    layer, first : int
+        The layer whose input is pushed, from the position ``first`` on.
 
     Returns
     -------
@@ -480,13 +554,20 @@ def steered(model, windows, targets, layer, first, token, push):
     model, windows, targets, layer, first
         As of `losses_with`.
     token : int
+        Whose probability is wanted.
     push : Tensor of shape (d_model,)
         Added to every state that goes into the layer from ``first`` on.
+    model : GPT
+    windows, targets : int64 Tensor of shape (windows, tokens)
+        Test text, and the token that follows each.
+    layer, first : int
+        The layer whose input is pushed, from the position ``first`` on.
 
     Returns
     -------
     probs, losses : list of float
-        Of each window, as in `steer_all`.
+        Of each window the mean probability of the token, and the mean loss of the other
+        tokens among themselves, in nats, where another one comes.
     """
 
     def late(x):
@@ -542,7 +623,10 @@ def talker_states(folder, name, sizes):
 
 
 def read_until(model, windows, layer):
-    """Return what `held` does, of a model whose blocks after the layer are not run."""
+    """Return states and neurons of windows, as `held` does, from the first blocks alone.
+
+    ``windows`` : int64 Tensor (windows, tokens); blocks after ``layer`` are not run.
+    """
     blocks = model.blocks
     model.blocks = blocks[: layer + 1]
     try:
@@ -555,7 +639,20 @@ TALKER_FIRST = 16
 
 
 def read_talker(folder, seed, steps):
-    """Do for SmolLM2 what `read_gpt` does for our GPT, without steering."""
+    """Do for SmolLM2 what `read_gpt` does for our GPT, without steering.
+
+    Parameters
+    ----------
+    folder : Path
+        Where states are kept for later runs.
+    seed, steps : int
+        Of the training of the autoencoders.
+
+    Returns
+    -------
+    dict
+        As of `read_gpt`, without ``steering``.
+    """
     sizes = SETTINGS["talker"]
     found = {}
     for name in ("trained", "shuffled"):

@@ -30,7 +30,10 @@ def f1_scores(numbers, marks):
 
 
 def _f1_part(numbers, marks):
-    """Return what `f1_scores` does, of so few units that all fit into memory."""
+    """Return what `f1_scores` does, of so few units that all fit into memory.
+
+    ``numbers`` : Tensor (places, units); ``marks`` : bool Tensor (places, properties).
+    """
     values, order = numbers.sort(dim=0, descending=True)
     said = torch.arange(1, len(values) + 1)[:, None]  # places with a yes
     is_last = torch.ones_like(values, dtype=torch.bool)

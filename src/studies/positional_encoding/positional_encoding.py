@@ -98,7 +98,7 @@ def losses_by_group(model, length, **options):
     length : int
         Of the training texts; those read are four times as long.
     **options
-        Of `PositionModel.forward`: ``mask``, which keys are attended to; ``rotate``, what
+        For `PositionModel.forward`: ``mask``, which keys are attended to; ``rotate``, what
         turns queries and keys.
 
     Returns
@@ -137,6 +137,7 @@ def slowed_frequencies(base, length):
     Parameters
     ----------
     base : float
+        Of rotary positions.
     length : int
         Of the training texts. A pair is new if it did not complete a turn over it.
 

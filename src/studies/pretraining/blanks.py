@@ -250,9 +250,13 @@ def written(text):
 
 
 def agreements():
-    """Return twins in which subject and nearest noun differ in number.
+    """Return twins of sentences in which subject and nearest noun differ in number.
 
-    Rows of two beginnings, an end, and two words, as all functions of `KINDS`.
+    Returns
+    -------
+    list of list of str
+        Of each pair of twins the two beginnings, the end that both have, and the word that
+        is right in the blank of the first, then that of the second.
     """
     rows = []
     for nouns, between, nearer, end in rows_of(AGREEMENT):
@@ -279,7 +283,14 @@ def turned_agreements():
 
 
 def coreferences():
-    """Return twins in which two people change places; rows as in `agreements`."""
+    """Return twins of sentences in which two people change places.
+
+    Returns
+    -------
+    list of list of str
+        Of each pair of twins the two beginnings, the end that both have, and the word that
+        is right in the blank of the first, then that of the second.
+    """
     rows = []
     for i, (woman, man) in enumerate(zip(WOMEN.split(), MEN.split(), strict=True)):
         begin, end = COREFERENCE[i % len(COREFERENCE)]
@@ -299,7 +310,14 @@ def topics():
 
 
 def sums():
-    """Return twins of which one number differs; rows as in `agreements`."""
+    """Return twins of sums of which one number differs.
+
+    Returns
+    -------
+    list of list of str
+        Of each pair of twins the two beginnings, the end that both have, and the word that
+        is right in the blank of the first, then that of the second.
+    """
     rng = np.random.default_rng(SETTINGS["numbers seed"])
     rows = []
     for i in range(SETTINGS["twins"]):

@@ -21,8 +21,8 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
     Parameters
     ----------
     off : tuple of str
-        As of `lmcourse.lacking.Lacking`; also "one constant", a factor for each update in
-        place of norms.
+        The parts that are missing, by their names in `lmcourse.lacking.Lacking`; also "one
+        constant", a factor for each update in place of norms.
     layers : int
     weights : {"PyTorch's", "Xavier"}
         The first weights.
