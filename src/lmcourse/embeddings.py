@@ -112,7 +112,7 @@ def principal_components(vectors, k):
     Returns
     -------
     points : array of shape (words, k)
-        Signs as in `fix_signs`.
+        Each direction has the sign that `fix_signs` gives it.
     share : array of shape (k,)
         The part of the variance along each direction.
     """

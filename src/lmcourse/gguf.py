@@ -263,7 +263,7 @@ def dequantise(data, kind):
     data : uint8 array
         Whole blocks.
     kind : str
-        As in `StoredTensor`.
+        How the numbers are stored, by GGUF's name, such as "F16", "Q4_1" or "Q8_0".
 
     Returns
     -------

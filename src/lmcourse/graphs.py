@@ -241,7 +241,7 @@ def _table_keys(joined, marked):
     keys : dict of str to int64 Tensor of shape (unmarked nodes,)
         Name of a table → the row of it that each node looks up.
     distances : int64 Tensor of shape (unmarked nodes,)
-        Of `distance_classes`.
+        In edges from the marked node, or `FAR` where it is longer.
     """
     judged = unmarked_nodes(joined, marked)
     to_marked = joined[torch.arange(len(marked)), marked]  # (count, nodes)

@@ -169,7 +169,8 @@ def bits_of(guesses) -> Bits:
     The jackknife leaves each letter out once. It also takes away most of what the upper
     bound lacks where letters are few: an entropy of shares comes out too small.
 
-    ``guesses`` : as for `bounds`. Of one letter the interval holds all that is possible.
+    ``guesses`` : sequence of int, how many guesses each letter took, 1 to 27. Of one letter
+    the interval holds all that is possible.
     """
     taken = np.asarray(guesses)
     lower, upper = bounds(taken)

@@ -64,7 +64,8 @@ def checkpoint_folder(name: str | os.PathLike) -> Path:
     Parameters
     ----------
     name : str or path
-        As `resolve_checkpoint`; ``name@revision`` for one state of a repository.
+        A folder, or the name of a repository on the hub; ``name@revision`` for one state of
+        it.
 
     Raises
     ------

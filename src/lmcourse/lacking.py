@@ -129,7 +129,8 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
     Parameters
     ----------
     off : tuple of str
-        What the blocks lack, for example ("norms",): the names are those of `Lacking`.
+        What the blocks lack: "attention", "feed-forward", "norms", "paths", "other tokens",
+        "bend" (`Lacking` says what each means).
     seed : int
         Of the weights and of the tokens.
     scale : float
@@ -137,15 +138,17 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
     path : float
         How much of the residual stream passes each step: 1 is all of it.
     layers, d_model : int
+        How many blocks, and the width of a state.
     xavier : bool
         Whether the first weights are Xavier's; else they are PyTorch's own.
 
     Returns
     -------
     dict of str to list of float
-        Before the first block and after each: ``spread``, of the tokens; ``size``, the
-        standard deviation of all numbers; ``gradient``, the length of the gradient of a
-        loss at the end.
+        A number before the first block and after each. ``spread``: how far the tokens'
+        states are from their mean, as a share of their length; ``size``: the standard
+        deviation of all numbers; ``gradient``: the length of the gradient of a loss at the
+        end.
     """
     torch.manual_seed(seed)
     blocks = nn.ModuleList([Lacking(d_model, off, scale, path) for _ in range(layers)])

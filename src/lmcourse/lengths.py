@@ -74,9 +74,9 @@ class PositionModel(nn.Module):
     scheme : str
         "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     reach : int
-        Of relative positions, as in `lmcourse.positions.relative_buckets`.
+        Of relative positions: the distance from which all are alike.
     base : float
-        Of rotary positions.
+        Of rotary positions: the slowest pair turns by about 1 / base radians a position.
     back : int
         How many positions back the character stands that the model is asked for.
     """
@@ -106,7 +106,8 @@ class PositionModel(nn.Module):
         -------
         x : Tensor of shape (batch, tokens, d_model)
         options : dict
-            Of `lmcourse.attention.MultiHeadAttention`: ``rotate`` or ``bias``.
+            What attention is given besides: ``rotate``, which turns queries and keys, or
+            ``bias``, which is added to the scores.
         """
         tokens = x.shape[1]
         if self.scheme == "sinusoidal":

@@ -138,9 +138,10 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     batch_tokens : int
         Tokens of one batch, padding included: memory against the number of batches.
     on_output : callable, optional
-        Called as in `encode_windows` with the states of each level of
-        `PooledLayers.levels`, before they are let go: to keep more of them than the one
-        vector.
+        Called as ``on_output(level, rows, states, mask)`` with the states of each level
+        before they are let go, to keep more of them than the one vector: the level's number
+        (`PooledLayers.levels`), the texts' positions, (batch, tokens, d_model), and True at
+        the real tokens.
 
     Returns
     -------

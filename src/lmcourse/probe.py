@@ -168,7 +168,7 @@ def ask(vectors, labels, text, versions, penalty):
     Returns
     -------
     float64 Tensor of shape (versions, labels)
-        The support for each label, as in `Predictions`.
+        The support for each label; the greatest is the prediction.
     """
     vectors = vectors.double()
     _, code = np.unique(np.asarray(labels), return_inverse=True)

@@ -212,7 +212,8 @@ def read_heads(tokenizer, model, texts):
     Parameters
     ----------
     tokenizer, model
-        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+        A BERT that returns its attention weights: `lmcourse.models.load_bert` with
+        ``attn_implementation="eager"``.
     texts : sequence of str
 
     Returns
@@ -255,7 +256,8 @@ def noun_shares(tokenizer, model, sentences, word: str = "it"):
     Parameters
     ----------
     tokenizer, model
-        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+        A BERT that returns its attention weights: `lmcourse.models.load_bert` with
+        ``attn_implementation="eager"``.
     sentences : list of Sentence
         All with as many nouns.
     word : str
@@ -283,7 +285,8 @@ def word_shares(tokenizer, model, sentences, layer: int, head: int) -> pd.DataFr
     Parameters
     ----------
     tokenizer, model
-        Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
+        A BERT that returns its attention weights: `lmcourse.models.load_bert` with
+        ``attn_implementation="eager"``.
     sentences : list of Sentence
     layer, head : int
 

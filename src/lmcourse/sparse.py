@@ -162,8 +162,9 @@ def train_autoencoder(
     ----------
     states : Tensor of shape (states, d_model)
     features, active : int
-        Of `SparseAutoencoder`.
+        How many directions there are, and how many a state may use.
     steps, batch : int
+        How many steps, and how many states each sees.
     rate : float
         Of Adam; it falls to zero.
     seed : int

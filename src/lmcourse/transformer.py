@@ -105,7 +105,7 @@ class Block(nn.Module):
     ----------
     d_model, heads, d_ff : int
     activation : str
-        As in `FeedForward`.
+        Of the feed-forward network, a name in `ACTIVATIONS`.
     norm_first : bool
         True: x + step(norm(x)) (Xiong et al. 2020). False: norm(x + step(x)), as in
         Vaswani et al. 2017, section 3.1.

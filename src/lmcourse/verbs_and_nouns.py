@@ -152,7 +152,10 @@ def _arranged(vectors, count) -> np.ndarray:
 
 @torch.no_grad()
 def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
-    """Read all sentences, and return the words' vectors at each level of a BERT.
+    """Read the sentences of `PAIRS` with words in their gaps; return the words' vectors.
+
+    Each pair is a sentence in which a verb is missing and one in which a noun is; the two
+    are read as one text, in either order.
 
     Parameters
     ----------
@@ -160,12 +163,14 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
         Of `lmcourse.models.load_bert`.
     words : list of str
         Each a token of its own.
+    tokenizer : PreTrainedTokenizerFast
+    model : BertModel
 
     Returns
     -------
     dict of str to array of shape (2, pairs, 2, words, d_model)
-        Level → unit vectors: of the verb and of the noun; where the verb comes first and
-        where the noun does.
+        Level, such as "after layer 0" → unit vectors of the words. First axis: used as a
+        verb, as a noun. Third axis: the verb's sentence comes first, the noun's does.
 
     Raises
     ------
@@ -248,12 +253,14 @@ def told_apart(taught, tried) -> np.ndarray:
     Parameters
     ----------
     taught, tried : array of shape (2, pairs, 2, words, d_model)
-        As of `read_pairs`: of the words that give the direction, and of those tried.
+        Vectors of the words that give the direction, and of those that are tried. First
+        axis: used as a verb, as a noun. Third axis: which of the two sentences comes first.
 
     Returns
     -------
     array of shape (pairs, words)
-        The mean over both orders; a tie counts one half.
+        1 where the verb leans more to the verbs, 0 where the noun does, one half for a tie:
+        the mean over both orders.
     """
     verbs, nouns = taught.mean(axis=(2, 3))  # (pairs, d_model)
     own = verbs - nouns

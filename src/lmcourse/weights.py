@@ -263,7 +263,7 @@ def load_model(path, build, layers, **how):
     build : callable
     layers : int
     **how
-        As of `read_state`, with its errors.
+        Options of `read_state`.
 
     Returns
     -------

@@ -69,6 +69,8 @@ def order_parts(line, tokenizer, bert):
         Words.
     tokenizer, bert
         Of `lmcourse.models.load_bert`.
+    tokenizer : PreTrainedTokenizerFast
+    bert : BertModel
 
     Returns
     -------

@@ -259,13 +259,17 @@ def finding(
         """Return the function as a `Proof`; raise a ValueError if something is missing."""
         _check_sentence(sentence)
         if not (rival.strip() and n.strip()):
-            raise ValueError(f"{function.__name__}: a finding says its rival and its n")
+            raise ValueError(f"{function.__name__}: a finding must say its rival and its n")
         if bool(null) == bool(no_null.strip()):
             raise ValueError(
-                f"{function.__name__}: a finding has a null, or no_null says why not"
+                f"{function.__name__}: a finding must have a null, or say in no_null why "
+                "there is none"
             )
         if null and not inspect.getdoc(null):
-            raise ValueError(f"{function.__name__}: its null has no docstring to say so")
+            raise ValueError(
+                f"{function.__name__}: its null has no docstring; the first sentence must "
+                "say what it is"
+            )
         about = {"rival": rival, "null": null, "n": n, "interval": interval}
         return Proof(function, sentence.rstrip("."), "finding", **about, no_null=no_null)
 
@@ -276,7 +280,7 @@ def _check_sentence(text: str) -> None:
     """Raise a ValueError if a proof's sentence has fewer than three words."""
     if len(text.split()) < FEWEST_WORDS:
         raise ValueError(
-            f"a proof begins with a sentence that says what is checked: {text!r}"
+            f"a proof must begin with a sentence that says what is checked, not {text!r}"
         )
 
 

@@ -58,9 +58,9 @@ def test_every_drawing_keeps_the_rules(path):
     ("text", "said"),
     [
         ("<svg", "not well-formed"),
-        ("<p/>", "begins with <svg viewBox"),
-        (drawing(box="10 0 400 100"), "begins with <svg viewBox"),
-        (drawing(more='width="400"'), "begins with <svg viewBox"),
+        ("<p/>", "must begin with <svg viewBox"),
+        (drawing(box="10 0 400 100"), "must begin with <svg viewBox"),
+        (drawing(more='width="400"'), "must begin with <svg viewBox"),
         (drawing(words="<title>A bee</title><desc> </desc>"), "<title> and <desc>"),
         (drawing(words="<desc>x</desc><title>y</title>"), "<title> and <desc>"),
     ],

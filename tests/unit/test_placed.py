@@ -245,10 +245,10 @@ SAID = {"rival": "a guess", "n": "3 words", "null": some_null}
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"rival": ""}, "says its rival"),
+        ({"rival": ""}, "must say its rival"),
         ({"n": " "}, "its n"),
-        ({"null": None}, "no_null says why"),
-        ({"no_null": "it cannot be"}, "no_null says why"),
+        ({"null": None}, "say in no_null why"),
+        ({"no_null": "it cannot be"}, "say in no_null why"),
         ({"null": lambda page: page}, "no docstring"),
     ],
 )

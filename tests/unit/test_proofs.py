@@ -72,7 +72,10 @@ assert x
             "the field n: nothing was glued under the name 'pair'; glue it",
         ),
         ("n: {the pairs}", "the field n: nothing was glued under the name 'the pairs'"),
-        ("n: {pairs:%Q}", "the field n: 'pairs' is 1240: '%Q' wants a number"),
+        (
+            "n: {pairs:%Q}",
+            "the field n: 'pairs' is 1240, which cannot be written in the format '%Q'",
+        ),
     ],
 )
 def test_what_is_no_field_is_refused(line, said):

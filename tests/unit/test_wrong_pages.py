@@ -161,7 +161,7 @@ PLACED = [
     "first.md:68: WARNING: in a field of a proof: one_is_one returns no 'twos'; it",
     "first.md:71: WARNING: one_is_one returns no 'two'; it returns one",
     "first.md:73: WARNING: no proof on this page returns 'two_is_two.two'",
-    "first.md:73: WARNING: 'one_is_one.one' is 1: 'Q' wants a number",
+    "first.md:73: WARNING: 'one_is_one.one' is 1, which cannot be written in the format 'Q'",
     "first.md:77: ERROR: a proof stands at the top level of a page, in no other directive",
     "first.md: WARNING: first has no notebook: ",
 ]
@@ -192,9 +192,9 @@ def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
         assert f"the task {task.split()[0]}: {words}" in said
     for words in (
         "the choices near stand in no predict, spot or judge task",
-        "the choices far: 'd' was glued, not a letter from a to b",
+        "the choices far: 'd' was glued as the right one; it must be a letter from a to b",
         "the choices missing: nothing was glued under the name 'missing'",
-        "the choices far hold one list",
+        "the choices far must hold one list",
         "_figures/bee.svg: there is no drawing",
         "the drawing bee needs :name: fig-… and a caption",
     ):

@@ -90,7 +90,11 @@ def run_notebook(code: list[str], cell_seconds: float, seconds: float) -> tuple:
 
 
 def _recorded_answers() -> list[tuple[str, str, str]]:
-    """Return what `lmbook.grade.record` left, as `run_notebook` returns it."""
+    """Return the answers that `lmbook.grade.record` left in the home folder.
+
+    A list of (task, kind, content): the task in hexadecimal digits; "pickle", "why" or
+    "socket"; the file in base 64, "" of a socket.
+    """
     folder = Path(os.environ["HOME"]) / ANSWERS_FOLDER
     kept = []
     for path in folder.iterdir() if folder.is_dir() else ():

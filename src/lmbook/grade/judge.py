@@ -205,7 +205,7 @@ def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: floa
     Parameters
     ----------
     name : str
-        The task, as for `lmcourse.exercises.check`.
+        The task, such as "attention.heads".
     content : bytes
         The answer, pickled in the submission's kernel; it is opened in the sandbox only.
         Where it waits, it is not needed.

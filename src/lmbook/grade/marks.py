@@ -110,8 +110,18 @@ def sandbox_ended(rows: list[dict]) -> bool:
 def _grade_in_sandbox(code: list[str], limits: Namespace) -> list[dict]:
     """Run and judge a submission, again where its kernel did not begin.
 
-    ``code`` are its cells; ``limits`` and the rows that are returned are as for
-    `grade_submission`, without the column ``submission``.
+    Parameters
+    ----------
+    code : list of str
+        Its cells.
+    limits : Namespace
+        ``cell`` and ``seconds``: how long a cell and the whole may take; ``memory``, in
+        GiB; ``unsafe``, whether it is not shut in.
+
+    Returns
+    -------
+    list of dict
+        A row for each task: the columns `COLUMNS` but "submission", as far as there are.
     """
     for left in reversed(range(KERNEL_TRIES)):
         with Sandbox(limits.memory, limits.unsafe) as box:

@@ -64,7 +64,10 @@ class Choices(SphinxDirective):
         """Return the list as a `choice_list`; it is an error if no letter is glued."""
         key, content = self.arguments[0], self.parse_content_to_nodes()
         if len(content) != 1 or not isinstance(content[0], nodes.bullet_list):
-            raise self.error(f"the choices {key} hold one list, begun with - ")
+            raise self.error(
+                f"the choices {key} must hold one list and nothing else, each option begun "
+                "with - "
+            )
         options = content[0].children
         try:
             right = format_glue(self.env.temp_data.get("lmbook_glued", {}), key, "")
@@ -72,7 +75,10 @@ class Choices(SphinxDirective):
             raise self.error(f"the choices {key}: {error}") from None
         if len(right) != 1 or right not in LETTERS[: len(options)]:
             allowed = f"a letter from a to {LETTERS[len(options) - 1]}"
-            raise self.error(f"the choices {key}: {right!r} was glued, not {allowed}")
+            raise self.error(
+                f"the choices {key}: {right!r} was glued as the right one; it must be "
+                f"{allowed}"
+            )
         lettered = nodes.enumerated_list("", *options, enumtype="loweralpha")
         lettered["prefix"], lettered["suffix"] = "", "."
         node = choice_list("", lettered, key=key, right=right)

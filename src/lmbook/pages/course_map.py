@@ -220,7 +220,10 @@ class FrontPage(SphinxDirective):
         (make, options), chapters = PARTS[self.name], self.config.lmbook_chapters
         if {*self.options} != {*options} or (options and not chapters):
             wanted = ", ".join(f":{option}:" for option in options) or "nothing"
-            raise self.error(f"{self.name} takes {wanted}, a sentence each, and chapters")
+            raise self.error(
+                f"{self.name} needs the options {wanted}, each with a sentence, and a "
+                "numbered part with chapters in _toc.yml"
+            )
         html = make(chapters, self._address, **self.options)
         return [nodes.raw("", html, format="html")]
 

@@ -68,14 +68,16 @@ def parse_drawing(text: str) -> ElementTree.Element:
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        raise ValueError(f"it is not well-formed: {error}") from None
+        raise ValueError(f"it is not well-formed XML: {error}") from None
     for part in root.iter():
         part.tag = part.tag.rpartition("}")[2]
     box = re.fullmatch(r"0 0 [\d.]+ [\d.]+", root.get("viewBox", ""))
     if root.tag != "svg" or box is None or {"width", "height"} & {*root.keys()}:
-        raise ValueError('it begins with <svg viewBox="0 0 WIDTH HEIGHT">')
+        raise ValueError(
+            'it must begin with <svg viewBox="0 0 WIDTH HEIGHT">, without width= or height='
+        )
     if [part.tag for part in root[:2] if (part.text or "").strip()] != ["title", "desc"]:
-        raise ValueError("its first two elements are <title> and <desc>, with words")
+        raise ValueError("its first two elements must be <title> and <desc>, with words")
     return root
 
 
@@ -251,7 +253,10 @@ class Drawing(SphinxDirective):
             figure += [nodes.raw("", buttons, format="html"), items]
         last_step = max(map(int, re.findall(r'data-step="(\d+)"', svg)), default=0)
         if last_step > sum(map(len, step_lists)):
-            raise self.error(f"_figures/{name}.svg has {last_step} steps, the list less")
+            raise self.error(
+                f"_figures/{name}.svg has {last_step} steps, but the list below it has "
+                "fewer items: write one for each step"
+            )
         html = f'<div class="lm-scrolls" {focus}>{svg}</div>'
         figure += nodes.raw("", html, format="html")
         figure += nodes.caption("", "", *caption.children)

@@ -75,7 +75,9 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
     try:
         return format_number(value, form)
     except (TypeError, ValueError):
-        raise ValueError(f"{name!r} is {values[name]}: {form!r} wants a number") from None
+        raise ValueError(
+            f"{name!r} is {values[name]}, which cannot be written in the format {form!r}"
+        ) from None
 
 
 class GlueText(PasteTextRole):

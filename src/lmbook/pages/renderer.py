@@ -114,8 +114,9 @@ def module_name(kind: str) -> str:
 def view_node(view: dict) -> nodes.raw:
     """Return a view as a node that knows what the page must load.
 
-    ``view`` is as for `view_html`. The node has the attributes ``lmcourse_kind``, a str,
-    ``lmcourse_traces`` and ``lmcourse_stores``, lists of str, for `page_assets`.
+    ``view`` : what `lmcourse.views.View.description` returns. The node has the attributes
+    ``lmcourse_kind``, a str, ``lmcourse_traces`` and ``lmcourse_stores``, lists of str, for
+    `page_assets`.
     """
     node = nodes.raw("", view_html(view), format="html")
     node["lmcourse_kind"] = view["kind"]

@@ -248,7 +248,7 @@ def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
 def _install_cell(wheel: str) -> NotebookNode:
     """Return the cell that installs, in Colab, what is missing or too old.
 
-    ``wheel`` is where Colab gets the package, as for `chapter_notebook`.
+    ``wheel`` : a URL, or a path beside the notebook, from which Colab gets the package.
     """
     wanted = {name: _versions(name) for name in COLAB_NEEDS}
     wanted["lmcourse"] = (wheel.rpartition("/")[2].split("-")[1], wheel)

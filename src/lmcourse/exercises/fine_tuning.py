@@ -91,10 +91,11 @@ def _trained(answer):
     Returns
     -------
     SimpleNamespace
-        What `_untrained` returns, and: ``stuck``, whether no gradient of the first step is
-        other than zero; ``loss`` and ``loss_before``, distances from the target; ``there``
-        and ``back``, what is added for inputs and for the same with the sign changed;
-        ``rank``, of what is added.
+        All that `_untrained` notes of the module, the layer and the batch; and ``stuck``,
+        whether no gradient of the first step is other than zero; ``loss`` and
+        ``loss_before``, mean squared distances of the output from the target, after the
+        training and of the layer alone; ``there`` and ``back``, what the module adds for
+        inputs and for the same with the sign changed; ``rank``, of what it adds.
     """
     seen = _untrained(answer)
     module, layer, optimizer = seen.module, seen.layer, torch.optim.Adam(seen.own, 0.02)

@@ -261,7 +261,7 @@ def losses_without(model, inputs, targets, controls=None, write=None):
     ----------
     model : lmcourse.gpt.model.GPT
     inputs, targets : int64 Tensor of shape (windows, context)
-        Of `lmcourse.gpt.training.cut_windows`: text that it was not trained on.
+        Windows of a text that it was not trained on, and the token after each place.
     controls : dict of str to callable, optional
         Other changes: each is given a layer's number and makes a context manager in which
         the model is changed.

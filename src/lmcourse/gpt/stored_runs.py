@@ -59,7 +59,8 @@ def sizes_summary(table):
     Parameters
     ----------
     table : DataFrame
-        Of `sizes_table`.
+        A row for each run: ``axis`` and ``value``, what was changed; ``seed``,
+        ``parameters``, ``loss``.
 
     Returns
     -------

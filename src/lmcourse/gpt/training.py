@@ -235,7 +235,7 @@ class Progress:
     seconds : float
         Of training, without evaluation.
     history : list of dict
-        As of `Trainer`.
+        The estimates so far: ``step``, losses and the like.
     """
 
     step: Annotated[Whole, Field(ge=0, le=LARGEST)] = 0

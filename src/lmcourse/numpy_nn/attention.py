@@ -233,6 +233,12 @@ class MultiHeadAttention(Module):
         Each head has d_model / heads columns.
     rng, causal, rotary
         As in `ProjectedAttention`.
+    rng : numpy.random.Generator, optional
+        Draws the first weights.
+    causal : bool
+        Whether a query may not attend to later keys.
+    rotary : bool
+        Whether queries and keys are turned by their positions.
 
     Raises
     ------

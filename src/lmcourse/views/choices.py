@@ -81,6 +81,8 @@ def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
     tokenizer, model
         As for `choices`.
     seed : int
+    tokenizer : CharTokenizer
+    model : GPT
 
     Raises
     ------
@@ -116,8 +118,9 @@ def foretold(differences, chosen_first, ridge: float = RIDGE) -> float:
     differences : array of shape (pairs, properties)
         Of each pair the first line's properties less the second's.
     chosen_first : array of bool, of shape (pairs,)
+        Whether the first line was chosen.
     ridge : float
-        As for `lmcourse.preferences.fit_reward`.
+        How strongly large weights of the reward are held down; above 0.
 
     Returns
     -------

@@ -198,11 +198,12 @@ def _stored(text: str, rows: list, written: list, stops: list) -> str:
     text : str
         The line.
     rows : list of dict
-        Of the record.
+        What the study *film* recorded of each stop: ``step``; ``held_out``, a loss in nats
+        a character; ``closest``, the length of the n-grams that agree most.
     written : list of str
         How the model goes on at each stop.
     stops : list of dict
-        As `named_stops` returns them.
+        Stops at which something begins; ``told`` is a sentence about it.
     """
     lines = [
         (

@@ -169,7 +169,8 @@ def neighbours(word, found) -> View:
     word : str
         What it begins with, in small letters.
     found : list of Space
-        Of `spaces`, those that learned something first.
+        The spaces of word vectors to look in, as `spaces` makes them; those that learned
+        something come first.
 
     Returns
     -------

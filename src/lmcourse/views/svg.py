@@ -97,7 +97,7 @@ class _Panel:
 
     @classmethod
     def of(cls, axes: Axes) -> "_Panel":
-        """Note how an axes is."""
+        """Note where an axes stands in its figure, and which labels of ticks it shows."""
         return cls(
             axes,
             axes.get_subplotspec(),

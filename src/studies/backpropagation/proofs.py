@@ -1026,7 +1026,7 @@ def trained_neighbours_are_alike(page: Page):
     page : Page
         ``tables`` are the word vectors before and after training, (words, d_model) each;
         ``text`` and ``seen`` the training words, as numbers and as words; ``vocabulary``
-        and ``known`` as in the lesson.
+        lists the words by number, and those below ``known`` occur in training.
 
     Returns
     -------

@@ -311,20 +311,23 @@ def ask_stop(folder, steps, stop):
 
 
 def ask(folder, tokenizer, model):
-    """Return what a model does: losses, n-grams, and *thou*.
+    """Return what a model does at a stop of its training: losses, n-grams, and *thou*.
 
     Parameters
     ----------
     folder : Path
-        With ``likeliest.npy``.
+        With ``likeliest.npy``, the likeliest next characters of n-gram models, (orders,
+        places).
     tokenizer : CharTokenizer
     model : GPT
 
     Returns
     -------
     dict
-        ``train``, the loss at every eighth place of the training text, in nats a
-        character; what `agreement` and `thou` return.
+        ``train``, the loss at every eighth place of the training text, in nats a character;
+        ``held_out``, ``right``, ``agrees`` and more, how it does beside the n-grams
+        (`agreement`); ``t``, ``told``, ``brought`` and more, what *thou* does to it
+        (`thou`).
     """
     training = torch.tensor(
         tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)

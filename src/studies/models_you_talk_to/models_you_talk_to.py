@@ -387,7 +387,8 @@ def asks(task, form, count=None):
     -------
     list of dict
         ``task``, ``form``, the ``word`` that is asked about, whether the answer is
-        ``right``, and what `answers` returns.
+        ``right``; and, of the answer, its ``text`` and how ``sure`` the model is of it
+        (`answers`).
     """
     asked = pairs(task)[:count]
     texts = [prompt(QUESTIONS[task].format(word), form) for word, _ in asked]

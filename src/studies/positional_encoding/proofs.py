@@ -859,7 +859,8 @@ def far_ends(model, **options) -> dict[str, float]:
     ----------
     model : lengths.PositionModel
     **options
-        What attention is given besides, such as ``rotate``.
+        What attention is given besides: ``rotate``, which turns queries and keys, or
+        ``mask``.
 
     Returns
     -------
