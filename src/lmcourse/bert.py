@@ -151,7 +151,7 @@ class Bert(nn.Module):
 
 
 def rename(name: str) -> str:
-    """Return this course's name of a weight, given the checkpoint's."""
+    """Return this course's name of a weight, given the checkpoint's; both are str."""
     name = name.removeprefix("bert.")
     for theirs, ours in RENAMES.items():
         name = name.replace(theirs, ours)

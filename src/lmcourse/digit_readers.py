@@ -9,7 +9,7 @@ def reader_accuracies(study):
     Parameters
     ----------
     study : dict
-        The stored study *beyond-text*.
+        The stored study *beyond-text*: outcomes of its groups "simple" and "digits".
 
     Returns
     -------

@@ -188,7 +188,10 @@ def bits_of(guesses) -> Bits:
 
 
 def _less(taken: np.ndarray, each: int) -> np.ndarray:
-    """Return numbers of guesses without one of those that are ``each``."""
+    """Return numbers of guesses without one of those that are ``each``.
+
+    ``taken`` : int array (letters,). One letter fewer comes back.
+    """
     return np.delete(taken, np.flatnonzero(taken == each)[0])
 
 

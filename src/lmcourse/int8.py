@@ -41,7 +41,10 @@ def from_int8(values, scale):
 
 @torch.no_grad()
 def rounded(model):
-    """Return a copy of a model whose matrices were converted to int8 and back."""
+    """Return a copy of a model whose matrices were converted to int8 and back.
+
+    ``model`` : nn.Module, which is not changed.
+    """
     model = copy.deepcopy(model)
     for weight in model.parameters():
         if weight.ndim == 2:

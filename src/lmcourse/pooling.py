@@ -259,7 +259,7 @@ def kept(before, after, count=10):
     before, after : Tensor of shape (texts, d_model)
         The same texts at two levels.
     count : int
-        How many of the nearest are compared, as in `nearest`.
+        How many of the nearest are compared.
 
     Returns
     -------

@@ -265,6 +265,13 @@ def _newton_step(margins_of, weights, ridge):
 
     That is the inverse Hessian times the gradient; the arguments are those of
     `_reward_loss`.
+
+    Parameters
+    ----------
+    margins_of : float array of shape (pairs, properties)
+        Of each pair the chosen answer's properties less the other one's.
+    weights : float array of shape (properties,)
+    ridge : float
     """
     wrong = np.exp(-np.logaddexp(0, margins_of @ weights))  # how probable the other choice
     gradient = -margins_of.T @ wrong + ridge * weights

@@ -159,8 +159,6 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    tokenizer, model
-        Of `lmcourse.models.load_bert`.
     words : list of str
         Each a token of its own.
     tokenizer : PreTrainedTokenizerFast

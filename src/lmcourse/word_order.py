@@ -67,8 +67,6 @@ def order_parts(line, tokenizer, bert):
     ----------
     line : list of str
         Words.
-    tokenizer, bert
-        Of `lmcourse.models.load_bert`.
     tokenizer : PreTrainedTokenizerFast
     bert : BertModel
 

@@ -124,9 +124,10 @@ def time_models(context, way: str, address: str) -> dict:
 
 
 def time_training(context, address: str) -> float:
-    """Train a GPT in the page; return the seconds until it is better than pairs.
+    """Train a GPT in the page; return the seconds until it is better than counting pairs.
 
-    That is as the page itself tells. ``context`` and ``address`` are as for `opened_view`.
+    That is as the page itself tells. ``context`` : Playwright's; ``address`` : str, of the
+    site, without a slash at its end.
     """
     with opened_view(context, address, "training") as found:
         found.get_by_role("button", name="Train it here").click()

@@ -420,8 +420,10 @@ def removed(results, layer, head):
 
     Parameters
     ----------
-    results : dict
-        Of the study *nouns-in-it*.
+    results : dict of str to list of dict
+        Group → outcomes of the study *nouns-in-it*. ``auc`` has the shares of right order
+        by kind of sentence, "after LAYER" → list of float: of the group "whole" with all
+        heads, of "heads" without the ``head`` of the ``layer``; ``world`` says which model.
     layer, head : int
         The head that is named.
 

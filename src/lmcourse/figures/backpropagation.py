@@ -40,7 +40,9 @@ def training_run(study):
     Parameters
     ----------
     study : dict
-        The stored study *backpropagation*.
+        The stored study *backpropagation*. A run of the groups "sonnets" and "shuffled" has
+        ``states``, a dict for each of the ``marks``: the losses ``trained`` and ``unseen``
+        in nats, ``samples`` (texts) and ``looks`` (attention by layer).
 
     Returns
     -------
@@ -118,7 +120,8 @@ def guesses(rows, lengths):
     Parameters
     ----------
     rows : list of dict
-        Of the study *guesses*.
+        Of the study *guesses*, one for each sequence of words. How far the loss falls, in
+        nats: ``random``, (guesses, lengths), and ``gradient``, (lengths,).
     lengths : list of float
         Of the steps.
 
@@ -182,7 +185,8 @@ def turning(study):
     Parameters
     ----------
     study : dict
-        The stored study *backpropagation*.
+        The stored study *backpropagation*: groups of runs by the text of training, each
+        measured after the steps in ``marks``.
 
     Returns
     -------
@@ -218,7 +222,8 @@ def lengths(rows, marks):
     Parameters
     ----------
     rows : list of dict
-        Of the study *vector-lengths*.
+        Of the study *vector-lengths*: ``way``, which layer is given the long vectors;
+        ``back``, how many words back the last word attends, (marks, layers).
     marks : list of int
         The steps after which was measured.
 
@@ -382,7 +387,9 @@ def progress(study, copied):
     Parameters
     ----------
     study : dict
-        The stored study *backpropagation*.
+        The stored study *backpropagation*. A run of the group "sonnets" has ``states``, a
+        dict for each of the ``marks``: the losses ``trained`` and ``unseen`` in nats, and
+        ``samples`` (texts).
     copied : callable
         From a sample to a list of bool, one a sequence of five words.
 

@@ -77,7 +77,8 @@ def readers(study):
     Parameters
     ----------
     study : dict
-        The stored study *beyond-text*.
+        The stored study *beyond-text*: accuracies of the ways to read digits, on each part
+        of the file (`reader_accuracies`).
 
     Returns
     -------
@@ -162,7 +163,9 @@ def distances_told(study):
     Parameters
     ----------
     study : dict
-        The stored study *one-edge-farther*.
+        The stored study *one-edge-farther*. A run of the group "graphs" has ``layers``,
+        ``steps`` and ``own``, how many nodes at each distance are told each distance,
+        (true, predicted).
 
     Returns
     -------
@@ -234,7 +237,8 @@ def letter_losses(study):
     Parameters
     ----------
     study : dict
-        The stored study *beyond-text*.
+        The stored study *beyond-text*, losses in nats a letter: of the group "rules",
+        models, ``whole``; of "counted", models that count, by name.
 
     Returns
     -------

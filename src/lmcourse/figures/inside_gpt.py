@@ -142,7 +142,9 @@ def repeats(study):
     Parameters
     ----------
     study : dict
-        The stored study *inside-gpt*.
+        The stored study *inside-gpt*. A run has its ``kind`` (how many layers and heads)
+        and ``history``, losses in nats a token; of the group "counts", the ``loss`` of
+        n-grams by their ``order``.
 
     Returns
     -------

@@ -62,8 +62,8 @@ def order(line, swapped, tokenizer, bert):
     line : list of str
     swapped : list of int
         The order of the words shown first.
-    tokenizer, bert
-        Of `lmcourse.models.load_bert`.
+    tokenizer : PreTrainedTokenizerFast
+    bert : BertModel
 
     Returns
     -------
@@ -273,7 +273,8 @@ def long_losses(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *positional-encoding*.
+        Group → runs of the study *positional-encoding*: ``scheme``, ``reach``, ``base``,
+        and ``loss``, in nats by groups of eight positions.
 
     Returns
     -------
@@ -389,7 +390,8 @@ def schemes_view(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *positional-encoding*.
+        Group → runs of the study *positional-encoding*: ``scheme``, ``reach``, ``base``,
+        and ``loss``, in nats by groups of eight positions.
 
     Returns
     -------
@@ -450,7 +452,8 @@ def repairs_view(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *positional-encoding*.
+        Group → runs of the study *positional-encoding*: ``base``, and ``ways``, way to read
+        on → losses in nats by groups of eight positions.
 
     Returns
     -------
@@ -484,7 +487,8 @@ def scorecard(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *positional-encoding*.
+        Group → runs of the study *positional-encoding*: ``scheme``, ``reach``, and
+        ``loss``, in nats by groups of eight positions.
 
     Returns
     -------
@@ -521,7 +525,8 @@ def kinds_table(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *positional-encoding*.
+        Of the study *positional-encoding*; its group "bases" has runs with ``base``,
+        ``length`` of the training texts, and ``ways``, way to read on → losses in nats.
 
     Returns
     -------
@@ -605,7 +610,8 @@ def far_digit(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *far-digit*.
+        Group → runs of the study *far-digit*: ``scheme``, and ``ways``, way to read on →
+        the losses of both questions in nats (`digit_losses`).
 
     Returns
     -------

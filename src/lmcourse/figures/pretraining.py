@@ -136,7 +136,9 @@ def first_guesses(results, vocabulary, poem, words):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*.
+        Of the study *pretraining*: ``words``, of a stop of an encoder's training and of
+        each table, has for each poem ``begin``, its guesses for the first words, pairs of
+        token and probability.
     vocabulary : list of str
         Tokens by id.
     poem : int
@@ -201,7 +203,8 @@ def guesses(results, poems, chosen, tokenizer):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*.
+        Of the study *pretraining*: the encoders' and the tables' guesses (`first_guesses`),
+        ``places`` of the words that are asked, and the ``vocabulary``.
     poems : list of str
         Its test poems.
     chosen : list of int
@@ -232,7 +235,9 @@ def learning(results, frequencies):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*.
+        Of the study *pretraining*: ``stops`` of an encoder's training, step → ``losses`` by
+        poem in nats; of "counting", ``losses`` by how many neighbours on each side are
+        counted.
     frequencies : float
         The loss of token frequencies alone, in nats a token.
 

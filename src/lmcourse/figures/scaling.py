@@ -252,9 +252,10 @@ def partners(runs, rivals):
     Parameters
     ----------
     runs : list of dict
-        Of the study *partners*: ``kind`` and ``loss``, by what was shown.
+        Of the study *partners*: ``kind``, whether partners shared answers in training, and
+        ``loss``, in nats by what was shown.
     rivals : dict
-        Of the same: ``count``, by what was shown.
+        Of the same study: ``count``, the loss of counting, by what was shown.
 
     Returns
     -------

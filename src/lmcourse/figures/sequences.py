@@ -167,8 +167,9 @@ def share_right(results, unit, kind, is_shuffled=False):
 
     Parameters
     ----------
-    results : dict
-        Of the study *sequences*.
+    results : dict of str to list of dict
+        Of the study *sequences*: by unit ("character" or "word") rows of ``kind``, whether
+        it is ``shuffled``, and ``share``, of passages told right.
     unit : str
         "character" or "word".
     kind : str
@@ -186,8 +187,9 @@ def contest(results):
 
     Parameters
     ----------
-    results : dict
-        Of the study *sequences*.
+    results : dict of str to list of dict
+        Of the study *sequences*: by unit ("character" or "word") rows of ``kind``, whether
+        it is ``shuffled``, and ``share``, of passages told right.
 
     Returns
     -------

@@ -231,8 +231,6 @@ class MultiHeadAttention(Module):
     ----------
     d_model, heads : int
         Each head has d_model / heads columns.
-    rng, causal, rotary
-        As in `ProjectedAttention`.
     rng : numpy.random.Generator, optional
         Draws the first weights.
     causal : bool

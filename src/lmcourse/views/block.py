@@ -24,7 +24,8 @@ def block(
     Parameters
     ----------
     measured : DataFrame
-        Of `lmcourse.gpt.inside.losses_without`.
+        A row for each part that is switched off (`lmcourse.gpt.inside.losses_without`):
+        ``layer``, ``part``, ``loss``, ``change``, ``low``, ``high``, ``line``.
     first : int
         The layer that is shown first.
     whole_line : str

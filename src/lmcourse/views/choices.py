@@ -78,8 +78,6 @@ def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
 
     Parameters
     ----------
-    tokenizer, model
-        As for `choices`.
     seed : int
     tokenizer : CharTokenizer
     model : GPT
@@ -169,7 +167,10 @@ def _fitted(pairs):
 
 
 def _stored(pairs) -> str:
-    """Return what stands there without scripts, as HTML."""
+    """Return what stands there without scripts, as HTML: the first pair, a fitted reward.
+
+    ``pairs`` : list of [str, str], two lines each.
+    """
     weights, right = _fitted(pairs)
     shown = "".join(f"<li>{html.escape(line)}</li>" for line in pairs[0])
     rows = [
@@ -187,7 +188,10 @@ def _stored(pairs) -> str:
 
 
 def _told(pairs) -> str:
-    """Return the alternative text."""
+    """Return the alternative text: the first pair, and how well a reward predicts choices.
+
+    ``pairs`` : list of [str, str], two lines each.
+    """
     _, right = _fitted(pairs)
     first, second = pairs[0]
     return (

@@ -144,6 +144,8 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
 
     ``states`` : Tensors (1, tokens, d_model), one a level. For each a list of str by token:
     pieces and cosines by turns, such as "cat 0.512 dog 0.401".
+
+    ``model`` : the course's Bert; ``tokenizer`` : its own.
     """
     table, found = normalize(model.embeddings.word.weight), []
     for state in states:

@@ -91,7 +91,10 @@ def head_of_thou(rows) -> int:
 
 
 def told_of(row) -> str:
-    """Return what is said of any stop; ``row`` is a dict of the record."""
+    """Return what is said of any stop, a sentence.
+
+    ``row`` : dict, what the study *film* recorded of the stop.
+    """
     share = row["agrees"][row["closest"] - 1]
     return (
         f"After {row['step']:,} steps the loss on held-out sonnets is "

@@ -143,6 +143,19 @@ def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
 
     For each layer a list of dict, the likeliest token first: ``id``, ``piece`` (how it is
     shown) and ``share``, its probability.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As `load_talker` returns them.
+    ids : list of int
+        The text.
+
+    Returns
+    -------
+    list of list of dict
+        For each layer, the likeliest token first: ``id``, ``piece`` (how it is shown) and
+        ``share``, its probability.
     """
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     with torch.no_grad():
@@ -162,6 +175,20 @@ def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
 
     Where ``layer`` and ``head`` are None, the head is taken that gives one token the most,
     the first and the last token aside. The weights are a list of float for each head.
+
+    Parameters
+    ----------
+    model : Llama
+    ids : list of int
+        The text.
+    layer, head : int or None
+
+    Returns
+    -------
+    layer, head : int
+        Those given, or, of None, the head that gives one token the most.
+    weights : list of list of float
+        By head of the layer, from the last token.
     """
     if (layer is None) != (head is None):
         raise ValueError("give both layer and head, or neither")

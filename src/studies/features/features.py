@@ -257,8 +257,6 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     neurons, marks : pair of Tensor
         At the places of each: the numbers of neurons, (places, d_ff), and which properties
         are there, bool (places, properties).
-    coder, shuffled_coder, seed
-        As of `dictionaries`.
     coder, shuffled_coder : SparseAutoencoder
         Trained on the states; and on states with shuffled coordinates.
     seed : int
@@ -487,8 +485,6 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
     tokenizer : CharTokenizer
     text : int64 Tensor of shape (tokens,)
         The training text, from which directions are made.
-    model, windows, targets, layer, first
-        As of `losses_with`.
     coder : SparseAutoencoder
     train : Tensor of shape (places, d_model)
         States of the training text, from which directions are made.
@@ -551,8 +547,6 @@ def steered(model, windows, targets, layer, first, token, push):
 
     Parameters
     ----------
-    model, windows, targets, layer, first
-        As of `losses_with`.
     token : int
         Whose probability is wanted.
     push : Tensor of shape (d_model,)

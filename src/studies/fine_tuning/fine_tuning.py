@@ -299,7 +299,9 @@ def read_on_the_way(model, steps, rate, moments):
     Returns
     -------
     list of dict
-        One for each moment, as of `reading_of`.
+        For each moment, by the poet's name the probabilities of the letters of a piece, and
+        as ``Dickinson validation`` and ``Shakespeare validation`` mean losses in nats
+        (`reading_of`).
     """
     readings = []
 

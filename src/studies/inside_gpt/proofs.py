@@ -819,7 +819,7 @@ def share_of_t(page: Page, word: str, **options) -> float:
         ``lean`` is the difference of the two letters' logits.
     word : str
     **options
-        Of `prompts_after`.
+        ``ends`` and ``most``, which prompts are made (`prompts_after`).
     """
     hits = [page.lean(text) > 0 for text in prompts_after(page, word, **options)]
     return float(np.mean(hits))

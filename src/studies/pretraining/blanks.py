@@ -300,7 +300,14 @@ def coreferences():
 
 
 def topics():
-    """Return twins that list things of two places; rows as in `agreements`."""
+    """Return twins of sentences that list things of two places.
+
+    Returns
+    -------
+    list of list of str
+        Of each pair of twins the two beginnings, the end that both have, and the word that
+        is right in the blank of the first, then that of the second.
+    """
     rows = []
     for pair in rows_of(TOPICS):
         (one, ones), (other, others) = (each.split(": ") for each in pair)

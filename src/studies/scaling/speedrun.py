@@ -180,7 +180,7 @@ def judge(entry, corpus, seed, most=math.inf):
         Given copies of the ids to train on and to tune on, the size of the vocabulary and
         a seed, it returns a model: ids (batch, CONTEXT) to logits. It never sees the rest.
     corpus : str
-        Its name, as of `load_corpus`.
+        Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     seed : int
     most : int, optional
         How many parameters it may have.
