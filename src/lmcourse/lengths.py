@@ -178,7 +178,7 @@ def train_position_model(
         Characters of a text.
     learning_rate : float
     **options
-        Others of `PositionModel`.
+        ``reach``, ``base`` and ``back``, arguments of `PositionModel`.
 
     Returns
     -------

@@ -115,7 +115,7 @@ def turn_pairs(x, cos, sin, layout):
     cos, sin : Tensor of shape (tokens, d_head // 2)
         Of each token's angles.
     layout : {"interleaved", "half"}
-        As in `rotate`.
+        Which dimensions make a pair: neighbours, or one of each half.
 
     Returns
     -------

@@ -161,7 +161,8 @@ PLACED = [
     "first.md:68: WARNING: in a field of a proof: one_is_one returns no 'twos'; it",
     "first.md:71: WARNING: one_is_one returns no 'two'; it returns one",
     "first.md:73: WARNING: no proof on this page returns 'two_is_two.two'",
-    "first.md:73: WARNING: 'one_is_one.one' is 1, which cannot be written in the format 'Q'",
+    "first.md:73: WARNING: 'one_is_one.one' is 1, which cannot be written in the "
+    "format 'Q'",
     "first.md:77: ERROR: a proof stands at the top level of a page, in no other directive",
     "first.md: WARNING: first has no notebook: ",
 ]

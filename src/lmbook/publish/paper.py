@@ -78,7 +78,7 @@ def contents_html(book: dict, pages: dict, sheets: dict) -> str:
     book : dict of str to list of str
         As `book_parts` returns it.
     pages : dict of str to dict
-        Of each page, by its name, what `page_for_paper` returns.
+        Of each page, by its name, its ``title`` and more.
     sheets : dict of str to int
         The number of the sheet on which each page begins, as far as that is known.
     """
@@ -99,7 +99,8 @@ def book_html(book: dict, pages: dict, sheets: dict) -> str:
     book : dict of str to list of str
         Caption of a part → names of its pages.
     pages : dict of str to dict
-        Of each page, by its name, what `page_for_paper` returns.
+        Of each page, by its name: ``title``, ``html``, ``links`` to style sheets, and
+        ``rules`` of style that stand in the page.
     sheets : dict of str to int
         The number of the sheet on which each page begins, as far as that is known.
     """

@@ -539,7 +539,8 @@ def losses_by_owner(run):
     Parameters
     ----------
     run : dict
-        As `studies.beyond_text.beyond_text.train_on_rules` returns it.
+        Of a model of the rules, losses in nats a letter by rule: ``whole``, and ``without``
+        each head; ``looks``, how much attention each head gives at each distance.
 
     Returns
     -------
@@ -614,7 +615,9 @@ def shown_model_has_both(page):
     Parameters
     ----------
     page : Page
-        ``heads`` is as `lmcourse.rules.ablate_heads` returns it.
+        ``heads`` tells of the model's heads, as `lmcourse.rules.ablate_heads` measures
+        them: how much attention each gives at each distance, ``whole`` and ``without``
+        each, losses in nats a letter by rule.
 
     Returns
     -------
