@@ -37,8 +37,8 @@ HINTS = {
     "model_view": "Click a head, or choose one with the arrow keys and Enter, to open it.",
     "sentences": (
         "Choose a sentence and a head; click a token to see what it attends to. Arrow keys "
-        "go from token to token and from head to head. The mark on a noun's bar is an even "
-        "share."
+        "go from token to token and from head to head. The mark on a noun's bar shows what "
+        "the noun would get if every token got the same."
     ),
 }
 

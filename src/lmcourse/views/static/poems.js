@@ -236,7 +236,7 @@ export function poems(canvas, data) {
     choice.value = String(poem);
     chosen.textContent =
       `In the list above: ${list.length} poem${list.length > 1 ? "s" : ""} that the editors ` +
-      `put under ${names[own]} and the model under ${names[other]}, the most decided first.`;
+      `put under ${names[own]} and the model under ${names[other]}, the clearest cases first.`;
     verdict.textContent =
       other === own
         ? `The editors and the model agree: ${names[own]}.`
