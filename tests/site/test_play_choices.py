@@ -109,7 +109,7 @@ def test_the_reward_is_pythons_and_says_how_often_a_line_was_taken(opened):
     often = max(longer, unequal - longer)
     assert f"line in {often} of {unequal} pairs that differ." in said
     right = foretold(apart, taken)
-    assert page.get_by_text(f"foretells that one {right:g} times in 20").is_visible()
+    assert page.get_by_text(f"predicts that one right {right:g} times in 20").is_visible()
     assert page.get_by_text("the choices follow something").is_visible()
 
 

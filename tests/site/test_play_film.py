@@ -134,7 +134,9 @@ def test_attention_is_torch_s_at_the_stop(opened):
         weights = model(stop).attentions(ids)[2][0, 3, -1]
     near(torch.tensor(found), weights, 1e-4)
     best = weights.argmax()
-    told = f"{len(weights) - 1 - best} before the last: {100 * weights[best]:.0f} %"
+    back = int(len(weights) - 1 - best)
+    told = f"{back} character{'s' * (back != 1)} before the last"
+    told += f", with {100 * weights[best]:.0f} % of its attention"
     assert page.locator(".lmf-summary").text_content().endswith(told)
 
 

@@ -107,7 +107,9 @@ def test_a_line_typed_gets_pytorch_s_answer(opened, text):
     found = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
     near(torch.tensor(found), weights, 1e-3)
     best = weights.argmax()
-    told = f"{len(weights) - 1 - best} before the last: {100 * weights[best]:.0f} %"
+    back = int(len(weights) - 1 - best)
+    told = f"{back} character{'s' * (back != 1)} before the last"
+    told += f", with {100 * weights[best]:.0f} % of its attention"
     assert opened.page.locator(".lmg-summary").text_content().endswith(told)
 
 

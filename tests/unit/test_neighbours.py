@@ -38,7 +38,7 @@ def wanted(space, row):
 def test_lists_are_those_of_all_cosines(found):
     lists = views.neighbours("bee", found).data["lists"]
     assert [near for _, _, near in lists] == [wanted(space, 1) for space in found]
-    assert [said for _, said, _ in lists] == ["1 of 10 rows", "20 times in the text"]
+    assert [said for _, said, _ in lists] == ["one of 10 rows", "20 times in the text"]
 
 
 def test_a_rare_word_is_no_neighbour_and_has_none(found):

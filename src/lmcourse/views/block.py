@@ -67,7 +67,8 @@ def block(
         for cells in zip(*layers, strict=True)
     ]
     losses = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)
-    said = f"The loss of the whole model is {whole:.2f}. How it changes without a part:"
+    said = f"The loss of the whole model is {whole:.2f} nats a character."
+    said += " How it changes without a part:"
     stored = f"{drawing}<p>{said}</p>{losses}"
     return View("block-view", data, stored, alt=alt)
 

@@ -179,11 +179,11 @@ def _stored(pairs) -> str:
     return (
         f'<p>Which line do you like better?</p><ol class="lmv-lines">{shown}</ol>\n'
         f"<p>That is the first of {PAIRS} pairs. If you always took the line with more "
-        "echoes (words that begin as another of the line), this reward would fit your "
-        "choices:</p>\n"
+        "echoes (words that begin with the same letter as another word of the line), this "
+        "reward would fit your choices:</p>\n"
         + table(["property", "weight"], rows)
-        + f"<p>Fitted to all choices but one, it foretells that one {right:g} times in "
-        f"{PAIRS}; a coin, {PAIRS / 2:g} times.</p>"
+        + f"<p>Fitted to all choices but one, it predicts that one right {right:g} times "
+        f"in {PAIRS}. A coin would be right {PAIRS / 2:g} times on average.</p>"
     )
 
 
@@ -196,6 +196,6 @@ def _told(pairs) -> str:
     first, second = pairs[0]
     return (
         f"{PAIRS} pairs of lines to choose from; the first: “{first}” or “{second}”. If "
-        f"you always took the line with more echoes, a reward would foretell {right:g} of "
-        f"{PAIRS} choices."
+        f"you always took the line with more echoes, a reward would predict {right:g} of "
+        f"{PAIRS} choices right."
     )

@@ -142,8 +142,8 @@ def named_stops(rows, counted) -> list[dict]:
             "first spaces",
             lambda row: spaces / 2 < row["spaces"] < 2 * spaces,
             lambda row: (
-                f"{percent(row['spaces'])} of the characters that it writes are spaces; of "
-                f"the Sonnets’ it is {percent(spaces)}."
+                f"{percent(row['spaces'])} of the characters that it writes are spaces; in "
+                f"the Sonnets it is {percent(spaces)}."
             ),
         ),
         *(
@@ -169,9 +169,10 @@ def named_stops(rows, counted) -> list[dict]:
             BEGINS,
             lambda row: row["interval"][0] > 0,
             lambda row: (
-                f"copied from “And thou … shal” into “And they … shal”, two heads raise "
-                f"the t by {fixed(row['brought'])} logits over the l; copied from “And "
-                f"we … shal”, by {fixed(row['from_we'])}."
+                f"what two heads return is copied from “And thou … shal” into “And they … "
+                f"shal”. The score of t then rises by {fixed(row['brought'])} over that of "
+                f"l (the scores are logits). Copied from “And we … shal”, it changes by "
+                f"{fixed(row['from_we'])}."
             ),
         ),
         (
@@ -180,7 +181,8 @@ def named_stops(rows, counted) -> list[dict]:
             lambda row: (
                 f"t is likelier than l in {percent(row['t']['thou'])} of the prompts with "
                 f"“thou”, in {percent(row['t']['they'])} of those with “they”, and in "
-                f"{percent(row['t']['though'])} of those with “though”."
+                f"{percent(row['t']['though'])} of those with “though”, which begins with "
+                "the letters of “thou”."
             ),
         ),
     ]

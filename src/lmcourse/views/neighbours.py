@@ -195,7 +195,9 @@ def _list(word: str, space: Space) -> tuple[str, list]:
     """Return what is said of a word in a space, and its lists of nearest with cosines."""
     row = space.words.index(word) if word in space.words else None
     if space.counts is None:
-        said = f"1 of {len(space.words):,} rows" if row is not None else "no row of its own"
+        said = (
+            f"one of {len(space.words):,} rows" if row is not None else "no row of its own"
+        )
     else:
         count = space.counts[row] if row is not None else 0
         said = f"{count} {plural(count, 'time')} in the text"

@@ -68,7 +68,7 @@ def own_poems(mine, tokenizer, text=0) -> View:
     stored = (
         f"<p>The texts nearest to “{escape(titles[text])}”, level by level:</p>\n"
         f"{table(['level', 'nearest', 'second', 'third'], by_level)}\n"
-        f"<p>{escape(_sentence(data))} On the site your own texts are read here.</p>\n"
+        f"<p>{escape(_sentence(data))} On the site BERT reads your own texts here.</p>\n"
         f"{table(['told by', 'labels right'], shares)}"
     )
     alt = (
@@ -88,10 +88,10 @@ def _nearest(vectors) -> list:
 
 
 def _sentence(data) -> str:
-    """Say how often the labels of the view's data are told, and by what."""
+    """Say how often the labels of the view's data are predicted right, and by what."""
     shares = [data["told"][-1], data["told_words"], data["told_dealt"]]
     top, words, dealt = (f"{share[0]:.0%}".replace("%", " %") for share in shares)
     return (
-        f"At the last level {top} of the labels are told right, by words counted {words}, "
-        f"and where the labels are dealt out at random {dealt}."
+        f"At the last level {top} of the labels are predicted right. By counting words it "
+        f"is {words}. If the labels are shuffled, it is {dealt}."
     )

@@ -49,10 +49,11 @@ def own_text(text) -> View:
     rows = [[f"{model.order}-grams", f"{model.loss(validation):.2f}"] for model in models]
     loss = float(-np.log(best.probabilities(test))[1:].mean())
     told = (
-        f"Of Shakespeare’s Sonnets, counting knows this much: {best.order}-grams have "
-        f"the lowest loss on {len(parts.validation):,} characters that were held out, and "
-        f"on {len(parts.test) - 1:,} others a loss of {loss:.2f} nats a character. On the "
-        "site you paste a text of your own here, and a small GPT learns it in competition."
+        f"How well does counting predict Shakespeare’s Sonnets? Of all n-grams, "
+        f"{best.order}-grams have the lowest loss on {len(parts.validation):,} characters "
+        f"that were held out. On {len(parts.test) - 1:,} other held-out characters their "
+        f"loss is {loss:.2f} nats a character. On the site you paste a text of your own "
+        "here, and a small GPT competes with n-grams in learning it."
     )
     stored = f"<p>{told}</p>\n{table(['Counting', 'loss, nats a character'], rows)}"
     alt = (

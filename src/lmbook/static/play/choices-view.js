@@ -263,7 +263,7 @@ export function mount(element, data, context) {
     if (isCoin()) {
       const own = foretold(rowsOf(chosen), names.length, ridge);
       const coin = foretold(rows, names.length, ridge);
-      told.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are foretold instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
+      told.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are predicted right instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
     }
   }
 
@@ -273,8 +273,8 @@ export function mount(element, data, context) {
     const chance = chanceOf(Math.floor(right), rows.length);
     const share = chance < 0.001 ? "less than 0.1" : fixed(100 * chance, 1);
     return (
-      `Fitted to all choices but one, the reward foretells that one ${fixed(right, right % 1 ? 1 : 0)} ` +
-      `times in ${rows.length}. A coin does so ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
+      `Fitted to all choices but one, the reward predicts that one right ${fixed(right, right % 1 ? 1 : 0)} ` +
+      `times in ${rows.length}. A coin would be right ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
       `and as often as the reward or more with a probability of ${share} %: ` +
       (chance > RARE
         ? "by these properties, the choices tell nothing."

@@ -15,6 +15,7 @@ import {
   make,
   ownLine,
   percent,
+  plural,
   row,
   select,
   slider,
@@ -502,7 +503,7 @@ export function mount(element, data, context) {
     const [layer, number] = places[head];
     summary.textContent =
       `Head ${number} of layer ${layer} attends most to “${spans[best].textContent}”, ` +
-      `${weights.length - 1 - best} before the last: ${percent(weights[best])}`;
+      `${plural(weights.length - 1 - best, "character")} before the last, with ${percent(weights[best])} of its attention`;
     colours.replaceChildren(...spans);
   }
 

@@ -16,6 +16,7 @@ import {
   make,
   ownLine,
   percent,
+  plural,
   row,
   slider,
   stateOf,
@@ -496,7 +497,7 @@ export function mount(element, data, context) {
     cells.forEach((cell, head) => (cell.tabIndex = head === shown ? 0 : -1));
     summary.textContent =
       `${title(shown)}${off.has(shown) ? ", switched off," : ""} attends most to ` +
-      `“${spans[best].textContent}”, ${weights.length - 1 - best} before the last: ${percent(weights[best])}`;
+      `“${spans[best].textContent}”, ${plural(weights.length - 1 - best, "character")} before the last, with ${percent(weights[best])} of its attention`;
     colours.replaceChildren(...spans);
   }
 

@@ -175,7 +175,7 @@ export function mount(element, data, context) {
     let note = `${plural((known && space.counts?.[row]) || 0, "time")} in the text`;
     if (known && row >= space.asked) note += ": too seldom";
     if (!space.counts)
-      note = known ? `1 of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
+      note = known ? `one of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
     const near = space.found.map(({ near, cosines }) => {
       const at = known && row < space.asked ? row * space.nearest : near.length;
       return Array.from(

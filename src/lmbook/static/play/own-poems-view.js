@@ -432,7 +432,7 @@ export function mount(element, data, context) {
       make(
         "p",
         {},
-        `How often a text’s label is told from all the other texts: at the last level ${percent(top)}${isRandom ? " with random weights" : ""}, by ${WORDS} ${percent(words[0])}, and with the labels dealt out at random ${percent(dealt[0])}. In brackets 95 % intervals: over texts, and over deals.`,
+        `All the other texts predict a text’s label right in ${percent(top)} of the cases at the last level${isRandom ? " with random weights" : ""}. By counting words it is ${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. The brackets hold 95 % intervals: over texts, and over the ways to shuffle.`,
       ),
       make(
         "table",
