@@ -256,7 +256,7 @@ predict(
     "tokenization.magikarp",
     a="its words are common, but that does not decide. What counts is how often the "
     "whole name occurred in the text that the merges were learned from.",
-    b="rare in books; but the merges were learned from the web.",
+    b="the name is rare in books, but the merges were learned from the web.",
     c="single letters are left only where no merge fits.",
     d=None,
 )
