@@ -74,9 +74,9 @@ class PositionModel(nn.Module):
     scheme : str
         "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     reach : int
-        Of relative positions: the distance from which all are alike.
+        Of relative positions: the distance from which all share a bucket.
     base : float
-        Of rotary positions: the slowest pair turns by about 1 / base radians a position.
+        Of rotary positions: pair i turns by base^(-2i / d_head) radians a position.
     back : int
         How many positions back the character stands that the model is asked for.
     """

@@ -78,7 +78,7 @@ def rotate(x, positions=None, layout="interleaved", base=10000.0, speeds=None):
         Which dimensions make a pair: 0 and 1, 2 and 3, … (the paper, GPT-J), or
         0 and d_head / 2, … (GPT-NeoX, Llama in ``transformers``).
     base : float
-        The slowest pair turns by about 1 / base radians a position.
+        Pair i turns by base^(-2i / d_head) radians a position.
     speeds : float64 Tensor of shape (d_head // 2,), optional
         Radians a position of each pair, in place of those of ``base``.
 

@@ -276,8 +276,8 @@ def _counted(answer):
 def small_bert():
     """Check the configuration of a smaller BERT that a reader hands in.
 
-    The answer is a `BertConfig`. Oracle: the parameters of the model that it makes,
-    counted.
+    The answer is a `BertConfig`, or a `BertModel` that has one. Oracle: the parameters of
+    the model that it makes, counted.
     """
     shapes = {
         "keep BERT's vocabulary of 30,522 tokens.": (

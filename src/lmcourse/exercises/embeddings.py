@@ -111,8 +111,8 @@ def fourth_word():
     """Check a reader's answer to "a is to b as c is to what?".
 
     The answer is a function of vectors (words, d_model) and the rows a, b and c, which
-    returns the row nearest to b - a + c by cosine. Oracle: a loop over all rows, for thirty
-    questions.
+    returns the row nearest to b - a + c by cosine, none of the three. Oracle: a loop over
+    all rows, for thirty questions.
     """
     rng = np.random.default_rng(11)
     vectors = rng.standard_normal((40, 5)) * rng.uniform(0.3, 3, size=(40, 1))

@@ -137,8 +137,8 @@ def first_guesses(results, vocabulary, poem, words):
     ----------
     results : dict of str to list of dict
         Of the study *pretraining*: ``words``, of a stop of an encoder's training and of
-        each table, has for each poem ``begin``, its guesses for the first words, pairs of
-        token and probability.
+        each table, has for each poem ``begin``: for its first words the token that is
+        guessed, and the probability of the right one.
     vocabulary : list of str
         Tokens by id.
     poem : int

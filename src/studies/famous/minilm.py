@@ -134,7 +134,7 @@ def cone(small=False):
     Parameters
     ----------
     small : bool
-        Whether to take 20 pairs of words in place of 1,000.
+        Whether to take ten pairs of words in place of 500.
 
     Returns
     -------

@@ -396,10 +396,11 @@ def loops(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of tokens that repeat what was written before, a
-        number for each text; in the null, tokens are drawn. Also ``poets``, that share in
-        the poems themselves, and ``able``: whether the model predicts the poems better than
-        counts of tokens do. One that doesn't goes round in circles at once.
+        What `outcome` returns of the share of runs of four tokens that stand earlier in the
+        same text, a number for each text; in the null, tokens are drawn. Also ``poets``,
+        that share in the poems themselves, and ``able``: whether the model predicts the
+        poems better than counts of tokens do. One that doesn't goes round in circles at
+        once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -540,8 +541,8 @@ def agreement(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of right choices, a number for each sentence;
-        the null is that with shuffled weights. Also ``first``, the mean with the first
+        What `outcome` returns of the share of right choices, a number for each noun; the
+        null is that with shuffled weights. Also ``first``, the mean with the first
         preposition; ``lowest`` and ``highest``, the means of the two prepositions after
         which it is right least and most often, and these, ``hardest`` and ``easiest``.
     """

@@ -180,13 +180,12 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     scheme : str
         Of positions, as `PositionModel` takes it; the group "reach" takes "relative".
     base : float
-        Of rotary positions: the slowest pair of dimensions turns by about 1 / base radians
-        a position.
+        Of rotary positions: pair i turns by base^(-2i / d_head) radians a position.
     length : int
         Characters of a training text; those read are four times as long.
     **options
-        ``reach``, of relative positions: the distance from which all are alike. ``back``:
-        how many positions back the character stands that the model is asked for.
+        ``reach``, of relative positions: the distance from which all share a bucket.
+        ``back``: how many positions back the character stands that the model is asked for.
 
     Returns
     -------
