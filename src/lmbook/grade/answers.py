@@ -97,7 +97,7 @@ def check(name: str, content: bytes) -> list:
     Parameters
     ----------
     name : str
-        The task, as for `lmcourse.exercises.check`.
+        The task, such as "attention.heads".
     content : bytes
         The answer as a pickle.
 

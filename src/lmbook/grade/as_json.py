@@ -160,7 +160,8 @@ def _read_dict(plain: dict, held) -> dict:
 def _read_objects(plain: dict, held) -> np.ndarray:
     """Return the array of objects of a plain form, which has ``shape`` and ``of``, a list.
 
-    ``held`` is as for `loads`.
+    ``held`` : callable or None, from the number and the name of a function over there to
+    one here.
     """
     array = np.empty(len(plain["of"]), dtype=object)
     for place, each in enumerate(plain["of"]):

@@ -151,7 +151,8 @@ def findings_html(app: Sphinx, link: Callable[[str], str], _) -> str:
 def _summary(rows: list[dict]) -> str:
     """Return how many findings hold, and how many claims lack a field, as HTML.
 
-    ``rows`` are those of `_all_claims`.
+    ``rows`` : a dict for each claim, with ``kind``, ``verdict``, and ``rival`` and ``null``
+    if it has them.
     """
     verdicts = [row["verdict"] for row in rows if row["kind"] == "finding"]
     hold = verdicts.count("checked")

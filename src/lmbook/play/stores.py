@@ -249,8 +249,8 @@ def _json(made: dict) -> bytes:
 def _gpt(path: str | None = None) -> bytes:
     """Return the store of a GPT, a safetensors file.
 
-    ``path`` is as for `load_gpt`: by default what ``LMCOURSE_GPT`` names. A model that does
-    not run in the page gives way to the book's own.
+    ``path`` : a checkpoint, "sonnets" for the book's own; by default what ``LMCOURSE_GPT``
+    names. A model that does not run in the page gives way to the book's own.
     """
     tokenizer, model, _ = load_gpt(path, device="cpu")
     if too_much(tokenizer, model):  # no view will ask for it

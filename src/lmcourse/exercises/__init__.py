@@ -241,7 +241,7 @@ def check(name: str, answer: object) -> Verdict:
 def _code(name: str, answer: object) -> str:
     """Return the code of an answer to a *predict* task, "" where it is none.
 
-    ``name``, ``answer`` : as for `check`.
+    ``name`` : ``"chapter.exercise"``; ``answer`` : what the reader hands in.
     """
     found = _found(name)
     if found.kind != "predict" or not issubclass(type(answer), str):
@@ -287,7 +287,7 @@ def yours(name: str, answer: object, ours: object) -> object:
     Parameters
     ----------
     name : str
-        The exercise, as for `check`.
+        The exercise, ``"chapter.exercise"``.
     answer : object
         The reader's class or function.
     ours : object

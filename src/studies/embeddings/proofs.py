@@ -272,7 +272,8 @@ def table_of(asked, right) -> np.ndarray:
 def interval_of_pairs(table) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of the mean of a table, pairs drawn again.
 
-    ``table`` : float array of shape (pairs, pairs), as of `table_of`.
+    ``table`` : float array of shape (pairs, pairs), a value for each question; NaN where
+    nothing is asked.
     """
     rng, (count, _) = np.random.default_rng(0), table.shape
     means = []

@@ -829,7 +829,7 @@ def lists(count, *form):
     ----------
     count : int
     *form
-        As in `LISTS`.
+        The statement, the question and the number of lines, as `asked_list` takes them.
 
     Returns
     -------

@@ -244,7 +244,8 @@ def shares_far_away(page: Page, pronoun: str) -> list[float]:
     Parameters
     ----------
     page : Page
-        The words are drawn from its ``WORDS``; ``lean`` is as in `expects_t`.
+        The words are drawn from its ``WORDS``; ``lean`` is how far a text's next *t* is
+        above its next *l*, in logits.
     pronoun : str
 
     Returns

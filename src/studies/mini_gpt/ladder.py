@@ -277,9 +277,9 @@ def count_ngrams(folder, tokenizer, parts, every):
     Returns
     -------
     dict
-        ``test``, the mean test loss; ``reach``, as of `mean_losses`, for each number of
-        characters of the order that `REACHES` names; ``order``, the one that was chosen;
-        ``validation``, its validation loss.
+        ``test``, the mean test loss; ``reach``, mean losses by the kind of character and by
+        how many characters the n-grams take, those that `REACHES` names; ``order``, the one
+        that was chosen; ``validation``, its validation loss. In nats a character.
     """
     training, validation, test = (part.numpy() for part in parts)
     models = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 9)}

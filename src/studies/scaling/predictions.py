@@ -105,7 +105,8 @@ def relative_errors(predictions, runs):
     Parameters
     ----------
     predictions : list of dict
-        Of `predict_runs`.
+        Of each run that was predicted ``parameters``, ``tokens``, and by way the predicted
+        loss (`predict_runs`).
     runs : list of dict
         What came: ``parameters``, ``tokens``, ``test``.
 

@@ -106,7 +106,7 @@ def parts(corpus):
     Parameters
     ----------
     corpus : str
-        Its name, as of `load_corpus`.
+        Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
 
     Returns
     -------
@@ -321,7 +321,7 @@ def ngram_losses(corpus):
     Parameters
     ----------
     corpus : str
-        Its name, as of `load_corpus`.
+        Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
 
     Returns
     -------
@@ -329,7 +329,8 @@ def ngram_losses(corpus):
         Of the model with the lowest loss on the tuning text among those that the rules
         allow: ``way``, "counting"; ``seed``, 0; ``tokens``, of the training text;
         ``seconds``, of the processor; ``order``; ``parameters``, how many n-grams and
-        contexts it has; ``tuning`` and ``loss``, as of `judge`.
+        contexts it has; ``tuning`` and ``loss``, on the tuning text and on the test text,
+        in nats a character.
     """
     vocab_size, training, tuning, test = parts(corpus)
     rows = []
