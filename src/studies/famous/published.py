@@ -39,6 +39,11 @@ class Published:
         What chapters of this book had shown before; "" if nothing.
     changed : str
         When, from what and why a rule or what is asked was changed later; "" if it wasn't.
+    elsewhere : str
+        In which other forms it is asked, by the same rule (`studies.famous.elsewhere`); ""
+        if in none.
+    known : str
+        What was known of those before they were measured, and what we expect of them.
     """
 
     name: str
@@ -55,6 +60,8 @@ class Published:
     number: str = ""
     seen: str = ""
     changed: str = ""
+    elsewhere: str = ""
+    known: str = ""
 
 
 FILE = Path(__file__).with_name("published.toml")
