@@ -9,12 +9,15 @@ import torch.nn.functional as F
 from transformers import BertConfig, BertModel
 
 from berts import SMALL
+from lmbook.pages.glue import UNMEASURED, format_glue
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.llama import Llama, LlamaConfig, load_talker
 from lmcourse.models import load_bert
 from lmcourse.ngrams import NgramModel
-from studies.famous import little, minilm, outcomes, proofs, smollm2
+from lmcourse.prompts import ERRAND, LUNCH, errands
+from lmcourse.tokenization import CharTokenizer
+from studies.famous import elsewhere, little, minilm, outcomes, proofs, smollm2
 from studies.famous.famous import MEASURED_BY, measure, summary
 from studies.famous.published import RESULTS, read_published
 
@@ -95,6 +98,46 @@ def test_cosines_are_numpys():
     ]
     found = outcomes.cosines(torch.tensor(first), torch.tensor(second))
     np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+def test_what_is_asked_in_other_forms_says_so_in_its_rule():
+    told = {name for name, result in RESULTS.items() if result.elsewhere}
+    assert told == {*elsewhere.SETTINGS["results"]}
+    assert {name for name, result in RESULTS.items() if result.known} == told
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ([True, True], "holds"),
+        ([False, False, False], "not so"),
+        ([True, False], "it depends"),
+        ([False, None, True], "it depends"),
+        ([True, None], "too close to say"),
+        ([False, None], "too close to say"),
+    ],
+)
+def test_a_row_says_what_all_of_its_forms_say(said, verdict):
+    found, *others = [{"holds": each} for each in said]
+    forms = dict(enumerate(others))
+    assert proofs.verdict_over(found, forms) == verdict
+
+
+def test_who_can_not_be_asked_can_not_be_asked_in_another_form():
+    found = {"holds": True, "able": False}
+    assert proofs.verdict_over(found, {"other": {"holds": False}}) == "can’t be asked"
+    assert proofs.verdict_over({"holds": None}, {}) == "too close to say"
+
+
+@pytest.mark.parametrize("stories", [True, False])
+@pytest.mark.parametrize("rows", [True, None, False])
+def test_the_claim_on_other_forms_needs_both_to_fail(stories, rows):
+    errand = {"stories": {"holds": stories, "n": 10, "interval": [0, 1]}}
+    repeats = {"short": {"holds": rows}, "long": {"holds": True}}
+    forms = {"errand": errand, "repeats": repeats, "letters": {}}
+    results = [{"name": name, "forms": each} for name, each in forms.items()]
+    want = "holds" if stories is rows is False else "not so"
+    assert elsewhere.summary({"results": results})["verdict"] == want
 
 
 def test_the_summary_counts_what_holds():
@@ -310,6 +353,106 @@ def test_a_list_is_asked_in_each_part(monkeypatch, form):
     assert not any(row.startswith(name) for row in texts[6].split("\n")[:-1])  # left out
 
 
+# --- SmolLM2 in other forms --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", elsewhere.STORIES)
+def test_a_story_is_another_and_names_the_giver_last(form):
+    told = errands(6, seed=1, form=form)
+    changed = elsewhere.third_gives(told)
+    for text, other, giver, third in zip(*told, changed, strict=True):
+        names = [word.strip(",.:") for word in text.split()]
+        names = [word for word in names if word in smollm2.NAMES]
+        assert len(names) == 3
+        assert set(names[:2]) == {other, giver}
+        assert names[2] == giver
+        assert text.endswith(" to")
+        assert third.count(giver) == third.count(other) == 1
+        assert len(third.split()) == len(text.split())
+    small_words = {"and", "to", "the", "a", "at", ""}
+    blank = [each.format(*[""] * 5).lower().replace(".", " ") for each in (ERRAND, LUNCH)]
+    used = {word.strip(",") for each in blank for word in each.split()}
+    ours = {word.strip(",.:") for word in form.format(*[""] * 5).lower().split()}
+    assert ours & used <= small_words
+
+
+def test_rows_are_read_twice_or_followed_by_others(monkeypatch):
+    asked = []
+
+    def continued(ids, length):
+        asked.append(ids)
+        return np.full(len(ids), 0.7), 2
+
+    monkeypatch.setattr(elsewhere, "continued", continued)
+    known = torch.tensor([5, 7, 11, 13, 17])
+    found = elsewhere.read_twice(known, 9, 6)
+    twice, once = asked
+    assert twice.shape == once.shape == (9, 12)
+    assert torch.equal(twice[:, :6], twice[:, 6:])
+    assert torch.equal(once[:, :6], twice[:, :6])
+    assert not (once[:, 6:] == once[:, :6]).all(1).any()
+    assert set(twice.flatten().tolist()) == set(known.tolist())
+    assert (found["n"], found["length"], found["heads"]) == (9, 6, 2)
+    assert found["holds"] is True
+
+
+def test_without_a_head_that_looks_for_it_nothing_is_continued(monkeypatch):
+    monkeypatch.setattr(elsewhere, "continued", lambda ids, length: (np.ones(len(ids)), 0))
+    assert elsewhere.read_twice(torch.arange(5), 9, 6)["holds"] is False
+
+
+def test_words_of_one_token_are_whole(monkeypatch):
+    def encode(text):
+        ids = [len(text), 1] if "a" in text else [len(text)]
+        return type("Encoded", (), {"input_ids": ids})
+
+    monkeypatch.setattr(elsewhere, "talker", lambda: (encode, None))
+    monkeypatch.setattr(elsewhere, "TASKS", [{"one": ["oak", "fern"], "two": ["bee"]}])
+    monkeypatch.setattr(elsewhere, "NOUNS", ["fern", "hedge"])
+    monkeypatch.setattr(elsewhere, "THINGS", ["lamp"])
+    assert elsewhere.word_tokens().tolist() == [4, 5, 6]  # " bee", " fern", " hedge"
+
+
+class Spelled(Words):
+    """Words that can be read again: each number is a word of as many letters, and one."""
+
+    def decode(self, ids):
+        return " ".join("x" * (int(number) % 7 + 1) for number in ids)
+
+
+@pytest.mark.parametrize("before", [1, 3])
+def test_bits_of_a_letter_are_those_of_what_comes_after_what_was_read(
+    small, monkeypatch, before
+):
+    _, model = small
+    spelled = Spelled()
+    for module in (elsewhere, smollm2):
+        monkeypatch.setattr(module, "talker", lambda: (spelled, model))
+    ids = torch.randint(96, (4, 8), generator=torch.Generator().manual_seed(2))
+    found = elsewhere.bits_a_letter(ids, before)
+    logs = model(ids).log_softmax(-1)
+    bits = letters = 0
+    for row in range(4):
+        for at in range(before, 8):
+            bits -= float(logs[row, at - 1, ids[row, at]]) / np.log(2)
+        letters += len(spelled.decode(ids[row, 1:]))
+        letters -= len(spelled.decode(ids[row, 1:before]))
+    assert found["ours"] == pytest.approx(bits / letters, abs=1e-3)
+    assert found["null"] == pytest.approx(
+        4 * (8 - before) * np.log2(96) / letters, abs=1e-3
+    )
+    assert found["interval"][0] < found["ours"] < found["interval"][1]
+    shortest = min(len(spelled.decode(row[:before])) for row in ids)
+    assert found["letters_before"] == shortest
+
+
+def test_paragraphs_are_long_and_hold_no_marks_of_a_page():
+    paragraphs = elsewhere.prose()
+    assert len(paragraphs) == 51
+    assert min(map(len, paragraphs)) >= 450
+    assert not {*"{}`|$<>*#\\[]\n"} & set("".join(paragraphs))
+
+
 # --- MiniLM ------------------------------------------------------------------------------
 
 
@@ -350,6 +493,33 @@ def other_gpt(monkeypatch):
     model = GPT(config).eval().requires_grad_(False)
     monkeypatch.setattr(little, "gpt", lambda: (None, model))
     return model
+
+
+@pytest.mark.parametrize("alphabet", ["0123456789\n ", "αβγ \n,.;:"])
+def test_a_gpt_without_the_letters_of_the_sonnets_can_not_be_asked(monkeypatch, alphabet):
+    tokenizer = CharTokenizer(alphabet)
+    monkeypatch.setattr(little, "gpt", lambda: (tokenizer, None))
+    little.sonnets.cache_clear()
+    try:
+        for name in ("counts", "heads"):
+            stored = {"name": name, "ours": 0.7, "interval": [0.6, 0.8], "holds": True}
+            found = proofs.measured(name, stored)
+            assert proofs.verdict_on(found) == "can’t be asked"
+            assert {found[key] for key in ("ours", "interval")} == {UNMEASURED}
+            assert format_glue({"x": found["ours"]}, "x", ".0%") == "–"
+    finally:
+        little.sonnets.cache_clear()
+
+
+def test_a_gpt_that_lacks_some_characters_reads_the_others(monkeypatch):
+    tokenizer = CharTokenizer("abcdefghijklmnopqrstuvwxyz \n")
+    monkeypatch.setattr(little, "gpt", lambda: (tokenizer, None))
+    little.sonnets.cache_clear()
+    try:
+        training, _, _ = little.sonnets()
+    finally:
+        little.sonnets.cache_clear()
+    assert tokenizer.decode(training[:26].tolist()) == "rom fairest creatures we d"
 
 
 def test_a_removed_head_adds_nothing(other_gpt):
@@ -446,3 +616,16 @@ def test_nothing_holds_of_a_model_with_random_weights(name, untrained, monkeypat
     for function in cached:
         function.cache_clear()
     assert proofs.verdict_on(found) in ("not so", "can’t be asked"), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", elsewhere.SETTINGS["results"])
+def test_nothing_holds_in_another_form_of_a_model_with_random_weights(
+    name, untrained, monkeypatch
+):
+    for module in (smollm2, elsewhere):
+        monkeypatch.setattr(module, "talker", lambda: untrained[smollm2])
+    smollm2.poem_tokens.cache_clear()
+    forms = elsewhere.measure(name, small=True)
+    smollm2.poem_tokens.cache_clear()
+    assert [form["holds"] for form in forms.values()] == [False] * len(forms), forms

@@ -335,6 +335,12 @@ def test_a_name_that_nothing_returns_is_told_with_what_there_is(name, said):
         format_glue({"it.a": "1", "it.b": "2"}, name, "")
 
 
+@pytest.mark.parametrize("form", ["", ".0%", ",d"])
+def test_a_number_that_a_model_can_not_have_is_a_dash_in_any_format(form):
+    assert format_glue({"it.a": "'–'"}, "it.a", form) == "–"
+    assert format_glue({"it.a": "–"}, "it.a", form) == "–"
+
+
 def test_the_cache_of_a_page_keeps_its_size():
     names = {"functools": functools}
     exec("@functools.lru_cache(maxsize=3)\ndef f(x):\n    return x", names)

@@ -16,6 +16,7 @@ from sphinx.util import logging
 from lmcourse.numbers import format_number
 
 GLUE = "application/papermill.record/text/plain"
+UNMEASURED = "–"  # what a proof returns in the place of a number that the model can't have
 logger = logging.getLogger(__name__)
 
 
@@ -44,7 +45,8 @@ def glued_values(executed: nbformat.NotebookNode) -> dict[str, str]:
 def format_glue(values: dict[str, str], name: str, form: str) -> str:
     """Return a value as text, in a format such as ``".2f"``, ``".0%"`` or ``""``.
 
-    A pair of numbers is an interval: "0.2 to 0.4".
+    A pair of numbers is an interval: "0.2 to 0.4". `UNMEASURED` stays as it is in
+    any format.
 
     Parameters
     ----------
@@ -72,6 +74,8 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
         value = ast.literal_eval(values[name])
     except (ValueError, SyntaxError):
         value = values[name]
+    if value == UNMEASURED:
+        return value
     try:
         return format_number(value, form)
     except (TypeError, ValueError):

@@ -14,7 +14,9 @@ from studies.famous.published import RESULTS
 from studies.harness import grid, verdict
 
 CHAPTER = "famous"
-CLAIM = "About half of eighteen published results hold of the small models of this book"
+CLAIM = (
+    "Asked in one form each, about half of eighteen published results hold of small models"
+)
 RIVAL = "what we foretold before we measured"
 NULL = "for each result a world in which there is nothing to find: shuffled or dealt"
 SETTINGS = {"results": [*RESULTS]}

@@ -22,6 +22,11 @@ from studies.measures import share_interval
 ORDERS = range(3, 8)  # lengths of n-grams that are tried on validation sonnets
 WINDOW = 64  # tokens, at most, of what the loss without some heads is measured on
 ROUNDS = 6  # in which heads are removed one after the other, at most
+KNOWN = 0.5  # the share of the sonnets' characters that a model must know, to be asked
+
+
+class Unasked(ValueError):
+    """A model can't be asked at all: what it would have to read is not in its alphabet."""
 
 
 @cache
@@ -36,11 +41,20 @@ def sonnets():
     """Return the ids of training, validation and test sonnets, three int64 Tensors.
 
     Characters that the model's alphabet lacks are left out.
+
+    Raises
+    ------
+    Unasked
+        If it lacks more than half of them: what is left is no text.
     """
     tokenizer = gpt()[0]
     parts = train_val_test_split(load_texts("sonnets"))
     if known := getattr(tokenizer, "alphabet", ""):
+        whole = sum(map(len, parts))
         parts = ["".join(c for c in part if c in known) for part in parts]
+        left = sum(map(len, parts)) / whole
+        if left < KNOWN:
+            raise Unasked(f"it knows {left:.0%} of the characters of Shakespeare's sonnets")
     return tuple(torch.tensor(tokenizer.encode(part)) for part in parts)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 
 from lmcourse.shuffled import shuffled_weights
-from studies.famous import minilm
+from studies.famous import elsewhere, minilm
 from studies.famous.famous import measure
+from studies.famous.little import Unasked
 from studies.famous.outcomes import cosines
 from studies.famous.published import RESULTS
 from studies.findings import Page, proof
@@ -18,6 +19,8 @@ VARIABLES = {  # what puts another model in a default one's place
     "our GPT": "LMCOURSE_GPT",
 }
 AGAIN = ("superposition", "queen", "heads")  # quick ones, measured anew on every build
+FORMS = elsewhere.SETTINGS["results"]  # those that are asked in other forms, too
+UNMEASURED = "–"  # in the place of a number; no format changes it (`lmbook.pages.glue`)
 NEAR = 0.02  # how far a measurement may be from the stored one: another processor rounds
 
 
@@ -37,6 +40,48 @@ def verdict_on(found: dict) -> str:
     if found["holds"] is None:
         return "too close to say"
     return "holds" if found["holds"] else "not so"
+
+
+def verdict_over(found: dict, forms: dict) -> str:
+    """Return the verdict on a result that is asked in several forms.
+
+    ``found`` : dict, the outcome of the first; ``forms`` : dict of str to dict, those of
+    the others. All are judged by the same rule; `studies.famous.elsewhere.over_forms` says
+    what follows.
+    """
+    if not forms or not found.get("able", True):
+        return verdict_on(found)
+    return elsewhere.over_forms([each["holds"] for each in (found, *forms.values())])
+
+
+def measured(name: str, stored: dict) -> dict:
+    """Measure a result on the model that stands in the place of a default one.
+
+    Parameters
+    ----------
+    name : str
+    stored : dict
+        The stored outcome.
+
+    Returns
+    -------
+    dict
+        As ``stored``. Of a model that can't be asked at all it has no number: each is
+        `UNMEASURED`.
+    """
+    try:
+        return measure(name)
+    except Unasked:
+        return dict.fromkeys(stored, UNMEASURED) | {"holds": None, "able": False}
+
+
+def shown(name: str, found: dict) -> dict:
+    """Return what the page may quote of an outcome, ``name_key`` → value.
+
+    ``name`` : str, of the result, and of the form behind it; ``found`` : dict, an outcome.
+    """
+    hidden = ("name", "holds")
+    return {f"{name}_{key}": each for key, each in found.items() if key not in hidden}
 
 
 def about(swapped: list[str]) -> str:
@@ -77,36 +122,42 @@ def results(page: Page):
     Parameters
     ----------
     page : Page
-        ``stored_results`` are the outcomes of the study *famous*, by name.
+        ``stored_results`` are the outcomes of the study *famous*, by name;
+        ``stored_forms`` the forms of some, which the study *elsewhere* asked, by name.
 
     Returns
     -------
     dict
         For each result, its name before each key: ``ours``, ``interval``, ``null``,
-        ``verdict``, ``foretold`` and what else was measured. ``asked``: how many results;
-        ``hold``, ``not_so``, ``close``, ``unasked``: of these; ``right``: how many
+        ``verdict``, ``foretold`` and what else was measured. The same for each other form,
+        its name behind that of the result. ``asked``: how many results; ``hold``,
+        ``not_so``, ``depends``, ``close``, ``unasked``: of these; ``right``: how many
         verdicts were foretold. ``about``: of which models the text speaks.
         ``untrained_cosine``: as the function of this name returns it.
     """
     values, verdicts = {}, {}
     for name, published in RESULTS.items():
         found = page.stored_results[name]
+        forms = page.stored_forms.get(name, {})
         if is_swapped(name):
-            found = measure(name)
+            found = measured(name, found)
+            forms = elsewhere.measure(name) if name in FORMS else {}
         elif name in AGAIN:
             again = measure(name)
             assert abs(again["ours"] - found["ours"]) < NEAR
             assert verdict_on(again) == verdict_on(found)
-        verdicts[name] = verdict_on(found)
-        shown = {key: value for key, value in found.items() if key not in ("name", "holds")}
-        shown |= {"verdict": verdicts[name], "foretold": published.foretold}
-        values |= {f"{name}_{key}": value for key, value in shown.items()}
+        verdicts[name] = verdict_over(found, forms)
+        said = {"verdict": verdicts[name], "foretold": published.foretold}
+        values |= shown(name, found | said)
+        for form, outcome in forms.items():
+            values |= shown(f"{name}_{form}", outcome)
     each = [*verdicts.values()]
     right = sum(verdicts[name] == result.foretold for name, result in RESULTS.items())
     return values | {
         "asked": len(RESULTS),
         "hold": each.count("holds"),
         "not_so": each.count("not so"),
+        "depends": each.count("it depends"),
         "close": each.count("too close to say"),
         "unasked": each.count("can’t be asked"),
         "right": right,
