@@ -153,7 +153,7 @@ def test_a_coin_tells_nothing(opened):
     assert not page.get_by_text("the choices tell nothing").is_visible()
     page.get_by_label("Had it learned nothing?").select_option("a coin’s choices")
     assert page.get_by_text("the choices tell nothing").is_visible()
-    assert "foretold instead of" in page.locator(".play-remains").text_content()
+    assert "predicted right instead of" in page.locator(".play-remains").text_content()
     assert "The coin took" in page.locator(".lmv-fitted").inner_text()
 
 
