@@ -15,6 +15,7 @@ import csv
 import io
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from lmcourse.models import load_bert
 from lmcourse.pooling import nearest, pool_layers, untrained
 from lmcourse.probe import gram, interval, predict, score, smoothers
+from lmcourse.shuffled import shuffled_words
 
 MOST = 3000  # texts: their products, pair by pair, have to fit into memory
 LEAST = 4  # texts, so that each has three others
@@ -290,11 +292,12 @@ def check(texts):
     """
     _check_columns(texts)
     if not LEAST <= len(texts) <= MOST:
+        count = f"{len(texts):,} text{'s' * (len(texts) != 1)}"
         what = (
             "there is nothing to compare" if len(texts) < LEAST else "take a part of them"
         )
         raise ValueError(
-            f"{len(texts):,} texts, where {LEAST} to {MOST:,} can be compared: {what}. "
+            f"{count}, where {LEAST} to {MOST:,} can be compared: {what}. "
             "A text file has an empty line between two texts"
         )
     if len(set(texts.text.str.strip())) == 1:
@@ -356,12 +359,25 @@ class Climb:
     names : list of str
         Of the levels, the lowest first.
     levels, random_levels : Tensor of shape (levels, texts, d_model)
+    read_by : tuple
+        The tokenizer and the model that have read them.
     """
 
     texts: pd.DataFrame
     names: list
     levels: torch.Tensor
     random_levels: torch.Tensor
+    read_by: tuple
+
+    @cached_property
+    def mixed(self):
+        """The texts with their words in another order, a list of str, and their levels.
+
+        The levels, a Tensor of shape (levels, texts, d_model), are those of the trained
+        model, which reads the texts when they are first asked for.
+        """
+        mixed = [shuffled_words(text, seed) for seed, text in enumerate(self.texts.text)]
+        return mixed, pool_layers(mixed, *self.read_by).levels
 
     @property
     def table(self):
@@ -499,4 +515,4 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
     names = ["static", "before layer 0", *(f"after layer {i}" for i in range(depth))]
     random = untrained(model, seed=0, shuffle=True, layers=range(depth))
     both = [pool_layers([*texts.text], tokenizer, each).levels for each in (model, random)]
-    return Climb(texts, names, *both)
+    return Climb(texts, names, *both, (tokenizer, model))

@@ -67,15 +67,16 @@ def check(text):
     ----------
     text : str
     """
+    if len(text) < LEAST:
+        characters = "1 character" if len(text) == 1 else f"{len(text)} characters"
+        raise ValueError(
+            f"the text has {characters}, and {LEAST:,} are the least that can be learned. "
+            "Take more; from 50,000 on it gets interesting"
+        )
     if len(set(text)) == 1:
         raise ValueError(
             f"the text is one character, {text[0]!r}, over and over: there is nothing to "
             "predict. Take another text"
-        )
-    if len(text) < LEAST:
-        raise ValueError(
-            f"the text has {len(text)} characters, and {LEAST:,} are the least that can be "
-            "learned. Take more; from 50,000 on it gets interesting"
         )
 
 

@@ -117,7 +117,8 @@ class Driver(ABC):
         """Type a text in the place of what stands in a field."""
         element = self.find(css, words, root)
         self.send("ElementClear", id=element[ELEMENT])
-        self.send("ElementSendKeys", id=element[ELEMENT], text=text)
+        keys = text.replace("\n", KEYS["Enter"])  # WebKit types no line end
+        self.send("ElementSendKeys", id=element[ELEMENT], text=keys)
 
 
 def program(*names, how):

@@ -199,6 +199,9 @@ FAULTS = {
     "": "There is no text yet",
     " \n\t ": "There is no text yet",
     VERSE: "1,000 are the least",
+    "a": "has 1 character, and 1,000 are the least",
+    "🦋🙂" * 600: "",
+    VERSE * 40 + "\0": "",
     "a" * 5000: "one character, “a”, over and over",
     "🦋" * 5000: "one character, “🦋”, over and over",
     "PK\x03\x04\0\0\0" * 500: "not text",
@@ -208,7 +211,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), FAULTS.items(), ids=map(repr, range(9)))
+@pytest.mark.parametrize(("text", "words"), FAULTS.items(), ids=map(repr, range(12)))
 def test_what_cannot_be_learned_is_told(lab, text, words):
     found = lab.evaluate(
         """async (text) => {

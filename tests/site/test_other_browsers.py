@@ -5,11 +5,15 @@ webkit2gtk-driver xvfb``); elsewhere each is skipped, with the reason. A browser
 ``OTHER_BROWSERS`` names must be there.
 """
 
+import json
 import os
 
+import pandas as pd
 import pytest
 
 from drivers import BROWSERS, MissingBrowser, serve_listening
+from lmcourse import own_poems, preferences, sparse
+from test_play_film import by_torch
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -168,6 +172,68 @@ def test_a_letter_is_guessed_beside_the_models(driver, read):
     driver.until("!arguments[0].querySelector('.lmq-line').innerText.includes('…')", root)
     rows = "return arguments[0].querySelectorAll('.lmq-results tr').length"
     assert driver.run(rows, root) == 4
+
+
+def cells(driver, root, rows):
+    """Return what stands in the cells of a view's rows."""
+    take = "Array.from(row.querySelectorAll('td'), (cell) => cell.textContent)"
+    every = f"Array.from(arguments[0].querySelectorAll('{rows}'), (row) => {take})"
+    return driver.run(f"return {every}", root)
+
+
+def test_texts_of_the_readers_find_who_is_nearest(driver, read):
+    texts = ["waves on the sea", "a bee in the sun", "a ship at sea", "sun on the hill"]
+    read("play")
+    root = view(driver, "own-poems-view")
+    driver.fill("\n\n".join(texts), "textarea", "Your texts", root)
+    driver.click("button", "Load the model", root)
+    driver.until("arguments[0].innerText.includes('4 texts were read.')", root)
+    found = own_poems.climb(pd.DataFrame({"text": texts})).nearest(0)
+    first, *_, last, _ = cells(driver, root, ".lmy-rows tr")  # by words counted at the end
+    assert [first, last] == [found.iloc[0].tolist(), found.iloc[-1].tolist()]
+
+
+def test_a_film_goes_back_to_random_weights(driver, read):
+    read("play")
+    root = view(driver, "film-view")
+    driver.press("Home", "input[type=range]", "", root)
+    driver.until("arguments[0].innerText.includes('its weights are random')", root)
+    written = "arguments[0].querySelector('.lmf-text b').textContent.length"
+    driver.until(f"{written} === 120", root)
+    line = driver.run("return arguments[0].querySelector('textarea').value", root)
+    assert cells(driver, root, ".lmf-lens tr") == by_torch(line, 0)
+
+
+def test_choices_have_a_reward_and_a_model_learns_them(driver, read):
+    read("preferences")
+    root = view(driver, "choices-view")
+    driver.click("button", "more echoes", root)
+    data = driver.run("return arguments[0].querySelector('.lmc-data').textContent", root)
+    pairs = json.loads(data)["pairs"]
+    echoes = [[preferences.properties(line)["echoes"] for line in pair] for pair in pairs]
+    apart = preferences.differences(*zip(*pairs, strict=True))
+    weights = preferences.fit_reward(apart, [a > b for a, b in echoes])
+    shown = [
+        row[0].replace("−", "-") for row in cells(driver, root, ".lmv-fitted tbody tr")
+    ]
+    assert [float(text) for text in shown] == pytest.approx(weights.tolist(), abs=0.006)
+    driver.click("button", "Let the model learn it", root)
+    driver.until("/Step [1-9]/.test(arguments[0].innerText)", root)
+    driver.click("button", "Stop", root)
+    driver.until("arguments[0].innerText.includes('It learned for ')", root)
+    assert len(cells(driver, root, ".lmv-result tbody tr")) == len(preferences.PROPERTIES)
+
+
+def test_arrows_are_learned_anew_where_features_are_always_there(driver, read):
+    read("features")
+    root = view(driver, "superposition-view")
+    driver.press("Home", "input[type=range]", "", root)
+    weights, _, loss = sparse.train_toy(0.0)
+    lengths = weights.norm(dim=0)
+    told = f"Arrows longer than 0.8: {(lengths > 0.8).sum()} of 5. Loss {loss:.4f}."
+    driver.until("arguments[0].innerText.includes(arguments[1])", root, told)
+    shown = [float(row[0]) for row in cells(driver, root, ".lmc-canvas tbody tr")]
+    assert shown == pytest.approx(lengths.tolist(), abs=0.006)
 
 
 def test_the_model_that_talks_answers_stops_and_is_forgotten(driver, read):

@@ -5,7 +5,9 @@ from functools import cache
 
 import pytest
 import torch
+from playwright.sync_api import Locator
 
+import strange
 import visits
 from bare import both_ways, make_page, opening, served
 from berts import another_order, loud_bert, of_a_head, shuffled_in_the_page
@@ -72,10 +74,10 @@ def offer(page):
     return page.locator(".lmx-offer").text_content()
 
 
-def write(page, text):
+def write(page, text, put=Locator.fill):
     """Type a line and wait for all that is shown of it."""
     page.locator(".lmx-rows tbody").evaluate("body => body.firstChild.seen = true")
-    page.get_by_label("Your line").fill(text)
+    put(page.get_by_label("Your line"), text)
     page.wait_for_function(
         "() => !document.querySelector('.lmx-rows tbody').firstChild.seen",
         timeout=visits.LOAD,
@@ -173,6 +175,28 @@ def test_a_line_typed_is_read_as_transformers_reads_it(opened):
         same(page, line[:5000], 0, 4, 0)
         cut = len(tokenizer()(line)["input_ids"]) > 48 or len(line) > 5000
         assert note(page).startswith("Only the first ") is cut
+
+
+UNKNOWN = "[UNK] stands for what its vocabulary does not have."
+STRANGE = {
+    "emoji": UNKNOWN,
+    "one line of a megabyte": "Only the first 46 tokens are read.",
+    "empty": "There is nothing to read here: two special tokens are left.",
+}
+
+
+def test_texts_of_all_kinds_are_read_or_told_of(opened):
+    page = opened.page
+    load(page)
+    box = page.get_by_label("Your line")
+    for name, text in strange.TEXTS.items():
+        write(page, text, strange.paste)
+        read = tokenizer()(box.input_value(), truncation=True, max_length=48).tokens()
+        assert columns(page)[0] == read
+        unknown = UNKNOWN if "[UNK]" in read else ""
+        assert note(page) == STRANGE.get(name, unknown)
+        full = page.get_by_text("There is room for 5,000 characters here")
+        assert full.is_visible() == (len(text) > 5000)
 
 
 def test_in_int8_it_is_as_near_to_itself_as_it_says(browser, tmp_path):

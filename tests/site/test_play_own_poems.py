@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
+import strange
 import visits
 from bare import opening
 from berts import loud_bert
@@ -163,6 +164,33 @@ def test_pasted_texts_are_read_without_labels_and_markup_is_text(opened):
     kept = page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
     assert "one</b>" not in kept
     assert not any("sea" in asked for asked in opened.inside)
+
+
+STRANGE = {
+    "emoji": ["🦋", "🙂 🦋", "👩‍👩‍👧 🦋 🙂", "🙂🦋"],
+    "one letter": ["a", "b", "c", "d"],
+    "Chinese": ["床前明月光", "疑是地上霜", "举头望明月", "低头思故乡"],
+    "one line of a megabyte": [strange.ONE_LINE, "so long", "as men", "can breathe"],
+}
+
+
+def test_texts_of_all_kinds_are_read_or_told_of(opened):
+    page = opened.page
+    box, status = page.get_by_label("Your texts"), page.locator(".play-note").nth(1)
+    for name, texts in STRANGE.items():
+        box.fill("\n\n".join(texts))
+        page.get_by_role("button", name="Load the model").click()
+        expect(status).to_contain_text("4 texts were read.")
+        unknown = "Of 4 texts the model’s vocabulary has no word"
+        assert (unknown in status.inner_text()) == (name == "emoji")
+        cut = "Of 1 text only the beginning was."
+        assert (cut in status.inner_text()) == (name == "one line of a megabyte")
+    box.fill("one\0\n\ntwo\n\nthree\n\nfour")
+    expect(page.locator(".play-note").first).to_contain_text("line 1: a zero byte")
+    box.fill("a")
+    expect(page.locator(".play-note").first).to_contain_text(
+        "1 text, where 4 are the least"
+    )
 
 
 def test_what_is_more_than_is_read_is_named(opened):

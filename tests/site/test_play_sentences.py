@@ -1,10 +1,13 @@
 """The view *sentences* in a browser: a reader's pair is read as transformers reads it."""
 
 import re
+from itertools import chain
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
+import strange
 import visits
 from berts import another_order, shuffled_in_the_page
 from lmbook.play import stores
@@ -82,6 +85,35 @@ def test_the_reader_s_pair_is_what_transformers_computes(opened):
     )
     write(page, "The last word\n\n Only two lines\nare read")
     assert "first two lines" in page.locator(".play-note").text_content()
+
+
+STRANGE = {
+    "emoji": "[UNK] stands for what its vocabulary does not have.",
+    "one line of a megabyte": "Of a line the first 46 tokens are read.",
+    "empty": "There is nothing to read yet: type a line.",
+}
+
+
+def test_texts_of_all_kinds_are_read_or_told_of(opened):
+    page = opened.page
+    use(page)
+    box = page.get_by_label("Your own pair")
+    for name, text in strange.TEXTS.items():
+        strange.paste(box, text)
+        lines = [line for line in box.input_value().splitlines() if line.strip()]
+        read = [
+            tokenizer()(line, truncation=True, max_length=48).tokens() for line in lines
+        ]
+        options = page.get_by_label("Sentence", exact=True).locator("option")
+        expect(options).to_have_count(1 + len(read))
+        expect(page.locator(".lmc-word")).to_have_count(
+            len(read[0] if read else tokenizer()(BOOK).tokens())
+        )
+        unknown = STRANGE["emoji"] if "[UNK]" in [*chain(*read)] else ""
+        told = page.locator(".play-note", has_text=STRANGE.get(name, unknown) or None)
+        expect(told.last).to_have_text(STRANGE.get(name, unknown))
+        full = page.get_by_text("There is room for 600 characters here")
+        assert full.is_visible() == (len(text) > 600)
 
 
 def world(page, name):

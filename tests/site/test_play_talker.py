@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 import torch
 
+import strange
 import visits
 from lmcourse import llama, views
 from lmcourse.views.talker import token_name
@@ -216,6 +217,27 @@ def test_words_in_another_order_are_read_as_python_reads_them(opened):
     press(page, "Begin anew")
     say(page, line)
     assert turns(page) == before
+
+
+@served
+def test_texts_of_all_kinds_are_answered_or_told_of(opened):
+    page = opened.page
+    load(page)
+    for name, text in strange.TEXTS.items():
+        press(page, "Begin anew")
+        strange.paste(page.get_by_label("Your line"), text)
+        full = page.get_by_text("There is room for 2,000 characters here")
+        assert full.is_visible() == (len(text) > 2000)
+        press(page, "Ask")
+        if name == "empty":
+            page.get_by_text("There is nothing to read yet: type something.").wait_for()
+            assert turns(page) == []
+            continue
+        page.locator(".lmk-log .lmk-assistant").wait_for(timeout=visits.LOAD)
+        page.locator(".lmk-written").first.wait_for(timeout=visits.LOAD)
+        press(page, "Stop")
+        idle(page)
+        assert turns(page)[0].startswith(f"You{text.strip()[:9]}".replace("\r", ""))
 
 
 @served

@@ -5,13 +5,17 @@ from functools import cache
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
+import strange
 import visits
 from bare import both_ways, served
 from lmcourse import llama, views
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.inside import lens, states
+from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.mini_bert import load_mini_bert
+from lmcourse.weights import save_model
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -381,6 +385,73 @@ def test_texts_that_do_not_fit_get_a_clear_word(opened_page):
     assert page.locator("[data-key^='token ']").count() == 40  # the picture stays
     page.get_by_label("Your line").fill("🦋")
     page.get_by_text("never read").wait_for()
+
+
+STRANGE = {  # what the GPT and the BERT say
+    "emoji": ("never read them: “\u2068🦋\u2069”", "[UNK] stands for"),
+    "right to left": ("never read them: “\u2068ש\u2069”", "The last word is hidden"),
+    "one line of a megabyte": ("for the last 40 tokens", "for the first 38 tokens"),
+    "Windows line ends": ("", "The last word is hidden"),
+    "a byte order mark": ("“\u2068U+FEFF\u2069”", "The last word is hidden"),
+    "Latin-1 letters": ("“\u2068Ü\u2069” “\u2068ü\u2069”", "The last word is hidden"),
+    "empty": ("Type something", "Type something"),
+    "one letter": ("", "The last word is hidden"),
+    "Chinese": ("never read them: “\u2068床\u2069”", "The last word is hidden"),
+    "a zero byte": ("“\u2068U+0000\u2069”", "The last word is hidden"),
+}
+
+
+def test_texts_of_all_kinds_are_read_or_told_of(opened_page):
+    page = opened_page
+    box, note = page.get_by_label("Your line"), page.locator(".lmw-models ~ .play-note")
+    for which, model in enumerate(("GPT: next letter", BERT)):
+        page.get_by_label(model).check()
+        for name, text in strange.TEXTS.items():
+            strange.paste(box, text)
+            expect(note).to_contain_text(STRANGE[name][which])
+            full = page.get_by_text("There is room for 2,000 characters here")
+            assert full.is_visible() == (len(text) > 2000)
+        write(page, "Shall I compare")
+        assert len(tokens(page)) == (15 if which == 0 else 5)
+
+
+def test_the_readers_model_is_opened_from_a_file_and_the_books_comes_back(
+    opened_page, tmp_path
+):
+    page, alphabet = opened_page, "\n adehlnostuw"
+    torch.manual_seed(0)
+    config = GPTConfig(len(alphabet), 9, 2, heads=3, d_model=12)
+    model = GPT(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.5 * torch.randn_like(weight)
+    path = tmp_path / "mine.safetensors"
+    save_model(path, model, {"alphabet": alphabet, "model": vars(config)})
+    before = answer(page)
+    chosen = page.locator("input[type=file]")
+    chosen.set_input_files(
+        {"name": "a.txt", "mimeType": "text/plain", "buffer": b"no model" * 20}
+    )
+    page.get_by_text("It does not open: this is no model of the course").wait_for()
+    chosen.set_input_files(path)
+    page.get_by_text("This is your model.").wait_for(timeout=visits.LOAD)
+    assert page.get_by_label("Your line").input_value() == "nd thou shal"[-9:]
+
+    def told(text):
+        ids = torch.tensor([[alphabet.index(c) for c in text]])
+        with torch.no_grad():
+            return model(ids)[0, -1].softmax(-1)
+
+    same(answer(page), told("thou shal"), [shown(c) for c in alphabet])
+    write(page, "and the sea was old")
+    assert "room for the last 9 tokens" in page.locator(".play-note").last.text_content()
+    same(answer(page), told("a was old"), [*map(shown, alphabet)])
+    worlds = page.get_by_label("Had it learned nothing?")
+    again(page, lambda: worlds.select_option("random weights"))
+    assert "the trained model says" in page.locator(".play-remains").text_content()
+    page.get_by_role("button", name="the book’s model again").click()
+    assert page.get_by_text("This is your model.").count() == 0
+    assert answer(page) == before
 
 
 def test_the_answer_becomes_part_of_the_text(opened_page):

@@ -190,6 +190,23 @@ def test_the_view_shows_the_texts_escaped_with_both_models(climbed):
     assert np.shape(data["untrained"]["support"]) == (4, 15, 3)
 
 
+def test_the_view_shows_the_words_in_another_order_as_the_model_reads_them(climbed):
+    mine, tokenizer, model = climbed
+    data = own_texts(mine).data
+    mixed = data["reordered"]["texts"]
+    words = [[sorted(text.split()) for text in texts] for texts in (mixed, mine.texts.text)]
+    assert words[0] == words[1]
+    assert mixed != mine.texts.text.tolist()
+    read = own_poems.climb(pd.DataFrame({"text": mixed}), tokenizer, model)
+    own = [vectors - vectors.mean(0) for vectors in read.levels]
+    for near, vectors in zip(data["reordered"]["near"], own, strict=True):
+        cosines = torch.cosine_similarity(vectors[:, None], vectors[None], dim=-1)
+        closest = cosines.fill_diagonal_(-2).argmax(-1)
+        found = [cosines[i, row[0]] for i, row in enumerate(near)]
+        best = [cosines[i, j] for i, j in enumerate(closest)]
+        assert found == pytest.approx(best, abs=1e-5)
+
+
 def test_without_labels_neighbours_are_told_and_the_rest_says_what_it_needs(climbed):
     mine, tokenizer, model = climbed
     plain = own_poems.climb(mine.texts[["text"]], tokenizer, model)

@@ -88,6 +88,8 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
 def own_texts(mine):
     """Show each of a reader's texts, its nearest others and the label they speak for.
 
+    The model reads the texts once more, with their words in another order.
+
     Parameters
     ----------
     mine : Climb
@@ -107,6 +109,7 @@ def own_texts(mine):
         return torch.stack([guess.support for guess in guesses]), torch.stack(near)
 
     support, near = told(mine.levels)
+    mixed, mixed_levels = mine.mixed
     return views.poems(
         mine.texts.text.tolist(),
         mine.texts.title.tolist(),
@@ -116,9 +119,10 @@ def own_texts(mine):
         names=np.unique(labels).tolist(),
         levels=tick_names(len(mine.levels)),
         untrained=told(mine.random_levels),
+        reordered=(*told(mixed_levels), mixed),
         alt="A text of yours; for each level of the model the label that all other texts "
         "speak for, and the nearest texts. A switch puts random weights in the model's "
-        "place.",
+        "place, or each text's words in another order.",
     )
 
 

@@ -161,7 +161,7 @@ export function mount(element, data, context) {
 
   /** @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement} */
   const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
-  const { area, note, label } = ownLine(data.text, changed);
+  const { area, note, label } = ownLine(data.text, changed, { maxlength: LONGEST });
   const loader = button(`Load the model: ${size}`, load);
   const progress = make("progress", {
     max: 1,
@@ -284,7 +284,9 @@ export function mount(element, data, context) {
     const encoded = tokenizer.encode(text);
     const tokens = encoded.slice(0, room - 2);
     const whole = tokens.length === encoded.length && all.length <= LONGEST;
-    note.textContent = whole ? "" : `Only the first ${tokens.length} tokens are read.`;
+    const said = [whole ? "" : `Only the first ${tokens.length} tokens are read.`];
+    if (!encoded.length) said.push("There is nothing to read here: two special tokens are left.");
+    note.textContent = [...said, tokenizer.tellUnknown(tokens)].filter(Boolean).join(" ");
     const [first, last] = data.around.map((id) => ({ id, piece: pieces[id] }));
     const line = [first, ...tokens, last];
     for (const model of [bert, random]) model.cancel(lane);

@@ -24,9 +24,8 @@ import {
   WORLDS,
 } from "./dom.js";
 import { softmax } from "./engine.js";
-import { OwnClient, offerOwn } from "./own-model.js";
+import { OwnClient, offerOwn, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
-import { FORGOTTEN } from "./store.js";
 import { nextProbs } from "./writing.js";
 
 const LONGEST = 10000; // characters of a line that are read, from its end
@@ -201,7 +200,7 @@ export function mount(element, data, context) {
     told,
     ...(lines.length ? [controls(...lines), ...inside, ...writing] : [...writing, ...inside]),
     live,
-    data.own ? theBooks() : offerOwn(context, useOwn),
+    data.own ? sayOwn(element, leaveOwn) : offerOwn(context, useOwn),
   );
   element.addEventListener("focusin", () => gpt.load().catch(() => {}), { once: true });
 
@@ -400,21 +399,11 @@ export function mount(element, data, context) {
     mount(element, { ...settings, lens, weights }, context);
   }
 
-  /* What says that this is the reader's model, and brings the book's back. */
-  function theBooks() {
-    /** @type {Settings & End} */
-    const book = data.book;
-    const leave = () => {
-      gpt.end();
-      element.replaceChildren();
-      mount(element, book, context);
-    };
-    const back = button("the book’s model again", () => {
-      leave();
-      element.querySelector("textarea")?.focus();
-    });
-    addEventListener(FORGOTTEN, () => back.isConnected && leave());
-    return controls(make("strong", {}, "This is your model."), back);
+  /* Begin again with the book's model. */
+  function leaveOwn() {
+    gpt.end();
+    element.replaceChildren();
+    mount(element, data.book, context);
   }
 
   /* Write anew, by other random numbers. */

@@ -95,12 +95,32 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     return [first, ...tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM), last];
   }
 
+  /**
+   * What the reader is told of lines, before they are read.
+   *
+   * @param {WordPiece} tokenizer
+   * @param {string[]} lines
+   */
+  function said(tokenizer, lines) {
+    const some = lines.slice(0, LINES);
+    const all = some.map((line) => tokenizer.encode(line));
+    const isCut = all.some(({ length }, i) => length > ROOM || some[i].length > LONGEST);
+    return [
+      lines.length > LINES ? "The first two lines are read." : "",
+      isCut ? `Of a line the first ${ROOM} tokens are read.` : "",
+      all.some(({ length }) => length) ? "" : "There is nothing to read yet: type a line.",
+      tokenizer.tellUnknown(all.flat()),
+    ]
+      .filter(Boolean)
+      .join(" ");
+  }
+
   async function read() {
     if (!tokenizer) return;
     const lines = area.value.split("\n").filter((line) => line.trim());
     /** @type {Line[]} */
     const found = [];
-    note.textContent = lines.length > LINES ? "The first two lines are read." : "";
+    note.textContent = said(tokenizer, lines);
     try {
       for (const line of lines.slice(0, LINES)) {
         const tokens = tokensOf(tokenizer, line);

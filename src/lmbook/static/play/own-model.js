@@ -296,11 +296,29 @@ export class OwnClient extends Client {
 }
 
 /**
+ * Make what says that a view shows the reader's model, and brings the book's back. When the
+ * browser forgets the reader's, the book's comes by itself.
+ *
+ * @param {HTMLElement} element of the view
+ * @param {() => void} leave mounts the view with the book's model
+ * @returns {HTMLElement}
+ */
+export function sayOwn(element, leave) {
+  const back = button("the book’s model again", () => {
+    leave();
+    element.querySelector("textarea")?.focus();
+  });
+  addEventListener(FORGOTTEN, () => back.isConnected && leave());
+  return make("p", { class: "play-controls" }, make("strong", {}, "This is your model."), back);
+}
+
+/**
  * Make what lets a view open the reader's model: a button for the one that was trained in the
  * page, and another for one in a file.
  *
  * @param {ViewContext} context
- * @param {(config: Config, store: Uint8Array<ArrayBuffer>) => void} use
+ * @param {(config: Config, store: Uint8Array<ArrayBuffer>) => unknown} use what it throws, or
+ *   rejects with, is told
  * @returns {HTMLElement}
  */
 export function offerOwn(context, use) {
@@ -319,11 +337,11 @@ export function offerOwn(context, use) {
   show();
 
   /** @param {Uint8Array<ArrayBuffer>} bytes */
-  function open(bytes) {
+  async function open(bytes) {
     try {
       const { config, store } = asStore(bytes);
       told.textContent = "";
-      use(config, store);
+      await use(config, store);
     } catch (error) {
       told.textContent = `It does not open: ${error.message}.`;
     }
@@ -332,7 +350,7 @@ export function offerOwn(context, use) {
   async function read() {
     const [chosen] = Array.from(input.files ?? []);
     if (!chosen) return;
-    open(new Uint8Array(await chosen.arrayBuffer()));
+    await open(new Uint8Array(await chosen.arrayBuffer()));
     input.value = "";
   }
   return make("p", { class: "play-controls" }, mine, file, input, told);

@@ -234,6 +234,14 @@ export function mount(element, data, context) {
     return left.length ? `Left out: ${names.join(", ")}${more}.` : "";
   }
 
+  /** @param {Line[]} lines */
+  function tellUnknown(lines) {
+    const some = lines.filter(({ isUnknown }) => isUnknown).length;
+    return some
+      ? ` Of ${plural(some, "text")} the model’s vocabulary has no word: by their length alone it tells them apart.`
+      : "";
+  }
+
   /** @param {DragEvent} event */
   function drop(event) {
     const dropped = event.dataTransfer?.files[0];
@@ -299,7 +307,7 @@ export function mount(element, data, context) {
       };
       const cut = lines.filter(({ isCut }) => isCut).map(({ poem }) => poem);
       const short = cut.length ? ` Of ${plural(cut.length, "text")} only the beginning was.` : "";
-      status.textContent = `${plural(lines.length, "text")} were read.${short} ${leftOut(left)}`;
+      status.textContent = `${plural(lines.length, "text")} were read.${short}${tellUnknown(lines)} ${leftOut(left)}`;
       [isRandom, worlds.value, back.hidden] = [false, "0", false];
       list(0, trained.levels.length - 1);
     });

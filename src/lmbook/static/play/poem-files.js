@@ -1,6 +1,8 @@
 /* Texts that readers bring, one after the other: what a file holds, and what is wrong with it,
    as `lmcourse.own_poems.read` and `check` say it. */
 
+import { plural } from "./dom.js";
+
 const LEAST = 4; // texts, so that each has three others
 const LEAST_OF_A_LABEL = 3; // texts: two are left out at once
 const COLUMNS = ["text", "label", "title"];
@@ -298,7 +300,7 @@ function checkHeader(header, name) {
 export function faultOf(poems) {
   const all = poems.length;
   if (all < LEAST)
-    return `${all} texts, where ${LEAST} are the least that can be compared: there is nothing to compare. A text file has an empty line between two texts`;
+    return `${plural(all, "text")}, where ${LEAST} are the least that can be compared: there is nothing to compare. A text file has an empty line between two texts`;
   if (new Set(poems.map(({ text }) => strip(text))).size === 1)
     return `all ${all} texts are equal, so that none is nearer than another. Give texts that differ`;
   if (poems[0].label === undefined) return "";

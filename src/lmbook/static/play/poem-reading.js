@@ -30,9 +30,9 @@ let views = 0;
  */
 
 /**
- * A text in tokens.
+ * A text in tokens, whether they are its beginning alone, and whether the vocabulary has none.
  *
- * @typedef {{ poem: Poem, ids: number[], isCut: boolean }} Line
+ * @typedef {{ poem: Poem, ids: number[], isCut: boolean, isUnknown: boolean }} Line
  */
 
 /** Wait until the page has drawn and heard its reader. */
@@ -71,12 +71,14 @@ export function readerOf({ around, most }, context) {
     /** @type {Poem[]} */
     const left = [];
     for (const poem of poems) {
-      const found = tokenizer.encode(poem.text.slice(0, CUT)).map(({ id }) => id);
+      const pieces = tokenizer.encode(poem.text.slice(0, CUT));
+      const isUnknown = tokenizer.areUnknown(pieces);
+      const found = pieces.map(({ id }) => id);
       const ids = [around[0], ...found.slice(0, room - 2), around[1]];
       const isCut = found.length > room - 2 || poem.text.length > CUT;
       const fits = found.length && lines.length < most[0] && tokens + ids.length <= most[1];
       if (!fits) left.push(poem);
-      else lines.push({ poem, ids, isCut });
+      else lines.push({ poem, ids, isCut, isUnknown });
       tokens += fits ? ids.length : 0;
     }
     return { lines, left };

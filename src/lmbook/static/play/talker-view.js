@@ -352,7 +352,10 @@ export function mount(element, data, context) {
 
   function begin() {
     const line = isDialogue ? area.value.trim() : area.value;
-    if (!line) return;
+    if (!line) {
+      note.textContent = "There is nothing to read yet: type something.";
+      return;
+    }
     if (!isDialogue) turns = [];
     if (asks) turns = []; // a link has no dialogue before its question
     asks = false;
@@ -409,7 +412,7 @@ export function mount(element, data, context) {
       turns.push({ role: "assistant", content: "" });
       await write(mine);
     } else if (found) {
-      note.textContent = `That is too long: ${plural(found.ids.length, "token")}.`;
+      note.textContent = `That is too long: ${plural(found.ids.length, "token")}, and it reads ${room - COUNT} at the most.`;
     }
     if (mine === latest) stop.disabled = true;
   }

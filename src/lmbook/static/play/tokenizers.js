@@ -206,6 +206,26 @@ export class WordPiece {
     return tokens.concat(this.part(text.slice(start)));
   }
 
+  /**
+   * Whether none of some tokens says anything of its word.
+   *
+   * @param {{ piece: string }[]} tokens
+   */
+  areUnknown(tokens) {
+    return tokens.every(({ piece }) => piece === this.unknown);
+  }
+
+  /**
+   * What is to be said of tokens that stand for words which cannot be cut; "" if there are none.
+   *
+   * @param {{ piece: string }[]} tokens
+   * @returns {string}
+   */
+  tellUnknown(tokens) {
+    const has = tokens.some(({ piece }) => piece === this.unknown);
+    return has ? `${this.unknown} stands for what its vocabulary does not have.` : "";
+  }
+
   /** @param {string} piece one of the vocabulary */
   token(piece) {
     return { id: /** @type {number} */ (this.ids.get(piece)), piece };

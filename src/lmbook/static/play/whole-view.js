@@ -19,6 +19,7 @@ import {
   stateOf,
   WORLDS,
 } from "./dom.js";
+import { OwnClient, offerOwn, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
 import { FORGOTTEN, readText } from "./store.js";
 import { openTalker } from "./talker-client.js";
@@ -29,10 +30,12 @@ import { mentioned } from "./whole-reading.js";
 import { quoted, stops, strongestLook, tellingLayer } from "./whole-tour.js";
 
 /** @import { Client } from "./client.js" */
+/** @import { Config } from "./engine.js" */
 /** @import { Opened } from "./whole-picture.js" */
 /** @import { Reading } from "./whole-reading.js" */
 
 const LONGEST = 2000; // characters of a line that are read
+const ROOM = 40; // tokens of a text, at the most
 const SEED = 1; // of random weights, and of the order of shuffled tokens
 const FEW = 5; // likeliest tokens of which it is told how many are left
 const NAMES = {
@@ -50,12 +53,13 @@ let views = 0;
  * @property {string} text
  * @property {number} room the most tokens of a text
  * @property {string} store
+ * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, in the place of a store
  * @property {string} pieces the store of its vocabulary; "" if there is none
  * @property {string} [alphabet] of a model that reads letters
  * @property {number[]} [around] the ids of [CLS], [SEP] and [MASK]
  * @property {string} unit "letter" or "token"
  * @property {string} why it does not run in the page; "" if it does
- * @property {Omit<Reading, "weights"> & { weights: number[][][] }} reading
+ * @property {Reading} reading
  */
 
 /**
@@ -68,26 +72,37 @@ let views = 0;
 const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
 /**
- * @param {Given["reading"]} stored
+ * What is known of a model's first text. The weights that Python gives are in thousandths.
+ *
+ * @param {Given} given
  * @returns {Reading}
  */
-const unpacked = (stored) => ({
-  ...stored,
-  weights: stored.weights.map((heads) =>
-    heads.map((weights) => weights.map((weight) => weight / 1000)),
-  ),
-});
+const firstReading = ({ own, reading }) =>
+  own
+    ? reading
+    : {
+        ...reading,
+        weights: reading.weights.map((heads) =>
+          heads.map((weights) => Array.from(weights, (weight) => weight / 1000)),
+        ),
+      };
+
+/**
+ * @typedef {object} Data
+ * @property {Given[]} models
+ * @property {Data} [book] what was given for the book's models, if the reader's is shown
+ */
 
 /**
  * @param {HTMLElement} element
- * @param {{ models: Given[] }} data
+ * @param {Data} data
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
   const lane = `whole ${++views}`;
   const { models } = data;
   let given = models[0];
-  let reading = unpacked(given.reading);
+  let reading = firstReading(given);
   /** @type {Opened} */
   let opened = opening();
   /** @type {number | null} the token that was pressed; null: the last one, or the gap */
@@ -99,6 +114,8 @@ export function mount(element, data, context) {
   /** @type {WordPiece | undefined} */
   let wordPiece;
   let isHere = false; // the model that talks
+  /** @type {Map<number | null, Client>} the reader's model, by the seed of its random weights */
+  const owned = new Map();
   let usual = reading; // what the trained model made of a text in its order
 
   /* --- what stands there --- */
@@ -167,6 +184,7 @@ export function mount(element, data, context) {
     make("p", { class: "play-controls lmw-layer-choice" }, layerSlider.label),
     panel,
     live,
+    data.book ? sayOwn(element, leaveOwn) : offerOwn(context, useOwn),
   );
   element.addEventListener("focusin", () => given.name !== "talker" && prepare().catch(() => {}), {
     once: true,
@@ -193,8 +211,55 @@ export function mount(element, data, context) {
 
   /** @returns {Client} */
   function model() {
-    if (given.name === "talker") return talker();
-    return openModel(given.store, context, isRandom() ? SEED : null);
+    return given.name === "talker" ? talker() : smallModel(isRandom() ? SEED : null);
+  }
+
+  /**
+   * One of the models that are loaded without a click.
+   *
+   * @param {number | null} seed of random weights, or the trained ones
+   * @returns {Client}
+   */
+  function smallModel(seed) {
+    const { own, store } = given;
+    if (!own) return openModel(store, context, seed);
+    const client = owned.get(seed) ?? new OwnClient(own, context, seed);
+    owned.set(seed, client);
+    return client;
+  }
+
+  /**
+   * Begin again with the reader's model, which reads first what it knows of the line.
+   *
+   * @param {Config} config
+   * @param {Uint8Array<ArrayBuffer>} own
+   */
+  async function useOwn({ alphabet = "", context: longest }, own) {
+    const letters = Array.from(alphabet);
+    const room = Math.min(ROOM, longest);
+    const known = Array.from(area.value).filter((letter) => letters.includes(letter));
+    const text = known.slice(-room).join("") || letters[0];
+    const ids = Array.from(text, (letter) => letters.indexOf(letter));
+    const reader = new OwnClient(own, context, null);
+    const reading = await reader.when("whole", { ids, place: ids.length - 1 });
+    reader.end();
+    cancel();
+    const pieces = Object.fromEntries(mentioned(reading).map((id) => [id, shown(letters[id])]));
+    /** @type {Given} */
+    const mine = {
+      ...{ name: "gpt", unit: "letter", store: "", pieces: "", why: "" },
+      ...{ text, room, alphabet, own, reading: { ...reading, pieces } },
+    };
+    element.replaceChildren();
+    mount(element, { models: [mine], book: data }, context);
+    element.querySelector("textarea")?.focus({ preventScroll: true });
+  }
+
+  /* Begin again with the book's models. */
+  function leaveOwn() {
+    for (const client of owned.values()) client.end();
+    element.replaceChildren();
+    mount(element, /** @type {Data} */ (data.book), context);
   }
 
   /* Load what a small model needs. */
@@ -247,7 +312,7 @@ export function mount(element, data, context) {
     worlds.value = WORLDS.asItIs;
     note.textContent = given.why;
     area.value = given.text;
-    show(unpacked(given.reading));
+    show(firstReading(given));
     opened = opening();
     const line = lines[given.name];
     if (line !== undefined && line !== given.text && isReady()) {
@@ -283,7 +348,7 @@ export function mount(element, data, context) {
   function cancel() {
     if (given.why) return;
     if (given.name === "talker") return talker().cancel(lane);
-    for (const seed of [null, SEED]) openModel(given.store, context, seed).cancel(lane);
+    for (const seed of [null, SEED]) smallModel(seed).cancel(lane);
   }
 
   /* --- asking --- */
@@ -355,7 +420,7 @@ export function mount(element, data, context) {
     const found =
       own.name === "talker"
         ? await talker().when("whole", { ids, place, random }, lane)
-        : await openModel(own.store, context, random).when("whole", { ids, place }, lane);
+        : await smallModel(random).when("whole", { ids, place }, lane);
     if (!found || own !== given) return null;
     return { ...found, pieces: found.pieces ?? piecesOf(found) };
   }
@@ -446,7 +511,9 @@ export function mount(element, data, context) {
    */
   function readGap(line) {
     const [first, last, mask] = given.around ?? [];
-    const all = /** @type {WordPiece} */ (wordPiece).encode(line).map(({ id }) => id);
+    const reader = /** @type {WordPiece} */ (wordPiece);
+    const tokens = reader.encode(line);
+    const all = tokens.map(({ id }) => id);
     if (!all.length) return empty();
     const some = all.slice(0, given.room - 2);
     const ids = [first, ...some, last];
@@ -461,6 +528,7 @@ export function mount(element, data, context) {
       message +=
         "The last word is hidden. Press another token to hide it, or write [MASK] for a gap.";
     ids[place] = mask;
+    message += ` ${reader.tellUnknown(tokens.slice(0, some.length))}`;
     return { ids, place, message };
   }
 

@@ -349,7 +349,14 @@ export function ownLine(text, oninput, attributes = {}) {
     },
     { class: "play-offer" },
   );
+  const most = attributes.maxlength ?? Number.POSITIVE_INFINITY;
+  const full = make("p", { class: "play-note", role: "status" });
   function look() {
+    // The browser cuts what is pasted, and says nothing.
+    full.textContent =
+      area.value.length < most
+        ? ""
+        : `There is room for ${plural(most, "character")} here: what goes beyond is cut off.`;
     const line = lastLine().slice(0, attributes.maxlength);
     offer.hidden = !line || line === area.value;
     offer.textContent = `Take yours: “${line.length > 40 ? `${line.slice(0, 39)}…` : line}”`;
@@ -362,7 +369,7 @@ export function ownLine(text, oninput, attributes = {}) {
   for (const event of [LINE, "storage", "pageshow"]) addEventListener(event, look);
   look();
   const label = make("label", { class: "play-line" }, "Your line", area);
-  return { area, note, label: make("div", {}, label, offer) };
+  return { area, note, label: make("div", {}, label, full, offer) };
 }
 
 /**
