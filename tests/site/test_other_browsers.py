@@ -231,7 +231,8 @@ def test_arrows_are_learned_anew_where_features_are_always_there(driver, read):
     weights, _, loss = sparse.train_toy(0.0)
     lengths = weights.norm(dim=0)
     told = f"Arrows longer than 0.8: {(lengths > 0.8).sum()} of 5. Loss {loss:.4f}."
-    driver.until("arguments[0].innerText.includes(arguments[1])", root, told)
+    heard = "arguments[0].querySelector('[aria-live=polite]').textContent"  # at the end
+    driver.until(f"{heard}.includes(arguments[1])", root, told)
     shown = [float(row[0]) for row in cells(driver, root, ".lmc-canvas tbody tr")]
     assert shown == pytest.approx(lengths.tolist(), abs=0.006)
 

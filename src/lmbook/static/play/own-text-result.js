@@ -157,8 +157,8 @@ function file({ result, counted, state, config }, context) {
   const use = button("use it in the book’s views", async () => {
     const kept = await keepOwn(bytes, context);
     told.textContent = kept
-      ? "Where a GPT of the book writes, there is now a button “your model”. Your browser keeps the model until you press Forget my progress."
-      : "Where a GPT of this page writes, there is now a button “your model”. The browser keeps nothing for this page: save the model to use it elsewhere.";
+      ? "Where a GPT of the book writes, or is shown as a whole, there is now a button “your model”. Your browser keeps the model until you press Forget my progress."
+      : "Where a GPT of this page writes, or is shown as a whole, there is now a button “your model”. The browser keeps nothing for this page: save the model to use it elsewhere.";
   });
   return [
     title("Take the model along"),

@@ -350,7 +350,7 @@ export function ownLine(text, oninput, attributes = {}) {
     { class: "play-offer" },
   );
   const most = attributes.maxlength ?? Number.POSITIVE_INFINITY;
-  const full = make("p", { class: "play-note", role: "status" });
+  const full = make("p", { class: "play-full", role: "status" });
   function look() {
     // The browser cuts what is pasted, and says nothing.
     full.textContent =
