@@ -202,8 +202,8 @@ def test_the_view_shows_the_words_in_another_order_as_the_model_reads_them(climb
     for near, vectors in zip(data["reordered"]["near"], own, strict=True):
         cosines = torch.cosine_similarity(vectors[:, None], vectors[None], dim=-1)
         closest = cosines.fill_diagonal_(-2).argmax(-1)
-        found = [cosines[i, row[0]] for i, row in enumerate(near)]
-        best = [cosines[i, j] for i, j in enumerate(closest)]
+        found = [cosines[i, row[0]].item() for i, row in enumerate(near)]
+        best = [cosines[i, j].item() for i, j in enumerate(closest)]
         assert found == pytest.approx(best, abs=1e-5)
 
 
