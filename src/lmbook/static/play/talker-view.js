@@ -410,6 +410,7 @@ export function mount(element, data, context) {
       place = seen.read - 1;
       told = {};
       turns.push({ role: "assistant", content: "" });
+      drawLog(); // a long text takes seconds before the first token is written
       await write(mine);
     } else if (found) {
       note.textContent = `That is too long: ${plural(found.ids.length, "token")}, and it reads ${room - COUNT} at the most.`;
