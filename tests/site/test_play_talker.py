@@ -238,9 +238,11 @@ def test_texts_of_all_kinds_are_answered_or_told_of(opened):
         answer.wait_for(timeout=visits.LOAD)  # it reads
         if text != strange.ONE_LINE:
             expect(answer).not_to_contain_text("…")
-        press(page, "Stop")
+        stop = page.get_by_role("button", name="Stop", exact=True)
+        stop.evaluate("button => button.click()")  # unless it has ended
         idle(page)
-        assert turns(page)[0].startswith(f"You{text.strip()[:9]}".replace("\r", ""))
+        asked = turns(page)[0].removeprefix("You")
+        assert asked[:4] == text.lstrip("\ufeff").replace("\r", "")[:4]
 
 
 @served
