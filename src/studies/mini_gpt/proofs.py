@@ -26,12 +26,15 @@ from lmcourse.numbers import bootstrap_interval
 from lmcourse.shuffled import shuffled_weights
 from studies import nulls
 from studies.findings import Page, finding, proof
+from studies.harness import alike
 from studies.measures import ratio_of_sums
+from studies.mini_gpt.ngram_lengths import mean_gain
 
 MIDDLE = (33, 53)  # nearly all of Shakespeare's lines have so many characters
 SAME_LENGTH = ["letters shuffled", "one letter throughout", "no vowels", "no spaces"]
 SHORTER = ["words halved", "20 characters fewer"]
 LONGER = "20 characters more"
+LONG = (5, 6, 7, 8)  # lengths of n-grams
 close = torch.testing.assert_close
 
 
@@ -473,7 +476,8 @@ def sonnet_interval(values, sonnets) -> tuple[float, float]:
     "A GPT trained on the Sonnets knows by a line's length in characters that it is "
     "over: fill it with e's, and it still knows.",
     rival="the words, the syllables and the letters of the line, each changed by itself; "
-    "6-grams give a new line {ngrams:.0%} at line ends and {ngrams_inside:.0%} elsewhere; "
+    "n-grams of five to eight characters give a new line {ngrams:.0%} at line ends and "
+    "{ngrams_inside:.0%} elsewhere; "
     "a table of one number, the characters since the last new line, does as well as the "
     "GPT: {table:.0%} and {table_inside:.0%}",
     null=random_weights,
@@ -501,8 +505,9 @@ def lines_are_measured_in_characters(page: Page):
     page : Page
         ``each``: change → probability of a new line after each mark, arrays (marks,);
         ``ends``: which marks end a line, a bool array (marks,); ``at``: their positions in
-        the test text; ``parts``; ``ended``: results of the study *line-ends*; ``blank``: as
-        ``each``, as written, of the GPT with shuffled weights.
+        the test text; ``parts``; ``tokenizer``; ``ladder``: n-gram models by length;
+        ``ended``: results of the study *line-ends*; ``blank``: as ``each``, as written, of
+        the GPT with shuffled weights.
 
     Returns
     -------
@@ -511,8 +516,8 @@ def lines_are_measured_in_characters(page: Page):
         (20 characters fewer), ``halved``; ``e_interval`` and ``cut_interval``: over
         sonnets. ``inside`` and ``ends``: how many marks. ``before``: the mean probability
         after marks inside lines, ``longer``: the same with 20 characters more. ``ngrams``
-        and ``ngrams_inside``: of 6-grams, at line ends and inside lines; ``table`` and
-        ``table_inside``: of the table, there.
+        and ``ngrams_inside``: at line ends and inside lines, the lowest and the highest of
+        n-grams of five to eight characters; ``table`` and ``table_inside``: of the table.
     """
     ends = page.ends
     numbers = np.array([page.parts.test.count("\n\n", 0, position) for position in page.at])
@@ -530,8 +535,8 @@ def lines_are_measured_in_characters(page: Page):
     for row in page.ended["trained"]:
         assert min(row["lines"][name]["ends"] for name in SAME_LENGTH) > 1 / 2
         assert max(row["lines"][name]["ends"] for name in SHORTER) < 1 / 2
-    ngrams = page.ended["counting"][0]["lines"]["as written"]
-    assert ngrams["inside"] > 0.3
+    counted = [new_line_by_ngrams(page, page.ladder[length]) for length in LONG]
+    assert min(probs[~ends].mean() for probs in counted) > 0.3
     table = new_line_by_length(page)
     written = page.each["as written"]
     assert table[ends].mean() > written[ends].mean() - 0.02
@@ -550,11 +555,31 @@ def lines_are_measured_in_characters(page: Page):
         "inside": int((~ends).sum()),
         "before": float(page.each["as written"][~ends].mean()),
         "longer": float(page.each[LONGER][~ends].mean()),
-        "ngrams": ngrams["ends"],
-        "ngrams_inside": ngrams["inside"],
+        "ngrams": span([probs[ends].mean() for probs in counted]),
+        "ngrams_inside": span([probs[~ends].mean() for probs in counted]),
         "table": float(table[ends].mean()),
         "table_inside": float(table[~ends].mean()),
     }
+
+
+def new_line_by_ngrams(page, model) -> np.ndarray:
+    """Return how probable an n-gram model finds a new line after each mark.
+
+    Parameters
+    ----------
+    page : Page
+        ``at``: positions in the test text; ``parts``; ``tokenizer``.
+    model : NgramModel
+
+    Returns
+    -------
+    array of shape (marks,)
+        Of a new line or a space.
+    """
+    test = page.tokenizer.encode(page.parts.test)
+    newline, space = page.tokenizer.encode("\n ")
+    probs = np.array([model.next_probs(test[i - model.order : i]) for i in page.at])
+    return probs[:, newline] / (probs[:, newline] + probs[:, space])
 
 
 def new_line_by_length(page) -> np.ndarray:
@@ -586,6 +611,78 @@ def new_line_by_length(page) -> np.ndarray:
     return (new / all_marks)[[length(test, position) for position in page.at]]
 
 
+def single_shuffled(page: Page):
+    """The small GPTs of one layer with shuffled weights.
+
+    Parameters
+    ----------
+    page : Page
+        ``single``: runs of the study *one-layer*.
+
+    Returns
+    -------
+    Page
+    """
+    return page.replaced(single=[row | {"lines": row["shuffled"]} for row in page.single])
+
+
+@finding(
+    "One layer is enough for a small GPT of the Sonnets to know by the number of its "
+    "characters that a line is over.",
+    rival="two layers: text more than five characters back gains {two:.2f} nats at line "
+    "ends, with one layer {one:.2f}; one layer of a single head: {head:.2f}",
+    null=single_shuffled,
+    n="{ends} line ends of 30 held-out sonnets, three seeds",
+    interval="how probable a new line is, lowest and highest of the seeds: as written "
+    "{written:.0%}, one letter throughout {e:.0%}, 20 characters fewer {cut:.0%}",
+)
+def one_layer_measures_lines(page: Page):
+    """A whole GPT of one layer and four heads, trained for 1,000 steps from three seeds.
+
+    With each seed the mean probability of a new line at line ends is above a half where the
+    line's characters are changed and their number is kept, and below a half with 20
+    characters fewer. After marks within lines, as written, it is below a fifth.
+
+    Parameters
+    ----------
+    page : Page
+        ``single``: runs of the study *one-layer*; ``ended``: results of *line-ends*.
+
+    Returns
+    -------
+    dict
+        ``written``, ``e`` and ``cut``: lowest and highest mean probability of the seeds, as
+        written, with one letter throughout, with 20 characters fewer. ``one``, ``head`` and
+        ``two``: what 64 characters gain over five at line ends, mean of three seeds, with
+        one layer of four heads, one layer of one, and two layers. ``ends``: how many line
+        ends.
+    """
+    four = alike(page.single, heads=4)
+    at_ends = {
+        change: [row["lines"][change]["ends"] for row in four]
+        for change in ("as written", *SAME_LENGTH, SHORTER[1])
+    }
+    for change in ("as written", *SAME_LENGTH):
+        assert min(at_ends[change]) > 1 / 2
+    assert max(at_ends[SHORTER[1]]) < 1 / 2
+    assert max(row["lines"]["as written"]["inside"] for row in four) < 1 / 5
+    groups = {
+        "one": four,
+        "head": alike(page.single, heads=1),
+        "two": page.ended["trained"],
+    }
+    gained = {
+        name: float(np.mean([far_gain(row["reach"]["line ends"]) for row in rows]))
+        for name, rows in groups.items()
+    }
+    return gained | {
+        "written": span(at_ends["as written"]),
+        "e": span(at_ends["one letter throughout"]),
+        "cut": span(at_ends[SHORTER[1]]),
+        "ends": four[0]["lines"]["n"]["ends"],
+    }
+
+
 # --- parts and sizes ----------------------------------------------------------------------
 
 
@@ -610,8 +707,8 @@ def parts_shuffled(page: Page):
 @finding(
     "Four heads instead of one help a bare attention model over ten times as much as a "
     "whole GPT of two layers.",
-    rival="what each other part gains in the bare model: less; a whole GPT of one layer, "
-    "of which the sentence says nothing",
+    rival="what each other part gains in the bare model: less; in a whole GPT of one layer "
+    "four heads gain {single:.3f} nats",
     null=parts_shuffled,
     n="3 seeds of each model",
     interval="{bare:.2f} nats in the bare model, {whole:.3f} in the whole GPT (lowest and "
@@ -628,12 +725,13 @@ def heads_depend_on_the_rest(page: Page):
     page : Page
         ``built``: test losses, one row for each part, one column for each seed; ``sizes``:
         one row for each run of the study *sizes*, with ``axis``, ``value``, ``seed`` and
-        ``loss``.
+        ``loss``; ``single``: runs of the study *one-layer*.
 
     Returns
     -------
     dict
-        ``bare`` and ``whole``: lowest and highest gain of three seeds, in nats. Mean gains
+        ``bare``, ``whole`` and ``single``: lowest and highest gain of three seeds, in nats,
+        in the bare model and in whole ones of two layers and of one. Mean gains
         in the order of the parts: ``head``, ``heads``, ``feed_forward``, ``paths``,
         ``layer``. ``times``: how many times as much it is in the bare model, at least.
     """
@@ -641,14 +739,17 @@ def heads_depend_on_the_rest(page: Page):
     bare = gain.loc["four heads"]
     heads = page.sizes[page.sizes.axis == "heads"].pivot_table("loss", "value", "seed")
     whole = heads.loc["1"] - heads.loc["4"]
+    one, four = (alike(page.single, heads=n) for n in (1, 4))
+    single = [a["validation"] - b["validation"] for a, b in zip(one, four, strict=True)]
     assert gain.shape == (5, 3)
-    assert len(whole) == 3
+    assert len(whole) == len(single) == 3
     assert bare.min() > 10 * whole.max()
     assert bare.min() > gain.drop("four heads").max().max()
     means = gain.mean(axis=1)
     return {
         "bare": span(bare),
         "whole": span(whole),
+        "single": span(single),
         "head": float(means["one head"]),
         "heads": float(means["four heads"]),
         "feed_forward": float(means["feed-forward"]),
@@ -774,9 +875,10 @@ def pairs_shuffled(page: Page):
 @finding(
     "A small GPT of the Sonnets gains more when its guesses are averaged with counts of "
     "six-letter sequences than with those of a second such GPT.",
-    rival="another seed of the small GPT in the place of the n-grams; shorter sequences: "
-    "of two and three letters, they make the course's GPT worse by {two:.2f} and "
-    "{three:.2f}",
+    rival="another seed of the small GPT in the place of the n-grams, {second:.3f}; other "
+    "lengths: seven letters {seven:.3f}, eight {eight:.3f}; five {five:.3f} and four "
+    "{four:.3f}, neither surely more nor less than a second GPT; of two and three letters, "
+    "they make the course's GPT worse by {two:.2f} and {three:.2f}",
     null=pairs_shuffled,
     n="{sonnets} held-out sonnets, 3 seeds",
     interval="{more:.3f} nats more",
@@ -786,14 +888,18 @@ def counting_adds_more(page: Page):
 
     The interval is over the test sonnets. On these the small GPT's loss is above the
     n-grams', and the course's GPT's is below, each with an interval that leaves out zero.
-    The course's GPT gains by sequences of five to eight letters, each with an interval
-    above zero; with two or three letters it gets worse.
+    With sequences of seven and eight letters the small GPT gains more than with another
+    GPT, too, each with an interval above zero, and more than with six on average. With five
+    letters it gains more on average, with four less, and both intervals hold zero. The
+    course's GPT gains by sequences of five to eight letters, each with an interval above
+    zero; with two or three letters it gets worse.
 
     Parameters
     ----------
     page : Page
-        ``climbed``: results of the study *ladder*; ``sonnets``: the course's GPT;
-        ``ladder``: n-gram models by length; ``test_ids``, ``parts``, ``context``.
+        ``climbed``: results of the study *ladder*; ``lengths``: those of the study
+        *ngram-lengths*, its group "averaged"; ``sonnets``: the course's GPT; ``ladder``:
+        n-gram models by length; ``test_ids``, ``parts``, ``context``.
 
     Returns
     -------
@@ -802,7 +908,8 @@ def counting_adds_more(page: Page):
         interval of their difference; ``sonnets``: how many; ``behind``: the small GPT's
         loss less the n-grams'; ``ahead``: the n-grams' less the course's GPT's; ``two`` and
         ``three``: what the course's GPT loses by 2-grams and 3-grams; ``longer``: the
-        lowest and the highest mean that it gains by 5-grams to 8-grams.
+        lowest and the highest mean that it gains by 5-grams to 8-grams. ``four``, ``five``,
+        ``seven`` and ``eight``: what the small GPT gains by n-grams of such a length.
     """
     rows = page.climbed["averaged"]
     gained, alone = gains(rows), losses_alone(rows)
@@ -814,8 +921,15 @@ def counting_adds_more(page: Page):
     assert bootstrap_interval(behind)[0] > 0
     assert bootstrap_interval(ahead)[0] > 0
     by_length = gains_by_length(page)
-    longer = [by_length[n] for n in (5, 6, 7, 8)]
+    longer = [by_length[n] for n in LONG]
+    another = mean_gain(page.lengths, "GPT")
+    by_small = {n: mean_gain(page.lengths, n) for n in range(4, 9)}
+    more_by = {n: bootstrap_interval(gain - another) for n, gain in by_small.items()}
     assert page.climbed["counting"][0]["order"] == 6
+    assert min(more_by[n][0] for n in (6, 7, 8)) > 0
+    assert by_small[6].mean() < min(by_small[n].mean() for n in (7, 8))
+    assert by_small[4].mean() < another.mean() < by_small[5].mean()
+    assert max(more_by[n][0] for n in (4, 5)) < 0 < min(more_by[n][1] for n in (4, 5))
     assert min(bootstrap_interval(each)[0] for each in longer) > 0
     assert max(bootstrap_interval(by_length[n])[1] for n in (2, 3)) < 0
     return {
@@ -828,6 +942,10 @@ def counting_adds_more(page: Page):
         "two": -by_length[2].mean(),
         "three": -by_length[3].mean(),
         "longer": span([each.mean() for each in longer]),
+        "four": by_small[4].mean(),
+        "five": by_small[5].mean(),
+        "seven": by_small[7].mean(),
+        "eight": by_small[8].mean(),
     }
 
 

@@ -1,0 +1,181 @@
+"""What can a small GPT of one layer do, beside one of two?
+
+What varies: the heads, one or four, of the page's whole model with one layer, as the study
+*sizes* trains it. The learning rate is chosen by the validation loss of seed 0, of four
+heads by that study; then each is trained from three other seeds.
+
+Rivals: models of two layers, in the studies *sizes* and *line-ends*; for what heads gain
+the bare model of the study *ladder*, which is attention and little else.
+
+Null: the same models with shuffled weights.
+
+Statistic: the validation loss; the loss on the test sonnets with 64 characters shown and
+with five, by the kind of character; the probability of a new line after a mark, as the
+study *line-ends* has it. The interval is that of what one layer of four heads gains at line
+ends by the text more than five characters back, lowest and highest over the seeds.
+
+Foretold before it was run, and why: `FORETOLD`.
+"""
+
+import torch
+
+from lmcourse import lines
+from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.gpt.inside import losses_at
+from lmcourse.shuffled import shuffled_weights
+from studies.harness import alike, best_tuned, count, grid, verdict
+from studies.mini_gpt.line_ends import by_kind, line_probs
+from studies.mini_gpt.sizes import BASE, RATES, SEEDS, SPREAD, new_trainer
+
+CHAPTER = "mini-gpt"
+CLAIM = (
+    "One layer is enough for a small GPT of the Sonnets to know by the number of its "
+    "characters that a line is over"
+)
+RIVAL = "the words, the syllables or the letters of the line; a GPT of two layers"
+NULL = "the same GPT with shuffled weights"
+FORETOLD = {
+    "heads": (
+        "In a whole GPT of one layer four heads gain between 0.02 and 0.1 nats over one: "
+        "more than in two layers, less than in the bare model. A single head has to bring "
+        "the last letters and the last new line at once."
+    ),
+    "line ends": (
+        "With four heads one layer gains by the far text at line ends at least two thirds "
+        "of what two layers gain. One head can find the last new line, and the network can "
+        "do the rest."
+    ),
+    "ruler": (
+        "One layer of four heads goes by the number of characters, too: a new line is "
+        "likelier than a half with other letters, and not with 20 characters fewer."
+    ),
+}
+FAR, NEAR = 64, 5  # characters shown
+RATE_OF_FOUR = 1e-2  # the best of three for four heads, by the study *sizes*
+SETTINGS = {"base": BASE, "spread": SPREAD, "rates": RATES, "shown": [NEAR, FAR]}
+SETTINGS |= {"foretold": FORETOLD}
+
+
+def plan(small):
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return those of one seed, with two steps, tested at few positions.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`; its groups are "tuning" and "runs".
+    """
+    few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
+    rates = RATES[: 1 if small else 3]
+    tuning = grid(group="tuning", heads=1, rate=rates, changes=few)
+    seeds, every = SEEDS[: 1 if small else 3], 200 if small else 1
+    return tuning + grid(group="runs", heads=(4, 1), seed=seeds, every=every, changes=few)
+
+
+def run(folder, group, heads, changes, rate=None, seed=0, every=1):
+    """Train one model, and test it.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the finished runs of the group "tuning".
+    group : {"tuning", "runs"}
+        Whether only the validation loss is measured, or everything.
+    heads : int
+    changes : dict
+        Other training settings than `BASE` has, by name.
+    rate : float, optional
+        The highest learning rate. Default: the best that was tried.
+    seed : int
+    every : int
+        Test at every so-manieth position.
+
+    Returns
+    -------
+    dict
+        ``heads``, ``rate``, ``seed``; ``validation``, the last validation loss in nats a
+        character; of "runs" also what `measure` returns.
+    """
+    if not rate:
+        rate = best_tuned(folder, heads=1)["rate"] if heads == 1 else RATE_OF_FOUR
+    settings = BASE | {"layers": 1, "heads": heads, "learning_rate": rate, "seed": seed}
+    settings |= changes
+    tokenizer, trainer = new_trainer(settings)
+    validation = round(trainer.run(quiet=True)[-1]["val_loss"], 4)
+    row = {"heads": heads, "rate": rate, "seed": seed, "validation": validation}
+    if group == "tuning":
+        return row
+    return row | measure(tokenizer, trainer.gpt.eval(), every)
+
+
+def measure(tokenizer, model, every):
+    """Test a model on what is asked of one layer.
+
+    Parameters
+    ----------
+    tokenizer : CharTokenizer
+    model : GPT
+    every : int
+        Test at every so-manieth position.
+
+    Returns
+    -------
+    dict
+        ``reach``: kind of character → characters shown, a str → mean loss on the test text,
+        in nats. ``lines``: change → the mean probability of a new line, ``ends`` after
+        marks at line ends and ``inside`` after other marks; ``shuffled``: the same of the
+        model with shuffled weights.
+    """
+    texts = train_val_test_split(load_texts("sonnets"))
+    test = torch.tensor(tokenizer.encode(texts.test))
+    positions = torch.arange(FAR, len(test), every)
+    losses = {shown: losses_at(model, test, positions, shown) for shown in (NEAR, FAR)}
+
+    def probs_of(gpt):
+        """Return what `line_probs` does of a model, ``gpt``."""
+        return line_probs(
+            texts[1:],
+            lambda seen: lines.new_line_probs(gpt, tokenizer, seen).numpy(),
+            every,
+        )
+
+    return {
+        "reach": by_kind(texts.test, positions.numpy(), losses),
+        "lines": probs_of(model),
+        "shuffled": probs_of(shuffled_weights(model)),
+    }
+
+
+def summary(results):
+    """Say whether one layer of four heads goes by the number of characters.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``, lowest and highest over the seeds of what the text
+        more than five characters back gains at line ends, in nats; ``verdict``: whether a
+        new line at line ends is likelier than a half with other letters and the same number
+        of characters, and less likely with 20 characters fewer, with every seed.
+    """
+    runs = alike(results["runs"], heads=4)
+    same = ("as written", "letters shuffled", "one letter throughout", "no vowels")
+    at_ends = [
+        {change: probs["ends"] for change, probs in row["lines"].items()} for row in runs
+    ]
+    holds = all(
+        min(row[change] for change in same) > 1 / 2 > row["20 characters fewer"]
+        for row in at_ends
+    )
+    ends = [row["reach"]["line ends"] for row in runs]
+    gained = [round(each[str(NEAR)] - each[str(FAR)], 4) for each in ends]
+    counted = count(results["runs"])
+    return counted | {"interval": [min(gained), max(gained)], "verdict": verdict(holds)}
