@@ -754,7 +754,7 @@ def heads_depend_on_the_rest(page: Page):
         "feed_forward": float(means["feed-forward"]),
         "paths": float(means["residual paths and norms"]),
         "layer": float(means["a second layer"]),
-        "times": int(bare.min() / whole.max()),
+        "times": int(bare.min() / max(whole.max(), *single)),
     }
 
 
