@@ -177,6 +177,13 @@ STRANGE = {
 def test_texts_of_all_kinds_are_read_or_told_of(opened):
     page = opened.page
     box, status = page.get_by_label("Your texts"), page.locator(".play-note").nth(1)
+    status.evaluate(
+        """note => {
+          window.said = [];
+          const heard = new MutationObserver(() => said.push(note.textContent));
+          heard.observe(note, { childList: true });
+        }"""
+    )
     for name, texts in STRANGE.items():
         box.fill("\n\n".join(texts))
         page.get_by_role("button", name="Load the model").click()
@@ -185,6 +192,8 @@ def test_texts_of_all_kinds_are_read_or_told_of(opened):
         assert (unknown in status.inner_text()) == (name == "emoji")
         cut = "Of 1 text only the beginning was."
         assert (cut in status.inner_text()) == (name == "one line of a megabyte")
+    last = "4 of 4 texts read; 0 s to go …"
+    assert page.evaluate("said").count(last) == len(STRANGE)
     box.fill("one\0\n\ntwo\n\nthree\n\nfour")
     expect(page.locator(".play-note").first).to_contain_text("line 1: a zero byte")
     box.fill("a")

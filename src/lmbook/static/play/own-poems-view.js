@@ -5,6 +5,7 @@
 import {
   button,
   countField,
+  duration,
   leftOf,
   make,
   percent,
@@ -317,9 +318,13 @@ export function mount(element, data, context) {
    * @param {Line[]} lines
    * @returns {(done: number) => void}
    */
-  const count = (lines) => (done) => {
-    progress.value = done / lines.length;
-    status.textContent = `${done} of ${plural(lines.length, "text")} read …`;
+  const count = (lines) => {
+    const begun = performance.now();
+    return (done) => {
+      const left = ((performance.now() - begun) / 1000 / done) * (lines.length - done);
+      progress.value = done / lines.length;
+      status.textContent = `${done} of ${plural(lines.length, "text")} read; ${duration(left)} to go …`;
+    };
   };
 
   function restore() {

@@ -3,7 +3,7 @@
    training is stopped, and another one begins where it stood. */
 
 import source from "worker:./own-text-worker.js";
-import { button, fixed, make, plural, radios } from "./dom.js";
+import { button, duration, fixed, make, plural, radios } from "./dom.js";
 import { resultOf } from "./own-text-result.js";
 import { charactersOf, count, decodeText, faultOf, MOST } from "./own-texts.js";
 import { startWorker } from "./start-worker.js";
@@ -159,13 +159,6 @@ function lastWhole(bytes) {
   while (end > bytes.length - 4 && (bytes[end - 1] & 0xc0) === 0x80) end--;
   return end - 1;
 }
-
-/**
- * @param {number} seconds
- * @returns {string} "40 s", "3 min"
- */
-const duration = (seconds) =>
-  seconds < 100 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60)} min`;
 
 /**
  * @param {HTMLElement} element

@@ -468,3 +468,10 @@ export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} 
  */
 export const plural = (count, noun) =>
   `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+/**
+ * @param {number} seconds
+ * @returns {string} "40 s", "3 min"
+ */
+export const duration = (seconds) =>
+  seconds < 100 ? `${Math.ceil(seconds)} s` : `${Math.round(seconds / 60)} min`;
