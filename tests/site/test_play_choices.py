@@ -83,6 +83,8 @@ def test_lines_come_one_pair_after_the_other_and_can_be_taken_back(opened):
     button(page, "Begin anew").click()
     assert shown(page) == pairs()[0]
     assert button(page, "Undo").is_disabled()
+    button(page, pairs()[0][0]).dblclick()
+    assert shown(page) == pairs()[1]  # nobody has read it yet
 
 
 def test_the_reward_is_pythons_and_says_how_often_a_line_was_taken(opened):

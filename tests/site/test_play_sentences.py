@@ -143,6 +143,25 @@ def test_random_weights_are_stored_or_those_of_the_page(opened):
     assert told(page) == ""
 
 
+def test_states_that_are_chosen_one_after_the_other_at_once_do_no_harm(opened):
+    page, wrong = opened.page, []
+    use(page)
+    write(page, PAIR[0])
+    before = shown(page)
+    page.on("pageerror", wrong.append)
+    for name in ("random weights", "shuffled words"):  # the second overtakes the first
+        page.get_by_label("Had it learned nothing?").select_option(label=name)
+    world(page, "as it is")
+    world(page, "random weights")
+    random = shuffled_in_the_page(model(), 1, as_int8=False)
+    query = before[0].index("she")
+    wanted = 100 * weights(PAIR[0], random)[HEAD, query]
+    assert (torch.tensor(shown(page)[1]) - wanted).abs().max() <= 0.51
+    world(page, "as it is")
+    assert shown(page) == before
+    assert not wrong
+
+
 def left(page, how, word, before, now):
     """The sentence counts heads; what rounding hides is no greatest share."""
 

@@ -148,6 +148,16 @@ def test_only_what_the_reader_guessed_is_compared_and_shown(opened):
     assert results(page) == {}
 
 
+def test_bounds_that_have_not_found_their_order_are_not_shown(opened):
+    page, line = opened.page, letters(lines()[0])
+    play(page, line[:1], {0: 2})
+    settle(page)
+    known = guessing.bits_of([3])
+    assert known.lower > known.upper
+    assert results(page)["you"][2] == "too few letters"
+    assert not page.locator(".lmq-results tbody tr").first.locator(".lmq-range").count()
+
+
 def test_lines_add_up(opened):
     page = opened.page
     play(page, letters(lines()[0])[:5])

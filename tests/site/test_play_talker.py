@@ -135,7 +135,12 @@ def test_it_answers_as_python_does_and_remembers_what_was_said(opened):
     page.get_by_text("The model has to be loaded first.").wait_for()
     load(page)
     press(page, "Begin anew")
+    assert "still the text before" in page.locator(".play-note").first.text_content()
+    page.locator("textarea").first.fill(" ")
+    press(page, "Ask")
+    page.get_by_text("There is nothing to read yet").wait_for()
     say(page, line)
+    assert "to read yet" not in page.locator(".play-note").first.text_content()
     say(page, "Who was she?")
     messages = [{"role": "user", "content": line}]
     for told in (turns(page)[1], turns(page)[3]):

@@ -131,6 +131,28 @@ def test_the_slider_replays_the_merges(opened):
     assert "no merge" in slider.get_attribute("aria-valuetext")
 
 
+def test_a_line_with_more_merges_than_the_last_ends_with_its_last_merge(opened):
+    page, bpe = opened.page, tokenizers()["bpe"]
+    slider = page.locator("input[type=range]")
+    for text in ("", LINE, f"{LINE} that perches in the soul"):
+        write(page, text)
+        last = slider.get_attribute("max")
+        assert slider.input_value() == last
+        assert pieces(page)[0][1] == [shown("ours", bpe.symbols[i]) for i in bpe.encode(text)]
+        assert slider.get_attribute("aria-valuetext").startswith(
+            f"{last} of {last}: " if text else "no merge"
+        )
+
+
+def test_what_was_told_of_a_piece_goes_with_its_line(opened):
+    detail = opened.page.locator(".lmc-detail")
+    hint = detail.text_content()
+    opened.page.locator(".lmc-piece").first.click()
+    assert detail.text_content() != hint
+    write(opened.page, "Hope")
+    assert detail.text_content() == hint
+
+
 def test_the_same_sentence_costs_more_elsewhere(opened):
     opened.page.get_by_label("The same sentence in").select_option("Hebrew")
     arrived(opened.page)

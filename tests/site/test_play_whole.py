@@ -488,8 +488,11 @@ def test_a_page_opened_as_a_file_says_what_the_model_that_talks_needs(opened):
 def test_the_model_that_talks_is_loaded_by_a_click_and_read_as_in_python(opened):
     page = opened.page
     page.get_by_label(TALKER).check()
+    page.get_by_label("Had it learned nothing?").select_option("random weights")
+    page.get_by_text("load it first").wait_for()
     page.get_by_role("button", name="Load the model").click()
     page.get_by_text("The model is here").wait_for(timeout=visits.LOAD)
+    assert not page.get_by_text("load it first").is_visible()  # it was done
     again(page, lambda: page.get_by_label("Your line").fill("The capital of Italy is"))
     tokenizer, model = talker()
     ids = tokenizer("The capital of Italy is", return_tensors="pt").input_ids

@@ -43,7 +43,7 @@ import { name, pressable } from "./keys.js";
  */
 
 /** @type {(number: number) => string} */
-const signed = (number) => (number < 0 ? "" : "+") + fixed(number);
+const signed = (number) => (Number(number.toFixed(2)) > 0 ? "+" : "") + fixed(number);
 
 /**
  * @param {HTMLElement} element
@@ -165,7 +165,7 @@ export function mount(element, data) {
       `${changedHow(worlds.value, "the letters")}, the loss goes from ${fixed(data.whole)} to ` +
       `${fixed(model.whole)}.` +
       (before.length
-        ? ` Of the ${plural(before.length, "clicked part")} that it misses as it is, ` +
+        ? ` Of the ${plural(before.length, "part")} shown below that it misses as it is, ` +
           `${["none is", "one is"][both] ?? `${both} are`} missed at least half as much now.`
         : "");
   }

@@ -109,7 +109,10 @@ export function mount(element, data, context) {
 
   const { worlds, told, label } = learnedSwitch(change, "a coin’s choices");
   const lines = [0, 1].map((which) =>
-    button("", () => choose(which), { class: "lmv-line", "aria-keyshortcuts": `${which + 1}` }),
+    button("", (event) => choice(event, which), {
+      class: "lmv-line",
+      "aria-keyshortcuts": `${which + 1}`,
+    }),
   );
   const progress = make("progress", { max: pairs.length, "aria-label": "pairs chosen" });
   const count = make("span", { role: "status" });
@@ -164,6 +167,16 @@ export function mount(element, data, context) {
   function choose(which) {
     if (chosen.length < pairs.length) set([...chosen, which]);
     if (chosen.length === pairs.length) (undo.disabled ? begin : undo).focus();
+  }
+
+  /**
+   * A click on a line; the second of a double click would choose from a pair that nobody has read.
+   *
+   * @param {Event} event
+   * @param {number} which
+   */
+  function choice(event, which) {
+    if (/** @type {MouseEvent} */ (event).detail < 2) choose(which);
   }
 
   function takeBack() {

@@ -497,13 +497,14 @@ export function mount(element, data, context) {
     if (!seen) return;
     const weights = seen.weights[head];
     const best = likeliest(weights);
+    const away = weights.length - 1 - best;
     const spans = seen.ids.map((id, i) =>
       make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),
     );
     const [layer, number] = places[head];
     summary.textContent =
       `Head ${number} of layer ${layer} attends most to “${spans[best].textContent}”, ` +
-      `${plural(weights.length - 1 - best, "character")} before the last, with ${percent(weights[best])} of its attention`;
+      `${away ? `${plural(away, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
     colours.replaceChildren(...spans);
   }
 

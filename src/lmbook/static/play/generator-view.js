@@ -480,13 +480,14 @@ export function mount(element, data, context) {
   function drawLine() {
     const weights = seen.weights[shown];
     const [best] = largest(weights, 1);
+    const away = weights.length - 1 - best;
     const spans = seen.ids.map((id, i) =>
       make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),
     );
     cells.forEach((cell, head) => (cell.tabIndex = head === shown ? 0 : -1));
     summary.textContent =
       `${title(shown)}${off.has(shown) ? ", switched off," : ""} attends most to ` +
-      `“${spans[best].textContent}”, ${plural(weights.length - 1 - best, "character")} before the last, with ${percent(weights[best])} of its attention`;
+      `“${spans[best].textContent}”, ${away ? `${plural(away, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
     colours.replaceChildren(...spans);
   }
 

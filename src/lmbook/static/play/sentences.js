@@ -259,7 +259,8 @@ export function mount(canvas, data, context) {
   async function read(sentence, world) {
     if (!pair || (waiting?.sentence === sentence && waiting.world === world)) return;
     if (!pair.isHere()) return;
-    waiting = { sentence, world };
+    const asked = { sentence, world };
+    waiting = asked;
     const isRandom = world === WORLDS.random;
     const order = isRandom ? inOrder(sentence.tokens) : inAnotherOrder(sentence.tokens);
     const seed = isRandom ? SEED : null;
@@ -267,7 +268,7 @@ export function mount(canvas, data, context) {
       order.map((at) => sentence.tokens[at]),
       seed,
     );
-    if (waiting.sentence !== sentence || waiting.world !== world) return;
+    if (waiting !== asked) return; // something newer was asked for, and may have come already
     waiting = null;
     if (values) {
       const weights = perCents(values[0], order.length);

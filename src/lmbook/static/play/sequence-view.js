@@ -211,7 +211,7 @@ export function mount(element, data, context) {
       for (const name of worlds.value === WORLDS.random ? ["lstm", "lstm-random"] : ["lstm"])
         readers[name] ??= makeReader(await readStore(name, context));
     } catch (error) {
-      note.textContent = error.message;
+      note.textContent = `The models do not answer: ${error.message}`;
       return draw();
     }
     const all = Array.from(area.value);
@@ -277,7 +277,7 @@ export function mount(element, data, context) {
       .sort((a, b) => Math.max(counted[b], lstm[b]) - Math.max(counted[a], lstm[a]))
       .slice(0, 6);
     bars.replaceChildren(
-      heading("next", "", "n-gram", "LSTM", "unit frozen"),
+      heading("next", "bar: n-gram; mark: LSTM", "n-gram", "LSTM", "unit frozen"),
       make(
         "tbody",
         {},

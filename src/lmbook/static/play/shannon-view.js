@@ -549,8 +549,9 @@ export function mount(element, data, context) {
             name,
             guesses.length,
             atOnce(guesses),
-            `${fixed(found.lower, 1)} to ${fixed(found.upper, 1)}`,
-            range(found),
+            ...(found.lower > found.upper
+              ? ["too few letters", ""] // the bounds have not found their order yet
+              : [`${fixed(found.lower, 1)} to ${fixed(found.upper, 1)}`, range(found)]),
             `${fixed(found.low, 1)} to ${fixed(found.high, 1)}`,
             bits.length ? fixed(mean(bits), 1) : "",
           );

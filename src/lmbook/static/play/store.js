@@ -47,9 +47,9 @@ export async function loadParts(name, context, progress = () => {}) {
     const address = `play/${name}/${part}.js`;
     try {
       await context.run(`${address}?v=${about.key}`);
-    } catch (error) {
+    } catch {
       const which = `part ${part + 1} of ${about.parts} of ${name}`;
-      throw new Error(`${which} did not come: ${error.message}`);
+      throw new Error(`${which} did not come. Is this device online? Then try again.`);
     }
     const bytes = decode(context.carried[address]);
     delete context.carried[address]; // it is large

@@ -339,6 +339,7 @@ export function mount(element, data, context) {
 
   function beginAnew() {
     talker.cancel(`${lane} write`);
+    note.textContent = turns.length ? "Below is still the text before, until you write." : "";
     turns = [];
     ask.textContent = isDialogue ? "Ask" : "Write on";
     drawLog();

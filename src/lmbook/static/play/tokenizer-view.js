@@ -28,6 +28,7 @@ const NAMES = {
   bert: "BERT's WordPiece",
 };
 const COLOURS = 5;
+const HINT = "Point at a piece, or go there by keyboard.";
 const LONGEST = 500; // characters; of a longer text the beginning is cut
 const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 
@@ -70,11 +71,7 @@ export function mount(element, data, context) {
     onchange: () => list.classList.toggle("lmc-ids", ids.checked),
   });
   const merges = slider("Replay its merges", { min: 0, step: 1, oninput: replay });
-  const detail = make(
-    "p",
-    { class: "lmc-detail play-muted" },
-    "Point at a piece, or go there by keyboard.",
-  );
+  const detail = make("p", { class: "lmc-detail play-muted" }, HINT);
   const { live, later } = announcer(tell);
   const list = make("div", {
     onfocusin: describe,
@@ -115,6 +112,7 @@ export function mount(element, data, context) {
     const cut = line.length < area.value.length;
     note.textContent = cut ? `Only the first ${plural(LONGEST, "character")} are cut.` : "";
     missing = "loading its vocabulary …";
+    detail.textContent = HINT; // the piece that was told of may be gone
     draw();
     if (tokenizers.bert) return;
     try {
@@ -176,7 +174,8 @@ export function mount(element, data, context) {
     const ranks = new Set();
     const tokens = ours.encode(line, ours.merges, ranks);
     used = Array.from(ranks).sort((a, b) => a - b);
-    merges.input.max = merges.input.value = String(used.length);
+    merges.input.max = String(used.length); // first: no value can be above it
+    merges.input.value = merges.input.max;
     describeMerge();
     fill("ours", tokens);
   }

@@ -132,6 +132,7 @@ export function mount(element, data, context) {
   }
 
   function end() {
+    if (!below) status.textContent = ""; // it speaks of the beginning
     if (worker) worker.terminate();
     worker = null;
     const hadFocus = document.activeElement === stop;

@@ -285,7 +285,10 @@ export function mount(element, data, context) {
     }
     progress.hidden = halt.hidden = true;
     loader.disabled = false;
-    if (isHere) about.textContent = "The model is here: change the text.";
+    if (isHere) {
+      about.textContent = "The model is here: change the text.";
+      note.textContent = ""; // it may ask for what was done now
+    }
     drawOffer();
     if (isHere && (area.value !== given.text || !isUsual())) answer();
   }

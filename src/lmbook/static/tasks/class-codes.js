@@ -8,6 +8,7 @@ const BASE = SYMBOLS.length;
 const LENGTH = 6;
 const LETTERS = "abcdefgh";
 const TOLD = 5; // problems that are told one by one
+const QUOTED = 20; // characters of a line that are quoted
 
 /**
  * FNV-1a.
@@ -61,8 +62,10 @@ export function classCode(label, option) {
  * @returns {number | string} the option; or what is wrong
  */
 function readCode(line, label, options, others) {
-  const typed = line.slice(line.lastIndexOf(":") + 1).trim();
-  const code = typed.toLowerCase().replace(/[\s\-–—.,;]/g, "");
+  const whole = line.slice(line.lastIndexOf(":") + 1).trim();
+  const start = Array.from(whole).slice(0, QUOTED).join("");
+  const typed = start === whole ? whole : `${start}…`;
+  const code = whole.toLowerCase().replace(/[\s\-–—.,;]/g, "");
   const strange = Array.from(code).find((character) => !SYMBOLS.includes(character));
   if (strange) return `“${typed}”: no code has “${strange}” in it. Codes have no 0, 1, i, l or o.`;
   if (code.length !== LENGTH)
