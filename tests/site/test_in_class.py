@@ -118,7 +118,9 @@ def test_a_bad_line_is_named_and_the_others_count(page):
 def test_a_long_line_is_quoted_in_short_and_stays_in_its_box(page):
     open_class(page).fill("x" * 300 + "\n" + "🦋" * 300)
     quoted = ["x" * 20 + "…", "🦋" * 20 + "…"]
-    assert all(f"“{start}”" in told for start, told in zip(quoted, problems(page), strict=True))
+    assert all(
+        f"“{start}”" in told for start, told in zip(quoted, problems(page), strict=True)
+    )
     part = page.locator(f"#{TASK} .lm-class")
     assert part.evaluate("part => part.scrollWidth <= part.clientWidth")
 

@@ -110,7 +110,8 @@ def test_a_sentence_says_what_became_of_the_loss_and_of_the_parts_that_were_clic
     worlds.select_option("shuffled letters")
     assert told.text_content() == (
         "With the letters in another order, the loss goes from 2.00 to 3.00. Of the 2 "
-        "parts shown below that it misses as it is, one is missed at least half as much now."
+        "parts shown below that it misses as it is, one is missed at least half as much "
+        "now."
     )
     assert "It writes: ttt" in page.locator(".lmb-line").text_content()
     worlds.select_option("as it is")

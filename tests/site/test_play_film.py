@@ -135,7 +135,8 @@ def test_attention_is_torch_s_at_the_stop(opened):
     near(torch.tensor(found), weights, 1e-4)
     best = weights.argmax()
     back = int(len(weights) - 1 - best)
-    told = f"{back} character{'s' * (back != 1)} before the last"
+    before = f"{back} character{'s' * (back != 1)} before the last"
+    told = before if back else "the last itself"
     told += f", with {100 * weights[best]:.0f} % of its attention"
     assert page.locator(".lmf-summary").text_content().endswith(told)
 

@@ -108,7 +108,8 @@ def test_a_line_typed_gets_pytorch_s_answer(opened, text):
     near(torch.tensor(found), weights, 1e-3)
     best = weights.argmax()
     back = int(len(weights) - 1 - best)
-    told = f"{back} character{'s' * (back != 1)} before the last"
+    before = f"{back} character{'s' * (back != 1)} before the last"
+    told = before if back else "the last itself"
     told += f", with {100 * weights[best]:.0f} % of its attention"
     assert opened.page.locator(".lmg-summary").text_content().endswith(told)
 

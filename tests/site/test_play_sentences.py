@@ -148,7 +148,7 @@ def test_states_that_are_chosen_one_after_the_other_at_once_do_no_harm(opened):
     use(page)
     write(page, PAIR[0])
     before = shown(page)
-    page.on("pageerror", wrong.append)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
     for name in ("random weights", "shuffled words"):  # the second overtakes the first
         page.get_by_label("Had it learned nothing?").select_option(label=name)
     world(page, "as it is")

@@ -98,7 +98,9 @@ def row(guesses, bits=None):
     return [
         str(len(guesses)),
         str(list(guesses).count(1)),
-        f"{known.lower:.1f} to {known.upper:.1f}",
+        "too few letters"
+        if known.lower > known.upper
+        else f"{known.lower:.1f} to {known.upper:.1f}",
         "",
         f"{known.low:.1f} to {known.high:.1f}",
         "" if bits is None else f"{np.mean(bits):.1f}",

@@ -138,7 +138,9 @@ def test_a_line_with_more_merges_than_the_last_ends_with_its_last_merge(opened):
         write(page, text)
         last = slider.get_attribute("max")
         assert slider.input_value() == last
-        assert pieces(page)[0][1] == [shown("ours", bpe.symbols[i]) for i in bpe.encode(text)]
+        assert pieces(page)[0][1] == [
+            shown("ours", bpe.symbols[i]) for i in bpe.encode(text)
+        ]
         assert slider.get_attribute("aria-valuetext").startswith(
             f"{last} of {last}: " if text else "no merge"
         )
@@ -147,7 +149,7 @@ def test_a_line_with_more_merges_than_the_last_ends_with_its_last_merge(opened):
 def test_what_was_told_of_a_piece_goes_with_its_line(opened):
     detail = opened.page.locator(".lmc-detail")
     hint = detail.text_content()
-    opened.page.locator(".lmc-piece").first.click()
+    opened.page.locator(".lmc-piece").first.focus()
     assert detail.text_content() != hint
     write(opened.page, "Hope")
     assert detail.text_content() == hint
