@@ -155,6 +155,19 @@ def test_what_was_told_of_a_piece_goes_with_its_line(opened):
     assert detail.text_content() == hint
 
 
+def test_a_vocabulary_that_does_not_come_is_told_without_its_address(opened):
+    page, asked = opened.page, f"**/play/{STORE}/*"
+    page.route(asked, lambda route: route.abort())
+    write(page, "Hope")
+    told = page.locator(".lmc-name").nth(2).text_content()
+    assert "Is this device online?" in told
+    assert "//" not in told
+    opened.errors.clear()
+    page.unroute(asked)
+    write(page, LINE)
+    assert pieces(page)[0] == wanted(LINE)
+
+
 def test_the_same_sentence_costs_more_elsewhere(opened):
     opened.page.get_by_label("The same sentence in").select_option("Hebrew")
     arrived(opened.page)
