@@ -470,9 +470,9 @@ class Runs:
         dict
             ``pairs``: how many; ``fits``: of each set of properties the ``weights`` of
             properties whose spread is 1, those of ``each`` word or character, and the share
-            of ``right`` choices of held-out pairs; ``best``: list of dict, for the answer
-            with the highest reward among ``n``: ``n``, the mean ``reward``, and what
-            `counted` returns.
+            of ``right`` choices of held-out pairs; ``best``: list of dict, one for each n of
+            `SETTINGS` in their order, for the answer with the highest reward among n: the
+            mean ``reward``, and what `counted` returns.
         """
         count = self.part(2 * SETTINGS["groups"])
         _, groups = self.groups(reference, count, 2, 5000 + self.seed)
@@ -515,7 +515,7 @@ class Runs:
         for n in SETTINGS["n"]:
             lines = best_of([group[:n] for group in groups], score)
             mean = round(float(np.mean([score(line) for line in lines])), 3)
-            best.append({"n": n, "reward": mean} | counted(lines))
+            best.append({"reward": mean} | counted(lines))
         return {"pairs": len(first), "fits": fits, "best": best}
 
 

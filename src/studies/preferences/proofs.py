@@ -44,6 +44,12 @@ def mean_of(runs, way, key, steps=None):
     return float(np.mean([row_of(run, way, steps)[key] for run in runs]))
 
 
+def better_filtered(run):
+    """Return of a run's rows of filtered fine-tuning that with the most echoes."""
+    rows = [row for row in run["ways"] if row["way"].startswith("filtered")]
+    return max(rows, key=lambda row: row["echoes"])
+
+
 def last_steps(runs):
     """Return how many steps of DPO were the most."""
     return max(row["steps"] for row in runs[0]["ways"])
@@ -246,8 +252,7 @@ def dpo_beats_the_best(page: Page):
     runs = page.study["gpt"]
     last = last_steps(runs)
     more = gaps(runs, "DPO", "best of four", "echoes", last)
-    rates = [row["way"] for row in runs[0]["ways"] if row["way"].startswith("filtered")]
-    filtered = [max(row_of(run, way)["echoes"] for way in rates) for run in runs]
+    filtered = [better_filtered(run)["echoes"] for run in runs]
     best = [row_of(run, "best of four")["echoes"] for run in runs]
     dpo = [row_of(run, "DPO", last)["echoes"] for run in runs]
     assert min(more) > 1
@@ -374,6 +379,10 @@ def lines_grow(page: Page):
 def too_far(page: Page):
     """The loss of held-out lines rises by half a nat at least, with every seed.
 
+    With every seed the KL divergence from the reference after DPO is three times that after
+    choices at random at least, and after DPO at four times the rate twice that after DPO.
+    Fine-tuning on the best of four, at its better rate, goes more than half as far as DPO.
+
     Parameters
     ----------
     page : Page
@@ -407,6 +416,18 @@ def too_far(page: Page):
     more = gaps(runs, "DPO, too far", "reference", "echoes")
     assert min(far) > HALF
     assert min(more) > max(gaps(runs, "DPO", "reference", "echoes", last))
+    kl, kl_far, kl_coin, kl_filtered = (
+        np.array([row["kl"] for row in rows])
+        for rows in (
+            [row_of(run, "DPO", last) for run in runs],
+            [row_of(run, "DPO, too far") for run in runs],
+            [row_of(run, "choices at random") for run in runs],
+            [better_filtered(run) for run in runs],
+        )
+    )
+    assert min(kl / kl_coin) > 3
+    assert min(kl_far / kl) > 2
+    assert min(kl_filtered / kl) > HALF
     return {
         "lost": np.mean(far),
         "span": (min(far), max(far)),
@@ -414,8 +435,10 @@ def too_far(page: Page):
         "echoes": mean_of(runs, "DPO, too far", "echoes"),
         "twice_before": twice["before"],
         "twice": twice["four times the rate"],
-        "kl": mean_of(runs, "DPO", "kl", last),
-        "kl_far": mean_of(runs, "DPO, too far", "kl"),
+        "kl": np.mean(kl),
+        "kl_far": np.mean(kl_far),
+        "kl_coin": np.mean(kl_coin),
+        "kl_filtered": np.mean(kl_filtered),
         "obeyed": mean_of(runs, "DPO", "obeyed", last),
         "obeyed_far": mean_of(runs, "DPO, too far", "obeyed"),
         "obeyed_before": mean_of(runs, "reference", "obeyed"),

@@ -1,0 +1,214 @@
+"""Does DPO make the chosen lines likelier, and does the rejected line matter?
+
+What varies: the seed of our GPT, those of *preferences*; which two of four lines are a
+pair: those with the most and the fewest echoes; the two with the fewest, so that both are
+poor; the best one and another best one that was written to the same request and has as many
+echoes.
+
+Rival: the chosen lines become likelier, as in fine-tuning. Null: pairs of equals, in which
+chosen lines are as good as before, but nothing is better in them than in the rejected.
+
+Statistics: nats by which the chosen lines and the rejected ones become likelier than under
+the reference, on the pairs it was trained on and on others; echoes a line of drawn answers,
+and of the lines that were chosen.
+
+Foretold before it was run, and why: `FORETOLD`. Of this, what it says of chosen and rejected
+lines had been seen in two models of other seeds, and what it says of equals in one.
+"""
+
+import numpy as np
+
+from lmcourse.preferences import (
+    best_of,
+    encode_dialogues,
+    reference_log_probs,
+    train_answers,
+)
+from studies.harness import count, grid, verdict
+from studies.preferences.preferences import (
+    ASKED,
+    SETTINGS,
+    Runs,
+    counted,
+    dialogues_of,
+    echoes,
+    extremes,
+)
+
+CHAPTER = "preferences"
+CLAIM = (
+    "After DPO our GPT finds not only the rejected lines less likely than before, but also "
+    "the chosen ones"
+)
+RIVAL = "DPO makes the chosen lines likelier"
+NULL = "pairs of two lines with equally many echoes"
+FORETOLD = {
+    "likelier": "The chosen lines become less likely, the rejected ones far less.",
+    "both poor": (
+        "Trained on pairs of two poor lines, the model writes more echoes than are in the "
+        "lines that were chosen: what is learned is a direction."
+    ),
+    "equals": (
+        "Trained on the best lines against others as good, it writes hardly more than before."
+    ),
+}
+
+
+def plan(small):
+    """Return the settings of all runs: one for each seed.
+
+    Parameters
+    ----------
+    small : bool
+        Whether to return one short run.
+
+    Returns
+    -------
+    list of dict
+        The arguments of `run`.
+    """
+    if small:
+        return grid(group="gpt", seed=0, share=0.05)
+    return grid(group="gpt", seed=SETTINGS["seeds"], share=1.0)
+
+
+def run(folder, group, seed, share):  # noqa: ARG001
+    """Make one run.
+
+    Parameters
+    ----------
+    folder : Path
+        Not used: no weights are kept.
+    group : {"gpt"}
+    seed : int
+    share : float
+        Of all steps and answers.
+
+    Returns
+    -------
+    dict
+        ``seed``; ``before``: as of `counted`; and of each of `kinds_of_pairs` a dict as
+        `moved_by` returns it.
+    """
+    runs = Runs(seed, share)
+    requests, answers = dialogues_of("training", ASKED)
+    reference = train_answers(
+        runs.base,
+        encode_dialogues(runs.tokenizer, requests, answers),
+        runs.part(SETTINGS["dialogue steps"]),
+        batch=SETTINGS["batch"],
+        seed=seed,
+    )
+    found = {"seed": seed, "before": counted(runs.answers(reference))}
+    number = runs.part(SETTINGS["groups"])
+    pairs = kinds_of_pairs(*runs.groups(reference, number, 4, 2000 + seed), seed)
+    new = kinds_of_pairs(*runs.groups(reference, number, 4, 7000 + seed), seed)
+    for kind, trained_on in pairs.items():
+        found[kind] = moved_by(runs, reference, trained_on, new["far apart"])
+    return found
+
+
+def kinds_of_pairs(requests, groups, seed):
+    """Return pairs of three kinds from groups of answers.
+
+    Parameters
+    ----------
+    requests : list of str
+    groups : list of list of str
+        The answers to each request.
+    seed : int
+        Of the draw of equals.
+
+    Returns
+    -------
+    dict of str to list of (str, str, str)
+        ``far apart``, ``both poor`` and ``equals``: request, chosen line, rejected line.
+        Of the first two kinds the chosen line has more echoes.
+    """
+    asked = list(zip(requests, groups, strict=True))
+    poor = [(ask, *sorted(group, key=echoes)[1::-1]) for ask, group in asked]
+    apart = [(ask, *extremes(group)) for ask, group in asked]
+    rng = np.random.default_rng(seed)
+    best = best_of(groups, echoes)
+    equals = []
+    for ask, line in zip(requests, best, strict=True):
+        others = [
+            other
+            for its, other in zip(requests, best, strict=True)
+            if its == ask and other != line and echoes(other) == echoes(line)
+        ]
+        if others:
+            equals.append((ask, line, others[rng.integers(len(others))]))
+    return {
+        "far apart": [pair for pair in apart if echoes(pair[1]) > echoes(pair[2])],
+        "both poor": [pair for pair in poor if echoes(pair[1]) > echoes(pair[2])],
+        "equals": equals,
+    }
+
+
+def moved_by(runs, reference, pairs, new):
+    """Train by DPO on pairs, and return what its lines have and what became likelier.
+
+    Parameters
+    ----------
+    runs : Runs
+    reference : GPT
+    pairs, new : list of (str, str, str)
+        Those it is trained on, and others of the kind ``far apart``.
+
+    Returns
+    -------
+    dict
+        ``pairs``, how many; ``after``, as of `counted`; ``chosen`` and ``rejected``: echoes
+        a line of the pairs' lines; ``gained`` and ``gained, new``: dicts of the nats by
+        which ``chosen`` and ``rejected`` lines have become likelier on average.
+    """
+    model = runs.dpo(reference, pairs, SETTINGS["steps"][-1])
+
+    def gained(some):
+        """Return by how many nats both sides of some pairs have become likelier."""
+        requests, *sides = zip(*some, strict=True)
+        dialogues = [runs.encoded(requests, side) for side in sides]
+        nats = [
+            (
+                reference_log_probs(model, *each) - reference_log_probs(reference, *each)
+            ).mean()
+            for each in dialogues
+        ]
+        return {name: round(x.item(), 3) for name, x in zip(SIDES, nats, strict=True)}
+
+    lines = dict(zip(SIDES, list(zip(*pairs, strict=True))[1:], strict=True))
+    return {
+        "pairs": len(pairs),
+        "after": counted(runs.answers(model)),
+        **{
+            side: round(float(np.mean(list(map(echoes, lines[side])))), 3) for side in SIDES
+        },
+        "gained": gained(pairs),
+        "gained, new": gained(new),
+    }
+
+
+SIDES = ("chosen", "rejected")
+
+
+def summary(results):
+    """Return what is stored beside the outcomes.
+
+    Parameters
+    ----------
+    results : dict of str to list of dict
+        Group → outcomes of its runs.
+
+    Returns
+    -------
+    dict
+        ``n``, ``seeds``; ``interval``: the lowest and the highest number of nats, over
+        seeds, by which chosen lines have become likelier; ``verdict``: whether all are
+        below 0.
+    """
+    nats = [row["far apart"]["gained"]["chosen"] for row in results["gpt"]]
+    return count(results["gpt"]) | {
+        "interval": [round(min(nats), 4), round(max(nats), 4)],
+        "verdict": verdict(max(nats) < 0),
+    }
