@@ -12,8 +12,8 @@ Statistics: nats by which the chosen lines and the rejected ones become likelier
 the reference, on the pairs it was trained on and on others; echoes a line of drawn answers,
 and of the lines that were chosen.
 
-Foretold before it was run, and why: `FORETOLD`. Of this, what it says of chosen and rejected
-lines had been seen in two models of other seeds, and what it says of equals in one.
+Foretold before it was run, and why: `FORETOLD`. Of this, what it says of chosen and
+rejected lines had been seen in two models of other seeds, what it says of equals in one.
 """
 
 import numpy as np
@@ -49,7 +49,8 @@ FORETOLD = {
         "lines that were chosen: what is learned is a direction."
     ),
     "equals": (
-        "Trained on the best lines against others as good, it writes hardly more than before."
+        "Trained on the best lines against others as good, it writes hardly more echoes "
+        "than before."
     ),
 }
 
@@ -72,7 +73,7 @@ def plan(small):
     return grid(group="gpt", seed=SETTINGS["seeds"], share=1.0)
 
 
-def run(folder, group, seed, share):  # noqa: ARG001
+def run(folder, group, seed, share):
     """Make one run.
 
     Parameters
