@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from lmcourse import preferences as pref
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.tokenization import CharTokenizer
+from studies.preferences.rarer import kinds_of_pairs
 
 TOKENIZER = CharTokenizer("\n ()ATabcdeft")
 
@@ -191,3 +192,23 @@ def test_answers_end_with_their_line(model):
     assert written == pref.write_answers(
         model, TOKENIZER, ["(A)\n"] * 5, seed=1, temperature=1.0
     )
+
+
+def test_kinds_of_pairs_of_groups_worked_by_hand():
+    """Four answers have 0, 2, 4 and 5 echoes; others to the same request are as good."""
+    poor, fair, good, best = "a b c d e", "a a b c d", "a a b b c", "a a b b b"
+    groups = [[good, poor, best, fair], ["f f g g g", poor], ["a b", "c d"], [best, poor]]
+    requests = ["(A)", "(A)", "(B)", "(B)"]
+    pairs = kinds_of_pairs(requests, groups, 0)
+    other = groups[1][0]
+    assert pairs["far apart"] == [
+        ("(A)", best, poor),
+        ("(A)", other, poor),
+        ("(B)", best, poor),
+    ]
+    assert pairs["both poor"] == [
+        ("(A)", fair, poor),
+        ("(A)", other, poor),
+        ("(B)", best, poor),
+    ]
+    assert pairs["equals"] == [("(A)", best, other), ("(A)", other, best)]

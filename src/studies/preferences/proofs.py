@@ -235,6 +235,7 @@ def dpo_beats_the_best(page: Page):
 
     Fine-tuning on the best of four, at its better rate, comes about as far as these: with
     every seed it is an echo at least behind DPO. All answers are drawn at temperature 0.7.
+    The first seed's ten stored lines after choices at random have no more than before.
 
     Parameters
     ----------
@@ -258,6 +259,8 @@ def dpo_beats_the_best(page: Page):
     assert min(more) > 1
     assert min(np.subtract(dpo, filtered)) > 1
     assert min(gaps(runs, "DPO", "best of four", "a word", last)) > 0
+    shown = runs[0]["lines"]
+    assert echoes_of(shown["choices at random"]) <= echoes_of(shown["before"])
     coin = gaps(runs, "choices at random", "reference", "echoes")
     return {
         "before": mean_of(runs, "reference", "echoes"),
@@ -272,6 +275,78 @@ def dpo_beats_the_best(page: Page):
         "word": mean_of(runs, "DPO", "a word", last),
         "steps": last,
         "pairs": np.mean([run["pairs"]["DPO"] for run in runs]),
+        "seeds": len(runs),
+    }
+
+
+def pairs_of_equals(page: Page):
+    """Pairs of two lines with equally many echoes."""
+    study = copy.deepcopy(page.pairs_study)
+    for run in study:
+        run["far apart"] = run["both poor"] = run["equals"]
+    return page.replaced(pairs_study=study)
+
+
+@finding(
+    "After DPO our GPT finds not only the rejected lines less likely than before, but also "
+    "the chosen ones; and pairs of two poor lines are enough for it to write more words "
+    "that begin alike.",
+    rival="the chosen lines become likelier; to imitate the better of two poor lines: "
+    "{poor_chosen:.1f} echoes a line",
+    null=pairs_of_equals,
+    n="{pairs} pairs or more and 200 answers of each of {seeds} models",
+    interval="nats by which the chosen lines become likelier, lowest and highest: "
+    "{span:.1f}",
+)
+def chosen_become_rarer(page: Page):
+    """With every seed, on the pairs it was trained on and on new ones; rejected lines more.
+
+    The better of two poor lines has no more echoes than the model's own lines before; after
+    DPO on such pairs the model's lines have two echoes more than these, with every seed.
+    Pairs of equals move its echoes by less than one, though their chosen lines are as good
+    as those of the pairs that are far apart.
+
+    Parameters
+    ----------
+    page : Page
+        ``pairs_study`` holds the stored results of each seed.
+    """
+    runs = page.pairs_study
+
+    def of(kind, *keys):
+        """Return of every seed a value of the models trained on pairs of one kind."""
+        rows = [run[kind] for run in runs]
+        for key in keys:
+            rows = [row[key] for row in rows]
+        return np.array(rows)
+
+    before = np.array([run["before"]["echoes"] for run in runs])
+    chosen, rejected = (of("far apart", "gained", side) for side in ("chosen", "rejected"))
+    new = of("far apart", "gained, new", "chosen")
+    new_rejected = of("far apart", "gained, new", "rejected")
+    poor, poor_chosen = of("both poor", "after", "echoes"), of("both poor", "chosen")
+    equals = of("equals", "after", "echoes")
+    assert max(chosen.max(), new.max()) < 0
+    assert all(rejected < 2 * chosen)
+    assert all(new_rejected < new)
+    assert all(poor_chosen < before + HALF)
+    assert min(poor - poor_chosen) > 2
+    assert max(abs(equals - before)) < 1
+    assert min(of("equals", "chosen") - before) > 1
+    return {
+        "chosen": -np.mean(chosen),
+        "rejected": -np.mean(rejected),
+        "span": (min(chosen), max(chosen)),
+        "new": -np.mean(new),
+        "new_rejected": -np.mean(new_rejected),
+        "before": np.mean(before),
+        "poor": np.mean(poor),
+        "poor_chosen": np.mean(poor_chosen),
+        "poor_span": (min(poor), max(poor)),
+        "equals": np.mean(equals),
+        "equals_chosen": np.mean(of("equals", "chosen")),
+        "equals_span": (min(equals - before), max(equals - before)),
+        "pairs": int(min(of(kind, "pairs").min() for kind in ("both poor", "equals"))),
         "seeds": len(runs),
     }
 
@@ -381,7 +456,9 @@ def too_far(page: Page):
 
     With every seed the KL divergence from the reference after DPO is three times that after
     choices at random at least, and after DPO at four times the rate twice that after DPO.
-    Fine-tuning on the best of four, at its better rate, goes more than half as far as DPO.
+    After the fewest steps of DPO, a line has more echoes with every seed than after
+    fine-tuning on the best of four at its better rate, and the KL divergence is a nat
+    smaller on average.
 
     Parameters
     ----------
@@ -416,18 +493,22 @@ def too_far(page: Page):
     more = gaps(runs, "DPO, too far", "reference", "echoes")
     assert min(far) > HALF
     assert min(more) > max(gaps(runs, "DPO", "reference", "echoes", last))
-    kl, kl_far, kl_coin, kl_filtered = (
+    early, filtered = [row_of(run, "DPO") for run in runs], list(map(better_filtered, runs))
+    kl, kl_far, kl_coin, kl_early, kl_filtered = (
         np.array([row["kl"] for row in rows])
         for rows in (
             [row_of(run, "DPO", last) for run in runs],
             [row_of(run, "DPO, too far") for run in runs],
             [row_of(run, "choices at random") for run in runs],
-            [better_filtered(run) for run in runs],
+            early,
+            filtered,
         )
     )
     assert min(kl / kl_coin) > 3
     assert min(kl_far / kl) > 2
-    assert min(kl_filtered / kl) > HALF
+    assert np.mean(kl_early) < np.mean(kl_filtered) - 1
+    pairs = zip(early, filtered, strict=True)
+    assert all(one["echoes"] > other["echoes"] for one, other in pairs)
     return {
         "lost": np.mean(far),
         "span": (min(far), max(far)),
@@ -438,7 +519,9 @@ def too_far(page: Page):
         "kl": np.mean(kl),
         "kl_far": np.mean(kl_far),
         "kl_coin": np.mean(kl_coin),
+        "kl_early": np.mean(kl_early),
         "kl_filtered": np.mean(kl_filtered),
+        "steps_early": early[0]["steps"],
         "obeyed": mean_of(runs, "DPO", "obeyed", last),
         "obeyed_far": mean_of(runs, "DPO, too far", "obeyed"),
         "obeyed_before": mean_of(runs, "reference", "obeyed"),
