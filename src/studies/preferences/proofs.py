@@ -301,8 +301,8 @@ def pairs_of_equals(page: Page):
 def chosen_become_rarer(page: Page):
     """With every seed, on the pairs it was trained on and on new ones; rejected lines more.
 
-    The better of two poor lines has no more echoes than the model's own lines before; after
-    DPO on such pairs the model's lines have two echoes more than these, with every seed.
+    The better of two poor lines has about as many echoes as the model's own lines before;
+    after DPO on such pairs the model's lines have two more, with every seed.
     Pairs of equals move its echoes by less than one, though their chosen lines are as good
     as those of the pairs that are far apart.
 
