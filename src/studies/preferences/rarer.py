@@ -37,8 +37,8 @@ from studies.preferences.preferences import (
 
 CHAPTER = "preferences"
 CLAIM = (
-    "After DPO our GPT finds not only the rejected lines less likely than before, but also "
-    "the chosen ones"
+    "After a hundred steps of DPO our GPT finds not only the rejected lines less likely "
+    "than before, but also the chosen ones"
 )
 RIVAL = "DPO makes the chosen lines likelier"
 NULL = "pairs of two lines with equally many echoes"
