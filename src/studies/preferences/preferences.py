@@ -470,9 +470,9 @@ class Runs:
         dict
             ``pairs``: how many; ``fits``: of each set of properties the ``weights`` of
             properties whose spread is 1, those of ``each`` word or character, and the share
-            of ``right`` choices of held-out pairs; ``best``: list of dict, one for each n of
-            `SETTINGS` in their order, for the answer with the highest reward among n: the
-            mean ``reward``, and what `counted` returns.
+            of ``right`` choices of held-out pairs; ``best``: list of dict, one for each n
+            of `SETTINGS` in their order, for the answer with the highest reward among n:
+            the mean ``reward``, and what `counted` returns.
         """
         count = self.part(2 * SETTINGS["groups"])
         _, groups = self.groups(reference, count, 2, 5000 + self.seed)

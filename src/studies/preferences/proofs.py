@@ -289,8 +289,8 @@ def pairs_of_equals(page: Page):
 
 @finding(
     "After a hundred steps of DPO our GPT finds not only the rejected lines less likely "
-    "than before, but also the chosen ones; and pairs of two poor lines are enough for it to "
-    "write more words that begin alike.",
+    "than before, but also the chosen ones; and pairs of two poor lines are enough for it "
+    "to write more words that begin alike.",
     rival="the chosen lines become likelier; to imitate the better of two poor lines: "
     "{poor_chosen:.1f} echoes a line",
     null=pairs_of_equals,
