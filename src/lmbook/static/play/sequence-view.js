@@ -202,6 +202,7 @@ export function mount(element, data, context) {
     shades,
     summary,
     order.label,
+    make("p", { class: "play-muted" }, "Bars are the n-gram model’s, marks the LSTM’s."),
     make("div", { class: "lms-wide", tabindex: 0 }, bars),
   );
 
@@ -277,7 +278,7 @@ export function mount(element, data, context) {
       .sort((a, b) => Math.max(counted[b], lstm[b]) - Math.max(counted[a], lstm[a]))
       .slice(0, 6);
     bars.replaceChildren(
-      heading("next", "bar: n-gram; mark: LSTM", "n-gram", "LSTM", "unit frozen"),
+      heading("next", "", "n-gram", "LSTM", "unit frozen"),
       make(
         "tbody",
         {},
