@@ -218,15 +218,17 @@ def document(study: ModuleType, done: Sequence[dict]) -> dict:
     ----------
     study : module
     done : sequence of dict
-        All of its runs, as `outcomes` returns them.
+        All of its runs: ``setting``, ``outcome``, ``seconds``, ``threads`` and ``data``,
+        path of each file that was read → its hash.
 
     Returns
     -------
     dict
         ``claim``, ``rival``, ``null``; ``n``, ``seeds``, ``interval``, ``verdict`` of the
-        study's summary; ``command``, ``versions``, ``seconds``; ``rests_on``, as
-        `rests_on`; ``settings``; ``results``, group → outcomes (`studies.harness`). Of a
-        study that only makes weights, without what its claim, summary and settings give.
+        study's summary; ``command``, ``versions``, ``seconds``; ``rests_on``, the hashes of
+        code and data on which the results rest; ``settings``; ``results``, group → outcomes
+        (`studies.harness`). Of a study that only makes weights, without what its claim,
+        summary and settings give.
     """
     results: dict[str, list] = {}
     for each in done:
@@ -254,7 +256,8 @@ def rests_on(study: ModuleType, done: Sequence[dict]) -> dict:
     ----------
     study : module
     done : sequence of dict
-        As `outcomes` returns them.
+        Of each run ``data``, path of a file that it read → its hash, and ``threads``, with
+        how many it computed.
 
     Returns
     -------
@@ -277,7 +280,8 @@ def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
     ----------
     study : module
     done : sequence of dict
-        All of its runs, as `outcomes` returns them.
+        All of its runs: ``setting``, ``outcome``, ``seconds``, ``threads`` and ``data``,
+        path of each file that was read → its hash.
     folder : Path
         In which the runs saved weights.
 
@@ -356,7 +360,7 @@ def _compare(first: dict, results: dict[str, list]) -> None:
     Parameters
     ----------
     first : dict
-        The run, as `outcomes` returns it.
+        The run: its ``setting``, with the group, and its ``outcome``.
     results : dict of str to list
         Group → stored outcomes.
 

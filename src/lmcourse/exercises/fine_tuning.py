@@ -60,14 +60,16 @@ def _untrained(answer):
     Parameters
     ----------
     answer : callable
-        From a linear layer to the module beside it; `_made` calls it.
+        The reader's class; called with a linear layer from 6 to 4 numbers and a rank.
 
     Returns
     -------
     SimpleNamespace
-        What `_made` returns, and: ``before``, the layer's weight; ``first``, the module's
-        output; ``moving``, the parameters that training may change; ``own``, those of them
-        that are not the layer's, and ``count``, how many numbers these have.
+        ``module``, the reader's; ``layer``, the linear one; ``x``, (rows, 6), a batch;
+        ``want`` and ``target``, (rows, 4), what the layer alone makes of it and what the
+        module should learn to make; ``before``, the layer's weight; ``first``, the module's
+        output for the batch; ``moving``, the parameters that training may change; ``own``,
+        those of them that are not the layer's, and ``count``, how many numbers these have.
     """
     seen = _made(answer)
     seen.before = seen.layer.weight.detach().clone()
@@ -86,16 +88,18 @@ def _trained(answer):
     Parameters
     ----------
     answer : callable
-        From a linear layer to the module beside it.
+        The reader's class; called with a linear layer from 6 to 4 numbers and a rank.
 
     Returns
     -------
     SimpleNamespace
-        All that `_untrained` notes of the module, the layer and the batch; and ``stuck``,
-        whether no gradient of the first step is other than zero; ``loss`` and
-        ``loss_before``, mean squared distances of the output from the target, after the
-        training and of the layer alone; ``there`` and ``back``, what the module adds for
-        inputs and for the same with the sign changed; ``rank``, of what it adds.
+        Of the untrained module: ``module``, ``layer``, the batch ``x``, ``want`` and
+        ``target``, ``before``, ``first``, ``moving``, ``own`` and ``count`` (`_untrained`
+        explains them). Of the training: ``stuck``, whether no gradient of the first step is
+        other than zero; ``loss`` and ``loss_before``, mean squared distances of the output
+        from the target, after the training and of the layer alone; ``there`` and ``back``,
+        what the module adds for inputs and for the same with the sign changed; ``rank``, of
+        what it adds.
     """
     seen = _untrained(answer)
     module, layer, optimizer = seen.module, seen.layer, torch.optim.Adam(seen.own, 0.02)

@@ -81,9 +81,12 @@ def two_dates(vectors, longer):
     Parameters
     ----------
     vectors : DataFrame
-        Of the study *encoder-decoder*: ``kind``, ``dates``, ``steps``, ``right``.
+        Of the study *encoder-decoder*, a row a training: ``kind``, of LSTM; ``dates``, how
+        many a source has; ``steps`` of the training; ``right``, the share of sources read
+        right.
     longer : list of dict
-        Runs of the study *bottleneck*: ``kind`` and ``right``, of two dates.
+        Of the study *bottleneck*: LSTMs trained four times as long on two dates, one a
+        seed, with ``kind`` and ``right``. They are drawn as squares.
 
     Returns
     -------
@@ -174,7 +177,8 @@ def carried_over(results):
     ----------
     results : dict of str to list of dict
         Outcomes of the study *encoder-decoder*, of which ``right`` has the share of dates
-        that are read right in each style (`trainings`).
+        that are read right in each of eight styles, and of dates of other centuries in the
+        first style.
 
     Returns
     -------

@@ -79,7 +79,9 @@ def run(folder, group, trained, seed, guesses):
     Returns
     -------
     list of dict
-        What `compare_steps` returns for each sequence, with ``trained`` and ``seed``.
+        One a sequence: ``trained``, ``seed``; ``loss``, before the step; ``gradient`` and
+        ``shuffled``, by how much the loss falls along the gradient and along the shuffled
+        one, by length of the step; ``random``, the same of each guess, (guesses, lengths).
     """
     vocabulary, vectors, words, _, _ = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)
@@ -177,7 +179,7 @@ def best_guesses(rows, most=None):
     Parameters
     ----------
     rows : list of dict
-        The outcomes of `run`; ``random`` has the falls of the loss, (guesses, lengths).
+        One a sequence; ``random`` has the falls of the loss, (guesses, lengths).
     most : int, optional
         How many guesses to take; all by default.
 

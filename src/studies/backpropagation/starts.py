@@ -173,7 +173,9 @@ def train(start, seed, steps, rate):
     Parameters
     ----------
     start : {"random", "frequencies", "shuffled"}
-        How it begins; "shuffled" begins at the frequencies and trains on shuffled words.
+        How it begins: with random weights, or so that it predicts words by their
+        frequencies, with word vectors a tenth as long. "shuffled" begins at the frequencies
+        and trains on shuffled words.
     seed, steps : int
     rate : float
         The learning rate.
@@ -181,7 +183,9 @@ def train(start, seed, steps, rate):
     Returns
     -------
     dict
-        The step with the lowest validation loss, that loss, and the test losses there.
+        ``step``, where the loss on validation sonnets is lowest, and ``validation``, that
+        loss; there also ``test``, the mean loss on the test sonnets, and ``sonnets``: of
+        each test sonnet, the sum of its losses and how many there are. Losses are in nats.
     """
     texts = load_parts()[2]
     words, model, found = texts["training"], begin(start, seed), []  # each the best so far

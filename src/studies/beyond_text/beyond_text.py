@@ -167,14 +167,17 @@ def run(folder, group, **setting):
     folder : Path
         Where the models of the page are saved.
     group : str
-        What to do, with ``setting`` as its other arguments. "simple":
-        `classify_without_network`; "digits": `train_on_digits`; "graphs":
-        `train_on_graphs`; "rules": `train_on_rules`; "counted": `count_baselines`.
+        What to do. "simple": classify digits without a network, `classify_without_network`;
+        "digits": train on images of them, `train_on_digits`; "graphs": train on distances
+        in graphs, `train_on_graphs`; "rules": train on letters that follow a rule,
+        `train_on_rules`; "counted": count what can be told without a model,
+        `count_baselines`.
 
     Returns
     -------
     dict
-        What that function returns.
+        The setting, and what was measured: accuracies of digits and graphs; of letters,
+        losses and attention. The function of each group names the keys.
     """
     functions = {
         "simple": classify_without_network,
@@ -312,7 +315,8 @@ def train_on_graphs(folder, counted, layers, seed, steps):
     -------
     dict
         ``counted``, ``layers``, ``seed``; ``right``, the accuracy on test graphs; and, if
-        the model knows edges, what `accuracies_without_edges` returns.
+        the model knows edges, the accuracy without them: ``away``, ``other graph`` and
+        ``back`` (`accuracies_without_edges` says what is taken away).
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["graphs"]
@@ -553,8 +557,10 @@ def count_baselines(_folder, kind):
     Returns
     -------
     dict
-        ``seed``, 0, and what `lmcourse.graphs.table_accuracies` or `letter_baselines`
-        returns.
+        ``seed``, 0. Of "edges" the accuracy of look-up tables, by what they know:
+        ``nothing``, ``counts`` of neighbours, ``one step``, ``two steps``. Of "letters" the
+        losses of models that count, in nats a letter: ``three in a row``, ``two places``,
+        ``again``; and ``best two``, two distances.
     """
     if kind == "edges":
         return {"seed": 0} | graphs.table_accuracies(*sample_test_graphs())

@@ -81,13 +81,15 @@ def run(folder, group, **setting):
     folder : Path
         No model is saved.
     group : {"graphs", "rules"}
-        With ``setting`` as the other arguments of `distances_told` or of
-        `studies.beyond_text.beyond_text.train_on_rules`.
+        Graphs: ``setting`` has ``layers``, ``seed`` and ``steps``. Letters that follow a
+        rule: ``kept``, the probability that a letter follows it, ``seed`` and ``steps``.
 
     Returns
     -------
     dict
-        What that function returns.
+        The setting. Of graphs how many nodes at each distance are given each distance, with
+        the ``own`` edges and those of an ``other`` graph; of letters the losses and the
+        heads' attention: ``looks``, ``whole``, ``without``.
     """
     if group == "rules":
         return train_on_rules(folder, kept=rules.RULED, **setting)

@@ -505,7 +505,9 @@ def stored_rules(page, kept=RULED):
     Returns
     -------
     list of dict
-        As `studies.beyond_text.beyond_text.train_on_rules` returns them.
+        Stored outcomes, one a model: ``kept``, ``seed``, ``steps``; ``looks``, each head's
+        mean attention by distance; ``whole``, the loss by rule, in nats a letter;
+        ``without``, the same with each head ablated.
     """
     steps = page.study["settings"]["rules"]["steps"]
     both = page.study["results"]["rules"] + page.farther["results"]["rules"]
@@ -709,7 +711,7 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
     Parameters
     ----------
     versions : ndarray of shape (digits, 5, 64)
-        As `with_turned` returns them.
+        Of each digit the image as it is, then four copies that are turned a little.
     labels : ndarray of shape (digits,)
     learned, tested : ndarray of int
         Rows of the training and of the test digits.

@@ -108,7 +108,8 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
     dict
         The arguments; ``most`` and ``last``, the highest and the last mean cosine of all
         pairs of words; ``cosines``, the first eleven, every 30 steps. Of seed 0 and all
-        words also ``picture``, after 330 steps: what `drawn` returns, and the ``words``.
+        words also ``picture``, after 330 steps, for the page to draw: mean cosines, the
+        mean score, and the angles of words and contexts; and the ``words``.
     """
     learned, pairs, shares = material(without)
     cosines, picture = [], {}

@@ -123,15 +123,20 @@ def run(folder, group, seed, steps, **setting):
     seed, steps : int
     **setting
         Of "varied": ``vary``, a key of `VARIED`, what the training texts vary. Of "tuning"
-        and "vectors": the arguments of `train_kind`.
+        and "vectors": ``kind``, one of `KINDS`; ``dates``, how many a source has; ``rate``,
+        the learning rate.
 
     Returns
     -------
     dict
-        Of "tuning" and "vectors" what `train_kind` returns. Of others ``seed``, ``steps``
-        and: of "more", what `hidden_months` returns; of "varied", ``right``, what
-        `accuracies` returns, and ``vary``; of "runs", ``right``, what `effects_of_hiding`
-        and `hidden_months` return, and of the first seed what `view_data` returns.
+        ``seed`` and ``steps``. Of "tuning" and "vectors" also ``kind`` and ``rate``, with
+        the loss ``validation`` or with ``dates`` and the share ``right``. Of "varied" and
+        "runs" ``right``, the share of days read right in each style. Of "varied" ``vary``.
+        Of "more" and "runs" ``again``, ``dealt`` and ``cut``, shares of months read right
+        by decoders to which the month is hidden. Of "runs" also ``looks``, ``kept`` and
+        ``spaces``, attention and accuracy with parts of the source hidden; and with the
+        first seed the model for the page's view. The functions that measure these explain
+        them.
     """
     if group in ("tuning", "vectors"):
         return train_kind(folder, group, seed, steps, **setting)
@@ -192,8 +197,9 @@ def effects_of_hiding(model, days):
         ``looks``: attention weights, nested lists of shape (targets, 4), on the day, the
         month, the year and the spaces, for each character that is written. ``kept``: the
         share of characters that are right, of shape (5, targets), with nothing hidden, and
-        without each of these parts. ``spaces``: what `first_digit` returns for days of one
-        digit, and of two.
+        without each of these parts. ``spaces``: for days of one digit, and for days of two,
+        how the first digit of the day is read: the attention weight on the day, that on the
+        spaces, and the share of first digits that are wrong if the spaces are hidden.
     """
     pairs = dates.pairs_of(days)
     versions = [dates.without_part(model, part) for part in (-1, 0, 1, 2, 3)]

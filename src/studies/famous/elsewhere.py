@@ -72,7 +72,8 @@ def run(folder, group, name, small):
     Returns
     -------
     dict
-        ``name``; ``forms``, as of `measure`.
+        ``name``; ``forms``: name of each form → the mean (``ours``), its ``interval``,
+        ``null``, ``n`` and whether it ``holds``.
     """
     return {"name": name, "forms": measure(name, small)}
 
@@ -90,7 +91,8 @@ def measure(name, small=False):
     Returns
     -------
     dict of str to dict
-        By the name of each form: as `studies.famous.outcomes.outcome`.
+        Name of each form → the mean (``ours``), its ``interval``, ``null``, ``n`` and
+        whether it ``holds``.
     """
     asked = {"errand": errand, "repeats": repeats, "letters": letters}
     return asked[name](small)
@@ -178,10 +180,12 @@ def errand(small=False):
     Returns
     -------
     dict
-        ``stories``: what `outcome` returns, each value the mean of a story; also ``ahead``,
-        in how many sentences the right name is ahead; ``lowest`` and ``highest``, the means
-        of single stories; ``fewest``, the least share of sentences of a story in which the
-        right name is ahead; ``in_most``, in how many stories it is ahead in 95 of 100.
+        ``stories``: a dict with the mean (``ours``), its 95 % ``interval``, the mean where
+        there is nothing to find (``null``), ``n`` and the verdict (``holds``), each value
+        the mean of a story; also ``ahead``, in how many sentences the right name is ahead;
+        ``lowest`` and ``highest``, the means of single stories; ``fewest``, the least share
+        of sentences of a story in which the right name is ahead; ``in_most``, in how many
+        stories it is ahead in 95 of 100.
     """
     count = 4 if small else 20
     gaps, without = [], []
@@ -232,9 +236,11 @@ def repeats(small=False):
     Returns
     -------
     dict
-        ``short``, ``long`` and ``words``: what `outcome` returns; also ``length``, how many
-        tokens a row has; ``heads``, how many heads look for the token after the earlier
-        occurrence; ``null_heads``.
+        ``short``, ``long`` and ``words``: a dict each, with the mean (``ours``), its 95 %
+        ``interval``, the mean where there is nothing to find (``null``), ``n`` and the
+        verdict (``holds``) of the share of tokens that are predicted in the repetition;
+        also ``length``, how many tokens a row has; ``heads``, how many heads look for the
+        token after the earlier occurrence; ``null_heads``.
     """
     few, many = (4, 6) if small else (30, 60)
     known = torch.arange(100, talker()[1].config.vocab_size)
@@ -258,7 +264,10 @@ def read_twice(known, count, length):
     Returns
     -------
     dict
-        One of the three of `repeats`.
+        The mean (``ours``) of the share of tokens that are predicted in the repetition, its
+        95 % ``interval``, the mean where nothing is repeated (``null``), ``n`` and the
+        verdict (``holds``); ``length``, how many tokens a row has; ``heads`` and
+        ``null_heads``, how many heads look for the token after the earlier occurrence.
     """
     generator = torch.Generator().manual_seed(length)
     draw = known[torch.randint(len(known), (2, count, length), generator=generator)]
@@ -308,8 +317,10 @@ def letters(small=False):
     Returns
     -------
     dict
-        ``prose``, ``prose_late`` and ``poems_late``: what `bits_a_letter` returns. *Late*
-        are those of which `BEFORE` tokens were read first.
+        ``prose``, ``prose_late`` and ``poems_late``: the bits a letter, a dict each, with
+        the mean (``ours``), its ``interval``, ``null``, ``n`` and whether it ``holds``;
+        also ``letters_before``, how many letters were read first. *Late* are those of which
+        `BEFORE` tokens were read first.
     """
     count, known = (4 if small else 30), TOKENS + BEFORE
     paragraphs = beginnings(prose(), 4 if small else None, known)
@@ -332,9 +343,10 @@ def bits_a_letter(ids, before=1):
     Returns
     -------
     dict
-        What `outcome` returns, of sums over all texts; ``null`` is what a model needs to
-        which all tokens are alike; also ``letters_before``, how many letters stand before
-        those that are counted, in the text where they are fewest.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``), of sums over all texts; ``null`` is
+        what a model needs to which all tokens are alike; also ``letters_before``, how many
+        letters stand before those that are counted, in the text where they are fewest.
     """
     read = ids[:, :before]
     bits, sizes = bits_of(ids), letters_in(ids)

@@ -62,7 +62,8 @@ def run(folder, group, name, small):
     Returns
     -------
     dict
-        ``name``, and what `measure` returns.
+        ``name``, and the mean (``ours``), its ``interval``, ``null``, ``n`` and whether it
+        ``holds``; also what else the page says of this result.
     """
     return {"name": name} | measure(name, small)
 
@@ -80,7 +81,8 @@ def measure(name, small=False):
     Returns
     -------
     dict
-        As `studies.famous.outcomes.outcome`.
+        The mean (``ours``), its ``interval``, ``null``, ``n`` and whether it ``holds``;
+        also what else the page says of this result.
     """
     return getattr(MEASURED_BY[RESULTS[name].model], name)(small)
 

@@ -72,11 +72,12 @@ def counts(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of tokens, in 20 pieces of the test text; in the
-        null, the n-grams answer for other places. Also ``order``, the length of the
-        n-grams; ``tokens``, how many are asked; ``right`` and ``right_by_count``, the
-        shares of right answers; ``lowest`` and ``highest``, the least and the most that
-        n-grams of another length have in common with the GPT.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the share of tokens, in 20 pieces
+        of the test text; in the null, the n-grams answer for other places. Also ``order``,
+        the length of the n-grams; ``tokens``, how many are asked; ``right`` and
+        ``right_by_count``, the shares of right answers; ``lowest`` and ``highest``, the
+        least and the most that n-grams of another length have in common with the GPT.
     """
     training, validation, test = sonnets()
     tokens = min(len(test), 600 if small else 6000)
@@ -158,12 +159,13 @@ def heads(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the rise in nats a token, a number for each window; the
-        null is the mean rise without as many heads drawn at random. Also ``able``, whether
-        the model's loss is below that of counting pairs; ``removed`` and ``all_heads``, how
-        many heads; ``in_first``, how many of the removed are in the first layer;
-        ``in_rounds``, the rise if they are chosen one after the other; ``whole``, the loss
-        with all.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the rise in nats a token, a number
+        for each window; the null is the mean rise without as many heads drawn at random.
+        Also ``able``, whether the model's loss is below that of counting pairs; ``removed``
+        and ``all_heads``, how many heads; ``in_first``, how many of the removed are in the
+        first layer; ``in_rounds``, the rise if they are chosen one after the other;
+        ``whole``, the loss with all.
     """
     chosen_on, tried_on = validation_windows(4 if small else 40)
     missed = {head: window_losses([head], *chosen_on).mean() for head in every_head()}
@@ -288,9 +290,10 @@ def superposition(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the number of features kept, one a seed; in the null, all
-        features are always there. Also ``straight``, the mean number without the ReLU;
-        ``all_kept``, the share of seeds in which all five are kept.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the number of features kept, one a
+        seed; in the null, all features are always there. Also ``straight``, the mean number
+        without the ReLU; ``all_kept``, the share of seeds in which all five are kept.
     """
     seeds, steps = (2, 300) if small else (10, 3000)
     sparse, dense, straight = (

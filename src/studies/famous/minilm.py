@@ -66,9 +66,11 @@ def separator(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of attention that goes to [SEP], a number for
-        each poem; the null is the same with shuffled weights. Also ``first``, the mean
-        share of the first token, and ``even``, what each token would get of an even share.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the share of attention that goes to
+        [SEP], a number for each poem; the null is the same with shuffled weights. Also
+        ``first``, the mean share of the first token, and ``even``, what each token would
+        get of an even share.
     """
     texts = poems(20 if small else 200)
     model = bert()[1]
@@ -139,9 +141,11 @@ def cone(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the cosines of pairs of words; in the null, the signs of
-        one side are drawn at random. Also ``by_level``, the mean cosine at each level, and
-        ``lowest``, the level with the lowest of these, the first left out.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the cosines of pairs of words; in
+        the null, the signs of one side are drawn at random. Also ``by_level``, the mean
+        cosine at each level, and ``lowest``, the level with the lowest of these, the first
+        left out.
     """
     count, draws = (20, 1) if small else (200, 5)
     pairs = [word_pairs(count, seed) for seed in range(draws)]
@@ -172,11 +176,13 @@ def contextual(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the differences of two cosines after the last layer; the
-        null is the mean cosine of two different words there. Also ``before``, the mean
-        difference before the first layer; ``by_level``, that of each level; ``able``,
-        whether the null is below a half. Where it is not, the model can't be asked: a word
-        that is no more like itself than like others has not changed with its context.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the differences of two cosines
+        after the last layer; the null is the mean cosine of two different words there. Also
+        ``before``, the mean difference before the first layer; ``by_level``, that of each
+        level; ``able``, whether the null is below a half. Where it is not, the model can't
+        be asked: a word that is no more like itself than like others has not changed with
+        its context.
     """
     same, different = same_words(20 if small else 200)
     gaps = np.array(
@@ -256,9 +262,10 @@ def order(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the texts told right, 1 where the shuffled text is told
-        right, too; in the null, the poets' names are shuffled. Also ``right``, the share of
-        texts that are told right in their own order.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the texts told right, 1 where the
+        shuffled text is told right, too; in the null, the poets' names are shuffled. Also
+        ``right``, the share of texts that are told right in their own order.
     """
     texts, poets, groups = four_lines(30 if small else 300)
     mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
@@ -344,9 +351,10 @@ def queen(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the questions "a is to b as c is to d", 1 where d is the
-        nearest row; in the null, the row nearest to c answers. Also ``itself``, the share
-        of questions in which the nearest row is c.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the questions "a is to b as c is to
+        d", 1 where d is the nearest row; in the null, the row nearest to c answers. Also
+        ``itself``, the share of questions in which the nearest row is c.
     """
     tokenizer, model = bert()
     table = torch.nn.functional.normalize(model.get_input_embeddings().weight, dim=1)

@@ -153,10 +153,11 @@ def errand(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the gap of the two names' logits, the receiver's less the
-        giver's; in the null, a third person gives. Also ``ahead`` and ``null_ahead``, the
-        shares of sentences with a gap above 0; ``lunch`` and ``lunch_ahead``, the mean gap
-        and that share in sentences of another form.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the gap of the two names' logits,
+        the receiver's less the giver's; in the null, a third person gives. Also ``ahead``
+        and ``null_ahead``, the shares of sentences with a gap above 0; ``lunch`` and
+        ``lunch_ahead``, the mean gap and that share in sentences of another form.
     """
     told = errands(20 if small else 200, seed=3)
     third = [
@@ -212,10 +213,11 @@ def repeats(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of tokens that are predicted in the repetition,
-        a number for each row; in the null, the second half is another row. Also ``heads``
-        and ``null_heads``, how many heads attend to the token after the last occurrence;
-        ``all_heads``, how many there are.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the share of tokens that are
+        predicted in the repetition, a number for each row; in the null, the second half is
+        another row. Also ``heads`` and ``null_heads``, how many heads attend to the token
+        after the last occurrence; ``all_heads``, how many there are.
     """
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
@@ -275,9 +277,10 @@ def sink(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of that share, a number for each text; the null is the same
-        with shuffled weights. Also ``even``, what an even share would be; ``dickinson`` and
-        ``shakespeare``, the mean shares in the texts of each.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of that share, a number for each text;
+        the null is the same with shuffled weights. Also ``even``, what an even share would
+        be; ``dickinson`` and ``shakespeare``, the mean shares in the texts of each.
     """
     count = 4 if small else 30
     poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -328,8 +331,9 @@ def rogue(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of that share, a number for each poem; in the null, the
-        states are rotated at random. Also ``cosine``, the mean cosine.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of that share, a number for each poem;
+        in the null, the states are rotated at random. Also ``cosine``, the mean cosine.
     """
     ids = poem_tokens(6 if small else 30, 64)
     model = talker()[1]
@@ -396,11 +400,12 @@ def loops(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of runs of four tokens that stand earlier in the
-        same text, a number for each text; in the null, tokens are drawn. Also ``poets``,
-        that share in the poems themselves, and ``able``: whether the model predicts the
-        poems better than counts of tokens do. One that doesn't goes round in circles at
-        once.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the share of runs of four tokens
+        that stand earlier in the same text, a number for each text; in the null, tokens are
+        drawn. Also ``poets``, that share in the poems themselves, and ``able``: whether the
+        model predicts the poems better than counts of tokens do. One that doesn't goes
+        round in circles at once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -450,9 +455,10 @@ def letters(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the bits a letter; the null is that of counts of tokens.
-        ``ours`` and its ``interval`` are over all letters of all poems together. Also
-        ``sonnets``, the same of Shakespeare's.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the bits a letter; the null is that
+        of counts of tokens. ``ours`` and its ``interval`` are over all letters of all poems
+        together. Also ``sonnets``, the same of Shakespeare's.
     """
     count = 4 if small else 30
     ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -541,10 +547,12 @@ def agreement(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of right choices, a number for each noun; the
-        null is that with shuffled weights. Also ``first``, the mean with the first
-        preposition; ``lowest`` and ``highest``, the means of the two prepositions after
-        which it is right least and most often, and these, ``hardest`` and ``easiest``.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the share of right choices, a
+        number for each noun; the null is that with shuffled weights. Also ``first``, the
+        mean with the first preposition; ``lowest`` and ``highest``, the means of the two
+        prepositions after which it is right least and most often, and these, ``hardest``
+        and ``easiest``.
     """
     nouns = NOUNS[:10] if small else NOUNS
     hits = np.array([agrees(nouns, word, talker()[1]) for word in PREPOSITIONS])
@@ -661,11 +669,14 @@ def labels(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the difference of two shares of right answers, a number
-        for each eight examples; the null is the share without examples. Also ``right`` and
-        ``dealt``, the mean shares after right labels and after random ones; ``able``,
-        whether the first is surely above a half; ``harmed``, in how many tasks random
-        labels are worse than no examples; and of the differences what `by_task` returns.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the difference of two shares of
+        right answers, a number for each eight examples; the null is the share without
+        examples. Also ``right`` and ``dealt``, the mean shares after right labels and after
+        random ones; ``able``, whether the first is surely above a half; ``harmed``, in how
+        many tasks random labels are worse than no examples; ``tasks``, how many, and of
+        their mean differences the ``lowest`` and ``highest``, with the labels ``low_task``
+        and ``high_task``.
     """
     rng = np.random.default_rng(1)
     hits = []
@@ -724,10 +735,12 @@ def recency(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of that share where the examples of a label stand together, a
-        number for each eight examples; in the null, the labels are mixed. Also ``able``,
-        whether the share of right answers is surely above a half; and what `by_task`
-        returns.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of that share where the examples of a
+        label stand together, a number for each eight examples; in the null, the labels are
+        mixed. Also ``able``, whether the share of right answers is surely above a half;
+        ``tasks``, how many, and of their mean shares the ``lowest`` and ``highest``, with
+        the labels ``low_task`` and ``high_task``.
     """
     blocks, mixed, right = [], [], []
     for task in TASKS:
@@ -800,11 +813,12 @@ def middle(small=False):
     Returns
     -------
     dict
-        What `outcome` returns of the share of right answers from the inner places, a number
-        for each list; the null is that of lists without the line. Also ``first`` and
-        ``last``, the shares at the ends; ``able``, whether the model is right often enough
-        to be asked; ``others``, how many other forms of the list there are; ``best``, the
-        share of right answers in the form that has most.
+        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
+        (``null``), ``n`` and the verdict (``holds``) of the share of right answers from the
+        inner places, a number for each list; the null is that of lists without the line.
+        Also ``first`` and ``last``, the shares at the ends; ``able``, whether the model is
+        right often enough to be asked; ``others``, how many other forms of the list there
+        are; ``best``, the share of right answers in the form that has most.
     """
     hits, without = lists(2 if small else 30, *LISTS[0])
     others = [lists(1 if small else 6, *form)[0].mean() for form in LISTS[1:]]
@@ -828,8 +842,10 @@ def lists(count, *form):
     Parameters
     ----------
     count : int
+        How many lists.
     *form
-        The statement, the question and the number of lines, as `asked_list` takes them.
+        The statement and the question, str with a gap for the name (the statement with
+        another for the thing), and the number of lines.
 
     Returns
     -------

@@ -124,7 +124,9 @@ def run(folder, group, seed, steps):
     Returns
     -------
     dict
-        As `read_gpt` and `read_talker` return it.
+        By model, trained and with shuffled weights: the units' ``scores``, their
+        ``quality`` and what is ``named``; of our trained GPT also ``losses`` and
+        ``steering`` (`read_gpt` explains them).
     """
     make = read_gpt if group == "gpt" else read_talker
     return {"seed": seed} | make(folder, seed, steps)
@@ -431,10 +433,11 @@ def read_gpt(folder, seed, steps):
     Returns
     -------
     dict
-        By model, "trained" and "shuffled": ``scores`` as `compare` returns them;
-        ``quality``; ``named``, "features" and "neurons" → what
-        `studies.features.reading.named` returns. Of the trained one ``losses``, as `losses`
-        returns them, and ``steering``, as `steer_all` does.
+        By model, "trained" and "shuffled": ``scores``, kind of unit → F1 of each property;
+        ``quality``, how well the autoencoder rebuilds the states; ``named``, "features" and
+        "neurons" → how many units were tried and which got a name. Of the trained one
+        ``losses``, of each window by what replaces the states; and ``steering``, a list of
+        dict, the effect of each push towards a character.
     """
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     context, layer = model.config.context, SETTINGS["layer"]
@@ -617,7 +620,7 @@ def talker_states(folder, name, sizes):
 
 
 def read_until(model, windows, layer):
-    """Return states and neurons of windows, as `held` does, from the first blocks alone.
+    """Return a layer's input states and the neurons before it; run the first blocks alone.
 
     ``windows`` : int64 Tensor (windows, tokens); blocks after ``layer`` are not run.
     """
@@ -645,7 +648,9 @@ def read_talker(folder, seed, steps):
     Returns
     -------
     dict
-        As of `read_gpt`, without ``steering``.
+        By model, trained and with shuffled weights: ``scores``, kind of unit → F1 of each
+        property; ``quality``; ``named``; of the trained one also ``losses``. There is no
+        ``steering``.
     """
     sizes = SETTINGS["talker"]
     found = {}

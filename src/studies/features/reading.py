@@ -30,7 +30,7 @@ def f1_scores(numbers, marks):
 
 
 def _f1_part(numbers, marks):
-    """Return what `f1_scores` does, of so few units that all fit into memory.
+    """Return best F1 and threshold, both (units, properties), of units that fit in memory.
 
     ``numbers`` : Tensor (places, units); ``marks`` : bool Tensor (places, properties).
     """

@@ -300,8 +300,8 @@ def read_on_the_way(model, steps, rate, moments):
     -------
     list of dict
         For each moment, by the poet's name the probabilities of the letters of a piece, and
-        as ``Dickinson validation`` and ``Shakespeare validation`` mean losses in nats
-        (`reading_of`).
+        as ``Dickinson validation`` and ``Shakespeare validation`` mean losses on held-out
+        poems, in nats.
     """
     readings = []
 
@@ -326,8 +326,9 @@ def reading_of(model):
     Returns
     -------
     dict
-        For each poet: by the poet's name what `letter_probabilities` returns for the piece,
-        and as ``Dickinson validation`` and ``Shakespeare validation`` the mean loss.
+        By each poet's name, for each letter of the poet's piece its probability and the
+        most probable characters, in per cent. As ``Dickinson validation`` and ``Shakespeare
+        validation`` the mean losses on held-out poems, in nats.
     """
     found = {}
     for poet, piece in PIECES.items():
@@ -352,8 +353,8 @@ def probabilities_on_the_way(method, rate, budget):
     dict
         ``method``, ``rate``, and ``rows``, a list of dict, one for each moment: ``method``,
         ``rate``; ``step``; ``work``, the step as a share of the budget, in steps of
-        training all weights; and the reading of the model, as `reading_of` returns it: the
-        probabilities of the letters and its losses on held-out poems. With LoRA the last
+        training all weights; and the reading of the model, by the poets' names the
+        probabilities of the letters, and its losses on held-out poems. With LoRA the last
         row is that of the model from which the adapters were removed.
     """
     model, steps = prepare(method, budget)

@@ -66,12 +66,15 @@ def run(_folder, group, **setting):
     ----------
     group : {"runs", "letters"}
     **setting
-        The other arguments of `train_on_own` or of `letters_of_random`.
+        ``rate``, the highest learning rate, and ``steps``; of "runs" also ``seed`` and
+        ``characters``, the length of each text that the model writes.
 
     Returns
     -------
     dict
-        What that function returns.
+        ``rate``. Of "runs" ``seed``, ``text``, one that the model wrote, and its losses,
+        ``Shakespeare validation`` and ``Shakespeare test``, in nats a character. Of
+        "letters" ``rows``, what a model with random weights reads at each moment.
     """
     return {"runs": train_on_own, "letters": letters_of_random}[group](**setting)
 
@@ -162,8 +165,9 @@ def letters_of_random(rate, steps):
     Returns
     -------
     dict
-        ``rate``, and ``rows``, a list of dict, as of `studies.fine_tuning.fine_tuning.\
-read_on_the_way`.
+        ``rate``, and ``rows``, a list of dict, one for each moment: by each poet's name the
+        probabilities of the letters of a piece, in per cent, and as ``Dickinson
+        validation`` and ``Shakespeare validation`` mean losses in nats.
     """
     _, base, _ = load_material()
     torch.manual_seed(0)

@@ -158,7 +158,10 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     Returns
     -------
     dict
-        What `count_rows`, of the group "counts", or `train_rows` returns.
+        Losses in nats a token. Of "counts" ``order``, ``weight``, that of shorter n-grams,
+        and ``loss`` on the repetition. Of the others ``kind``, ``seed``, ``rate`` and, for
+        "tuning", ``validation``; for "runs" ``loss`` on the repetition, ``numbers``, how
+        many parameters, ``history`` and, of two layers, ``heads``, the effect of each.
     """
     if group == "counts":
         return count_rows(order)
@@ -208,8 +211,9 @@ def train_rows(kind, seed, rate, steps, tuning):
     dict
         ``kind``, ``seed``, ``rate``; ``validation``, the loss on the tuning texts, or:
         ``loss``, that on test texts; ``numbers``, the model's parameters; ``history``, the
-        loss in training, in about 100 means; of two layers ``heads``, a list of what
-        `lmcourse.repeats.ablate_heads` returns. Losses are in nats a token.
+        loss in training, in about 100 means; of two layers ``heads``, a list of dict: where
+        each head attends in the repetition, and how much the loss rises without it. Losses
+        are in nats a token.
     """
     layers, _, _, sizes = KINDS[kind]
     model, history = train_repeater(seed, layers, steps, rate, **sizes)

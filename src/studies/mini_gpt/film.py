@@ -144,6 +144,8 @@ def train_and_compare(folder, steps):
     folder : Path
         Where the checkpoints are written.
     steps : sequence of int
+        After how many training steps a checkpoint is kept: ascending, from 0; the training
+        ends at the last.
 
     Returns
     -------
@@ -297,13 +299,16 @@ def ask_stop(folder, steps, stop):
     folder : Path
         With the checkpoints and ``likeliest.npy``.
     steps : sequence of int
+        The steps of all stops, ascending.
     stop : int
         The place of its step.
 
     Returns
     -------
     dict
-        ``step``, and what `ask` and `written` return.
+        ``step``; the losses, the agreement with n-grams and what *thou* does (`ask` names
+        the keys); ``spaces``, their share of what it writes, and ``words``, by length, the
+        share that the training text has.
     """
     tokenizer, model = load_stop(folder, steps[stop])
     row = {"step": steps[stop]} | ask(folder, tokenizer, model)
@@ -551,11 +556,13 @@ def pack_stops(folder, steps):
     folder : Path
         With the checkpoints; ``film.safetensors`` is written there.
     steps : sequence of int
+        The steps of all stops, ascending.
 
     Returns
     -------
     list of dict
-        For each stop ``step``, and what `ask` returns of the weights as they are packed.
+        For each stop ``step``, and of the weights as they are packed the losses, the
+        agreement with n-grams and what *thou* does (`ask` names the keys).
     """
     record = read_record(stop_path(folder, steps[-1]))
     tokenizer, model = load_stop(folder, steps[0])

@@ -236,10 +236,10 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
     Returns
     -------
     dict
-        ``rung``, ``seed``, ``spread``, ``rate``; ``test`` and ``reach``, mean losses on the
-        test text in nats a character, as `mean_losses` returns them. Of the
-        whole GPT also ``history``, a list of (step, training loss, validation loss), and
-        ``seconds``.
+        ``rung``, ``seed``, ``spread``, ``rate``; ``test``, the mean loss on the test text
+        with 64 characters shown, in nats a character; ``reach``, the same by the kind of
+        character and by how many are shown. Of the whole GPT also ``history``, a list of
+        (step, training loss, validation loss), and ``seconds``.
     """
     best = best_tuned(folder, rung=rung)
     best = {name: best[name] for name in ("spread", "rate")}

@@ -86,7 +86,8 @@ def run(folder, group, every, seed=0, steps=0):
     dict
         ``seed``; ``reach``: kind of character → characters shown, a str → mean loss in
         nats; ``lines``: change → the mean probability of a new line, ``ends`` after marks
-        at line ends and ``inside`` after other marks.
+        at line ends and ``inside`` after other marks; of a GPT ``shuffled``, the same with
+        shuffled weights.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
@@ -124,7 +125,10 @@ def count_lines(tokenizer, texts, every):
     Returns
     -------
     dict
-        As `run`, of the lines for the order that the study *ladder* chose.
+        ``seed``, 0; ``reach``: kind of character → characters shown, a str → mean loss in
+        nats; ``lines``: change → the mean probability of a new line, ``ends`` after marks
+        at line ends and ``inside`` after other marks, of the order that the study *ladder*
+        chose.
     """
     training, _, test = (np.array(tokenizer.encode(text)) for text in texts)
     models = {

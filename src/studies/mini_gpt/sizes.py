@@ -160,8 +160,8 @@ def train_at_best_rate(folder, axis, value, changes, seed):
     Returns
     -------
     dict
-        ``axis``, ``value``, ``rate``, ``seed``, and what `train_cached` returns:
-        ``parameters``, ``seconds``, ``history`` and ``sample``.
+        ``axis``, ``value``, ``rate``, ``seed``, ``parameters``, how many; ``seconds``;
+        ``history``, a list of (step, validation loss); ``sample``, a text that it writes.
     """
     rate = best_tuned(folder, axis=axis, value=value)["rate"]
     settings = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": seed}

@@ -423,7 +423,9 @@ def chat(question, count=None):
     Returns
     -------
     dict
-        ``question``, and what `answers` returns.
+        ``question``; ``text``, the answer; ``ended``, whether the model ended its turn;
+        ``sure``, the geometric mean of its tokens' probabilities; ``end``, the probability
+        of ending at once.
     """
     found = answers([prompt(question, "template")], 6 if count else 60)
     return {"question": question} | found[0]

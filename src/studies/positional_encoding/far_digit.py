@@ -201,7 +201,8 @@ def measured(model, **options):
     ----------
     model : DigitModel
     **options
-        What `PositionModel.forward` takes beside ids, such as ``rotate``.
+        What the model does otherwise than in training: ``rotate``, another rotation of
+        queries and keys; ``mask``, which keys a query may see.
 
     Returns
     -------
@@ -237,7 +238,8 @@ def stretched(model):
     Returns
     -------
     dict
-        What `measured` returns.
+        ``digit`` and ``back``, losses at trained lengths; ``digit far`` and ``back far``,
+        over the last 32 characters of long texts; in nats.
     """
     options = {}
     if model.scheme == "sinusoidal":
@@ -270,7 +272,8 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
     Returns
     -------
     dict
-        ``scheme``, ``base``, ``seed``; ``ways``: as `measured`, for the model as it is
+        ``scheme``, ``base``, ``seed``; ``ways``: losses at trained lengths (``digit``,
+        ``back``) and beyond (``digit far``, ``back far``), in nats, for the model as it is
         (``none``), with far keys hidden (``near keys``), and changed: a rotary model in the
         ways of `slowed_frequencies`, another one ``stretched``.
     """

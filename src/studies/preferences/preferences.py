@@ -144,7 +144,9 @@ def run(folder, group, seed, share):
     Returns
     -------
     dict
-        ``seed``, and what `Runs.all` or, of the group "talker", `ask_talker` returns.
+        ``seed``; of "gpt" ``dialogues``, ``ways``, ``pairs``, ``lines`` and ``reward``,
+        what each model answers after each way of training; of "talker" ``named``,
+        ``unnamed`` and ``shown``, what SmolLM2 answers.
     """
     if group == "talker":
         return {"seed": seed} | ask_talker()
@@ -208,7 +210,8 @@ class Runs:
         """Return dialogues as ids.
 
         ``requests`` and ``answers`` are lists of str of one length, the answers without
-        their new line; the result is what `encode_dialogues` returns.
+        their new line; the result is two Tensors (dialogues, tokens): the ids, int64, and
+        whether each belongs to an answer, bool.
         """
         ended = [f"{answer}\n" for answer in answers]
         return encode_dialogues(self.tokenizer, requests, ended)
@@ -219,8 +222,10 @@ class Runs:
         Returns
         -------
         dict
-            ``dialogues``: name of each model of `dialogues` → what `obeyed` returns; all
-            that `preferences` returns; ``reward``: what `reward` returns.
+            ``dialogues``: name of each model that learned to answer → how often it obeys,
+            and its losses; ``ways``, ``pairs`` and ``lines``: the trainings by preferences,
+            the numbers of their pairs, and answers; ``reward``: the rewards that were
+            fitted to choices, and the best of n by one of them.
         """
         models = self.dialogues()
         found = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
@@ -260,8 +265,9 @@ class Runs:
         -------
         dict
             ``asked`` and ``never asked``: the share of answers that begin with the letter,
-            of letters that stand in dialogues and of others; ``losses``: what `losses`
-            returns.
+            of letters that stand in dialogues and of others; ``losses``: a dict, ``text``,
+            on held-out sonnets, and ``answers``, on answers to requests, in nats a
+            character.
         """
         found = {}
         for name, letters in {"asked": ASKED, "never asked": HELD_OUT}.items():
@@ -315,6 +321,8 @@ class Runs:
     def preferences(self, reference):
         """Train models to prefer echoes in several ways; return what their answers have.
 
+        An echo is a word that begins with the same letter as another word of its line.
+
         Of four answers to a request, the one with the most echoes is preferred to the one
         with the fewest.
 
@@ -326,8 +334,9 @@ class Runs:
         Returns
         -------
         dict
-            ``ways``: list of dict, with ``way``, its ``steps`` and what `measured` returns;
-            ``pairs``: how many pairs there were, of any lengths and of equal lengths;
+            ``ways``: list of dict, with ``way``, its ``steps``, what the answers have
+            (``echoes`` and more), ``obeyed``, ``losses`` and ``kl``, as `measured` explains
+            them; ``pairs``: how many pairs there were, of any lengths and of equal lengths;
             ``lines``: of four models the first ten answers.
         """
         count = self.part(SETTINGS["groups"])
@@ -427,10 +436,13 @@ class Runs:
         Returns
         -------
         dict
-            What `counted` returns of its answers; ``obeyed``, the share of these that begin
-            with the letter asked for; ``losses``, what `losses` returns; ``kl``, the mean
-            log-probability of an answer drawn from the model, less that by the reference,
-            in nats.
+            Of its answers the means a line of ``echoes``, ``characters`` and ``words``; ``a
+            word``, all echoes over all words; ``span``, the 95 % interval of the mean of
+            echoes; ``n``, how many lines; ``different``, the share of different ones;
+            ``obeyed``, the share that begin with the letter asked for. ``losses``:
+            ``text``, on held-out sonnets, and ``answers``, on answers, in nats a character;
+            ``kl``, the mean log-probability of an answer drawn from the model, less that by
+            the reference, in nats.
         """
         answers = self.answers(model)
         found = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
@@ -446,8 +458,8 @@ class Runs:
     def measured_best(self, reference):
         """Return what the best of four answers to each request have: the most echoes.
 
-        ``reference`` : GPT, which writes them. The result is as that of `measured`, without
-        ``kl``.
+        ``reference`` : GPT, which writes them. The result is a dict: ``echoes`` and what
+        else can be counted, ``obeyed`` and ``losses``.
         """
         repeated = [each for each in self.judged() for _ in range(4)]
         answers = write_answers(reference, self.tokenizer, repeated, 3000 + self.seed)
@@ -459,6 +471,8 @@ class Runs:
 
     def reward(self, reference):
         """Fit rewards to choices by echoes; let one that does not know of echoes choose.
+
+        An echo is a word that begins with the same letter as another word of its line.
 
         Parameters
         ----------
@@ -472,7 +486,7 @@ class Runs:
             properties whose spread is 1, those of ``each`` word or character, and the share
             of ``right`` choices of held-out pairs; ``best``: list of dict, one for each n
             of `SETTINGS` in their order, for the answer with the highest reward among n:
-            the mean ``reward``, and what `counted` returns.
+            the mean ``reward``, ``echoes`` and what else can be counted of the answers.
         """
         count = self.part(2 * SETTINGS["groups"])
         _, groups = self.groups(reference, count, 2, 5000 + self.seed)

@@ -369,7 +369,9 @@ def one_letter_does_it(page: Page):
     -------
     dict
         Shares of words that begin with t: ``t_before``, ``t_after``. Echoes a line after
-        DPO, ``as_written`` and ``shuffled``. ``lines``: how many they are.
+        DPO, words that begin with the same letter as another word of their line:
+        ``as_written``, and ``shuffled``, with the words of all lines exchanged at random.
+        ``lines``: how many they are.
     """
     runs = page.study["gpt"]
     by_seed = [

@@ -393,7 +393,8 @@ def leads_of_model(twins, model, tokenizer):
     Parameters
     ----------
     twins : list of dict
-        As `twins_of` returns them.
+        ``begins``, the two beginnings of a pair of sentences; ``end``, what follows the
+        blank in both; ``words``, the right word of each.
     model : Llama
     tokenizer : PreTrainedTokenizerFast
 
@@ -500,7 +501,9 @@ def run(folder, group, kind, count, seed=0):
     -------
     dict
         ``kind``, ``seed``; ``leads``, how far each right word is ahead of the wrong one, a
-        list of two by pair of twins; ``twins`` (of "trained" alone), as of `twins_of`.
+        list of two by pair of twins; ``twins`` (of "trained" alone), the sentences: of each
+        pair ``begins``, the two beginnings, ``end``, what follows the blank in both, and
+        ``words``, the right ones.
     """
     twins = twins_of(kind)[:count]
     row = {"kind": kind, "seed": seed}

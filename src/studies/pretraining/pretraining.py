@@ -251,7 +251,8 @@ def train_encoder(folder, tokenizer, seed, steps):
     -------
     dict
         ``seed``; ``stops``: step → a dict of two lists by test poem: ``losses``, the mean
-        loss in nats a token, and ``words``, what `predictions_at_words` returns.
+        loss in nats a token, and ``words``, how well the words of a poem are predicted:
+        ``loss``, ``right`` and ``begin`` (`predictions_at_words` explains them).
     """
     tuned = best_tuned(folder)
     stops = [step for step in (*SETTINGS["stops"], steps) if step <= steps]
@@ -276,7 +277,8 @@ class Measurements:
     ----------
     stops : dict of int to dict
         Step → ``losses``, the mean loss of each poem, in nats a token; ``words``, for each
-        poem what `predictions_at_words` returns. Empty before that step.
+        poem how well its words are predicted: ``loss``, ``right`` and ``begin``, a dict.
+        Empty before that step.
     """
 
     def __init__(self, tokenizer, stops, texts):
@@ -321,9 +323,11 @@ class Measurements:
         return means
 
     def words(self, model):
-        """Return what `predictions_at_words` returns of each poem: a list of dict.
+        """Return how well the words of each poem are predicted: a list of dict.
 
-        ``model`` : Family; the words of a poem are masked one by one.
+        ``model`` : Family; the words of a poem are masked one by one. Each dict has
+        ``loss``, in nats a word, ``right``, how many words have the highest probability,
+        and ``begin``, the predictions in the first passage.
         """
 
         def predict(ids, positions):
@@ -398,8 +402,8 @@ def count_neighbours(folder, tokenizer, poems):
     dict
         ``losses``: reach (1, 2 or 3 neighbours on each side) → a list of float, the mean
         loss of each poem, in nats a token. ``words``: reach → a list of dict, for each poem
-        what `predictions_at_words` returns. ``places``: for each poem a list by passage of
-        the positions of whole words.
+        how well its words are predicted: ``loss``, ``right`` and ``begin``. ``places``: for
+        each poem a list by passage of the positions of whole words.
     """
     training_poems, _, test_poems = poem_splits()
     training = [ids for text in training_poems for ids in cut(text, tokenizer)]

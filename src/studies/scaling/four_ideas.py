@@ -94,12 +94,13 @@ def run(_folder, group, corpus, steps, seed, way):
         Unused: no weights are saved.
     group : {"ways"}
     corpus : str
-        Its name, as `load_corpus` takes it.
+        Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     steps : int or None
         None stands for as many as the recipe has.
     seed : int
     way : str
-        The name of a recipe, as `recipe` takes it.
+        The name of a recipe: "four"; one of the ways of the study *speedrun*; or one of
+        these at another learning rate.
 
     Returns
     -------

@@ -197,7 +197,11 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     Returns
     -------
     dict
-        What `rival_losses` or, of the other groups, `train_and_test` returns.
+        Of a rival ``way``, its name, and ``value``, its trust, chosen on other texts. Of a
+        model ``kind``, ``seed``, ``rate`` and, for "tuning", ``validation``, the loss on
+        tuning texts; for "runs" ``shuffled``, the loss if the answers before were shuffled,
+        and ``history``. Of rivals and "runs" ``loss``, the mean of the last twelve answers,
+        in nats, and ``examples``, that after 0, 1, 2 … examples.
     """
     if group == "rivals":
         return rival_losses(way)
@@ -250,9 +254,10 @@ def train_and_test(folder, group, kind, seed, rate, steps):
     -------
     dict
         ``kind``, ``seed``, ``rate``. Of the group "tuning" ``validation``, the mean loss of
-        the last twelve answers of tuning texts, in nats. Of "runs" ``loss`` and
-        ``examples``, as of `rival_losses`; ``shuffled``, the loss if the answers before
-        were shuffled; ``history``, the training loss in about 60 means.
+        the last twelve answers of tuning texts, in nats. Of "runs" ``loss``, the same on
+        test texts; ``examples``, the mean loss after 0, 1, 2 … examples; ``shuffled``, the
+        loss if the answers before were shuffled; ``history``, the training loss in about 60
+        means.
     """
     tuning_texts, test_texts = sample_held_out(10**6), sample_held_out(10**6 + 1)
     model, history = train_on_tasks(seed, steps, rate, KINDS[kind])

@@ -120,7 +120,7 @@ def evidence(ids):
 
 
 def mean_losses(losses, ids):
-    """Return the mean loss of the last twelve answers, sorted by `evidence`.
+    """Return the mean loss of the last twelve answers, by what was answered before.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ def mean_losses(losses, ids):
     Returns
     -------
     dict of str to float
-        The keys are those of `evidence`.
+        "itself": the question itself was answered before, its partner, which has the same
+        answer, was not; "partner": the reverse; "both"; "neither".
     """
     losses = losses[:, -TASKS["last"] :]
     return {

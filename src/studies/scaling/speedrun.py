@@ -225,7 +225,7 @@ def judge(entry, corpus, seed, most=math.inf):
 
 
 def entry_of(way, steps=None):
-    """Return a recipe as an entry, as `judge` takes it.
+    """Return a recipe as an entry, which can be trained and judged.
 
     Parameters
     ----------
@@ -237,6 +237,8 @@ def entry_of(way, steps=None):
     Returns
     -------
     entry : callable
+        Given the ids to train on and to tune on, the size of the vocabulary and a seed, it
+        returns a trained model.
     tokens : int
         On how many it trains.
     """
@@ -291,7 +293,7 @@ def run(folder, group, corpus, steps, seed, way):
         Unused: no weights are saved.
     group : {"tuning", "ways", "counting"}
     corpus : str
-        Its name, as `load_corpus` takes it.
+        Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     steps : int or None
         None stands for as many as the recipe has.
     seed : int
@@ -302,8 +304,9 @@ def run(folder, group, corpus, steps, seed, way):
     -------
     dict
         ``way``, ``seed``. Of "tuning" also ``tuning``, the loss on the tuning text; of
-        "ways" ``tokens``, those of the training, and what `judge` returns but ``wall``; of
-        "counting" as `ngram_losses`.
+        "ways" ``tokens``, those of the training, ``parameters``, how many, ``loss`` and
+        ``tuning``, on the test and the tuning text in nats a character, and ``seconds`` of
+        the processor. Of "counting" the same of n-grams, with their ``order``.
     """
     if group == "counting":
         return ngram_losses(corpus)

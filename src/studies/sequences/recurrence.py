@@ -76,7 +76,8 @@ def run(folder, group, kind, seed, steps, rate=None):
     -------
     dict
         The arguments; ``parameters`` of the recurrent layer; ``validation``, the loss in
-        nats. Of the groups but "tuning" also what `on_test_sonnets` returns.
+        nats. Of the groups but "tuning" also, on the test sonnets, ``loss`` and
+        ``line_ends``, ``clock`` and ``gradient`` (`on_test_sonnets` explains them).
     """
     if group == "trained":
         rate = best_rate(folder, kind=kind)
@@ -218,7 +219,8 @@ def gradient(model, ids):
 def rounded(found):
     """Return an outcome with its numbers rounded, as it is stored.
 
-    ``found`` : dict, as `run` makes it.
+    ``found`` : dict, what was measured of a network; its losses, the correlation ``clock``
+    and the lengths of gradients are rounded.
     """
     digits = {"validation": 4, "loss": 4, "line_ends": 4, "clock": 3}
     found = {
