@@ -147,7 +147,8 @@ class MultiHeadAttention(nn.Module):
         Raises
         ------
         ValueError
-            As `attention`.
+            If there are no keys, the mask is not boolean, the bias is infinite or no
+            number, or mask and bias together allow a row nothing.
         """
         memory = x if memory is None else memory
         query = self.split(self.query(x))  # (batch, heads, queries, d_head)

@@ -195,8 +195,9 @@ def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
     RuntimeError
         If a weight is missing, left over or of another shape, naming it.
     ValueError
-        As `check_config`, if the activation is not in
-        `lmcourse.transformer.ACTIVATIONS`, or the heads do not divide ``hidden_size``.
+        If the configuration is of a decoder, or has other than learned absolute positions,
+        if the activation is not in `lmcourse.transformer.ACTIVATIONS`, or the heads do not
+        divide ``hidden_size``.
     """
     check_config(config)
     parts = ("embeddings.", "layers.", "pooler.")

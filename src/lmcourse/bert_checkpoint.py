@@ -73,7 +73,7 @@ def load_bert(
         of it (see `resolve_checkpoint`); default ``LMCOURSE_BERT``, else the built-in
         model, which needs no network.
     device : str or torch.device, optional
-        Default as in `pick_device`.
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
     attn_implementation : {"sdpa", "eager"}
         ``"eager"`` to be given the attention weights, which fused kernels never form.
 

@@ -213,7 +213,8 @@ def styles(day):
 def pairs_of(days, style=0):
     """Return a pair of strings of each day: written in a style, and as "1886-05-15".
 
-    ``days`` : list of datetime.date; ``style`` : int, the number of one of `styles`.
+    ``days`` : list of datetime.date; ``style`` : int, the number of one of the eight
+    styles, from 0.
     """
     return [(styles(day)[style], day.isoformat()) for day in days]
 

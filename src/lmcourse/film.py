@@ -66,7 +66,8 @@ def add_rows(values, numbers, scale):
     ----------
     values : float32 Tensor of shape (rows, columns)
     numbers, scale
-        As `round_rows` returns them.
+        The change, rounded: int8 whole numbers of the shape of ``values``, and for each row
+        the float16 number by which they are multiplied.
     """
     return values + numbers.float() * scale.float()[:, None]
 
@@ -141,7 +142,8 @@ class Film:
     shapes : dict of str to sequence of int
         Of each weight by name, in the order in which they are stored.
     tensors : dict of str to Tensor
-        As `pack` returns them.
+        Of each stop, by its place: ``0.scales``, float16 (rows,), and ``0.numbers``, uint8,
+        the compressed whole numbers of all rows.
 
     Attributes
     ----------
@@ -224,6 +226,7 @@ def first_for_good(holds):
     Parameters
     ----------
     holds : sequence of bool
+        Whether it holds at each place, in their order.
     """
     last = max((i for i, each in enumerate(holds) if not each), default=-1)
     return last + 1 if last + 1 < len(holds) else None

@@ -58,6 +58,7 @@ def windows(ids, batch=BATCH):
     ----------
     ids : int64 Tensor of shape (characters,)
     batch : int
+        How many windows it draws at a time.
 
     Returns
     -------
@@ -82,8 +83,8 @@ def mixed(*draws):
     Parameters
     ----------
     *draws : callable
-        Each from a torch.Generator to windows and their targets, (batch, CONTEXT) both, as
-        `windows` returns one.
+        Each from a torch.Generator to windows and their targets, (batch, CONTEXT) both: in
+        each window the characters, and those that follow them.
 
     Returns
     -------
@@ -112,6 +113,7 @@ def behind(mark, ids, batch=4):
     ids : int64 Tensor of shape (characters,)
         The text.
     batch : int
+        How many windows it draws at a time.
 
     Returns
     -------
@@ -172,7 +174,7 @@ def mean_losses(model, poets, part="validation"):
     ----------
     model : GPT
     poets : dict of str to dict
-        Poet → part → list of poems as ids, as `read_poets` returns it.
+        Poet → part → list of poems as ids, int64 Tensors (characters,).
     part : {"training", "validation", "test"}
     """
     losses = {poet: poem_losses(model, parts[part]) for poet, parts in poets.items()}

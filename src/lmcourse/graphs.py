@@ -21,6 +21,7 @@ def sample_graphs(count, generator, nodes=NODES, more_edges=MORE_EDGES):
     Parameters
     ----------
     count : int
+        How many graphs.
     generator : torch.Generator
     nodes, more_edges : int
 

@@ -34,6 +34,7 @@ def sample_tasks(count, generator, held_out=False):
     Parameters
     ----------
     count : int
+        How many tasks.
     generator : torch.Generator
     held_out : bool
         Whether to draw from the held-out tasks, instead of from the others.

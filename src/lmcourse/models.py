@@ -43,7 +43,8 @@ def trained(name, build):
     Raises
     ------
     OSError, ValueError
-        As `lmcourse.weights.load_model`.
+        If the file cannot be opened or is not whole, or its weights are not those of the
+        model.
     """
     path = corpora_folder() / "checkpoints" / f"{name}.safetensors"
     return load_model(path, build, 1).requires_grad_(False)

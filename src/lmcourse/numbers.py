@@ -77,9 +77,10 @@ def format_estimate(value: float, interval: Sequence[float], form: str) -> str:
     Parameters
     ----------
     value : float
+        The number, such as a mean.
     interval : pair of float
     form : str
-        A format, as of `format_number`.
+        A format specification of Python, such as ``".2f"`` or ``".0%"``.
     """
     return f"{format_number(value, form)} ({format_number(interval, form)})"
 
@@ -216,6 +217,7 @@ def crossed_interval(
         The interval is that of the ratio of the two sums. By default each value counts
         once, which gives the mean.
     draws : int
+        How often rows and columns are drawn again.
     seed : int
 
     Returns

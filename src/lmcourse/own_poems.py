@@ -288,7 +288,8 @@ def check(texts):
     Parameters
     ----------
     texts : DataFrame
-        As `read` returns it.
+        One row a text, with the columns ``text`` and ``title``, and ``label`` if there are
+        labels.
     """
     _check_columns(texts)
     if not LEAST <= len(texts) <= MOST:
@@ -355,7 +356,8 @@ class Climb:
     Attributes
     ----------
     texts : DataFrame
-        As `read` returns it.
+        One row a text, with the columns ``text`` and ``title``, and ``label`` if there are
+        labels.
     names : list of str
         Of the levels, the lowest first.
     levels, random_levels : Tensor of shape (levels, texts, d_model)
@@ -486,10 +488,10 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
     Parameters
     ----------
     source : path, or DataFrame
-        A file, as `read` takes it, or a table with a column ``text``; ``label`` and
-        ``title`` may stand beside it.
+        A file: a table, if it ends in ``.csv`` or ``.tsv``, else a text file. Or a table
+        with a column ``text``; ``label`` and ``title`` may stand beside it.
     tokenizer, model : optional
-        As `lmcourse.models.load_bert` returns them, which is the default.
+        A BERT's; default: those that `lmcourse.models.load_bert` loads.
     encoding : str
         How a file's characters are stored.
 
@@ -500,7 +502,8 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
     Raises
     ------
     FileNotFoundError, TypeError, ValueError
-        If the file cannot be read, or its texts cannot be compared: see `read`, `check`.
+        If the file cannot be read, or its texts cannot be compared, such as too few or
+        empty ones; the message says what to do.
     """
     if isinstance(source, pd.DataFrame):
         texts = source.reset_index(drop=True).rename(columns=_plain)

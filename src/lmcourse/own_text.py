@@ -202,13 +202,15 @@ def contest(text, steps=1000, seed=0, device=None, **sizes):
     Parameters
     ----------
     text : str or path
-        As of `lmcourse.data.load_corpus`: the name of a corpus, or a file in UTF-8.
+        The name of a corpus, or a file in UTF-8.
     steps : int, optional
         Of the training. 1,000 take a minute or two.
     seed : int, optional
     device : str, optional
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
     **sizes
-        Fields of `GPTConfig` and `TrainingConfig` to set otherwise.
+        Sizes of the model and settings of the training to set otherwise, such as ``layers``
+        or ``batch`` (fields of `GPTConfig` and `TrainingConfig`).
 
     Returns
     -------

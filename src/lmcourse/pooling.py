@@ -133,8 +133,8 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     ----------
     texts : iterable of str
     tokenizer, model
-        As `lmcourse.models.load_bert` returns them. A BERT with a head on it will do.
-        The special tokens [CLS] and [SEP] count as tokens.
+        A BERT's, such as those that `lmcourse.models.load_bert` loads. A BERT with a head
+        on it will do. The special tokens [CLS] and [SEP] count as tokens.
     batch_tokens : int
         Tokens of one batch, padding included: memory against the number of batches.
     on_output : callable, optional
@@ -269,7 +269,7 @@ def kept(before, after, count=10):
     Raises
     ------
     ValueError
-        As `nearest`.
+        If ``count`` is less than 1, or not less than there are texts.
     """
     old, new = nearest(before, count), nearest(after, count)
     same = old[:, :, None] == new[:, None, :]  # (texts, count, count)
@@ -316,7 +316,7 @@ def _windows(texts, tokenizer, model) -> list[list[int]]:
     ----------
     texts : list of str
     tokenizer, model
-        As `lmcourse.models.load_bert` returns them.
+        A BERT's, such as those that `lmcourse.models.load_bert` loads.
 
     Returns
     -------

@@ -170,6 +170,7 @@ def write_answers(model, tokenizer, requests, seed=0, temperature=0.7):
         Of one length.
     seed : int
     temperature : float
+        Divides the logits before a character is drawn.
     """
     ids = torch.tensor([tokenizer.encode(each) for each in requests])
     generator = torch.Generator().manual_seed(seed)
@@ -201,8 +202,9 @@ def bradley_terry_loss(margins):
 def fit_reward(differences, chosen_first, ridge=1.0):
     """Fit a reward that is a weighted sum of properties: a logistic regression.
 
-    It minimises the sum of all pairs' losses, as of `bradley_terry_loss`, plus half the
-    ridge times the sum of the squared weights, by Newton's method.
+    It minimises the sum of all pairs' losses, -log σ(reward of the chosen answer less that
+    of the other), plus half the ridge times the sum of the squared weights, by Newton's
+    method.
 
     Parameters
     ----------
@@ -247,7 +249,7 @@ def fit_reward(differences, chosen_first, ridge=1.0):
 
 
 def _reward_loss(margins_of, weights, ridge):
-    """Return what `fit_reward` minimises, a float.
+    """Return the losses of all pairs, and a penalty of large weights, as one float.
 
     Parameters
     ----------
@@ -255,6 +257,7 @@ def _reward_loss(margins_of, weights, ridge):
         Of each pair the chosen answer's properties less the other one's.
     weights : float array of shape (properties,)
     ridge : float
+        By which half the sum of the squared weights is multiplied.
     """
     losses = np.logaddexp(0, -margins_of @ weights)
     return losses.sum() + ridge / 2 * weights @ weights
@@ -272,6 +275,7 @@ def _newton_step(margins_of, weights, ridge):
         Of each pair the chosen answer's properties less the other one's.
     weights : float array of shape (properties,)
     ridge : float
+        By which half the sum of the squared weights is multiplied.
     """
     wrong = np.exp(-np.logaddexp(0, margins_of @ weights))  # how probable the other choice
     gradient = -margins_of.T @ wrong + ridge * weights
@@ -285,6 +289,7 @@ def best_of(groups, score):
     Parameters
     ----------
     groups : list of list of str
+        The answers to each request.
     score : callable
         From an answer to a number; of equals the first is taken.
 
@@ -344,7 +349,8 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0):
     model : GPT
         It is left as it is.
     dialogues : (Tensor, Tensor)
-        ``ids`` and ``is_answer``, as `encode_dialogues` returns them.
+        The ids, int64 (dialogues, tokens), and whether each belongs to an answer, bool of
+        the same shape.
     steps : int
     rate : float
         Of AdamW; it falls to zero.
@@ -426,6 +432,7 @@ def _trained(model, loss_of, steps, rate):
         From the copy to a loss to differentiate.
     steps : int
     rate : float
+        The learning rate at the beginning.
     """
     model = copy.deepcopy(model).eval().requires_grad_(True)
     optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.0)

@@ -65,8 +65,10 @@ def smoothers(gram, penalties=PENALTIES):
     Parameters
     ----------
     gram : Tensor of shape (texts, texts)
-        As `gram` returns it.
+        The products of the texts' vectors, pair by pair, after centring and scaling
+        (`gram`).
     penalties : sequence of float
+        Of the squared weights, above 0.
 
     Returns
     -------

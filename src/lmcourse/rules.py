@@ -30,6 +30,7 @@ def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
     Parameters
     ----------
     count : int
+        How many sequences.
     generator : torch.Generator
     ruled : float
         The probability that a letter is the partner of the one that stands a distance
@@ -37,6 +38,7 @@ def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
     turns : tuple of int
         Each sequence has one of these distances.
     length : int
+        How many letters each has.
 
     Returns
     -------

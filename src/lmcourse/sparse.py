@@ -74,6 +74,7 @@ def train_toy(sparsity, steps=STEPS, features=5, dimensions=2, seed=1, bend=True
     Parameters
     ----------
     sparsity : float
+        The probability that a feature is 0.
     steps, features, dimensions : int
     seed : int
         Of the first weights.

@@ -27,9 +27,12 @@ class Recipe(training.TrainingConfig):
     Parameters
     ----------
     layers, heads, d_model, positions, ngrams, previous_tokens
-        As in `lmcourse.gpt.model.GPTConfig`.
+        The number of blocks and heads, the width of a state, the kind of positions, tables
+        of n-grams, and how many tokens before are added to each
+        (`lmcourse.gpt.model.GPTConfig`).
     norm, activation, tied, initialisation
-        As there.
+        The kind of norm and of activation, whether the output matrix is the table of token
+        vectors, and how weights start.
     linear_schedule : bool
         Whether the learning rate falls in a line to zero, instead of along a cosine.
     """

@@ -56,6 +56,7 @@ def instead(part, function):
     Parameters
     ----------
     part : nn.Module
+        The module whose output is replaced.
     function : callable
         From what the part is given, a Tensor, to what it returns.
     """

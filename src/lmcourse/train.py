@@ -80,6 +80,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     without : collection of str
         Names of ideas, from `IDEAS`, to leave out.
     device : str, optional
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
     parts : lmcourse.data.Parts, optional
         What to train and to estimate on; by default the text up to its last tenth, and
         that.

@@ -130,7 +130,8 @@ def _arranged(vectors, count) -> np.ndarray:
     Parameters
     ----------
     vectors : Tensor of shape (texts, 2, d_model)
-        Of the word's two occurrences in each of the texts that `_encoded` makes.
+        Of the word's two occurrences in each text: pair by pair, word by word, the verb
+        first and the noun first.
     count : int
         Of words.
 
@@ -209,7 +210,8 @@ def words_before(tokenizer, model, words, decay) -> np.ndarray:
     Returns
     -------
     array of shape (2, pairs, 2, words, d_model)
-        As `read_pairs` returns it for a level.
+        Sums, at length 1. First axis: the word used as a verb, as a noun; third axis: the
+        verb's sentence comes first, the noun's does.
     """
     batch, at = _encoded(tokenizer, words)
     table = model.get_input_embeddings().weight.detach().cpu()
@@ -276,7 +278,7 @@ def before_direction(tokenizer, model) -> tuple[np.ndarray, float]:
     Parameters
     ----------
     tokenizer, model
-        As `lmcourse.models.load_bert` returns them.
+        A BERT's, such as those that `lmcourse.models.load_bert` loads.
 
     Returns
     -------

@@ -45,7 +45,7 @@ def parse_json(text, path):
 
 
 def read_json(path):
-    """Return the JSON object in the file at ``path``, a dict; errors as of `parse_json`."""
+    """Return the JSON object in the file at ``path``, a dict; else raise ValueError."""
     return parse_json(Path(path).read_bytes(), path)
 
 
@@ -119,8 +119,9 @@ def read_weights(path, expected, spare=_never):
     Raises
     ------
     OSError, ValueError
-        As `read_header`, or naming the tensors that are missing, strange, of another
-        shape, neither float32, float16 nor bfloat16, or not finite.
+        If the file cannot be opened or is not whole; or naming the tensors that are
+        missing, strange, of another shape, neither float32, float16 nor bfloat16, or not
+        finite.
     """
     shapes, _ = read_header(path)
     strange = {name for name in shapes.keys() - expected.keys() if not spare(name)}
@@ -157,8 +158,8 @@ def read_all_weights(path, skip=_never):
     Raises
     ------
     OSError, ValueError
-        As `read_header`, or naming a tensor of another type than float32, float16 and
-        bfloat16, or with numbers that are not finite.
+        If the file cannot be opened or is not whole; or naming a tensor of another type
+        than float32, float16 and bfloat16, or with numbers that are not finite.
     """
     with _open(path) as file:
         names = [name for name in file.keys() if not skip(name)]  # noqa: SIM118 no dict
@@ -219,7 +220,7 @@ def read_state(
     is_transposed : callable
         From the name in the file and the weight to whether the file has the transpose.
     spare : callable
-        As `read_weights`.
+        From a name to whether the file may hold such a tensor, too; it is not loaded.
 
     Returns
     -------
@@ -231,7 +232,8 @@ def read_state(
     Raises
     ------
     OSError, ValueError
-        As `read_weights`.
+        If the file cannot be opened or is not whole, or naming the tensors that are
+        missing, strange, of another shape or kind, or not finite.
     """
     if len(read_header(path)[0]) < layers:
         raise ValueError(f"{path} holds fewer tensors than {layers} layers have")
@@ -261,9 +263,12 @@ def load_model(path, build, layers, **how):
     ----------
     path : path
     build : callable
+        Returns the model; its own weights are not used.
     layers : int
+        That the model has. A file with fewer tensors is refused.
     **how
-        Options of `read_state`.
+        How names in the model and in the file belong together: ``rename``,
+        ``is_transposed`` and ``spare``, as `read_state` explains them.
 
     Returns
     -------
@@ -295,7 +300,7 @@ def save_tensors(path, tensors, record):
     Raises
     ------
     OSError
-        As `lmcourse.files.write_whole`.
+        If it cannot be written; a file that was there before is still whole.
     """
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     write_whole(path, to_bytes(tensors, {"record": json.dumps(record)}))
@@ -318,7 +323,7 @@ def save_model(path, model, record, more=()):
     Raises
     ------
     OSError
-        As `save_tensors`.
+        If it cannot be written; a file that was there before is still whole.
     """
     weights = {f"model.{name}": x for name, x in model.state_dict().items()}
     save_tensors(path, weights | dict(more), record)

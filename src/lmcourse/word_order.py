@@ -190,7 +190,8 @@ def count_changed(scheme, order, start=0):
     Parameters
     ----------
     scheme : dict of str to Tensor
-        The scores of a scheme of positions, as `order_schemes` returns them.
+        The scores of a scheme of positions: ``offsets``, (words, words, offsets), or the
+        four terms of a sum, of words and positions: ``ww``, ``wp``, ``pw``, ``pp``.
     order : list of int
         The words, as they stand now.
     start : int

@@ -155,7 +155,7 @@ def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
     Parameters
     ----------
     name, kind : str
-        As for `exercise`; the kind is "predict" or "judge".
+        ``"chapter.exercise"``; and what is asked of the reader: "predict" or "judge".
     **feedback : str or None
         Letter → what whoever chooses it mixed up; None for the right one.
     """

@@ -303,9 +303,10 @@ def _falls():
 
     The sentences tell of an animal that did not cross a place because "it" was too tired,
     or too wide. The lean of a sentence is the inner product of its vector with a
-    difference: the vector of "The ANIMAL was tired." minus that of "The PLACE was tired."
-    All vectors are those of `_vectors`. The fall is the mean lean of the sentences that end
-    in "tired" minus that of the same sentences with "wide".
+    difference: the vector of "The ANIMAL was tired." minus that of "The PLACE was tired." A
+    text's vector is the mean of its states after the last layer, at length 1. The fall is
+    the mean lean of the sentences that end in "tired" minus that of the same sentences with
+    "wide".
 
     Returns
     -------
@@ -363,7 +364,7 @@ def fooled():
     def fall(*hidden, times=1):
         """Return a function that gives ``times`` the fall with "thing" for some nouns.
 
-        ``hidden`` are the numbers of these nouns, as keys of `_falls`.
+        ``hidden`` are the numbers of these nouns: 0, the animal; 1, the place.
         """
         return lambda: times * _falls()[0][hidden]
 

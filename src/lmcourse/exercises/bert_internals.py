@@ -362,6 +362,7 @@ def _steps(whole, x, heads):
         weigh : callable
             From scores to weights, both (2, heads, 5, 5).
         heads : int
+            Into how many the states are divided.
         turn : pair of int
             Whether (1) or not (0) the axes of heads and tokens are swapped, before and
             after.
@@ -404,7 +405,8 @@ def _steps(whole, x, heads):
         fed : Tensor, optional
             What the feed-forward network is given, in place of the states after attention.
         **attention
-            Arguments of `attend`.
+            What is done otherwise in attention: arguments of `attend`, such as ``over``, by
+            whose root scores are divided.
 
         Returns
         -------

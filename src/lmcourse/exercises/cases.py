@@ -53,7 +53,8 @@ class Case:
     told : str
         What stands before the words of the comparison, such as "inputs:"; with ``ask``.
     tolerance : float
-        As for `compare`.
+        How far a number may be off, relative to the largest magnitude of ``want``; whole
+        numbers must be equal.
     """
 
     inputs: Sequence
@@ -104,7 +105,7 @@ class Faults:
         Diagnosis → from what is seen to whether it has this fault; the first counts.
         ``{loss:.2f}`` in a diagnosis is what is seen under this name.
     instead : mapping of str to str
-        As for `Case`.
+        Some of the words of any other verdict → the diagnosis that takes their place.
     """
 
     look: Callable[[object], object]

@@ -53,6 +53,7 @@ def _both(answer, inputs):
     Parameters
     ----------
     answer : callable
+        The reader's function.
     inputs : sequence of Tensor
         What it is called with.
 
@@ -501,14 +502,17 @@ def _read(answer):
     Parameters
     ----------
     answer : pair of callable
-        ``draw`` and ``write``, as `_shown` takes them.
+        ``draw`` returns a batch of pairs (source, target); ``write`` reads a list of
+        sources.
 
     Returns
     -------
     SimpleNamespace
-        What `_shown` returns; ``new``, the share read right in the new style; ``old``, the
-        lowest of the old styles; ``turned``, that with the year first, 0 if such sources
-        were shown; ``has_small`` and ``has_old``, whether words with small and with capital
+        ``stops``, whether letters that are no month raise an error; if not, ``pairs``, a
+        set of (str, str) that ``draw`` showed, ``right``, how many of them name their day,
+        and ``write``; ``new``, the share read right in the new style; ``old``, the lowest
+        of the old styles; ``turned``, that with the year first, 0 if such sources were
+        shown; ``has_small`` and ``has_old``, whether words with small and with capital
         letters were shown.
     """
     seen = _shown(answer)

@@ -175,9 +175,10 @@ def _output(module, x, want):
     Parameters
     ----------
     module : nn.Module
+        The reader's, which adds something to a linear layer from 6 to 4 numbers.
     x : Tensor of shape (rows, 6)
     want : Tensor of shape (rows, 4)
-        For its shape.
+        What the layer alone makes of the batch; only its shape is used.
 
     Returns
     -------

@@ -186,6 +186,7 @@ def _written(model, ids, layer, columns, value, late=False):
     model : GPT
     ids : int64 Tensor of shape (batch, tokens)
     layer : int
+        Whose attention is changed.
     columns : slice
         Which of the heads' outputs, side by side, at the last position.
     value : float or Tensor that broadcasts to (batch, columns)
@@ -425,6 +426,7 @@ def _carried(answers, end, others):
         Parameters
         ----------
         layer : int
+            Whose heads these are.
         new : dict of (int, int) to Tensor of shape (1, tokens, d_head)
             The outputs on the other text, by layer and head.
         heads : Tensor of shape (layers * heads, tokens, heads, d_head)

@@ -141,7 +141,8 @@ def _ids(answer):
     Parameters
     ----------
     answer : object
-        What the reader hands in; `_texts` takes it apart.
+        What the reader hands in: a sentence, its twin, and the word that follows, three
+        str; anything else is refused.
 
     Returns
     -------
@@ -164,7 +165,8 @@ def _followed(answer):
     Parameters
     ----------
     answer : object
-        What the reader hands in; `_texts` takes it apart.
+        What the reader hands in: a sentence, its twin, and the word that follows, three
+        str; anything else is refused.
 
     Returns
     -------

@@ -77,7 +77,9 @@ def _judged(answer):
     Returns
     -------
     SimpleNamespace
-        The names of `properties`, ``reward`` and ``bar``.
+        ``characters``; ``words``; ``echoes``, words that begin with the same letter as
+        another word of the line; ``capitals``; ``marks`` of punctuation; ``reward``; and
+        ``bar``, the reward to reach.
     """
     if not isinstance(answer, str):
         raise Unfit("hand in a line of text, a str.")

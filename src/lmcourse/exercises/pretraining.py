@@ -272,8 +272,9 @@ def _chosen_blanks(answer):
 def runs():
     """Check a reader's function that hides runs of neighbouring tokens.
 
-    The answer is as that of `places`. Oracle: the hidden tokens that keep both neighbours
-    are counted, in texts made here, at two shares.
+    The answer is a function of ids (texts, tokens), the special ids, a share and a
+    generator, which returns a bool Tensor like ids. Oracle: the hidden tokens that keep
+    both neighbours are counted, in texts made here, at two shares.
     """
     faults = DRAWN | {
         "with shares of 0.15 and 0.3, {one:.0%} and {two:.0%} of the tokens are hidden.": (

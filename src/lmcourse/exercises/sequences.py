@@ -161,6 +161,7 @@ def _line_length(unit, value):
     Parameters
     ----------
     unit : int
+        Its number in the memory of the LSTM.
     value : float
         What the unit's memory is set to after every step.
 

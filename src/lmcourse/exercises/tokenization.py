@@ -450,10 +450,12 @@ def _is(name):
 
 
 def _cost_again(answer):
-    """Return what `_size_and_cost` does, with two more costs: tokens a word of the Sonnets.
+    """Return size and cost of an answer, what is right, and two other costs.
 
-    ``answer`` is the reader's (size, cost). Ours, with a vocabulary of the right size, are
-    ``whole``, of all Sonnets as one text, and ``apart``, of each Sonnet by itself.
+    ``answer`` is the reader's (size, cost): of a vocabulary, and in tokens a word of the
+    Sonnets. ``want`` is the right size. Our costs with it are ``whole``, of all Sonnets as
+    one text, and ``apart``, of each Sonnet by itself. The other names are functions that
+    return the size to which a known mistake leads.
     """
     seen, (sonnets, _) = _size_and_cost(answer), _texts()
     count = _words(sonnets)

@@ -122,6 +122,7 @@ def _norm_mistakes(x, eps):
     ----------
     x : Tensor of shape (batch, tokens, d_model)
     eps : float
+        A small number that a norm adds to the variance.
     """
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
@@ -253,7 +254,8 @@ def _beside_ours(answer):
     Parameters
     ----------
     answer : object
-        What the reader hands in; `_numbers` takes it apart.
+        What the reader hands in: three numbers, alpha, the ratio and the growth; anything
+        else is refused.
 
     Returns
     -------

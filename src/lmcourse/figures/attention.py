@@ -14,7 +14,7 @@ MANY = 12  # how often a word must occur to be drawn
 
 
 def _one_layer(tokenizer, model, sentence, word, layer):
-    """Return a sentence as `views.sentences` takes it: with one layer's attention weights.
+    """Return a sentence with the attention weights of one layer, for a view of sentences.
 
     Parameters
     ----------
@@ -24,6 +24,7 @@ def _one_layer(tokenizer, model, sentence, word, layer):
     word : str
         The pronoun, from which attention goes out.
     layer : int
+        Whose attention weights.
 
     Returns
     -------
@@ -44,7 +45,9 @@ def _one_layer(tokenizer, model, sentence, word, layer):
 def _per_cent_to_first(read, head):
     """Return how much attention a head gives the sentence's first noun, in whole per cents.
 
-    ``read`` is what `_one_layer` returns; ``head`` is the number of the head.
+    ``read`` is a tuple: the sentence's tokens; the weights, (heads, tokens, tokens); the
+    position of the token that attends; and the nouns, (first position, last position + 1)
+    each. ``head`` is the number of the head.
     """
     _, weights, query, nouns = read
     return round(100 * weights[head, query, slice(*nouns[0])].sum().item())

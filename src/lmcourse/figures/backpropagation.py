@@ -153,6 +153,7 @@ def head_step(words, weights, d_weights, d_scores, after):
     Parameters
     ----------
     words : list of str
+        The tokens, one for each row and column.
     weights, d_weights, d_scores, after : array of shape (tokens, tokens)
 
     Returns
@@ -294,9 +295,11 @@ def _heat_map(words, weights, title):
     Parameters
     ----------
     words : list of str
+        The tokens, one for each row and column.
     weights : array of shape (tokens, tokens)
         Rows attend, columns are attended to; 0 to 1.
     title : str
+        What the drawing shows, in words.
 
     Returns
     -------
@@ -328,6 +331,7 @@ def _all_heads(words, weights):
     Parameters
     ----------
     words : list of str
+        The tokens, one for each row and column.
     weights : array of shape (layers, heads, tokens, tokens)
 
     Returns

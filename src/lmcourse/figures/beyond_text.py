@@ -203,7 +203,8 @@ def rule_heads(heads):
     Parameters
     ----------
     heads : dict
-        As `lmcourse.rules.ablate_heads` returns it.
+        ``attention``: of each head the mean attention weight by distance; ``whole``: the
+        loss by rule, in nats a letter; ``without``: the same, each head in turn ablated.
 
     Returns
     -------

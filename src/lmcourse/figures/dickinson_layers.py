@@ -40,11 +40,12 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
     Parameters
     ----------
     poems : DataFrame
-        As `lmcourse.data.load_poems` returns them.
+        Dickinson's poems, a row each, with their text and the editors' section.
     levels, random_levels : Tensor of shape (levels, poems, d_model)
         Of the trained model, and of one with random weights.
     guesses, random_guesses : list of Predictions
-        What `lmcourse.probe.predict` says of the poems' sections, one a level.
+        One a level: how much speaks for each section, poem by poem, and whether the section
+        with the most support is right.
     mixed : tuple of (Tensor, list of Predictions, list of str)
         The trained model's levels and guesses of the poems with their words in another
         order, and these texts.
@@ -93,8 +94,8 @@ def own_texts(mine):
     Parameters
     ----------
     mine : Climb
-        A reader's texts, level by level, as `lmcourse.own_poems.climb` returns them; they
-        have labels.
+        A reader's texts, which have labels, and their vectors at each level of a BERT and
+        of one with random weights.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def own_texts(mine):
     labels = mine.labels
 
     def told(levels):
-        """Return support and nearest of each level, as `views.poems` takes them."""
+        """Return for each level the support of each label and the nearest texts."""
         guesses = [predict(level, labels) for level in levels]
         near = [nearest(level, min(NEIGHBOURS, len(labels) - 1)) for level in levels]
         return torch.stack([guess.support for guess in guesses]), torch.stack(near)

@@ -154,8 +154,8 @@ def contest(tokenizer, model, untrained, taught, random_taught):
         ----------
         model : BertModel
         taught : dict of str to array
-            Vectors of verbs and nouns by level, as `lmcourse.verbs_and_nouns.read_pairs`
-            returns them.
+            Level → unit vectors of words, (2, pairs, 2, words, d_model): as verb and as
+            noun, by pair of sentences and by their order.
 
         Returns
         -------

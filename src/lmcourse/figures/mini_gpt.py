@@ -60,7 +60,9 @@ def _level(ax, height, name, x, below=False):
     ----------
     ax : matplotlib Axes
     height : float
+        Of the line, in units of the axis.
     name : str
+        What is written there.
     x : float
         Where the name ends.
     below : bool
@@ -119,7 +121,8 @@ def new_line_table(each, ends, ended):
     Returns
     -------
     DataFrame
-        As `new_lines` draws it.
+        One row for each change of the line, with the mean probabilities ``ends``, after
+        marks that end a line, and ``inside``, after the others.
     """
     rows = {
         name: {"ends": probs[ends].mean(), "inside": probs[~ends].mean()}

@@ -302,14 +302,16 @@ TRAINED = {"name": "The model is", "values": ["trained", "random weights"]}
 
 
 def _case(losses, strips, told):
-    """Return what `_lengths_view` shows of one choice.
+    """Return what the view of losses along a text shows of one choice, a dict.
 
     Parameters
     ----------
     losses : array of shape (groups,)
+        By groups of eight positions, in nats.
     strips : dict of str to bool sequence of shape (tokens,)
         Name → whether training has shown it, position by position.
     told : str
+        What is said of this choice, in words.
     """
     met = {
         name: "".join(str(int(shown)) for shown in strip) for name, strip in strips.items()
@@ -335,7 +337,8 @@ def _untrained_case(losses, strips):
     Returns
     -------
     dict
-        As `_case` returns it.
+        ``loss``, by groups; ``far``, the mean of the last four; ``strips``, a name and a
+        row of 0 for each; ``told``, what is said in words.
     """
     told = "Random weights: nothing was shown in training, for there was none."
     return _case(losses, {name: [False] * LONG for name in strips}, told)

@@ -204,7 +204,7 @@ def load_gpt(path=None, device=None):
         ``transformers`` (`lmcourse.gpt.gpt2.load_gpt2`). Default ``LMCOURSE_GPT``, else
         ``"sonnets"``.
     device : str, optional
-        Default as `lmcourse.models.pick_device`.
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
 
     Returns
     -------
@@ -242,7 +242,8 @@ def _load_own(path, device):
     Returns
     -------
     tokenizer, model, record
-        As `load_gpt` returns them.
+        The tokenizer; the GPT, in evaluation mode; and a dict, its name and how it was
+        trained.
 
     Raises
     ------

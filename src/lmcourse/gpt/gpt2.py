@@ -115,7 +115,7 @@ class WrappedTokenizer:
 
 
 def load_gpt2(name, device=None):
-    """Load a GPT-2 of ``transformers`` and its tokenizer; as `load_gpt` does, which see.
+    """Load a GPT-2 of ``transformers`` and its tokenizer, ready to write.
 
     Parameters
     ----------
@@ -123,6 +123,7 @@ def load_gpt2(name, device=None):
         A folder with ``config.json``, ``model.safetensors`` and a tokenizer, or a name on
         the Hugging Face hub, ``name@revision`` for one state of it.
     device : str, optional
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
 
     Returns
     -------

@@ -149,7 +149,8 @@ def means(model, ids):
     Returns
     -------
     dict of (int, int or "feed_forward") to Tensor of shape (d_head,) or (d_model,)
-        By layer and part, as `lmcourse.ablation.replaced` takes them.
+        Key: layer and part, a head by its number or "feed_forward". The mean over all
+        tokens.
     """
     return {name: x.mean((0, 1)) for name, x in outputs(model, ids).items()}
 
@@ -234,7 +235,8 @@ def added_vectors(model, ids):
     Returns
     -------
     dict of (int or None, str or int) to Tensor of shape (d_model,)
-        By layer and part, as the rows of `contributions`.
+        Key: layer, None for the embedding, and part: "token", "position", a head by its
+        number, "attention bias" or "feed_forward".
     """
     token = model.tokens(ids)[0, -1]
     vectors = {(None, "token"): token}

@@ -424,6 +424,7 @@ def ngram_rows(ids, order, rows):
     order : int
         2 for pairs, 3 for triples.
     rows : int
+        Of the table whose rows are numbered.
 
     Returns
     -------
@@ -443,6 +444,7 @@ def tokens_before(ids, back):
     ----------
     ids : int64 Tensor of shape (batch, tokens)
     back : int
+        How many positions before.
 
     Returns
     -------

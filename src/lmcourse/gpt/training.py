@@ -194,7 +194,7 @@ def make_accelerator(device=None):
     Parameters
     ----------
     device : str or torch.device, optional
-        Default: the one that `pick_device` finds.
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
 
     Raises
     ------
@@ -258,7 +258,7 @@ class Trainer:
         From `split`.
     config : TrainingConfig
     device : str, optional
-        Default as `lmcourse.models.pick_device`.
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ def _part(tokens, query, keys, values):
     Returns
     -------
     tokens, query
-        As they were given.
+        The arguments of these names.
     mixed : array of shape (d_head,)
         The values by their weights.
     products : array of shape (tokens, d_head)
@@ -74,8 +74,9 @@ def _part(tokens, query, keys, values):
 def _panel(part, scales) -> str:
     """Return the table of one sentence, as HTML: products, score and weight of each token.
 
-    ``part`` is what `_part` returns; ``scales`` are the numbers that are drawn at full
-    height in the bars of query, values and products.
+    ``part`` is a tuple: the tokens, the query, the mixed values, the products of query and
+    keys, (tokens, d_head), the scores and the weights; ``scales`` are the numbers that are
+    drawn at full height in the bars of query, values and products.
     """
     tokens, query, mixed, products, scores, weights = part
     root, rows = math.sqrt(len(query)), ""

@@ -90,7 +90,7 @@ def model_view(attentions, tokens, *, alt) -> View:
     Raises
     ------
     ValueError
-        As `head_view`.
+        If weights are missing, do not fit the tokens or do not sum to 1 in each row.
     """
     weights = checks.layer_weights(attentions, tokens)  # (layers, heads, tokens, tokens)
     data = {
@@ -139,8 +139,8 @@ def sentences(
     Raises
     ------
     ValueError
-        As `attention_heads`, or if a noun lies outside its sentence, or the untrained
-        model has read other sentences.
+        If weights are missing, do not fit the tokens or do not sum to 1 in each row, or if
+        a noun lies outside its sentence, or the untrained model has read other sentences.
     """
     shown = []
     for words, attention, query, nouns in read:

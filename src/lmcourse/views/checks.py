@@ -109,7 +109,8 @@ def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
     Raises
     ------
     ValueError
-        As `head_weights`, naming the layer; or if there are no layers.
+        If the weights of a layer, which is named, are None, have another shape or are no
+        distributions; or if there are no layers.
     """
     if attentions is None or len(attentions) == 0:
         raise ValueError(f"there are no attentions: {NO_ATTENTION}")

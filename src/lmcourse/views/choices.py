@@ -37,8 +37,7 @@ def choices(tokenizer, model) -> View:
     Parameters
     ----------
     tokenizer : lmcourse.tokenization.CharTokenizer
-        As `lmcourse.gpt.checkpoints.load_gpt` returns it. With another kind, the view stays
-        as it is stored.
+        Of the course's own GPT. With another kind, the view stays as it is stored.
     model : lmcourse.gpt.model.GPT
         Its weights are rounded to float16, as the site carries them.
 

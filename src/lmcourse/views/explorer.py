@@ -174,8 +174,8 @@ def _pictures(data: dict) -> np.ndarray:
 def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
     """Say in three sentences what the pictures show, as `explorer-view.js` does.
 
-    ``data`` : what the view carries; ``names`` : the tokens; ``pictures`` : as `_pictures`
-    returns them.
+    ``data`` : what the view carries; ``names`` : the tokens; ``pictures`` : (3, tokens),
+    attention weights, weights times lengths, and how far states move without the head.
     """
     first, long, far = (names[i] for i in pictures.argmax(axis=1))
     weight, _, moved = pictures.max(axis=1)
@@ -201,8 +201,9 @@ def _near(data: dict, level: int) -> list[str]:
 def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) -> str:
     """Return what is shown without scripts, as HTML: the line, and two tables.
 
-    ``data`` is the view's; ``names`` are its tokens as they are shown; ``pictures`` is as
-    `_pictures` returns it; ``summary`` is a sentence below the line.
+    ``data`` is the view's; ``names`` are its tokens as they are shown; ``pictures``, (3,
+    tokens), has attention weights, weights times lengths, and how far states move without
+    the head; ``summary`` is a sentence below the line.
     """
     layer, own = data["layer"], html.escape(names[data["token"]])
     columns = [map("{:.2f}".format, picture) for picture in pictures]

@@ -119,7 +119,7 @@ def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> 
 def too_much(tokenizer, model) -> str:
     """Say why a model does not run in the page; "" if it does.
 
-    ``tokenizer``, ``model`` : as `lmcourse.gpt.checkpoints.load_gpt` returns them.
+    ``tokenizer``, ``model`` : of a GPT of the course or a GPT-2.
     """
     mib = 2 * model.parameters_count / 2**20  # in float16
     why = []

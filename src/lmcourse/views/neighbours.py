@@ -56,7 +56,7 @@ def spaces(tokenizer, bert) -> list[Space]:
     Parameters
     ----------
     tokenizer, bert
-        As `lmcourse.models.load_bert` returns them.
+        A BERT's, such as those that `lmcourse.models.load_bert` loads.
     """
     table = bert.embeddings.word_embeddings.weight.detach().cpu().numpy()
     pieces = tokenizer.convert_ids_to_tokens(range(len(table)))

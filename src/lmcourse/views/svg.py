@@ -86,7 +86,7 @@ def _layout_restored(figure: Figure) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Panel:
-    """What `_stack` changes of one axes."""
+    """Place, position, layout and labels of one axes before panels are stacked."""
 
     axes: Axes
     place: SubplotSpec | None

@@ -40,7 +40,7 @@ def talker(
     text : str
         A question, or with ``dialogue=False`` a text that the model goes on with.
     tokenizer, model
-        As `lmcourse.llama.load_talker` returns them.
+        Of a Llama that answers, such as those that `lmcourse.llama.load_talker` loads.
     dialogue : bool, optional
         Whether the text is put into the model's chat template.
     other : str, optional
@@ -147,7 +147,7 @@ def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
     Parameters
     ----------
     model, tokenizer
-        As `load_talker` returns them.
+        Of a Llama that answers.
     ids : list of int
         The text.
 
@@ -215,8 +215,9 @@ def _summary(text: str, answer: str, told: list, dialogue: bool) -> str:
 def _stored(text: str, answer: str, told: list, dialogue: bool) -> str:
     """Return what stands there without scripts, as HTML.
 
-    ``text`` is what the model was given, ``answer`` what it wrote; ``told`` is as `_told`
-    returns it; ``dialogue`` says whether the text is a question to it.
+    ``text`` is what the model was given, ``answer`` what it wrote; ``told`` has for each
+    layer the likeliest tokens, a list of dict with ``id``, ``piece`` and ``share``;
+    ``dialogue`` says whether the text is a question to it.
     """
     bars = [(each["piece"], f"{100 * each['share']:.1f} %") for each in told[-1]]
     layers = [

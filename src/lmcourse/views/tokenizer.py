@@ -43,7 +43,7 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, untrained=None)
     bpe, gpt2 : BPETokenizer
         Ours, and ``BPETokenizer(load_gpt2_vocabulary()[0])``.
     bert : PreTrainedTokenizerFast
-        As `lmcourse.models.load_bert` returns it.
+        A BERT's.
     others : mapping of str to str, optional
         Language → the same sentence in it, to choose from; ``"English"`` is what the
         others are compared with.

@@ -41,8 +41,8 @@ def whole(*, gpt=None, bert=None, talker=None) -> View:
     Parameters
     ----------
     gpt, bert, talker : tuple, optional
-        A text to begin with, a tokenizer and a model, as `load_gpt`, `load_mini_bert` and
-        `load_talker` return them. The text for ``bert`` has one [MASK].
+        A text to begin with, a tokenizer and a model: a GPT of the course, a BERT that
+        fills gaps and a Llama that answers. The text for ``bert`` has one [MASK].
 
     Returns
     -------
@@ -72,9 +72,9 @@ def whole(*, gpt=None, bert=None, talker=None) -> View:
 def _gpt(text: str, tokenizer, model) -> dict:
     """Return what the view shows of a GPT, a dict; weights are rounded as the site's are.
 
-    ``text`` : what the reader finds in the view; ``tokenizer``, ``model`` : as `load_gpt`
-    returns them. Its key ``reading`` is what `read` returns; ``why`` says why the model
-    does not run in the page.
+    ``text`` : what the reader finds in the view; ``tokenizer``, ``model`` : of a GPT of the
+    course. Its key ``reading`` holds the rounded numbers that the picture shows of the text
+    (`read` names them); ``why`` says why the model does not run in the page.
     """
     why = too_much(tokenizer, model)
     model = copy.deepcopy(model).cpu().half().float().eval()
@@ -101,10 +101,11 @@ def _gpt(text: str, tokenizer, model) -> dict:
 
 
 def _bert(text: str, tokenizer, model) -> dict:
-    """Return what the view shows of a BERT that fills a gap, a dict as that of `_gpt`.
+    """Return what the view shows of a BERT that fills a gap, a dict.
 
-    ``text`` : with one mask token; ``tokenizer``, ``model`` : as `load_mini_bert` returns
-    them.
+    ``text`` : with one mask token; ``tokenizer``, ``model`` : of a BERT that fills gaps.
+    Its key ``reading`` holds the rounded numbers that the picture shows of the text (`read`
+    names them); ``why`` says why the model does not run in the page.
     """
     ids = tokenizer(text)["input_ids"]
     room = min(ROOM, model.bert.embeddings.position.num_embeddings)
@@ -130,10 +131,11 @@ def _bert(text: str, tokenizer, model) -> dict:
 
 
 def _talker(text: str, tokenizer, model) -> dict:
-    """Return what the view shows of the model that talks, a dict as that of `_gpt`.
+    """Return what the view shows of the model that talks, a dict.
 
-    ``text`` : taken as it stands, not as a dialogue; ``tokenizer``, ``model`` : as
-    `load_talker` returns them.
+    ``text`` : taken as it stands, not as a dialogue; ``tokenizer``, ``model`` : of a Llama
+    that answers. Its key ``reading`` holds the rounded numbers that the picture shows of
+    the text (`read` names them); ``why`` says why the model does not run in the page.
     """
     ids = tokenizer(text, add_special_tokens=False).input_ids
     _check(ids, ROOM)
@@ -284,7 +286,8 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
 def _mentioned(found: dict) -> set[int]:
     """Return the ids of all tokens that a reading names.
 
-    ``found`` : a reading, as `read` returns it.
+    ``found`` : the rounded numbers that the picture shows of a text, a dict with ``ids``,
+    ``lens`` and ``next`` (`read` makes it).
     """
     ids = {*found["ids"], *(i for i, *_ in found["next"])}
     ids |= {i for layer in found["lens"] for i, _ in layer}
@@ -440,7 +443,8 @@ def _stored(model: dict) -> str:
 def _stored_layer(reading: dict, layer: int) -> list[str]:
     """Return a layer's cells of the table on paper: its number, a head, a neuron, a token.
 
-    ``reading`` : as `read` returns it.
+    ``reading`` : the rounded numbers that the picture shows of a text, by layer (`read`
+    makes it).
     """
     head, token, weight = strongest_look(reading, layer)
     number, _, up, more, _, _ = reading["neurons"][layer][0]
@@ -463,8 +467,10 @@ def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
     Parameters
     ----------
     reading : dict
-        As `read` returns it.
+        The rounded numbers that the picture shows of a text; ``weights`` are those of each
+        layer and head, in thousandths, ``place`` is the position that is asked for a token.
     layer : int
+        Its number, from 0.
 
     Returns
     -------

@@ -622,7 +622,7 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
     Parameters
     ----------
     model, tokenizer
-        As `lmcourse.models.load_bert` returns them.
+        A BERT's, such as those that `lmcourse.models.load_bert` loads.
     texts : tuple of str
 
     Returns

@@ -773,7 +773,7 @@ def _versions(texts: tuple) -> dict:
 
 @cache
 def _counted(texts: tuple, width: int, how: tuple) -> tuple:
-    """Return what `lmcourse.embeddings.word_vectors` does, of texts that can be hashed.
+    """Return words and their vectors, counted in texts that can be hashed.
 
     Parameters
     ----------
@@ -787,6 +787,7 @@ def _counted(texts: tuple, width: int, how: tuple) -> tuple:
     Returns
     -------
     names : list of str
+        The words, the most frequent first.
     vectors : array of shape (words, width)
     """
     return word_vectors(list(map(list, texts)), width, **dict(how))

@@ -245,6 +245,7 @@ def continued(ids, length):
     ----------
     ids : int64 Tensor of shape (rows, 2 * length)
     length : int
+        How many tokens are repeated.
 
     Returns
     -------

@@ -178,7 +178,8 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     steps, seed : int
         Of the training.
     scheme : str
-        Of positions, as `PositionModel` takes it; the group "reach" takes "relative".
+        Of positions: "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative"; the
+        group "reach" takes "relative".
     base : float
         Of rotary positions: pair i turns by base^(-2i / d_head) radians a position.
     length : int

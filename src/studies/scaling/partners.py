@@ -72,6 +72,7 @@ def sample_cut(count, generator):
     Parameters
     ----------
     count : int
+        How many texts.
     generator : torch.Generator
 
     Returns

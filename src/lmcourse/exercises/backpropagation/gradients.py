@@ -359,7 +359,8 @@ def _beside(passes):
         order : int
             1, or -1 for the heads in reverse.
         **how
-            ``turn`` and ``mask``, as `attend_head` takes them.
+            ``turn``, what is done to query, key and value after their layers, three
+            callables; ``mask``, bool (queries, keys), True where a key may be seen.
         """
         return torch.cat([attend_head(one, inputs, **how) for one in layers[::order]], -1)
 
@@ -463,7 +464,8 @@ def _turned_and_masked(answer):
         *x : Tensors of shape (..., tokens, d_model)
             The inputs of query, key and value.
         **how
-            ``turn`` and ``mask``, as `attend_head` takes them.
+            ``turn``, what is done to query, key and value after their layers, three
+            callables; ``mask``, bool (queries, keys), True where a key may be seen.
         """
         return joined(*x, **how) @ weight + bias
 

@@ -230,7 +230,7 @@ def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged), mask=Non
     Parameters
     ----------
     layers : list of (Tensor, Tensor)
-        As `layer_parameters` returns them.
+        Weight and bias of the query, the key and the value layer.
     inputs : sequence of Tensor of shape (..., tokens, d_model)
         Of query, key and value.
     turn : sequence of callable
