@@ -53,7 +53,8 @@ class Transformer(nn.Module):
     pad : int
         The id that fills short rows.
     **options
-        Other arguments of `Stack`.
+        Of every block: ``norm``, ``activation``, ``norm_first``, ``dropout`` and
+        ``attention``.
     """
 
     def __init__(self, vocab_size, layers, d_model, heads, d_ff, pad=0, **options):
@@ -239,7 +240,8 @@ def train(model, draw, steps, learning_rate=3e-3):
     Parameters
     ----------
     model : nn.Module
-        From sources and targets to logits, as `Transformer`.
+        From sources (batch, sources) and targets (batch, targets), both ids, to logits
+        (batch, targets, vocab_size).
     draw : callable
         Returns a batch, a list of pairs of strings.
     steps : int

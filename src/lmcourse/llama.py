@@ -722,8 +722,7 @@ def chat(tokenizer, model, messages, tokens=100, **settings):
     tokens : int
         How long the answer may be.
     **settings
-        How a token is chosen, as `sample_tokens` takes it: ``temperature``, ``top_p``,
-        ``generator`` and the like.
+        How a token is chosen: ``temperature``, ``top_p``, ``generator`` and the like.
 
     Returns
     -------

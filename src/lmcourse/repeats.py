@@ -137,7 +137,7 @@ def train_repeater(seed, layers=2, steps=250, learning_rate=5e-3, **sizes):
     learning_rate : float
         Reached after 50 steps.
     **sizes
-        Other arguments of `Repeater`.
+        ``heads``, ``d_model`` and ``rotary`` of the model.
 
     Returns
     -------

@@ -44,7 +44,8 @@ def recipe(preset, vocab_size, without=(), /, **changes):
     without : iterable of str
         Names from `IDEAS` that ``fast`` shall do without.
     **changes
-        Fields of `GPTConfig` and `TrainingConfig` to set otherwise.
+        Sizes of the model and settings of the training to set otherwise (fields of
+        `GPTConfig` and `TrainingConfig`).
 
     Returns
     -------
@@ -85,7 +86,8 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
         What to train and to estimate on; by default the text up to its last tenth, and
         that.
     **changes
-        Fields of `GPTConfig` or `TrainingConfig` with other values.
+        Sizes of the model and settings of the training with other values (fields of
+        `GPTConfig` and `TrainingConfig`).
 
     Returns
     -------
@@ -182,7 +184,7 @@ def check(options):
     Parameters
     ----------
     options : argparse.Namespace
-        The options of ``python -m lmcourse.train``, as `parse` reads them.
+        The options of ``python -m lmcourse.train``, by name.
     """
     names = [field.name for field in (*fields(GPTConfig), *fields(TrainingConfig))]
     names.remove("vocab_size")  # it is that of the corpus
@@ -242,7 +244,7 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        The options of ``python -m lmcourse.train``, as `parse` reads them.
+        The options of ``python -m lmcourse.train``, by name.
     """
     check(options)
     torch.set_num_threads(options.threads)

@@ -225,7 +225,8 @@ class Stack(nn.Module):
     norm : callable
         Makes a norm from d_model.
     **options
-        Other arguments of `Block`.
+        Of every block, such as ``norm``, ``activation``, ``norm_first`` or ``dropout``
+        (`Block` explains them).
     """
 
     def __init__(self, layers, d_model, heads, d_ff, norm=LayerNorm, **options):
@@ -242,8 +243,8 @@ class Stack(nn.Module):
         ----------
         x : Tensor of shape (batch, tokens, d_model)
         **options
-            ``memory``, ``memory_mask``, ``mask``, ``bias`` and ``rotate``, as
-            `Block.forward` takes them.
+            ``memory``, ``memory_mask``, ``mask``, ``bias`` and ``rotate``, the same for
+            each block.
 
         Returns
         -------

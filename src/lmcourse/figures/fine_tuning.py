@@ -51,8 +51,8 @@ def _painted(text, letters):
     ----------
     text : str
     letters : list of [float, float, list]
-        For each letter of the text, as `coloured` returns it; the second number is how
-        strong its colour is, at most 1.
+        For each letter of the text its probability in per cent; how strong its colour is,
+        at most 1, by the surprise; and the likeliest letters.
 
     Returns
     -------

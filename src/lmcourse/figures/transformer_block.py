@@ -32,9 +32,9 @@ def parts(measured, line, untrained, reordered):
     Parameters
     ----------
     measured : DataFrame
-        What `lmcourse.gpt.inside.losses_without` returns: a row for each ``layer`` and
-        ``part``, with the ``loss`` without it in nats a token, its ``change`` with the ends
-        of its interval, ``low`` and ``high``, and the ``line`` that the model then writes.
+        A row for each ``layer`` and ``part``, with the ``loss`` without it in nats a token,
+        its ``change`` with the ends of its interval, ``low`` and ``high``, and the ``line``
+        that the model then writes.
     line : str
         What the model writes with all its parts.
     untrained, reordered : (DataFrame, str)
@@ -103,9 +103,9 @@ def spreads(flows):
     Parameters
     ----------
     flows : dict of str to list of dict
-        What `lmcourse.lacking.random_flows` returns: what is missing ("nothing", "paths",
-        "attention", …) → a dict for each seed. Its ``spread`` lists how far the tokens are
-        from their mean, before the first block and after each.
+        What is missing ("nothing", "paths", "attention", …) → a dict for each seed. Its
+        ``spread`` lists how far the tokens are from their mean, before the first block and
+        after each.
 
     Returns
     -------
@@ -127,9 +127,9 @@ def sizes(flows, small_flows):
     Parameters
     ----------
     flows, small_flows : dict of str to list of dict
-        What `lmcourse.lacking.random_flows` returns, with Xavier's first weights and with
-        PyTorch's own: what is missing → a dict for each seed. Its ``size`` lists how large
-        the numbers are, before the first block and after each.
+        Of random stacks with Xavier's first weights and with PyTorch's own: what is missing
+        → a dict for each seed. Its ``size`` lists how large the numbers are, before the
+        first block and after each.
 
     Returns
     -------

@@ -141,7 +141,7 @@ def next_probs(
         Keep the likeliest tokens only that together have at least this probability, at
         the temperature given.
     repetition_penalty : float
-        Above 1: see `penalize`.
+        Above 1, it makes tokens that stand in the text less likely.
 
     Returns
     -------
@@ -287,7 +287,8 @@ def generate(
         For the same text every time. On the CPU.
     cached : bool
         Whether to keep keys and values instead of computing them again; the text is the
-        same, but for rounding. Beyond the context nothing can be kept: see `next_logits`.
+        same, but for rounding. Beyond the context nothing can be kept, since each new token
+        moves all others.
     **settings
         ``top_k``, ``top_p`` and ``repetition_penalty`` of `next_probs`.
 

@@ -22,8 +22,8 @@ def bert_explorer(line, tokenizer, model, untrained=None) -> View:
 
     On the site all heads of this line can be looked at at once; after a click the weights
     are loaded and the reader's own lines are read too. The site carries one BERT, that of
-    ``LMCOURSE_BERT`` or the built-in one, its matrices in int8; pass the same, as
-    `lmcourse.models.load_bert` returns it.
+    ``LMCOURSE_BERT`` or the built-in one, its matrices in int8; pass the same one, a
+    tokenizer and a model.
 
     Parameters
     ----------

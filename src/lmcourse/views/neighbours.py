@@ -169,7 +169,7 @@ def neighbours(word, found) -> View:
     word : str
         What it begins with, in small letters.
     found : list of Space
-        The spaces of word vectors to look in, as `spaces` makes them; those that learned
+        The word vectors to look in, each with its words and a name; those that learned
         something come first.
 
     Returns

@@ -48,7 +48,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``world``, ``layer`` (no group takes all).
     """
     whole = grid(group="whole", world=["trained", "shuffled"])
     heads = grid(group="heads", world=["trained", "shuffled"], layer=range(LAYERS))

@@ -86,7 +86,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``marks``, ``way``, ``rate``,
+        ``steps`` (no group takes all).
     """
     long_runs = []
     for text in SETTINGS["texts"]:

@@ -54,7 +54,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; the group is "decoders".
+        The arguments of each run: ``group``, ``trained``, ``seed``, ``guesses``; the group
+        is "decoders".
     """
     settings = grid(
         group="decoders", trained=SETTINGS["trained"], seed=SETTINGS["seeds"], guesses=1.0

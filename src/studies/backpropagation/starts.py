@@ -92,7 +92,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "tuning", "runs" and "counting".
+        The arguments of each run: ``group``, ``start``, ``rate``, ``seed``, ``steps``,
+        ``order`` (no group takes all); its groups are "tuning", "runs" and "counting".
     """
     chosen = {"steps": 2} if small else {"steps": SETTINGS["steps"]}
     tuning = grid(

@@ -56,7 +56,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; the group is "runs".
+        The arguments of each run: ``group``, ``way``, ``seed``, ``steps``; the group is
+        "runs".
     """
     settings = grid(
         group="runs",

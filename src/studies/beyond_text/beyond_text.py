@@ -81,7 +81,7 @@ class Convolution(nn.Module):
         Returns
         -------
         tuple of one Tensor of shape (batch, 10)
-            Logits, in a tuple as `VisionTransformer` returns them.
+            Logits.
         """
         return (self.layers(images[:, None]),)
 
@@ -97,8 +97,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "graphs", "rules", "counted", "simple" and
-        "digits".
+        The arguments of each run: ``group``, ``counted``, ``layers``, ``seed``, ``steps``,
+        ``kept``, ``kind``, ``fold``, ``reader``, ``rate`` (no group takes all); its groups
+        are "graphs", "rules", "counted", "simple" and "digits".
     """
     seeds = SETTINGS["seeds"]
     sizes = SETTINGS["rules"]
@@ -201,7 +202,7 @@ def classify_without_network(_folder, fold):
     Parameters
     ----------
     fold : int
-        The test fold, as in `lmcourse.vision.split_digits`.
+        Which fifth of the digits is the test set, from 0 to 4.
 
     Returns
     -------

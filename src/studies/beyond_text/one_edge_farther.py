@@ -57,7 +57,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "graphs" and "rules".
+        The arguments of each run: ``group``, ``layers``, ``seed``, ``steps`` (no group
+        takes all); its groups are "graphs" and "rules".
     """
     sizes = SETTINGS
     trained = grid(group="graphs", layers=LAYERS, seed=sizes["seeds"], steps=sizes["steps"])
@@ -82,7 +83,7 @@ def run(folder, group, **setting):
         No model is saved.
     group : {"graphs", "rules"}
         Graphs: ``setting`` has ``layers``, ``seed`` and ``steps``. Letters that follow a
-        rule: ``kept``, the probability that a letter follows it, ``seed`` and ``steps``.
+        rule: ``seed`` and ``steps``.
 
     Returns
     -------

@@ -582,8 +582,9 @@ def a_head_for_each_rule(page):
     Parameters
     ----------
     page : Page
-        ``study`` and ``farther`` are the stored studies; ``heads`` is of the page's model,
-        as `lmcourse.rules.ablate_heads` returns it.
+        ``study`` and ``farther`` are the stored studies; ``heads`` tells of the heads of
+        the page's model: their ``attention`` by distance, the losses of the ``whole`` model
+        and ``without`` each head.
 
     Returns
     -------

@@ -86,9 +86,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`. "beside": the trained model, and models whose weights are
-        shuffled ("dealt") or drawn, in all layers or the last, by each seed; "words": every
-        third poem, some poems a run; "close": a few poems.
+        The arguments of each run: ``group``, ``way``, ``where``, ``seed``, ``first``,
+        ``end`` (no group takes all). "beside": the trained model, and models whose weights
+        are shuffled ("dealt") or drawn, in all layers or the last, by each seed; "words":
+        every third poem, some poems a run; "close": a few poems.
     """
     ways = {"way": ("dealt", "drawn"), "where": ("all", "last")}
     runs = grid(group="beside", seed=SETTINGS["seeds"], **ways)

@@ -79,7 +79,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``steps``, ``k``, ``constant``,
+        ``without`` (no group takes all).
     """
     if small:
         return [{"group": "cones", "seed": 0, "steps": 30, "k": 1}]
@@ -181,7 +182,8 @@ def summary(results):
     def of(k, constant=0.0, without=0):
         """Return the highest mean cosine of each run of a kind, a list of float.
 
-        ``k``, ``constant``, ``without`` : the arguments of `run`. [0.0] if there is no run.
+        ``k`` : negatives for each pair; ``constant`` : added to every score; ``without`` :
+        how many frequent words are left out. [0.0] if there is no run.
         """
         rows = alike(results["cones"], k=k, constant=constant, without=without)
         return [each["most"] for each in rows] or [0.0]

@@ -46,7 +46,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "rates" and "longer".
+        The arguments of each run: ``group``, ``kind``, ``steps``, ``rate``, ``seed``; its
+        groups are "rates" and "longer".
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])

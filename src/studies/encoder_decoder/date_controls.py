@@ -45,7 +45,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "untrained" and "centuries".
+        The arguments of each run: ``group``, ``seed``, ``steps``, ``shown`` (no group takes
+        all); its groups are "untrained" and "centuries".
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     decoder, steps = (3, 3) if small else (SETTINGS["decoder"], SETTINGS["steps"])

@@ -67,8 +67,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "runs", "more", "varied", "tuning" and
-        "vectors".
+        The arguments of each run: ``group``, ``seed``, ``steps``, ``vary``, ``kind``,
+        ``rate``, ``dates`` (no group takes all); its groups are "runs", "more", "varied",
+        "tuning" and "vectors".
     """
     most, steps = (1, 3) if small else (None, SETTINGS["steps"])
     seeds = SETTINGS["seeds"][:most]

@@ -51,7 +51,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``name``, ``small``.
     """
     return grid(group="results", name=SETTINGS["results"], small=small)
 

@@ -40,7 +40,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``name``, ``small``.
     """
     names = ["letters", "order", "superposition"] if small else SETTINGS["results"]
     return grid(group="results", name=names, small=small)

@@ -320,6 +320,7 @@ def kept(seed, steps, density, relu):
     ----------
     seed, steps : int
     density : float
+        The probability that a feature is there.
     relu : bool
 
     Returns

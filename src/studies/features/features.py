@@ -100,7 +100,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``steps``.
     """
     if small:
         return grid(group="gpt", seed=0, steps=3)

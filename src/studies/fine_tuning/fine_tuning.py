@@ -145,7 +145,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``method``, ``rate``, ``fed``, ``seed``,
+        ``replayed``, ``budget``, ``steps``, ``count``, ``length``, ``draws``, ``pairs`` (no
+        group takes all).
     """
     trainings = plan_trainings()
     budget = {"budget": 2 if small else BUDGET}

@@ -72,7 +72,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "tuning" and "runs".
+        The arguments of each run: ``group``, ``rank``, ``rate``, ``budget``, ``seed`` (no
+        group takes all); its groups are "tuning" and "runs".
     """
     budget = {"budget": 2 if small else SETTINGS["budget"]}
     settings = []

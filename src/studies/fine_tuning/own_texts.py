@@ -49,7 +49,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``rate``, ``steps``, ``characters``
+        (no group takes all).
     """
     size = {"steps": SETTINGS["steps"], "characters": SETTINGS["characters"]}
     if small:

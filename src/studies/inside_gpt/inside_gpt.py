@@ -59,7 +59,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "tuning", "runs" and "counts".
+        The arguments of each run: ``group``, ``kind``, ``seed``, ``rate``, ``steps``,
+        ``order`` (no group takes all); its groups are "tuning", "runs" and "counts".
     """
     kinds, most = (["two layers"], 1) if small else (KINDS, None)
     rates = SETTINGS["rates"][:most]

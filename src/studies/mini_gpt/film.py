@@ -103,8 +103,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "training", "counting", "stops" and
-        "packed".
+        The arguments of each run: ``group``, ``steps``, ``stop`` (no group takes all); its
+        groups are "training", "counting", "stops" and "packed".
     """
     steps = STEPS[:3] if small else STEPS
     stops = [{"group": "stops", "steps": steps, "stop": i} for i in range(len(steps))]

@@ -63,7 +63,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``rung``, ``spread``, ``rate``, ``steps``,
+        ``seed``, ``every``, ``seeds`` (no group takes all).
     """
     steps = 2 if small else 1000
     every = {"every": 200 if small else 1}

@@ -59,7 +59,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``steps``, ``every`` (no group takes
+        all).
     """
     every = {"every": 200 if small else 1}
     steps = {"steps": 2 if small else 1000}

@@ -64,7 +64,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "trained" and "averaged".
+        The arguments of each run: ``group``, ``seed``, ``steps``, ``every``, ``seeds`` (no
+        group takes all); its groups are "trained" and "averaged".
     """
     every, steps = {"every": 50 if small else 1}, 2 if small else 1000
     seeds = SEEDS[: 2 if small else 3]

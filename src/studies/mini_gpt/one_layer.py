@@ -67,7 +67,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`; its groups are "tuning" and "runs".
+        The arguments of each run: ``group``, ``heads``, ``rate``, ``changes``, ``seed``,
+        ``every`` (no group takes all); its groups are "tuning" and "runs".
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     rates = RATES[: 1 if small else 3]

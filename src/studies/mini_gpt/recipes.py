@@ -44,7 +44,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``way``, ``target``, ``most``.
     """
     target, most = (9.0, 1) if small else (SETTINGS["target"], SETTINGS["most"])
     seeds = range(1 if small else 3)

@@ -54,7 +54,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``axis``, ``value``, ``changes``, ``rate``,
+        ``seed``, ``dropout`` (no group takes all).
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     short = {"steps": 300, "evaluate_every": 25} | few

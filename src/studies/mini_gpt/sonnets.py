@@ -24,7 +24,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``changes``.
     """
     few = {"steps": 2, "evaluate_every": 1, "validation_windows": 4, "warmup": 1}
     return [{"group": "runs", "changes": CHANGES | (few if small else {"steps": 2000})}]

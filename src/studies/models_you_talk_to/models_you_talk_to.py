@@ -124,7 +124,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`: ``group``, a key of `GROUPS`, and those of its function.
+        The arguments of each run: ``group``, ``layer``, ``task``, ``form``, ``block``,
+        ``bits``, ``shots``, ``right``, ``question``, ``line``, ``way``, ``seed`` (no group
+        takes all).
     """
     few = {"count": 3} if small else {}
     layers = [0] if small else range(talker()[1].config.layers)

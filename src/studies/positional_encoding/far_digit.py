@@ -267,7 +267,7 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
     group : {"rotary", "others"}
     seed, steps : int
     scheme : str
-        Of positions: "rotary", "sinusoidal", "learned", "ALiBi" or "relative".
+        Of positions: "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     base : float
         Of rotary positions: pair i turns by base^(-2i / d_head) radians a position.
 

@@ -64,7 +64,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``scheme``, ``steps``, ``seed``, ``reach``,
+        ``base``, ``length``, ``back`` (no group takes all).
     """
     longer, steps = SETTINGS["longer"], SETTINGS["steps"]
     kinds = grid(group="schemes", scheme=PLAIN)

@@ -66,7 +66,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``share``.
     """
     if small:
         return grid(group="gpt", seed=0, share=0.05)

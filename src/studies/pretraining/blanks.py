@@ -472,7 +472,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``kind``, ``count``, ``seed`` (no group takes
+        all).
     """
     few = {"count": 2 if small else SETTINGS["twins"]}
     seeds = SETTINGS["seeds"][: 1 if small else None]

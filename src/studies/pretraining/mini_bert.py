@@ -111,7 +111,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``training``.
     """
     return [{"group": "runs", "training": SETTINGS | ({"steps": 2} if small else {})}]
 

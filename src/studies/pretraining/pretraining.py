@@ -127,7 +127,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``steps``, ``rate``, ``dropout``, ``seed``,
+        ``poems`` (no group takes all).
     """
     most, steps = (1, 2) if small else (None, TRAINING["steps"])
     tuning = [

@@ -55,7 +55,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``kind``, ``seed``, ``rate``, ``steps``,
+        ``way`` (no group takes all).
     """
     rates, seeds = (RATES[:1], SEEDS[:1]) if small else (RATES, SEEDS)
     tuning_seeds = TUNING[:1] if small else TUNING

@@ -40,7 +40,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``processes``, ``steps``.
     """
     seeds, steps = (SEEDS[:1], 4) if small else (SEEDS, SETTINGS["steps"])
     return grid(group="runs", seed=seeds, processes=(1, 2), steps=steps)

@@ -59,7 +59,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``kind``, ``seed``, ``steps`` (no group takes
+        all).
     """
     seeds, steps = (SEEDS[:1], 2) if small else (SEEDS, STEPS)
     runs = grid(group="runs", kind=KINDS, seed=seeds, steps=steps)

@@ -65,8 +65,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`: first "tuning"; then "smaller", all configurations but the
-        two of most FLOPs; "foretold", their prediction; and "largest".
+        The arguments of each run: ``group``, ``size``, ``rate``, ``seed``, ``tokens``,
+        ``corpus``, ``targets``, ``rows`` (no group takes all): first "tuning"; then
+        "smaller", all configurations but the two of most FLOPs; "foretold", their
+        prediction; and "largest".
     """
     corpus = {"corpus": "sonnets" if small else SETTINGS["corpus"]}
     sizes, seeds = (SIZES[:2], SEEDS[:1]) if small else (SIZES, SEEDS)

@@ -70,7 +70,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``steps``.
     """
     return [{"group": "training"} | SETTINGS | ({"steps": 2} if small else {})]
 

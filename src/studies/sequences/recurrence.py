@@ -45,7 +45,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``kind``, ``rate``, ``seed``, ``steps`` (no
+        group takes all).
     """
     steps = 2 if small else SETTINGS["steps"]
     tuning = grid(

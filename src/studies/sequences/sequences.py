@@ -52,7 +52,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`. The groups are "sizes", without a training; "word" and
+        The arguments of each run: ``group``, ``kind``, ``shuffled``, ``steps``, ``rate``
+        (no group takes all). The groups are "sizes", without a training; "word" and
         "character", each kind in order and shuffled; and "longer", one long training.
         ``steps`` is a list: numbers of steps, of which a run chooses one.
     """

@@ -40,7 +40,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``seed``, ``rate``, ``kind``, ``steps``.
     """
     settings = grid(
         group="runs",

@@ -49,7 +49,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`.
+        The arguments of each run: ``group``, ``norm_first``, ``warmup``, ``rate``,
+        ``seed``, ``steps``.
     """
     settings = grid(
         group="order",

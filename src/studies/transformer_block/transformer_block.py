@@ -57,7 +57,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of `run`. "grid": every missing part, depth and first weights, two
+        The arguments of each run: ``group``, ``off``, ``weights``, ``layers``, ``seed``,
+        ``steps``, ``rate``. "grid": every missing part, depth and first weights, two
         missing parts with Xavier's weights alone. "longer": four blocks, ten times the
         steps. "other": further learning rates for models without norms or without paths.
     """
