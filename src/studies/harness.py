@@ -56,6 +56,7 @@ def finished(folder: Path, group: str) -> list[dict]:
     folder : Path
         The folder that `run` is given, which holds a JSON file for each finished run.
     group : str
+        Its name, such as "tuning".
 
     Returns
     -------

@@ -97,7 +97,7 @@ def fool():
     """Check a line that a reader wrote so that the reward is high without any echo.
 
     The answer is a line, a str. Oracle: the reward of the study *preferences*, asked, and
-    the line's echoes, counted (`_judged`).
+    the line's echoes, counted: the words that begin with the same letter as another one.
     """
     faults = {
         "that is {characters} characters; a line of the model has 59 at most.": (

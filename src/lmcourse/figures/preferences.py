@@ -20,7 +20,9 @@ def prices(rows):
     Parameters
     ----------
     rows : list of list of dict
-        Of each seed: ``way``, ``steps``, ``echoes``, and ``losses``.
+        Of each seed, for each way to train: ``way``, its name; ``steps``; ``echoes`` a
+        line, words that begin with the same letter as another word of their line; and
+        ``losses``, in nats a character.
 
     Returns
     -------
@@ -58,8 +60,10 @@ def best_of_n(rows, n):
     Parameters
     ----------
     rows : list of list of dict
-        Of each seed, for each n: ``reward``, ``words``, ``a word`` (echoes).
+        Of each seed, for each n: ``reward``; ``words`` a line; ``a word``, the share of
+        words that echo: that begin with the same letter as another word of their line.
     n : list of int
+        Among how many lines the best is chosen.
 
     Returns
     -------
@@ -79,7 +83,10 @@ def best_of_n(rows, n):
 
 
 def counted(answers):
-    """Return answers, the number of echoes behind each, a list of str."""
+    """Return answers, the number of echoes behind each, a list of str.
+
+    An echo is a word that begins with the same letter as another word of the answer.
+    """
     return [f"{line} ({properties(line)['echoes']})" for line in answers]
 
 

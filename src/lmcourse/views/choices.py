@@ -30,7 +30,7 @@ def choices(tokenizer, model) -> View:
     On the site the reader takes the better line of each pair; a reward is fitted to the
     choices, and the GPT learns from them by direct preference optimisation, in the page.
     Before, and on paper, stand the first pair and what somebody would get who always takes
-    the line with more echoes: ::
+    the line with more echoes (words that begin with the same letter as another one): ::
 
         views.choices(*load_gpt()[:2])
 
@@ -137,6 +137,8 @@ def foretold(differences, chosen_first, ridge: float = RIDGE) -> float:
 
 def more_echoes(pairs) -> list[bool]:
     """Return whether the first line of each pair has more echoes, list of bool.
+
+    An echo is a word that begins with the same letter as another word of its line.
 
     ``pairs`` : sequence of (str, str), two lines each.
     """

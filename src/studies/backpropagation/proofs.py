@@ -986,6 +986,7 @@ def near_in_rank(often, words, rng):
     often : int array of shape (words,)
         The words, the most frequent first.
     words : int array
+        The words to which others are drawn.
     rng : numpy Generator
     """
     rank = np.argsort(often)

@@ -324,6 +324,7 @@ def gap(ones, others):
     Returns
     -------
     mean : float
+        Of ``ones`` less ``others``, in nats a word.
     interval : pair of float
     """
     one, size = sonnet_losses(ones)

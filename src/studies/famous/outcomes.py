@@ -47,6 +47,7 @@ def above(span, bar):
     span : pair of float
         Its lower and its upper end.
     bar : float
+        The number that must be exceeded.
 
     Returns
     -------

@@ -79,6 +79,7 @@ def logits_after(beginning, ends):
     Parameters
     ----------
     beginning : str
+        What comes before each of the ends.
     ends : list of str
         Of any lengths.
 
@@ -434,6 +435,7 @@ def said_before(ids, length=4):
     Parameters
     ----------
     ids : list of int
+        The tokens of one text.
     length : int
         Tokens of a run.
 
@@ -618,6 +620,7 @@ def draws_of(task, small=False):
     task : dict of str to list of str
         Two labels, and the words of each.
     small : bool
+        Whether few draws are enough.
 
     Returns
     -------
@@ -648,6 +651,7 @@ def guessed(task, examples, words):
     examples : list of (str, str)
         Words with the labels that are read before.
     words : list of str
+        Which are to be labelled.
 
     Returns
     -------
@@ -784,6 +788,7 @@ def said_last(task, orders, words):
         The same examples in two orders, each label last in one. So who doesn't heed the
         order says it half of the time.
     words : list of str
+        Which are to be labelled.
 
     Returns
     -------

@@ -179,6 +179,7 @@ def cut(ids, context, first):
     ----------
     ids : Tensor of shape (tokens, ...)
     context, first : int
+        How many tokens a window has; the places before ``first`` repeat the window before.
 
     Returns
     -------
@@ -636,7 +637,7 @@ TALKER_FIRST = 16
 
 
 def read_talker(folder, seed, steps):
-    """Do for SmolLM2 what `read_gpt` does for our GPT, without steering.
+    """Train autoencoders on SmolLM2, and on one with shuffled weights; read both.
 
     Parameters
     ----------

@@ -106,6 +106,7 @@ def energy(matrix, ranks):
     ----------
     matrix : Tensor of two dimensions
     ranks : list of int
+        How many directions, the strongest first.
 
     Returns
     -------

@@ -31,6 +31,7 @@ def steps_within(budget, model, full):
     Parameters
     ----------
     budget : int
+        Steps of ``full`` that may be spent.
     model, full : GPT
     """
     return round(budget * step_flops(full) / step_flops(model))

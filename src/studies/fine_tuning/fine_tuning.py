@@ -87,7 +87,7 @@ def load_material():
     tokenizer : CharTokenizer
     model : GPT
     poets : dict
-        As `teaching.read_poets`: poet → part → list of poems as ids.
+        Poet → part → list of poems as ids.
     """
     tokenizer, model, _ = load_gpt("sonnets")
     return tokenizer, model, teaching.read_poets(tokenizer)

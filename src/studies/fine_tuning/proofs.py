@@ -40,7 +40,9 @@ def losses_on(rows, poet, parts=HELD_OUT):
     rows : DataFrame
         Runs, with a column for each poet and part, such as "Shakespeare test".
     poet : str
+        Whose poems: "Dickinson" or "Shakespeare".
     parts : sequence of str
+        Which parts of them, such as "validation" and "test".
 
     Returns
     -------
@@ -58,7 +60,9 @@ def losses_before(page: Page, poet, parts=HELD_OUT):
     page : Page
         ``sonnets`` is the model, ``poets`` the poems.
     poet : str
+        Whose poems: "Dickinson" or "Shakespeare".
     parts : sequence of str
+        Which parts of them, such as "validation" and "test".
 
     Returns
     -------
@@ -77,6 +81,7 @@ def chosen(page: Page, method, rate, fed="Dickinson", replayed=0):
     page : Page
         ``runs`` are all stored runs.
     method : str
+        Of fine-tuning, such as "all weights" or "LoRA".
     rate : float
         The highest learning rate.
     fed : str
@@ -466,6 +471,7 @@ def gain_of(outcome, kind, rank):
         Of the study *directions*.
     kind : {"strongest", "random", "shuffled"}
     rank : int
+        How many directions of each matrix are kept.
 
     Returns
     -------

@@ -224,6 +224,7 @@ def expects_t(page: Page, pronoun: str, after: str = "") -> list[bool]:
         ``WORDS`` stand between the pronoun and each of the ``ENDS``; ``lean`` is the
         difference of the two letters' logits.
     pronoun : str
+        It follows "And" at the beginning of each prompt.
     after : str
         What follows the word in between, with a space before it.
 
@@ -247,6 +248,7 @@ def shares_far_away(page: Page, pronoun: str) -> list[float]:
         The words are drawn from its ``WORDS``; ``lean`` is how far a text's next *t* is
         above its next *l*, in logits.
     pronoun : str
+        It follows "And" at the beginning of each prompt.
 
     Returns
     -------
@@ -799,7 +801,9 @@ def prompts_after(page: Page, word: str, ends=("shal", "wil"), most=10) -> list[
     page : Page
         Its ``WORDS`` stand in between, but for those with "tho" in them.
     word : str
+        It follows "And" at the beginning of each prompt.
     ends : sequence of str
+        The beginnings of verbs with which a prompt ends.
     most : int
         How many words in between.
 
@@ -819,6 +823,7 @@ def share_of_t(page: Page, word: str, **options) -> float:
     page : Page
         ``lean`` is the difference of the two letters' logits.
     word : str
+        It follows "And" at the beginning of each prompt.
     **options
         ``ends`` and ``most``, which prompts are made (`prompts_after`).
     """

@@ -92,7 +92,9 @@ def run(folder, group, every, seed=0, steps=0, seeds=()):
     -------
     dict or list of dict
         Of "trained": ``seed`` and ``test``, the mean loss in nats a character. Of
-        "averaged" what `average` returns.
+        "averaged" two rows for each pair of models: ``seed``, of the GPT; ``with``, what it
+        is averaged with; by sonnet ``gained``, over the better one, and ``over_gpt``;
+        ``alone``, the mean loss of the other model. All in nats a character.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))

@@ -87,6 +87,7 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     group : {"tuning", "runs"}
         Whether only the validation loss is measured, or everything.
     heads : int
+        Of the one layer.
     changes : dict
         Other training settings than `BASE` has, by name.
     rate : float, optional
@@ -99,7 +100,9 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     -------
     dict
         ``heads``, ``rate``, ``seed``; ``validation``, the last validation loss in nats a
-        character; of "runs" also what `measure` returns.
+        character; of "runs" also ``reach``, losses by the kind of character and by how many
+        are shown, and ``lines`` and ``shuffled``, how probable a new line is after marks,
+        with trained and with shuffled weights.
     """
     if not rate:
         rate = best_tuned(folder, heads=1)["rate"] if heads == 1 else RATE_OF_FOUR
@@ -137,7 +140,7 @@ def measure(tokenizer, model, every):
     losses = {shown: losses_at(model, test, positions, shown) for shown in (NEAR, FAR)}
 
     def probs_of(gpt):
-        """Return what `line_probs` does of a model, ``gpt``."""
+        """Return how probable a new line is after marks, by change, to a model, ``gpt``."""
         return line_probs(
             texts[1:],
             lambda seen: lines.new_line_probs(gpt, tokenizer, seen).numpy(),

@@ -176,7 +176,8 @@ def new_trainer(settings, share=1):
     Parameters
     ----------
     settings : dict
-        Arguments of `lmcourse.train.new_run`.
+        Sizes of the model and settings of the training, by name, such as ``layers`` and
+        ``learning_rate``.
     share : int
         The trainer has one part in so many of the training text.
 
@@ -203,7 +204,8 @@ def train_cached(settings):
     Parameters
     ----------
     settings : tuple of (str, value)
-        Arguments of `new_trainer`, as pairs, so that they can be a key of the cache.
+        Sizes of the model and settings of the training, as pairs of name and value, so that
+        they can be a key of the cache.
 
     Returns
     -------

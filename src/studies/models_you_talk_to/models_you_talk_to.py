@@ -288,7 +288,7 @@ def prompt(question, form):
     ----------
     question : str
     form : str
-        One of `FORMS`.
+        One of `FORMS`: how the question is put to the model, such as "template".
 
     Returns
     -------
@@ -534,6 +534,7 @@ def heads(layer, count=None):
     Parameters
     ----------
     layer : int
+        Whose heads are copied.
     count : int, optional
         Of pairs of twins. Default: as `SETTINGS` says.
 
@@ -658,6 +659,7 @@ def writing(line, way, seed, count=None):
     Parameters
     ----------
     line : str
+        With which the text begins.
     way : str
         Of choosing tokens, a key of `WAYS`.
     seed : int

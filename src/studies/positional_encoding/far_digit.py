@@ -169,7 +169,8 @@ def train_digit_model(scheme, steps, seed, **options):
         Of the positions.
     steps, seed : int
     **options
-        ``base`` and ``reach``, as `PositionModel` takes them.
+        ``base``, of rotary frequencies; ``reach``, of relative positions, the distance from
+        which all share a bucket.
 
     Returns
     -------

@@ -208,7 +208,8 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     def loss_back(**changes):
         """Return the loss of naming the character back: a list by groups of positions.
 
-        ``changes`` : arguments of `PositionModel.forward`.
+        ``changes`` : in what the model is run otherwise: ``rotate``, ``bias`` or ``mask``,
+        in place of its own.
         """
         _, back = losses_by_group(model, length, **changes)
         return back

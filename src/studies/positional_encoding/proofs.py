@@ -686,6 +686,7 @@ def both_far(run, way) -> float:
     run : dict
         ``ways`` maps a way to read on to losses by name.
     way : str
+        One of these ways.
 
     Returns
     -------

@@ -310,6 +310,7 @@ class Runs:
         Returns
         -------
         requests : list of str
+            Those that were asked, ``count`` of them.
         groups : list of list of str
             Of each request the answers.
         """

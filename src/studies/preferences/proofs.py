@@ -71,12 +71,17 @@ def words_with(letter, lines):
 
 
 def echoes_of(lines):
-    """Return the mean number of echoes of a line, float."""
+    """Return the mean number of echoes of a line, float.
+
+    An echo is a word that begins with the same letter as another word of its line.
+    """
     return float(np.mean([properties(line)["echoes"] for line in lines]))
 
 
 def echoes_if_shuffled(lines, shuffles=200):
     """Return the echoes of a line when all words have changed places among the lines.
+
+    An echo is a word that begins with the same letter as another word of its line.
 
     Parameters
     ----------

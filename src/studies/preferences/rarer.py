@@ -88,8 +88,12 @@ def run(folder, group, seed, share):
     Returns
     -------
     dict
-        ``seed``; ``before``: as of `counted`; and of each of `kinds_of_pairs` a dict as
-        `moved_by` returns it.
+        ``seed``; ``before``: what the lines have before any training, a dict with
+        ``echoes`` a line, words that begin with the same letter as another word of their
+        line, and other means. For each kind of pairs (``far apart``, ``both poor``,
+        ``equals``) a dict: ``pairs``, how many; ``after``, the same of the lines then;
+        ``chosen`` and ``rejected``, echoes a line of the pairs; ``gained`` and ``gained,
+        new``, how much likelier their lines became, in nats.
     """
     runs = Runs(seed, share)
     requests, answers = dialogues_of("training", ASKED)
@@ -115,6 +119,7 @@ def kinds_of_pairs(requests, groups, seed):
     Parameters
     ----------
     requests : list of str
+        What the answers answer: one a group.
     groups : list of list of str
         The answers to each request.
     seed : int
@@ -123,8 +128,9 @@ def kinds_of_pairs(requests, groups, seed):
     Returns
     -------
     dict of str to list of (str, str, str)
-        ``far apart``, ``both poor`` and ``equals``: request, chosen line, rejected line.
-        Of the first two kinds the chosen line has more echoes.
+        ``far apart``, ``both poor`` and ``equals``: request, chosen line, rejected line. Of
+        the first two kinds the chosen line has more echoes: words that begin with the same
+        letter as another word of their line.
     """
     asked = list(zip(requests, groups, strict=True))
     poor = [(ask, *sorted(group, key=echoes)[1::-1]) for ask, group in asked]
@@ -154,15 +160,18 @@ def moved_by(runs, reference, pairs, new):
     ----------
     runs : Runs
     reference : GPT
+        The model that answers, with which the training begins; it is left as it is.
     pairs, new : list of (str, str, str)
         Those it is trained on, and others of the kind ``far apart``.
 
     Returns
     -------
     dict
-        ``pairs``, how many; ``after``, as of `counted`; ``chosen`` and ``rejected``: echoes
-        a line of the pairs' lines; ``gained`` and ``gained, new``: dicts of the nats by
-        which ``chosen`` and ``rejected`` lines have become likelier on average.
+        ``pairs``, how many; ``after``, what its lines have: ``echoes`` a line (words that
+        begin with the same letter as another word of their line), ``characters``, ``words``
+        and more; ``chosen`` and ``rejected``: echoes a line of the pairs' lines; ``gained``
+        and ``gained, new``: dicts of the nats by which ``chosen`` and ``rejected`` lines
+        have become likelier on average.
     """
     model = runs.dpo(reference, pairs, SETTINGS["steps"][-1])
 

@@ -125,7 +125,8 @@ def run(folder, group, training):
         Where ``mini-bert.safetensors`` is written.
     group : {"runs"}
     training : dict
-        As `SETTINGS`.
+        The settings by name: ``vocab_size``, ``steps``, ``batch``, ``share`` of hidden
+        tokens, ``seed``, learning rates, ``weight_decay`` and ``dropout``.
 
     Returns
     -------

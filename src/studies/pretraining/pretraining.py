@@ -193,6 +193,7 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     rate : float
         The learning rate.
     dropout : float
+        The share of activations that is zeroed in training.
     measure : callable
         Called with the model and the number of steps taken: before the first step, and
         after each.
@@ -225,6 +226,7 @@ def tune_encoder(folder, tokenizer, steps, rate, dropout):
     rate : float
         The learning rate.
     dropout : float
+        The share of activations that is zeroed in training.
 
     Returns
     -------

@@ -14,6 +14,7 @@ def predict_by_line(parameters, tokens, losses, at_parameters, at_tokens):
     ----------
     parameters, tokens, losses : array of shape (runs,)
     at_parameters, at_tokens : float
+        The size and the training for which a loss is predicted.
 
     Returns
     -------

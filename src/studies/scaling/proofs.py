@@ -836,6 +836,7 @@ def seconds_of(runs, way):
     runs : DataFrame
         Of the study *speedrun* or *four-ideas*: ``way``, ``seed``, ``seconds``.
     way : str
+        The name of the recipe.
 
     Returns
     -------

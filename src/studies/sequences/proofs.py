@@ -798,6 +798,7 @@ def lead(contest, unit, one, other) -> tuple[float, tuple[float, float]]:
     Returns
     -------
     lead : float
+        The share of all passages that only ``one`` has right, less that of ``other``.
     interval : (float, float)
         95 %, poems drawn again.
     """

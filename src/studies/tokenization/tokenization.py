@@ -192,6 +192,7 @@ def price(language, pairs, gpt2, seed):
     Parameters
     ----------
     language : str
+        Its name.
     pairs : list of (str, str)
         Names in English and in the language; one half is learned from, the other cut.
     gpt2 : BPETokenizer

@@ -21,9 +21,10 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
     Parameters
     ----------
     off : tuple of str
-        The parts that are missing, by their names in `lmcourse.lacking.Lacking`; also "one
-        constant", a factor for each update in place of norms.
+        The parts that are missing: "attention", "feed-forward", "norms", "paths", "other
+        tokens" or "bend"; also "one constant", a factor for each update in place of norms.
     layers : int
+        How many blocks.
     weights : {"PyTorch's", "Xavier"}
         The first weights.
     seed, vocab_size, d_model : int
@@ -50,8 +51,10 @@ def train_without(off, layers, weights, rate, seed, steps):
     Parameters
     ----------
     off : tuple of str
-        What is missing, as `lmcourse.lacking.Lacking` calls it, or "one constant".
+        What is missing: "attention", "feed-forward", "norms", "paths", "other tokens" or
+        "bend"; or "one constant", a factor for each update in place of norms.
     layers : int
+        How many blocks.
     weights : {"PyTorch's", "Xavier"}
         The first weights.
     rate : float

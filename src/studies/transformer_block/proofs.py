@@ -374,6 +374,7 @@ def other_lengths(page, layer) -> torch.Tensor:
         ``gpt`` is the trained GPT, ``held_out`` the held-out windows and ``whole`` its
         losses there, (windows,).
     layer : int
+        The block whose norm 1 it is.
 
     Returns
     -------
@@ -745,6 +746,7 @@ def grid_losses(off, layers=4, weights="PyTorch's") -> np.ndarray:
     off : str
         What they lack.
     layers : int or sequence of int
+        How many blocks they have.
     weights : {"PyTorch's", "Xavier"}
         Their first weights.
     """
