@@ -105,36 +105,13 @@ def echoes_if_shuffled(lines, shuffles=200):
 # --- dialogues ----------------------------------------------------------------------------
 
 
-def shuffled_requests(page: Page):
-    """A GPT fine-tuned on the same dialogues with their requests shuffled.
-
-    Parameters
-    ----------
-    page : Page
-        ``study`` holds the results of the study *preferences* by group; ``dialogues`` are a
-        run's measurements of answers, by what the model was fine-tuned on.
-
-    Returns
-    -------
-    Page
-        In ``study``, the "answers" are those of the model fine-tuned on "shuffled".
-    """
-    study = copy.deepcopy(page.study)
-    for run in study["gpt"]:
-        run["dialogues"]["answers"] = run["dialogues"]["shuffled"]
-    return page.replaced(study=study)
-
-
-@finding(
+@proof(
     "Fine-tuned on dialogues, our GPT nearly always begins its line with the letter it is "
-    "asked for, if the dialogues had that letter.",
-    rival="before: {before:.0%}; with shuffled requests: {shuffled:.0%}",
-    null=shuffled_requests,
-    n="{answers} answers of each of {seeds} models",
-    interval="lowest and highest: {span:.0%}",
+    "asked for, if the dialogues had that letter."
 )
 def does_as_asked(page: Page):
-    """With each seed nine answers of ten at least do; letters never asked for are told.
+    """With each seed nine answers of ten at least do; before, and with requests shuffled
+    among the dialogues, fewer than three of ten.
 
     Parameters
     ----------
@@ -161,6 +138,7 @@ def does_as_asked(page: Page):
     }
     assert min(share["answers"]) > 0.9
     assert max(share["before"]) < 0.3
+    assert max(share["shuffled"]) < 0.3
     return {
         "share": np.mean(share["answers"]),
         "span": (min(share["answers"]), max(share["answers"])),
@@ -294,10 +272,8 @@ def pairs_of_equals(page: Page):
 
 @finding(
     "After a hundred steps of DPO our GPT finds not only the rejected lines less likely "
-    "than before, but also the chosen ones; and pairs of two poor lines are enough for it "
-    "to write more words that begin alike.",
-    rival="the chosen lines become likelier; to imitate the better of two poor lines: "
-    "{poor_chosen:.1f} echoes a line",
+    "than before, but also the chosen ones.",
+    rival="the chosen lines become likelier",
     null=pairs_of_equals,
     n="{pairs} pairs or more and 200 answers of each of {seeds} models",
     interval="nats by which the chosen lines become likelier, lowest and highest: "
