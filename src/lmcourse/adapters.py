@@ -298,7 +298,7 @@ def unmerge(model):
 def _own(model):
     """Return the adapters' own parameters, by name.
 
-    ``model`` : nn.Module, whose adapters `adapters` finds.
+    ``model`` : nn.Module, with adapters in place of some of its layers.
     """
     return {
         f"{name}.{own}": weight

@@ -74,7 +74,11 @@ def block(
 
 
 def _measured(measured, line: str) -> dict:
-    """Return what was measured of one model: ``layers``, ``whole`` and ``line``."""
+    """Return what was measured of one model: ``layers``, ``whole`` and ``line``.
+
+    ``measured`` : DataFrame, a row for each layer and part; ``line`` : what is said of the
+    model. ``layers`` are the rows of each layer, ``whole`` is the loss with all parts.
+    """
     shown = ["part", "change", "low", "high", "line"]
     rounded = measured.assign(part=measured.part.astype(str)).round(3)
     layers = [rows[shown].to_numpy().tolist() for _, rows in rounded.groupby("layer")]

@@ -111,14 +111,19 @@ def run(folder, group, **setting):
     folder : Path
         Unused: no weights are saved.
     group : {"beside", "words", "close"}
-        The name of the function below that does it.
+        What is measured: how many of a poem's ten nearest neighbours each layer keeps; the
+        lead of a poem's section without each of its words; the same for a few poems, at
+        every level.
     **setting
-        Its arguments.
+        Of "beside" ``way``, ``where``, ``seed`` and ``poems``; of "words" ``first``,
+        ``end`` and ``poems``: which poems. The functions of these names explain them.
 
     Returns
     -------
     dict or list of dict
-        What that function returns.
+        Of "beside" the setting, ``steps``, the share that each layer keeps, and ``last``,
+        how many each poem keeps in the last. Of the others a dict a poem: ``poem``, its
+        row; ``words``; and what speaks for its sections without each word, in hundredths.
     """
     return {"beside": beside, "words": words, "close": close}[group](**setting)
 

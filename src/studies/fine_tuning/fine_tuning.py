@@ -177,14 +177,18 @@ def run(folder, group, **setting):
         Where adapters are saved, and read by the group "samples".
     group : {"runs", "letters", "marker", "plain", "samples", "labels"}
     **setting
-        The other arguments of the function that does it: `train_method`,
-        `probabilities_on_the_way`, `train_adapters` ("marker" and "plain"),
-        `sample_all` and `classify_poems`.
+        Its other arguments, which the functions of the groups explain: `train_method`,
+        `probabilities_on_the_way`, `train_adapters` ("marker" and "plain"), `sample_all`
+        and `classify_poems`.
 
     Returns
     -------
     dict, list of dict or None
-        What that function returns; None of "marker" and "plain".
+        Of "runs" the setting, ``steps``, ``parameters``, the loss on each poem and
+        ``curve``. Of "letters" ``method``, ``rate`` and ``rows``, the probabilities of
+        letters on the way. Of "samples" texts by marker. Of "labels" a dict for each
+        classifier, with ``hits`` by poem. None of "marker" and "plain", whose adapters are
+        saved.
     """
     if group in ("marker", "plain"):
         model = train_adapters(marked=group == "marker", **setting)

@@ -120,13 +120,15 @@ def run(folder, group, **setting):
     folder : Path
         Holds the checkpoints.
     group : {"training", "counting", "stops", "packed"}
-        What to do, with ``setting`` as its other arguments: `train_and_compare`,
-        `count_ngrams`, `ask_stop` or `pack_stops`.
+        What to do: train the GPT and keep its checkpoints; ask n-gram models for the
+        likeliest characters; ask the checkpoint of one stop; pack all stops into one file.
 
     Returns
     -------
     dict or list of dict
-        What that function returns.
+        Of "training" the ``history`` of its losses, and how far the model is from the
+        book's. Of "counting" the ``losses`` of n-grams, and how often they are ``right``.
+        Of "stops", and for each stop of "packed", ``step`` and what the model does there.
     """
     functions = {"training": train_and_compare, "counting": count_ngrams}
     functions |= {"stops": ask_stop, "packed": pack_stops}

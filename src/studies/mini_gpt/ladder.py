@@ -134,14 +134,18 @@ def run(folder, group, **setting):
     folder : Path
         Holds finished runs, and the losses that are averaged later.
     group : str
-        What to do, with ``setting`` as its other arguments. "tuning": `tune_rung`; "runs":
-        `train_and_test`; "counting": `count_ngrams`; "averaged": `average_models`;
-        "live": `train_live`.
+        What to do, with ``setting`` as its other arguments. "tuning": try a learning rate,
+        `tune_rung`; "runs": train a model and test it, `train_and_test`; "counting": test
+        n-grams, `count_ngrams`; "averaged": average the probabilities of two models,
+        `average_models`; "live": train as the page does, `train_live`.
 
     Returns
     -------
     dict or list of dict
-        What that function returns.
+        The setting, and losses in nats a character: ``validation`` of "tuning"; ``test``
+        and, by the kind of character, ``reach`` of "runs" and "counting"; of "averaged" a
+        dict for each model and each two, with ``models``, ``test`` and ``sonnets``; of
+        "live" one for each estimate, with ``step``, ``loss`` and ``sample``.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))

@@ -107,7 +107,9 @@ def run(folder, group, **setting):
     Returns
     -------
     dict
-        What that function returns.
+        The setting that varies, ``rate`` and what the training gave: of "tuning" a
+        validation loss; of the others ``history``, losses by step, and of "runs" also
+        ``parameters``, ``seconds`` and ``sample``, a text.
     """
     functions = {
         "tuning": tune_model,

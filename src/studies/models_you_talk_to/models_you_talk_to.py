@@ -155,14 +155,20 @@ def run(folder, group, **setting):
     folder : Path
         Unused.
     group : str
-        A key of `GROUPS`.
+        What is done, a key of `GROUPS`: the model with fewer bits, a unigram model,
+        questions, examples before a question, heads or states copied from another prompt,
+        one chat, or writing on.
     **setting
-        The arguments of the group's function.
+        The arguments of the group's function, which explains them, such as ``task`` and
+        ``form``.
 
     Returns
     -------
     dict or list of dict
-        What that function returns.
+        The setting, and what was found: ``losses`` of poems, in nats a token, and ``text``;
+        of "asks" and "shots" which answers are right, ``right`` or ``hits``; of "heads"
+        ``effect`` and ``flips``; of "moves" how many answers change; of "chat" and
+        "writing" what the model writes.
     """
     return GROUPS[group](**setting)
 

@@ -166,7 +166,10 @@ def run(folder, group, **setting):
     Returns
     -------
     dict or list of str
-        What that function returns; of "vocabulary" the tokens.
+        Of "vocabulary" the tokens. Of "tuning" ``seed``, ``rate``, ``dropout`` and the loss
+        ``validation``. Of "runs" and "longer" ``seed`` and ``stops``: step → losses and
+        predictions of the test poems. Of "counting" the same by reach, ``losses`` and
+        ``words``, and ``places``.
     """
     if group == "vocabulary":
         training_poems, _, _ = poem_splits()

@@ -133,7 +133,10 @@ def run(folder, group, **setting):
     Returns
     -------
     dict or list of dict
-        What that function returns.
+        Of "tuning" the validation loss at one learning rate. Of "smaller" and "largest"
+        ``size``, ``tokens``, ``seed``, ``rate``, ``parameters``, ``flops``, the loss
+        ``test``, ``history`` and ``seconds``. Of "foretold" the predicted losses of each of
+        the largest.
     """
     functions = {
         "tuning": tune_rate,

@@ -176,7 +176,9 @@ def on_test_sonnets(model, tokenizer):
     dict
         ``loss`` and ``line_ends``, the mean loss of all characters and of line ends, in
         nats; ``clock``, the correlation with the position of the unit that goes with it
-        best on training sonnets; ``gradient``, as of the function of this name.
+        best on training sonnets; ``gradient``, a list of float, the last character first:
+        how much a prediction's loss changes with each character before it, relative to the
+        last.
     """
     (newline,) = tokenizer.encode("\n")
     sonnets = load_texts("sonnets")

@@ -121,9 +121,10 @@ def run(folder, group, texts=None, seed=None):
     dict or list of dict
         Of "ours" and "published" ``texts``, ``seed``, ``n`` and the number of tokens by
         tokenizer, with ``saved`` and ``left``, intervals of shares (`compare` explains
-        them). Of "names" a dict a language: ``language``, ``seed``, ``n``, and by tokenizer
-        the tokens of the names in English and in the language. Of "sentences" the numbers
-        of tokens of each ``language``.
+        them); of "published" also ``size``, of the vocabulary. Of "names" a dict a
+        language: ``language``, ``seed``, ``n``, and by tokenizer the tokens of the names in
+        English and in the language. Of "sentences" the numbers of tokens of each
+        ``language``.
     """
     gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
     if group == "names":
