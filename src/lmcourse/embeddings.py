@@ -176,6 +176,7 @@ def cooccurrence(texts, vocabulary, window):
         No pair is counted across two texts. A word that is not in the vocabulary keeps
         its place but is counted with nobody.
     vocabulary : list of str
+        The words that are counted, in the order of the rows.
     window : int
         The largest distance counted; 1 is the word next to it.
 

@@ -87,6 +87,7 @@ def best_ngrams(training, validation, vocab_size):
     ----------
     training, validation : int array of shape (characters,)
     vocab_size : int
+        How many different characters there are.
 
     Returns
     -------

@@ -35,6 +35,7 @@ def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     Parameters
     ----------
     count : int
+        How many sentences.
     seed : int
         Of the draw of two different names for each; places and things take turns.
     form : str
@@ -42,6 +43,7 @@ def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     first_gives : bool, optional
         Whether the person named first gives; by default in every second sentence.
     names : sequence of str
+        Those of which two are drawn for each sentence.
 
     Returns
     -------
@@ -149,6 +151,7 @@ def examples_prompt(pairs, word):
     pairs : iterable of (str, str)
         Words and their answers.
     word : str
+        The last one, whose answer is left open.
     """
     lines = [f"{one} -> {answer}" for one, answer in pairs]
     return "\n".join([*lines, f"{word} ->"])

@@ -137,6 +137,7 @@ def merge_pair(symbols, pair):
     Parameters
     ----------
     symbols : sequence of str
+        Those of a word or a text, in their order.
     pair : (str, str)
 
     Returns

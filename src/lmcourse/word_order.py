@@ -220,6 +220,7 @@ def mean_cosines(table, most=40):
     ----------
     table : Tensor of shape (positions, d_model)
     most : int
+        How many rows apart two of them are at most.
 
     Returns
     -------

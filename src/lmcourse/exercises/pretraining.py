@@ -306,9 +306,10 @@ def _denoised(ids, spans, names, answer):
     Returns
     -------
     SimpleNamespace
-        What is given; ``named``, (sentinel, ids cut out) for each span; ``source`` and
-        ``asked``, the answer's; ``right`` and ``wanted``, the right ones; ``first``, the
-        first span; ``inside``, its ids.
+        ``ids`` and ``spans``, as given; ``names``, the sentinels that are used; ``named``,
+        (sentinel, ids cut out) for each span; ``source`` and ``asked``, the answer's;
+        ``right`` and ``wanted``, the right ones; ``first``, the first span; ``inside``, its
+        ids.
 
     Raises
     ------

@@ -76,6 +76,7 @@ def steering(rows, target):
     rows : list of dict
         Of one seed: ``target``, ``way``, ``strength``, and by window ``probs``, ``losses``.
     target : str
+        The character towards which states are pushed.
 
     Returns
     -------

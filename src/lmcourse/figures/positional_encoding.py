@@ -60,6 +60,7 @@ def order(line, swapped, tokenizer, bert):
     Parameters
     ----------
     line : list of str
+        The words of a line.
     swapped : list of int
         The order of the words shown first.
     tokenizer : PreTrainedTokenizerFast

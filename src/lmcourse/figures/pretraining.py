@@ -111,6 +111,7 @@ def words_of_line(poem, positions, tokenizer, most=5):
     Parameters
     ----------
     poem : str
+        The whole text.
     positions : list of int
         Where words of one token stand in the poem's first passage, [CLS] counted.
     tokenizer : PreTrainedTokenizerFast

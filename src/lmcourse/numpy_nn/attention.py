@@ -28,6 +28,7 @@ class ScalarProduct(Module):
     Parameters
     ----------
     scale : float
+        The number, at first.
     trainable : bool
         Whether the number is learned.
     """
@@ -183,6 +184,7 @@ class ProjectedAttention(Module):
     d_model, d_head : int
     rng : numpy Generator, optional
     causal : bool
+        Whether each token attends only to itself and to those before it.
     rotary : bool
         Turn queries and keys by their positions.
     """

@@ -64,10 +64,12 @@ def initial_vectors(seen, unseen, d_model=60):
     seen, unseen : list of str
         The words of training; others. Those that only they hold come last, as zeros.
     d_model : int
+        Width of the vectors.
 
     Returns
     -------
     vocabulary : list of str
+        All different words; those of training come first.
     vectors : array of shape (vocab_size, d_model)
     """
     vocabulary, vectors = word_vectors([seen], d_model, window=4)
@@ -122,6 +124,7 @@ class Decoder(Module):
     Parameters
     ----------
     vocabulary : sequence of str
+        The word of each number.
     vectors : array of shape (vocab_size, d_model)
         The initial word vectors.
     heads, layers, d_ff : int

@@ -208,6 +208,7 @@ class OneHotDictionary(Module):
     Parameters
     ----------
     vocabulary : sequence of str
+        The word of each number, each word once.
     table : Parameter of shape (vocab_size, d_model)
 
     Raises

@@ -77,6 +77,7 @@ def head_gradients(model, numbers, layer):
     numbers : int array of shape (tokens + 1,)
         The words of a line. Each but the first is to be predicted from those before it.
     layer : int
+        Whose attention.
 
     Returns
     -------

@@ -76,8 +76,9 @@ def block(
 def _measured(measured, line: str) -> dict:
     """Return what was measured of one model: ``layers``, ``whole`` and ``line``.
 
-    ``measured`` : DataFrame, a row for each layer and part; ``line`` : what is said of the
-    model. ``layers`` are the rows of each layer, ``whole`` is the loss with all parts.
+    ``measured`` : DataFrame, a row for each layer and part; ``line`` : what the model
+    writes with all its parts. ``layers`` are the rows of each layer, ``whole`` is the loss
+    with all parts.
     """
     shown = ["part", "change", "low", "high", "line"]
     rounded = measured.assign(part=measured.part.astype(str)).round(3)
