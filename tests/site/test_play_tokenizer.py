@@ -156,14 +156,20 @@ def test_what_was_told_of_a_piece_goes_with_its_line(opened):
 
 
 def test_a_vocabulary_that_does_not_come_is_told_without_its_address(opened):
-    page, asked = opened.page, f"**/play/{STORE}/*"
+    page, asked = opened.page, "**/play/*/*"
     page.route(asked, lambda route: route.abort())
     write(page, "Hope")
-    told = page.locator(".lmc-name").nth(2).text_content()
-    assert "Is this device online?" in told
-    assert "//" not in told
-    opened.errors.clear()
+    for row, whose in ((2, "GPT-2's"), (3, "BERT's")):
+        told = page.locator(".lmc-name").nth(row).text_content()
+        assert f"{whose} vocabulary did not come. Is this device online?" in told
+        assert "//" not in told
     page.unroute(asked)
+    page.route(f"**/play/{STORE}/*", lambda route: route.abort())
+    write(page, "Hope is")
+    assert page.locator(".lmc-name").nth(2).text_content().count("GPT-2's vocabulary") == 1
+    assert pieces(page)[0][3] == wanted("Hope is")[3]  # BERT's came by itself
+    opened.errors.clear()
+    page.unroute(f"**/play/{STORE}/*")
     write(page, LINE)
     assert pieces(page)[0] == wanted(LINE)
 

@@ -115,7 +115,7 @@ def test_what_does_not_come_is_told_and_asked_for_again(browser, address, module
         assert not any(store in asked for asked in visit.inside)  # before somebody asks
         page.route(f"**{store}**", lambda route: route.abort())
         module.ask(page)
-        page.get_by_text("part 1 of").first.wait_for()
+        page.get_by_text("did not come").first.wait_for()
         page.unroute(f"**{store}**")
         module.use(page)
-        page.wait_for_function("() => !document.body.innerText.includes('part 1 of')")
+        page.wait_for_function("() => !document.body.innerText.includes('did not come')")

@@ -3,6 +3,13 @@
    context.stores[name] says how many parts (scripts), how many bytes, their checksum. Each
    script puts a part, in base64, into context.carried. */
 
+/** What a reader calls a store of a single part. @type {Record<string, string | undefined>} */
+const IN_WORDS = {
+  "gpt2-merges": "GPT-2's vocabulary",
+  "bert-pieces": "BERT's vocabulary",
+  "mini-bert-pieces": "the small BERT's vocabulary",
+};
+
 /** What the browser calls the cache that it keeps weights in, for the next visit. */
 export const CACHE = "lmcourse-weights";
 
@@ -48,7 +55,7 @@ export async function loadParts(name, context, progress = () => {}) {
     try {
       await context.run(`${address}?v=${about.key}`);
     } catch {
-      const which = `part ${part + 1} of ${about.parts} of ${name}`;
+      const which = IN_WORDS[name] ?? `part ${part + 1} of ${about.parts} of ${name}`;
       throw new Error(`${which} did not come. Is this device online? Then try again.`);
     }
     const bytes = decode(context.carried[address]);

@@ -53,7 +53,8 @@ export function mount(element, data, context) {
   /** @type {{ [key in Key]?: { encode(text: string): Token[] } }} */
   const tokenizers = { characters: new Characters(data.alphabet), ours };
   let line = data.text;
-  let missing = "";
+  /** Why a row has no pieces, for those whose vocabulary has to come. */
+  const missing = { gpt2: "", bert: "" };
   /* The merges that join something in this line, in the order of their learning. After the
      first n of them the line stands as it did when the next one was learned. */
   /** @type {number[]} */
@@ -111,18 +112,32 @@ export function mount(element, data, context) {
     line = wellFormed(Array.from(area.value).slice(0, LONGEST).join(""));
     const cut = line.length < area.value.length;
     note.textContent = cut ? `Only the first ${plural(LONGEST, "character")} are cut.` : "";
-    missing = "loading its vocabulary …";
+    missing.gpt2 = missing.bert = "loading its vocabulary …";
     detail.textContent = HINT; // the piece that was told of may be gone
     draw();
-    if (tokenizers.bert) return;
-    try {
-      const pairs = await readStore("gpt2-merges", context);
-      tokenizers.gpt2 ??= new ByteBPE(new Uint16Array(pairs.buffer));
-      tokenizers.bert ??= new WordPiece(JSON.parse(await readText("bert-pieces", context)));
-    } catch (error) {
-      missing = `its vocabulary is not here: ${error.message}`;
-    }
+    if (tokenizers.gpt2 && tokenizers.bert) return;
+    await Promise.all([
+      open("gpt2", async () => {
+        const pairs = await readStore("gpt2-merges", context);
+        return new ByteBPE(new Uint16Array(pairs.buffer));
+      }),
+      open("bert", async () => new WordPiece(JSON.parse(await readText("bert-pieces", context)))),
+    ]);
     draw();
+  }
+
+  /**
+   * Open one tokenizer; if its vocabulary does not come, its row says so.
+   *
+   * @param {keyof typeof missing} key
+   * @param {() => Promise<ByteBPE | WordPiece>} load
+   */
+  async function open(key, load) {
+    try {
+      tokenizers[key] ??= await load();
+    } catch (error) {
+      missing[key] = error.message;
+    }
   }
 
   /* Letters with their marks are turned as one. */
@@ -186,8 +201,8 @@ export function mount(element, data, context) {
       if (key === "ours") continue; // drawn
       const tokenizer = tokenizers[key];
       if (tokenizer) fill(key, tokenizer.encode(line));
-      else {
-        rows[key].count.textContent = missing;
+      else if (key !== "characters") {
+        rows[key].count.textContent = missing[key];
         rows[key].pieces.replaceChildren();
       }
     }
