@@ -155,7 +155,14 @@ export function mount(element, data, context) {
     fitted,
     found,
     told,
-    make("p", { class: "play-controls" }, begin, halt, steps),
+    make(
+      "p",
+      { class: "play-controls" },
+      begin,
+      halt,
+      steps,
+      make("span", { class: "play-muted" }, "On an ordinary computer this takes a minute or two."),
+    ),
     note,
     result,
   );
