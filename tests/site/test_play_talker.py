@@ -1,5 +1,6 @@
 """The view *talker* in a browser: loading, talking, looking inside, forgetting."""
 
+import sys
 from functools import cache
 
 import pytest
@@ -8,6 +9,7 @@ from playwright.sync_api import expect
 
 import strange
 import visits
+from bare import opening
 from lmcourse import llama, views
 from lmcourse.views.talker import token_name
 
@@ -150,6 +152,22 @@ def test_it_answers_as_python_does_and_remembers_what_was_said(opened):
             {"role": "assistant", "content": told.removeprefix("Model")},
             {"role": "user", "content": "Who was she?"},
         ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", "Your link has no question"),
+        ("Name+a+colour.", "it answers the question of your link"),
+    ],
+)
+def test_a_link_promises_an_answer_only_to_a_question(browser, address, line, told):
+    place = address(sys.modules[__name__], "http")
+    with opening(browser, f"{place}#view-0&text={line}") as visit:
+        area = visit.page.get_by_label("Your line")
+        expect(area).to_have_value(line.replace("+", " "))
+        expect(visit.page.locator(".play-note").first).to_contain_text(told)
+        visit.clean()
 
 
 @served

@@ -351,8 +351,11 @@ export function mount(element, data, context) {
       ? { temperature: +sliders.temperature.input.value, top_p: +sliders.top_p.input.value, seed }
       : { temperature: 0 };
 
+  /* What the model is to read; of a question, without the spaces around it. */
+  const typedLine = () => (isDialogue ? area.value.trim() : area.value);
+
   function begin() {
-    const line = isDialogue ? area.value.trim() : area.value;
+    const line = typedLine();
     if (!line) {
       note.textContent = "There is nothing to read yet: type something.";
       return;
@@ -864,7 +867,10 @@ export function mount(element, data, context) {
     asks = isAnother();
     if (asks && isHere) return begin();
     told = asks || layer !== data.layer || place !== data.place ? {} : told;
-    if (asks) note.textContent = "Load the model, and it answers the question of your link.";
+    if (asks)
+      note.textContent = typedLine()
+        ? "Load the model, and it answers the question of your link."
+        : "Your link has no question: load the model, and type one.";
     draw();
     if (isHere) compute();
   }
