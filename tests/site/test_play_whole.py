@@ -80,6 +80,19 @@ def drawn_anew(page):
     )
 
 
+def watch_work(page):
+    """Note from now on, in the page's ``work``, what is told while the model computes."""
+    page.evaluate(
+        """() => {
+          window.work = [];
+          const frame = document.querySelector(".lmw-frame");
+          const told = document.querySelector(".play-remains");
+          new MutationObserver(() => work.push([frame.ariaBusy, told.textContent]))
+            .observe(told, { childList: true });
+        }"""
+    )
+
+
 def again(page, act):
     """Do something that asks the model, and wait for what it answers."""
     page.evaluate("document.querySelector('.lmw-picture > g').seen = true")
@@ -385,6 +398,8 @@ def test_texts_that_do_not_fit_get_a_clear_word(opened_page):
     assert page.locator("[data-key^='token ']").count() == 40  # the picture stays
     page.get_by_label("Your line").fill("🦋")
     page.get_by_text("never read").wait_for()
+    page.get_by_text("Nothing is left to read: the picture stays as it was.").wait_for()
+    assert page.locator("[data-key^='token ']").count() == 40
 
 
 STRANGE = {  # what the GPT and the BERT say
@@ -504,8 +519,12 @@ def test_the_model_that_talks_is_loaded_by_a_click_and_read_as_in_python(opened)
     assert name == "·" + tokenizer.decode(best).strip()
     assert share == pytest.approx(probs[best].item(), abs=0.02)
     worlds = page.get_by_label("Had it learned nothing?")
+    watch_work(page)
     again(page, lambda: worlds.select_option("random weights"))
     assert name not in answer(page)
+    assert ["true", "Computing …"] in page.evaluate("work")
+    expect(page.locator(".lmw-frame")).to_have_attribute("aria-busy", "false")
+    expect(page.locator(".play-remains")).to_contain_text("Random weights say")
     again(page, lambda: worlds.select_option("as it is"))
     assert answer(page) == pytest.approx(found, abs=1e-3)
     page.evaluate("caches.delete('lmcourse-weights')")

@@ -116,6 +116,8 @@ export function mount(element, data, context) {
   let isHere = false; // the model that talks
   /** @type {Map<number | null, Client>} the reader's model, by the seed of its random weights */
   const owned = new Map();
+  let questions = 0; // how many were asked
+  let remainder = ""; // what is said of the picture, if not all is as it is
   let usual = reading; // what the trained model made of a text in its order
 
   /* --- what stands there --- */
@@ -388,6 +390,8 @@ export function mount(element, data, context) {
     if (!isReady()) return tellMissing();
     const own = given;
     if (own.name === "talker" && !(await isStillHere())) return tellMissing();
+    const question = ++questions;
+    if (own.name === "talker") showWork(true);
     try {
       if (own.name !== "talker") {
         note.textContent = "";
@@ -396,8 +400,8 @@ export function mount(element, data, context) {
       const input = await read();
       if (own !== given || !input) return;
       note.textContent = input.message;
-      if (!input.ids.length) return;
       cancel();
+      if (!input.ids.length) return;
       const isUsualText = asked(input) === asked(usual);
       // The trained model is asked first: random weights of the large one are made anew each time.
       const before = isUsual() || isUsualText ? usual : await ask(input, null);
@@ -408,7 +412,20 @@ export function mount(element, data, context) {
       if (found && own === given) show(found, input);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
+    } finally {
+      if (question === questions) showWork(false);
     }
+  }
+
+  /**
+   * Say that the model computes, which takes the large one seconds, or what is to be said
+   * of the picture.
+   *
+   * @param {boolean} isWorking
+   */
+  function showWork(isWorking) {
+    frame.setAttribute("aria-busy", String(isWorking));
+    remains.textContent = isWorking ? "Computing …" : remainder;
   }
 
   /**
@@ -502,7 +519,13 @@ export function mount(element, data, context) {
     const message = strange.length
       ? `Left out, as it has never read them: ${strange.join(" ")}${more}. `
       : "";
-    if (!ids.length) return { ...empty(), message: message || empty().message };
+    if (!ids.length)
+      return {
+        ...empty(),
+        message: message
+          ? `${message}Nothing is left to read: the picture stays as it was.`
+          : empty().message,
+      };
     return atEnd(ids, message);
   }
 
@@ -559,7 +582,7 @@ export function mount(element, data, context) {
     opened.head = Math.min(opened.head, heads - 1);
     layerSlider.input.max = String(layers - 1);
     if (isUsual()) usual = found;
-    remains.textContent = isUsual() ? "" : whatRemains(found, input);
+    remains.textContent = remainder = isUsual() ? "" : whatRemains(found, input);
     if (stop >= 0) drawStop();
     else draw();
   }
