@@ -131,6 +131,9 @@ def test_a_word_that_is_nowhere_gets_a_sentence(opened):
     write(page, "buterfly")
     said = page.locator(".lmn-note")
     assert "None of them can say who is near “buterfly”" in said.text_content()
+    live = page.locator("[aria-live=polite]")
+    visits.heard(live, "Did you mean butterfly")
+    assert "?." not in live.text_content()
     said.get_by_role("button", name="butterfly").click()
     assert page.get_by_label("Your word").input_value() == "butterfly"
     assert lists(page)[1]

@@ -277,7 +277,7 @@ export function mount(element, data, context) {
       const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);
       return `${list.querySelector("b")?.textContent}: ${near.join(", ") || "none"}`;
     });
-    return [String(note.textContent).replace(/\.$/, ""), ...found].filter(Boolean).join(". ");
+    return [String(note.textContent).replace(/[.?]$/, ""), ...found].filter(Boolean).join(". ");
   }
 
   draw(data.lists);
