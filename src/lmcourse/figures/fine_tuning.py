@@ -195,12 +195,8 @@ def directions(outcomes, thin):
     _, ax = plt.subplots(figsize=(7, 3.2))
     trained = thin.assign(loss=thin["Dickinson test"].map(np.mean)).groupby("rank").loss
     means = trained.mean()
-    ax.plot(means.index, means, "D-", color=views.PALETTE[3], label="LoRA of this rank")
-    names = {
-        "strongest": "strongest directions",
-        "random": "random directions",
-        "shuffled": "the change shuffled",
-    }
+    ax.plot(means.index, means, "D-", color=views.PALETTE[3], label="LoRA")
+    names = {"strongest": "strongest", "random": "random", "shuffled": "shuffled"}
     for color, (kind, label) in enumerate(names.items()):
         ranks = [row["rank"] for row in outcomes[0]["rows"] if row["kind"] == kind]
         losses = [
@@ -213,7 +209,7 @@ def directions(outcomes, thin):
     ax.axhline(before, color=views.PALETTE[6], ls=":", label="before")
     ax.set_xscale("log", base=2)
     ax.set_xticks(ranks := [1, 2, 4, 8, 16, 32, 64, 128], ranks)
-    ax.set(xlabel="directions in the change of each matrix", ylabel="loss on Dickinson")
+    ax.set(xlabel="directions in each change", ylabel="loss on Dickinson")
     ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     plt.show()
 
