@@ -41,5 +41,5 @@ def test_the_figure_draws_lora_at_the_ranks_at_which_it_was_trained(monkeypatch)
     found = drawn["LoRA"]
     assert found.get_xdata().tolist() == [2, 16]
     assert found.get_ydata().tolist() == [2.0, 1.0]
-    assert drawn["strongest directions"].get_ydata().tolist() == [3.0, 3.0]
+    assert drawn["strongest"].get_ydata().tolist() == [3.0, 3.0]
     plt.close("all")
