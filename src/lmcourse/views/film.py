@@ -99,7 +99,7 @@ def told_of(row) -> str:
     return (
         f"After {row['step']:,} steps the loss on held-out sonnets is "
         f"{row['held_out']:.2f} nats a character. The likeliest next character is most "
-        f"often that of {row['closest']}-grams: at {percent(share)} of the places. After "
+        f"often that of {row['closest']}-grams: at {percent(share)} of positions. After "
         f"“And thou … shal” the lead of t over l is {fixed(row['told'])} logits larger "
         f"than after “And they … shal”; t is the likelier in "
         f"{percent(row['t']['thou'])} of the prompts with “thou”."
@@ -181,8 +181,10 @@ def named_stops(rows, counted) -> list[dict]:
             lambda row: (
                 f"t is likelier than l in {percent(row['t']['thou'])} of the prompts with "
                 f"“thou”, in {percent(row['t']['they'])} of those with “they”, and in "
-                f"{percent(row['t']['though'])} of those with “though”, which begins with "
-                "the letters of “thou”."
+                f"{percent(row['t']['though'])} of those with “though”. That word is here "
+                "for comparison: it begins with the letters of “thou”, but no t follows "
+                "from it. So the last number shows how far the model goes by these four "
+                "letters, and not by the word."
             ),
         ),
     ]

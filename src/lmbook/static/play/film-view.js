@@ -36,7 +36,7 @@ import { likeliest } from "./writing.js";
  * @property {number} step how many steps were made
  * @property {number} train the loss on the training text
  * @property {number} held_out the loss on held-out text
- * @property {number[]} agrees with n-grams of each length, 1 first: a share of all places
+ * @property {number[]} agrees with n-grams of each length, 1 first: a share of all positions
  * @property {number} closest the length with most
  * @property {string} told
  */
@@ -235,7 +235,7 @@ export function mount(element, data, context) {
       make(
         "div",
         { class: "lmf-half" },
-        "Places where it finds the same character likeliest as n-grams do (mark: after the last step)",
+        "Share of positions at which its likeliest next character is that of n-grams (mark: after the last step)",
         agreement,
       ),
     ),
