@@ -68,7 +68,9 @@ def add_frame(app: Sphinx, doctree: nodes.document) -> None:
             end += _chapter_list(label, others, app)
     if FAMOUS in app.env.found_docs:
         link = page_link(FAMOUS, "Famous findings, tested here", app.env)
-        label = nodes.Text("Does what others found hold for the models of this book? See ")
+        label = nodes.Text(
+            "Do other people's findings hold for the models of this book? See "
+        )
         end += nodes.paragraph("", "", label, link, nodes.Text("."))
     section += end
     # Pages before and after it call it by its short name; its own window has the question.
