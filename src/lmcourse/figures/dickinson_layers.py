@@ -152,7 +152,8 @@ def accuracy_by_level(guesses, random_guesses, sections):
     ax.axhline(0.25, color=views.PALETTE[6], ls=":", label="blind guessing")
     level_ticks(ax, len(guesses))
     ax.set(ylabel="balanced accuracy", ylim=(0, 0.8))
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    ax.legend(ncols=2, columnspacing=1, handlelength=1.6, frameon=False, **above)
     plt.show()
 
 

@@ -256,9 +256,9 @@ def layers(rows, poets):
     rows = rows[(rows.length == 20) & (rows["size"] == 96)]
     names = {
         "mean state": "mean, trained",
-        "mean state, untrained": "mean, random weights",
+        "mean state, untrained": "mean, random",
         "last state": "last, trained",
-        "last state, untrained": "last, random weights",
+        "last state, untrained": "last, random",
     }
     for at, (reader, label) in enumerate(names.items()):
         mine = rows[rows.reader == reader].sort_values("layer")
@@ -271,5 +271,6 @@ def layers(rows, poets):
         ink = views.PALETTE[6]
         ax.axhline(score(np.array(hits), poets), color=ink, ls=form, label=reader)
     ax.set(ylabel="balanced accuracy", xlabel="after layer", ylim=(0.4, 0.9))
-    ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    ax.legend(ncols=2, columnspacing=1, handlelength=1.6, frameon=False, **above)
     plt.show()
