@@ -29,7 +29,14 @@ CLAIMS = ("CLAIM", "RIVAL", "NULL")  # texts of a study on which no result depen
 
 
 def code_hash(source: str) -> str:
-    """Return the SHA-256 of a program without its comments, docstrings and claims."""
+    """Return the SHA-256 of a program's syntax tree, 64 hexadecimal digits.
+
+    Parameters
+    ----------
+    source : str
+        The program. Its comments and docstrings do not count, nor do the texts of a
+        study's claim: what it assigns to a name of `CLAIMS`.
+    """
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

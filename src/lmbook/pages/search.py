@@ -30,7 +30,8 @@ def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
     Yields
     ------
     anchor, heading, prose, work, code : str
-        ``work`` is the prose that only *Work* shows, ``code`` the names that stand in code.
+        A page can be read in two ways (`lmbook.pages.ways`): ``prose`` is what both show,
+        ``work`` what only the way *Work* shows; ``code`` are the names that stand in code.
     """
     for section in doctree.findall(_has_heading):
         title, prose, work, code = section[0].astext(), [], [], []

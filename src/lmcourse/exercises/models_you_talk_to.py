@@ -105,7 +105,11 @@ def _talker():
 
 @cache
 def _heads():
-    """Return the two heads whose copies moved the name most, in the study."""
+    """Return the two heads, (layer, head), that decide most on the name that is said.
+
+    By the study's ``effect``: the mean change, in logits, of the other person's lead over
+    the giver when the head's output is copied in from the twin sentence. The two lowest.
+    """
     rows = sorted(
         stored("models-you-talk-to")["results"]["heads"], key=lambda r: r["effect"]
     )

@@ -337,20 +337,24 @@ def ideas(runs):
 
 
 def race(runs, four):
-    """Return a table of the recipes.
+    """Return a table of the recipes: size, loss, and how much sooner each is done.
 
     Parameters
     ----------
     runs : DataFrame
-        Of the study *speedrun*: ``way``, ``seconds``, ``parameters``, ``loss``.
+        Of the study *speedrun*, a row for each run: ``way``, the recipe; ``seed``;
+        ``seconds`` of the processor for all that the recipe does; ``parameters``, how many
+        the model has; ``loss`` on the test text, in nats a character.
     four : DataFrame
         Of the study *four-ideas*, the same; the record is in both.
 
     Returns
     -------
     DataFrame
-        Medians over seeds; how many times sooner than nanoGPT's recipe, over the three
-        seeds whose runs took turns.
+        A row for each recipe, all cells formatted as text: ``parameters`` and ``loss``,
+        medians over seeds; ``times sooner``, the seconds of nanoGPT's recipe over the
+        recipe's own, by medians of the three seeds whose runs took turns ("" where it is
+        1).
     """
     names = {
         "reference": "nanoGPT's recipe",

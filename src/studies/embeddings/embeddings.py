@@ -79,8 +79,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``steps``, ``k``, ``constant``,
-        ``without`` (no group takes all).
+        The arguments of each run: ``group``, ``seed``, ``steps``, and ``k``, the negatives
+        drawn for each pair. Some kinds also have ``constant``, which is added to every
+        score, or ``without``, how many of the most frequent words are left out; where they
+        are missing, both are 0.
     """
     if small:
         return [{"group": "cones", "seed": 0, "steps": 30, "k": 1}]
@@ -96,7 +98,11 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
     folder : Path
         Unused: no weights are saved.
     group : {"cones"}
-    seed, steps : int
+        The only kind of run; unused.
+    seed : int
+        Of the first weights, and of the draws.
+    steps : int
+        How many steps of training.
     k : int
         Negatives drawn for each pair.
     constant : float

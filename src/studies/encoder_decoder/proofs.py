@@ -1,4 +1,8 @@
-"""What the chapter *encoder-decoder* claims, checked where the page places it."""
+"""What the chapter *encoder-decoder* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes; ``page.study`` is the page's variable ``study``.
+"""
 
 import base64
 import copy
@@ -246,7 +250,13 @@ def copy_attention(ours, theirs):
 
 @proof("Our block with cross-attention equals PyTorch's decoder layer.")
 def block_is_pytorchs(page):
-    """With the norms before each step, and after it; in float64."""
+    """With the norms before each step, and after it; in float64.
+
+    Parameters
+    ----------
+    page : Page
+        Unused: both blocks are made here, one with the weights of the other.
+    """
     torch.manual_seed(0)
     targets = torch.randn(2, 5, 12).double()  # (batch, targets, d_model)
     sources = torch.randn(2, 7, 12).double()

@@ -72,14 +72,17 @@ def token_windows(tokenizer, part):
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerFast
+        SmolLM2's.
     part : {0, 1}
         To learn from (no text whose number ends in 4 or 9), or to judge by (those).
 
     Returns
     -------
     windows : int64 Tensor of shape (windows, 64)
-        The beginnings of texts that are long enough, of both poets alike.
+        Windows that follow one another through each text and do not overlap; what is left
+        at its end is not used. As many of each poet: the first 100, or 35 to judge by.
     marks : bool Tensor of shape (windows, 64, properties)
+        What is true at each token, in the order of `TOKEN_MARKS`.
     """
     found = []
     for name in ("sonnets", "poems"):

@@ -142,10 +142,14 @@ def run(folder, group, **setting):
     Returns
     -------
     dict or list of dict
-        The setting, and losses in nats a character: ``validation`` of "tuning"; ``test``
-        and, by the kind of character, ``reach`` of "runs" and "counting"; of "averaged" a
-        dict for each model and each two, with ``models``, ``test`` and ``sonnets``; of
-        "live" one for each estimate, with ``step``, ``loss`` and ``sample``.
+        What the group's function returns, which names its arguments, too. "tuning": the
+        ``validation`` loss. "runs" and "counting": ``test``, the mean loss on the test
+        text, and ``reach``, mean losses by the kind of character and by how many characters
+        are shown. "averaged": a dict for each model and each two, with ``models``, their
+        names, ``test``, and ``sonnets``: of one model its loss on each sonnet, of two what
+        their average gains on the better one. "live": a dict for each estimate, with
+        ``step``, ``loss`` and ``sample``, a text that the model wrote. All losses are in
+        nats a character.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))

@@ -38,6 +38,7 @@ def run(folder, group, changes):
     folder : Path
         Where its checkpoint ``run.safetensors`` and the model are saved.
     group : {"runs"}
+        The only kind of run; unused.
     changes : dict
         Settings of ``python -m lmcourse.train`` that differ from the classic recipe.
 

@@ -108,6 +108,12 @@ def four_characters_decide(page: Page):
     page : Page
         ``ranked`` puts the four answers in the order of their probability after a text;
         ``parts`` holds the text of the training sonnets, among others.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice in the page's question what makes the
+        model prefer *sun*; "c": that any text with the same end would.
     """
     beginnings = ("My mistress' eyes are nothing like the ", "My dog is nothing like the ")
     orders = [page.ranked(text) for text in (*beginnings, "I drank a glass of the ")]
