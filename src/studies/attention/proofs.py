@@ -133,6 +133,11 @@ def growing_keys_are_a_mask(page: Page):
         ``grown`` are the outputs token by token, ``at_once`` those with a mask;
         ``attention`` is the lesson's function; ``Q``, ``K``, ``V``, ``O`` are those of one
         head, (tokens, d_head).
+
+    Returns
+    -------
+    dict
+        ``keys``: how many there are in the end.
     """
     close(torch.cat(page.grown), page.at_once, rtol=0, atol=1e-9)
     order = torch.randperm(page.tokens)
@@ -152,6 +157,11 @@ def our_class_is_berts(page: Page):
     page : Page
         ``MultiHeadAttention`` is the lesson's class; ``bert`` is the model, with
         ``d_model`` and ``heads``, and ``found`` its output on the sentence.
+
+    Returns
+    -------
+    dict
+        ``layers``: how many were compared.
     """
     for number, theirs in enumerate(page.bert.encoder.layer):
         ours = page.MultiHeadAttention(page.d_model, page.heads)
@@ -177,6 +187,11 @@ def pytorch_gives_the_same(page: Page):
     page : Page
         ``attention`` is the lesson's function; ``theirs`` is PyTorch's module, and
         ``vectors`` are two texts, (2, tokens, d_model).
+
+    Returns
+    -------
+    dict
+        ``masks``: in how many ways the function was tried, with a mask and without.
     """
     query = torch.randn(2, 3, 5, 4).double()  # (batch, heads, queries, d_head)
     key, value = torch.randn(2, 2, 3, 7, 4).double()
@@ -208,6 +223,11 @@ def work_is_the_formula(page: Page):
     page : Page
         ``operations`` counts the operations of attention, from the numbers of tokens and
         heads.
+
+    Returns
+    -------
+    dict
+        ``lengths``: how many the page tries.
     """
     for tokens, heads in ((192, 6), (384, 12), (768, 6), (768, 1)):
         counted = page.operations(tokens, heads)
@@ -224,6 +244,11 @@ def blocks_add_up(page: Page):
     page : Page
         ``attention_in_blocks`` is the lesson's function; ``Q``, ``K``, ``V``, ``O`` are
         query, key, value and output of one head, (``tokens``, d_head).
+
+    Returns
+    -------
+    dict
+        ``keys``: how many.
     """
     for size in (1, 5, page.tokens):
         ours = page.attention_in_blocks(page.Q, page.K, page.V, size)
@@ -787,6 +812,11 @@ def softmax_is_a_kernel(page: Page):
     page : Page
         ``gaussian`` is attention as a kernel; ``spots`` and ``seen`` are places and values
         of points, and ``grid`` are places where values are asked.
+
+    Returns
+    -------
+    dict
+        ``points``: how many have a value.
     """
 
     def divided(bandwidth):

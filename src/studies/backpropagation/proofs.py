@@ -115,6 +115,11 @@ def used_twice(page: Page):
     ----------
     page : Page
         Nothing of it is used.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice.
     """
     x = torch.tensor(0.8, dtype=torch.float64, requires_grad=True)
     ((3 * (x * x).sigmoid() - 1) ** 2).backward()
@@ -206,6 +211,11 @@ def attention_by_hand(page: Page):
     ----------
     page : Page
         Nothing of it is used.
+
+    Returns
+    -------
+    dict
+        ``tokens`` and ``d_head``: how many, and the width of query and key.
     """
     rng = np.random.default_rng(0)
     Q, K, V, dO = rng.normal(size=(4, 5, 4))

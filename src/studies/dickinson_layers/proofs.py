@@ -67,6 +67,12 @@ def levels_are_named(page: Page):
     page : Page
         ``model`` is BERT and ``depth`` its number of layers; ``encoded`` is a poem as its
         input, ``states`` are the poem's hidden states.
+
+    Returns
+    -------
+    dict
+        ``tokens`` of the poem; ``d_model``, the width of their vectors; ``last``, the
+        number of the last layer.
     """
     model, ids = page.model, page.encoded["input_ids"]
     with torch.no_grad():
@@ -519,6 +525,11 @@ def bees(page: Page):
         ``texts`` are the poems, ``names`` the sections; ``close`` lists stored results,
         dicts with ``poem`` (a row), ``words`` and ``said``: by level and word, the support
         for each section without it.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice.
     """
     start = "When roses cease"
     poem = next(i for i, text in enumerate(page.texts) if text.startswith(start))
@@ -761,6 +772,11 @@ def poems_of_a_length(page: Page):
     page : Page
         ``chosen`` are rows of poems, ``share`` what the solution finds; ``pooled.tokens``
         are the poems' lengths.
+
+    Returns
+    -------
+    dict
+        ``share`` and ``random``, as above: shares of the five nearest poems.
     """
     lengths = page.pooled.tokens[page.chosen]
     assert len(set(page.chosen)) == 40
@@ -780,6 +796,11 @@ def twenty_were_drawn(page: Page):
     page : Page
         ``drawn`` are rows of poems; ``texts`` are all poems, ``sections`` their sections,
         ``names`` the names of the sections.
+
+    Returns
+    -------
+    dict
+        ``chance``, as above, in poems.
     """
     drawn = page.drawn
     assert len(set(drawn)) == 20
@@ -799,6 +820,12 @@ def sonnets_are_told(page: Page):
     ----------
     page : Page
         ``mine`` are the sonnets as `lmcourse.own_poems` reads them.
+
+    Returns
+    -------
+    dict
+        Shares of sonnets recognised: ``right``, by the last layer; ``words``, by counting
+        words.
     """
     table = page.mine.table
     last, words = table.loc[page.mine.names[-1]], table.right["words counted"]

@@ -446,6 +446,11 @@ def nothing_left(page: Page):
     page : Page
         ``matrix`` is BERT's table; ``whole_rows`` chooses its whole words, whose vectors
         are ``vectors``; ``asked`` holds Google's questions by kind.
+
+    Returns
+    -------
+    dict
+        ``right``: how many questions are answered; ``of``: how many were asked.
     """
     mixed = random_table(page)
     asked = page.asked["families"]
@@ -491,6 +496,11 @@ def pairs_match(page: Page):
         ``level_names`` are the levels from the input to the last layer; ``taught`` and
         ``tried`` hold, by level, the vectors of the words that give the direction and of
         those that are tested; ``tokenizer`` is BERT's.
+
+    Returns
+    -------
+    dict
+        ``pairs``: how many; ``words``: how many words are tested.
     """
     for verb, noun in pairs():
         (before, after), (other_before, other_after) = verb.split("_"), noun.split("_")
@@ -713,6 +723,12 @@ def counts_are_a_loop(page: Page):
     page : Page
         ``cooccurrence`` and ``ppmi`` are the lesson's functions; ``poems`` is a table with
         the column ``text``; ``split`` lists the words of each text.
+
+    Returns
+    -------
+    dict
+        ``kept``: the share of the table's sum of squares that fifty directions keep, over
+        all words.
     """
     toy = [words(text) for text in page.poems.text[:20]]
     toy_words = sorted({word for text in toy for word in text})
@@ -939,6 +955,11 @@ def random_list(page: Page):
     page : Page
         ``lists`` are three lists of words, by title; ``order`` is which text each was made
         from, "R" for the shuffled one; ``listed`` holds the list of each text.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the list made from shuffled words.
     """
     letter = "abc"[page.order.index("R")]
     assert page.lists[f"list {page.order.index('R') + 1}"] == page.listed["R"]

@@ -193,6 +193,12 @@ def raw_states_stand_in(page: Page):
     page : Page
         ``held`` are states of the training sonnets, (places, d_model); ``model`` and
         ``tokenizer`` are the GPT's; ``test`` is held-out text.
+
+    Returns
+    -------
+    dict
+        Rise of the loss in nats a character: ``rise``, the mean over draws; ``span``, the
+        lowest and the highest.
     """
     ids = torch.tensor(page.tokenizer.encode(page.test))
     windows = ids.unfold(0, 65, 64)[:64]  # (windows, 65)

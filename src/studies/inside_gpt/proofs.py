@@ -174,6 +174,11 @@ def cache_changes_nothing(page: Page):
     ----------
     page : Page
         ``ids`` is a text, (1, tokens); ``gpt`` and ``config`` are the model's.
+
+    Returns
+    -------
+    dict
+        ``mebibytes``: the cache of GPT-2 with 1,024 tokens, 4 bytes a number.
     """
     exact = copy.deepcopy(page.gpt).double()
     cache = Cache(exact)
@@ -356,6 +361,11 @@ def lens_ends_in_the_model(page: Page):
         ``early`` are the loop's last logits for ``THOU``, (1, tokens, vocab_size);
         ``read`` the lens on ``windows``, (layers + 1, windows, vocab_size, tokens);
         ``gpt`` is the model, with its ``config``, and ``ids_of`` encodes a text.
+
+    Returns
+    -------
+    dict
+        ``layers``, ``heads`` and ``d_model`` of the model.
     """
     with torch.no_grad():
         close(page.early, page.gpt(page.ids_of(page.THOU)))
@@ -891,6 +901,17 @@ def it_spells_thou(page: Page):
     page : Page
         ``counted``: words of the training text with their numbers; ``WORDS``, ``lean`` and
         ``TWO`` are the page's.
+
+    Returns
+    -------
+    dict
+        Shares of prompts after which *t* is likelier than *l*: 95 % intervals ``though``,
+        after that word, and ``clause``, after *though* and a pronoun, whose mean is
+        ``clauses``; ``when``, after *when* and a pronoun; ``other_order``, the mean of the
+        other orders of the four letters, of which there are ``orders``; ``never``, the
+        highest of *thee* and the four other words. ``invented``: how many words are
+        invented; ``prompts``: with *though*; ``share``: which part of the words with these
+        letters is *thou* itself. Also all that `thou_reaches_over_a_word` returns.
     """
     over_a_word = thou_reaches_over_a_word(page)
     counted = page.counted
@@ -963,6 +984,13 @@ def two_layers_repeat(page: Page):
     ----------
     page : Page
         ``study`` is the stored study *inside-gpt*.
+
+    Returns
+    -------
+    dict
+        Steps of training: ``steps_two``, with two layers; ``steps_one``, with one.
+        ``seeds``: how many models of two layers; ``answer``: the letter of the right
+        choice.
     """
     results, steps = page.study["results"], page.study["settings"]["steps"]
     counts = {row["order"]: row["loss"] for row in results["counts"]}
@@ -1124,6 +1152,11 @@ def parts_add_up(page: Page):
     page : Page
         ``margins`` is a DataFrame, a row for each of the ``windows``, a column a part;
         ``gpt`` is the model.
+
+    Returns
+    -------
+    dict
+        ``windows``: how many.
     """
     with torch.no_grad():
         best = page.gpt(page.windows)[:, -1].topk(2).values  # (windows, 2)
@@ -1142,6 +1175,12 @@ def same_anatomy(page: Page):
         ``skeleton`` is the model of `transformers`, ``ours`` the course's; ``theirs`` the
         former's parameters by name, ``their_name`` from our name to theirs; ``anatomy`` the
         page's table.
+
+    Returns
+    -------
+    dict
+        Shares of the weights: ``tokens``, of the token vectors; ``attention``;
+        ``feed_forward``. ``all``: how many weights there are.
     """
     named = {page.their_name(name): weight for name, weight in page.ours.named_parameters()}
     assert named.keys() == page.theirs.keys()

@@ -119,6 +119,12 @@ def same_as_transformers(page: Page):
     page : Page
         ``model`` is a Llama, ``config`` its sizes; ``france`` is a prompt, ids (1, tokens);
         ``stream`` are its states at each level, and ``logits`` the model's answer.
+
+    Returns
+    -------
+    dict
+        ``parameters``, ``layers``, ``heads`` (of a layer), ``every_head`` (of all layers)
+        and ``vocab_size``: how many the model has.
     """
     with torch.no_grad():
         told = theirs(page.model)(page.france, output_hidden_states=True)
@@ -147,6 +153,11 @@ def block_is_weights(page: Page):
     page : Page
         ``file`` is the model's GGUF file; ``block`` are the first twenty bytes of a matrix
         in it.
+
+    Returns
+    -------
+    dict
+        ``bits``: what a weight takes; ``megabytes``: the size of the file.
     """
     scale, minimum = page.block[:4].copy().view(np.float16).astype(np.float32)
     halves = np.concatenate([page.block[4:] & 15, page.block[4:] >> 4])
@@ -167,6 +178,13 @@ def bits_are_told(page: Page):
     ----------
     page : Page
         ``study`` holds the results of the study by group.
+
+    Returns
+    -------
+    dict
+        Mean losses in nats a token: ``four``, ``three`` and ``two``, with so many bits and
+        a scale for each 32 weights; ``row_four``, with four bits and a scale for each row;
+        ``counting``, of the n-gram model. ``texts``: how many.
     """
     rows = page.study["bits"]
     losses = {(row["block"], row["bits"]): np.mean(row["losses"]) for row in rows}
@@ -297,6 +315,13 @@ def examples_must_be_right(page: Page):
     page : Page
         ``study`` holds the stored results by group; the rows of ``shots`` have ``task``,
         ``shots``, ``right`` (whether the examples are) and ``hits`` by word.
+
+    Returns
+    -------
+    dict
+        How many words are answered right after eight examples: opposites, ``right`` after
+        right examples, ``wrong`` after exchanged ones, of ``words``; past tenses, ``past``
+        and ``past_wrong``.
     """
     hits = {
         (row["task"], row["right"]): np.array(row["hits"])
@@ -583,6 +608,12 @@ def two_heads_are_named(page: Page):
     page : Page
         ``HEADS`` are the two heads, (layer, head); ``study`` holds the stored results by
         group.
+
+    Returns
+    -------
+    dict
+        ``first``, ``second`` and ``third``: the heads whose copies moved the name most,
+        each as "LAYER.HEAD".
     """
     rows = sorted(page.study["heads"], key=lambda row: row["effect"])
     names = [f"{row['layer']}.{row['head']}" for row in rows[:3]]
@@ -753,6 +784,13 @@ def it_cannot_know(page: Page):
         ``animal_weights`` holds the attention weights of the two sentences,
         ``poem_weights`` those of a poem, each a list by layer of (batch, heads, tokens,
         tokens); ``it`` is the position of "it".
+
+    Returns
+    -------
+    dict
+        Mean attention weights of a poem's tokens on its first token: ``first``, the
+        model's, over all layers and heads; ``even``, if each token attended evenly to
+        itself and those before it.
     """
     tired, wide = (torch.stack(each)[:, 0] for each in page.animal_weights)
     at = page.it
@@ -782,6 +820,14 @@ def sure_when_right(page: Page):
     page : Page
         ``study`` holds the stored results by group; the rows of ``asks`` have ``task``,
         ``form``, ``right`` and ``sure``, the probability of the answer.
+
+    Returns
+    -------
+    dict
+        ``right`` and ``wrong``: the mean probability of right answers and of wrong ones.
+        Answers that begin with "The capital of": ``alike``, how many; ``wrong_alike``, how
+        many of them are wrong; ``below``, how many of these lie below the median of the
+        right ones.
     """
     rows = [
         row

@@ -166,6 +166,12 @@ def reference_stays(page: Page):
     ----------
     page : Page
         ``model`` and ``tokenizer`` are our GPT's.
+
+    Returns
+    -------
+    dict
+        ``loss``: that of DPO at the start, in nats; ``answer``: the letter of the right
+        choice.
     """
     sides = [
         encode_dialogues(page.tokenizer, ["(T)\n"] * 2, lines)
@@ -291,6 +297,18 @@ def chosen_become_rarer(page: Page):
     ----------
     page : Page
         ``pairs_study`` holds the stored results of each seed.
+
+    Returns
+    -------
+    dict
+        Nats by which DPO makes lines less likely, mean over seeds: ``chosen`` and
+        ``rejected``, lines of the training's pairs; ``new`` and ``new_rejected``, those of
+        new pairs. ``span``: by how much the chosen lines become likelier, lowest and
+        highest. Echoes: ``before``, of the model's own lines; ``poor``, after DPO on pairs
+        of poor lines, with lowest and highest ``poor_span``, and ``poor_chosen``, of the
+        chosen lines of these pairs; ``equals`` and ``equals_chosen``, the same of pairs of
+        equals, and ``equals_span``, how far the echoes move from ``before``. ``pairs``: the
+        fewest pairs of poor lines or of equals; ``seeds``: how many.
     """
     runs = page.pairs_study
 
@@ -611,6 +629,14 @@ def name_is_its_own(page: Page):
     ----------
     page : Page
         ``study`` holds the stored results by group.
+
+    Returns
+    -------
+    dict
+        How often the answer has the name that it was told: ``right``, of ``names``, with
+        the 95 % interval ``span`` of the share. ``untold``: the name that it gives when
+        told none; ``own``: how many answers have that; ``shipped``: whether the system turn
+        that it is shipped with gives it, too.
     """
     found = page.study["talker"][0]
     hits = np.array([row["name"] in row["answer"] for row in found["named"]])

@@ -150,6 +150,13 @@ def two_are_not_filled(page: Page):
     ----------
     page : Page
         ``blanks`` are the results of that study: "trained" and "random".
+
+    Returns
+    -------
+    dict
+        Shares of blanks filled right: ``sum``, of sums; ``pronoun``, of pronouns;
+        ``guessed``, by random models. ``seeds``: how many of these; ``filled``: how many
+        kinds of blanks are filled.
     """
     found = shares_by_kind(page.blanks["trained"])
     for kind in ("a sum", "coreference"):
@@ -205,6 +212,13 @@ def ten_epochs(page: Page):
     page : Page
         ``many`` are copies of a line, ids (copies, tokens), with their ``ordinary`` tokens;
         ``tokenizer`` is BERT's.
+
+    Returns
+    -------
+    dict
+        Shares of positions that are hidden at least once in ten epochs: ``once``, if chosen
+        once; ``anew``, if chosen afresh in each. ``answer``: the letter of the right
+        choice.
     """
     generator = torch.Generator().manual_seed(SEED)
     few, ordinary = page.many[:500], page.ordinary[:500]
@@ -403,7 +417,13 @@ def spans_make_the_text(page: Page):
 
 @proof("Losses of two different questions cannot be compared.")
 def two_questions(page: Page):
-    """The letter that the check takes."""
+    """The letter that the check takes.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice.
+    """
     right = [letter for letter in "abcd" if exercises.check("pretraining.compare", letter)]
     assert right == ["d"]
     return {"answer": right[0]}
@@ -423,6 +443,12 @@ def sizes_are_published(page: Page):
     page : Page
         ``sizes`` is a table of models, ``computed`` and ``published``, in millions of
         parameters; ``parameters`` has those of BERT's variants.
+
+    Returns
+    -------
+    dict
+        Computed sizes: ``t5_3b``, of T5's 3B, in billions of parameters; ``t5_large``, of
+        its large one, in millions.
     """
     sizes = page.sizes
     unit = dict.fromkeys(sizes.index, 10) | {"GPT": 1, "GPT-2, smallest": 1}

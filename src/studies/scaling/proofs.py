@@ -46,6 +46,15 @@ def grid_is_complete(page: Page):
     ----------
     page : Page
         ``smaller`` and ``largest`` are the stored runs, ``study`` the study.
+
+    Returns
+    -------
+    dict
+        ``configurations``: how many; ``smaller``: how many without the largest; ``least``
+        and ``most``: the parameters of the smallest and the largest model, as text;
+        ``million``: millions of tokens that the longest training reads; ``times``: the
+        operations of the largest over those of the most costly other; ``untrained``: the
+        mean loss before training, in nats a character.
     """
     runs = pd.concat([page.smaller, page.largest])
     costs = runs.groupby(["parameters", "tokens"]).flops.first()
@@ -103,6 +112,12 @@ def fit_is_the_package(page: Page):
     page : Page
         ``E``, ``A``, ``a``, ``B``, ``b`` are the lesson's fit; ``smaller`` and ``largest``
         are runs, ``study`` the stored study *scaling*.
+
+    Returns
+    -------
+    dict
+        ``floor``: the 95 % interval of the offset E, the loss that no model can go below,
+        in nats a character, over configurations drawn again.
     """
     lesson = [page.E, page.A, page.a, page.B, page.b]
     size, tokens, loss = losses_of(page.smaller)
@@ -252,6 +267,12 @@ def neighbour_decides_nothing(page: Page):
     ----------
     page : Page
         ``smaller`` and ``largest`` are the stored runs.
+
+    Returns
+    -------
+    dict
+        How far a prediction misses at worst, as a share of the loss: ``law``, the fitted
+        law; ``neighbour``, the next smaller size's gain.
     """
     runs = pd.concat([page.smaller, page.largest])
     sizes = sorted(runs.parameters.unique())
@@ -313,6 +334,13 @@ def ending_helps(page: Page):
     ----------
     page : Page
         ``everything`` are all runs of the grid.
+
+    Returns
+    -------
+    dict
+        ``pairs``: how many in which the shorter has read the second largest amount;
+        ``ahead``: in how many of them it has the lower loss; ``answer``: the letter of the
+        right choice.
     """
     ahead = []
     for _, runs in page.everything.groupby(["parameters", "seed"]):
@@ -401,6 +429,12 @@ def costs_are_counted(page: Page):
         ``inputs`` and ``targets`` are a batch, ``config`` a model's configuration and
         ``count`` the number of its parameters; ``study`` is the stored study *scaling*,
         ``smaller`` a table of its runs.
+
+    Returns
+    -------
+    dict
+        ``parameters``: how many the page's model has, as text; ``share``: what is saved for
+        the backward pass, as a multiple of the bytes of the weights.
     """
     for layers, width in page.study["settings"]["sizes"][1::2]:
         config = GPTConfig(65, 64, layers, 2, width)
@@ -438,6 +472,11 @@ def two_train_as_one(page: Page):
     ----------
     page : Page
         Unused: the study *parallel* is stored.
+
+    Returns
+    -------
+    dict
+        ``faster``: how many times faster two processes are, lowest and highest over seeds.
     """
     runs = {(r["seed"], r["processes"]): r for r in stored("parallel")["results"]["runs"]}
     seeds = sorted({seed for seed, _ in runs})
@@ -591,6 +630,12 @@ def more_than_looking_up(page: Page):
     ----------
     page : Page
         ``context_runs`` and ``context_rivals`` are those of the study *in-context*.
+
+    Returns
+    -------
+    dict
+        ``questions``: how many questions a text has; losses in nats: ``count``, of counting
+        a question's answers; ``new``, the highest of the models trained on many tasks.
     """
     losses = page.context_runs.groupby("kind").loss
     new, known = losses.get_group("new"), losses.get_group("known")
@@ -783,6 +828,14 @@ def record_keeps_the_rules(page: Page):
     ----------
     page : Page
         ``sprint`` are the runs of the study *speedrun*.
+
+    Returns
+    -------
+    dict
+        Losses on the test text in nats a character: ``target``, which the rules set;
+        ``reached``, the median of the reference; ``counting``, that of n-grams, with their
+        length ``order``. ``read``: millions of tokens that the reference is trained on;
+        ``seconds``: its median time, of the processor.
     """
     study = stored("speedrun")
     rules = study["settings"]

@@ -63,6 +63,14 @@ def counting_stops_helping(page: Page):
         losses by length, with the columns ``new`` and ``counted``; ``sonnets`` are their
         texts, and ``ids`` holds the parts of them as ids; ``characters`` is the tokenizer;
         ``what_follows`` counts the characters after a text.
+
+    Returns
+    -------
+    dict
+        ``summers``: how many characters follow "summer" in the text; ``spaces``: how many
+        of them are spaces. Mean losses in nats a character: ``five`` and ``new_nine``, on
+        new sonnets with lengths 5 and 9; ``own_nine``, on the text that was counted.
+        ``answer``: the letter of the right choice.
     """
     new, own = page.rungs["new"], page.rungs["counted"]
     at = np.array(page.ids["validation"])
@@ -565,6 +573,12 @@ def near_and_far(page: Page):
         ``by_context`` holds the LSTM's losses, (texts, characters), by how many characters
         it reads; ``lstm_losses`` and ``ngram_losses`` (by length) are those of the whole
         LSTM and of n-gram models; ``at_end`` is True at line ends.
+
+    Returns
+    -------
+    dict
+        Of what 32 characters of context gain over one, the part that eight gain: ``share``,
+        and ``span``, its 95 % interval over texts.
     """
 
     def share(*losses, axis):
@@ -602,6 +616,13 @@ def gradients_vanish_or_explode(page: Page):
     page : Page
         ``layers`` makes the four layers, by name; ``gradient_by_distance`` returns the
         gradient's length by how many tokens back, relative to the last.
+
+    Returns
+    -------
+    dict
+        ``opened``: the lowest relative length of the gradient fifty tokens back, of the
+        LSTM whose forget gate begins open; ``gate``: how far it is open at first, between 0
+        and 1.
     """
     left = {name: [] for name in page.layers()}
     for seed in SEEDS:
@@ -693,6 +714,11 @@ def windows_and_work(page: Page):
     ----------
     page : Page
         ``LSTM`` is the lesson's class.
+
+    Returns
+    -------
+    dict
+        ``field``: how many tokens two layers with windows of three see.
     """
     width = 64
 

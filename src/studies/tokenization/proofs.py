@@ -42,6 +42,12 @@ def shuffled_learns_little(page: Page):
         ``bpe`` and ``untrained`` are tokenizers with 4,096 merges, learned from the
         course's texts and from the same texts with their letters shuffled; ``words_of``
         lists the words of a text; ``poem_text`` is all poems.
+
+    Returns
+    -------
+    dict
+        Tokens per word of the poems: ``ours``, with the merges of the course's texts;
+        ``untrained``, with those of shuffled letters.
     """
     words = len(page.words_of(page.poem_text))
     ours, untrained = (
@@ -91,6 +97,12 @@ def word_lists_miss(page: Page):
     page : Page
         ``poems`` and ``sonnets`` are tables with the column ``text``; ``halves_of`` divides
         texts in two at random, from a seed; ``words_of`` lists the words of a text.
+
+    Returns
+    -------
+    dict
+        Which share of the words in the other half of the poems a list lacks, mean over the
+        halvings: ``own``, a list from the first half; ``foreign``, one from the Sonnets.
     """
     missing = []
     for seed in range(HALVINGS):
@@ -114,6 +126,12 @@ def path_is_gpt2s(page: Page):
     ----------
     page : Page
         ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+
+    Returns
+    -------
+    dict
+        ``id_0`` to ``id_3``: the IDs of the four pieces in their order; ``size``: how many
+        tokens the vocabulary has.
     """
     ids = page.gpt2.encode("Hope is recordless")
     assert [page.gpt2.decode([i]) for i in ids] == ["Hope", " is", " record", "less"]
@@ -158,6 +176,11 @@ def cut_of_fall(page: Page):
     ----------
     page : Page
         ``toy_merges`` are the merges of the toy language, pairs of symbols in their order.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice.
     """
     ranks = {pair: rank for rank, pair in enumerate(page.toy_merges)}
     options = ["f all _", "f al l _", "fall _", "[UNK]"]
@@ -176,6 +199,11 @@ def replace_joins_too_much(page: Page):
         ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are its
         merges; ``join_by_replace`` is the function that the reader judges, from symbols and
         a pair to symbols.
+
+    Returns
+    -------
+    dict
+        ``merges``: how many merges of the toy language were compared.
     """
     symbols = [tuple(word) for word in page.toy]
     for pair in page.toy_merges:
@@ -197,6 +225,11 @@ def both_trainers_agree(page: Page):
         ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are its
         merges; ``naive_train_bpe`` is the lesson's trainer; ``course_text`` is all poems
         and sonnets.
+
+    Returns
+    -------
+    dict
+        ``words``: how many different pieces of the text the merges were learned from.
     """
     assert train_bpe(page.toy, 99) == page.toy_merges
     counted = Counter(pre_tokenize(page.course_text[:40_000]))
@@ -217,6 +250,11 @@ def bytes_lose_nothing(page: Page):
         ``bpe`` and ``gpt2`` are tokenizers, ours and GPT-2's; ``vocab`` is the published
         vocabulary, from symbol to ID; ``every_text`` lists all poems and sonnets,
         ``course_text`` joins them; ``byte_characters`` gives each byte its character.
+
+    Returns
+    -------
+    dict
+        ``texts``: how many poems and sonnets came back.
     """
     assert len(set(page.byte_characters())) == 256
     counted = Counter(pre_tokenize(page.course_text))
@@ -240,6 +278,11 @@ def magikarp(page: Page):
     ----------
     page : Page
         ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice, how many tokens the name is.
     """
     tokens = len(page.gpt2.encode(" SolidGoldMagikarp"))
     assert tokens == 1
@@ -258,6 +301,11 @@ def library_agrees(page: Page):
         ``library`` is a tokenizer of the package *tokenizers*, ``its_merges`` what it
         learned; ``bpe`` and ``gpt2`` are our tokenizers; ``vocab`` and ``merges`` are what
         GPT-2 publishes; ``every_text`` lists all poems and sonnets.
+
+    Returns
+    -------
+    dict
+        ``texts``: how many poems and sonnets were compared.
     """
     assert [tuple(pair) for pair in page.its_merges] == page.bpe.merges
     assert page.library.get_vocab() == page.bpe.vocab
@@ -448,6 +496,11 @@ def long_memory(page: Page):
     page : Page
         ``bits`` is a table of bits per letter: a row for each number of tokens of memory, a
         column for each kind of token.
+
+    Returns
+    -------
+    dict
+        Bits per letter with one token of memory: of ``subwords`` and of ``letters``.
     """
     bits = page.bits
     assert (
@@ -469,6 +522,11 @@ def wordpiece_is_berts(page: Page):
     page : Page
         ``tokenizer`` is BERT's; ``wordpiece`` is the lesson's longest match, from a word
         and a vocabulary to pieces; ``every_text`` lists all poems and sonnets.
+
+    Returns
+    -------
+    dict
+        ``texts``: how many poems and sonnets were compared.
     """
     vocab = page.tokenizer.get_vocab()
     uncased = page.tokenizer.tokenize("Bee") == page.tokenizer.tokenize("bee")
@@ -511,6 +569,12 @@ def given_back(page: Page):
     page : Page
         ``given_back`` is a text as BERT's tokens give it back; ``gpt2`` is a tokenizer with
         GPT-2's vocabulary; ``every_text`` lists all poems and sonnets.
+
+    Returns
+    -------
+    dict
+        ``texts``: how many were compared; ``forgiven``: the share that BERT's tokens give
+        back if capitals and white space are ignored.
     """
     pairs = [(text, page.given_back(text)) for text in page.every_text]
     bare = [["".join(each.lower().split()) for each in pair] for pair in pairs]
@@ -531,6 +595,11 @@ def seams(page: Page):
     page : Page
         ``cut`` returns a word's pieces with spaces between them; ``gpt2`` and ``bpe`` are
         the tokenizers.
+
+    Returns
+    -------
+    dict
+        ``answer``: the letter of the right choice.
     """
     assert page.cut(page.gpt2, "nightingale") == "night ing ale"
     assert page.cut(page.gpt2, "lonesome") == "l ones ome"
@@ -549,6 +618,13 @@ def unigram_cuts_endings(page: Page):
         ``endings_cut`` is a table with a row for each word: its ``ending``, and whether
         ``Unigram`` and ``BPE`` cut before it; ``unigram_pieces`` and ``bpe_pieces`` cut a
         word into pieces.
+
+    Returns
+    -------
+    dict
+        ``words``: how many; ``gap``: the 95 % interval of how much larger the share of
+        words is that Unigram cuts before the ending; ``plural``: the part of that
+        difference that comes from -s.
     """
     hits = page.endings_cut
     gap = hits.Unigram.astype(float) - hits.BPE
@@ -575,6 +651,12 @@ def summer(page: Page):
     ----------
     page : Page
         ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+
+    Returns
+    -------
+    dict
+        IDs of GPT-2: ``summer``, of that word; ``first`` and ``second``, of the two pieces
+        of "remmus".
     """
     ids = page.gpt2.encode(" summer remmus")
     assert len(ids) == 3
@@ -706,6 +788,11 @@ def sums(page: Page):
     page : Page
         ``by_gpt2``, ``from_left`` and ``from_right`` cut a number, a str, into pieces of
         digits.
+
+    Returns
+    -------
+    dict
+        ``aligned``: the share of pairs that are cut at the same places.
     """
 
     def places(pieces):
@@ -739,6 +826,13 @@ def one_sentence(page: Page):
         ``prices`` is a table of tokens by language and tokenizer; ``priced`` holds the
         stored counts, with the columns ``gpt2`` and ``now``; ``lost`` is the share of each
         sentence that BERT's tokens lose; ``tokenizer`` is BERT's.
+
+    Returns
+    -------
+    dict
+        ``hindi``: how many times as many tokens of GPT-2 the sentence has in Hindi as in
+        English; ``hindi_gpt2`` and ``hindi_now``: its tokens in GPT-2's vocabulary and in
+        GPT-4's.
     """
     prices, stored = page.prices, page.priced
     times = prices["GPT-2"] / prices["GPT-2"]["English"]
@@ -894,6 +988,12 @@ def pattern_cuts_hindi(page: Page):
     ----------
     page : Page
         ``names`` are the stored runs of the study, dicts as its `price` returns them.
+
+    Returns
+    -------
+    dict
+        How many times as many tokens names have in Hindi as in English, mean over halvings:
+        ``before``, with GPT-2's pattern; ``after``, with vowel signs as letters.
     """
     pairs, found = dict(translated()), {}
     for name in ("Hindi", "Tamil", "Burmese", "German"):
@@ -928,6 +1028,13 @@ def verse_again(page: Page):
     page : Page
         ``study`` is the stored study of verse; ``halves_of`` divides texts in two at
         random, from a seed; ``poems`` is a table with the column ``text``.
+
+    Returns
+    -------
+    dict
+        Of GPT-2's tokens of the poems, the share that GPT-4's vocabulary saves: ``saved``,
+        with its own pattern; ``left``, if that joins no sign with the ends of lines after
+        it. ``texts``: how many texts the study has.
     """
     read, rest = page.halves_of(page.poems.text, 0)
     prose = [" ".join(text.split()) for text in rest]
@@ -974,6 +1081,12 @@ def known_words_cost_the_same(page: Page):
         ``learned_from`` returns the merges that BPE learns from texts; ``halves_of``
         divides texts in two at random, from a seed; ``words_of`` lists the words of a text;
         ``poems`` and ``sonnets`` are tables with the column ``text``.
+
+    Returns
+    -------
+    dict
+        Tokens of a word, mean over both poets: ``known``, of words among the counted ones;
+        ``new``, of others. The share of words that are new: ``sonnets`` and ``poems``.
     """
     rows = []
     for seed in range(HALVINGS):
@@ -1015,6 +1128,11 @@ def padding_is_hidden(page: Page):
         the whole window; ``states`` and ``states_full`` are the last layer's states of
         these, (batch, tokens, d_model); ``pair`` is two lines encoded as a pair; ``model``
         and ``tokenizer`` are BERT's.
+
+    Returns
+    -------
+    dict
+        ``tokens``: how many vectors were compared.
     """
     kept = page.short.attention_mask.bool()
     ours = page.states[kept]  # (true tokens, d_model)
@@ -1043,6 +1161,11 @@ def windows_are_the_text(page: Page):
         vectors (``page.parts``, which have different lengths) is another. ``long_text`` and
         its ``stanzas`` are str, ``windows`` its ids part by part; ``tokenizer`` and
         ``model`` are BERT's.
+
+    Returns
+    -------
+    dict
+        ``windows`` and ``stanzas``: how many of each.
     """
     inner = [window[1:-1] for window in page.windows.input_ids]
     over = page.overlap
@@ -1070,6 +1193,11 @@ def nothing_warns(page: Page):
     page : Page
         ``lines`` is a text; ``misread`` are its IDs under the shuffled numbers
         ``other_numbers``, old ID → new; ``model`` and ``tokenizer`` are BERT's.
+
+    Returns
+    -------
+    dict
+        ``changed``: how many IDs the shuffling changes.
     """
     wrong = torch.tensor([page.misread], device=page.model.device)
     right = page.tokenizer(page.lines, return_tensors="pt").input_ids.to(wrong.device)
