@@ -305,6 +305,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     folder : Path
         Unused.
     group : {"whole", "heads"}
+        "whole": with all heads; "heads": without each head of ``layer`` in turn.
     world : {"trained", "shuffled"}
         The model.
     layer : int, optional

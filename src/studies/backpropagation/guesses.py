@@ -71,9 +71,11 @@ def run(folder, group, trained, seed, guesses):
     folder : Path
         Unused: nothing is saved.
     group : {"decoders"}
+        The only kind of run; unused.
     trained : int
         For how many steps the decoder was trained.
     seed : int
+        Of the first weights, and of all that is drawn.
     guesses : float
         Which share of the random directions to try.
 

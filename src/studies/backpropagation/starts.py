@@ -121,7 +121,12 @@ def run(folder, group, seed=0, steps=0, start="", order=0, **tuned):
     folder : Path
         Where the outcomes of the tuning lie.
     group : {"tuning", "runs", "counting"}
-    seed, steps : int
+        "tuning" tries a learning rate, "runs" trains at the best one, "counting" tests an
+        n-gram model.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     start : {"frequencies", "random", "shuffled"}
         "shuffled" begins at the word frequencies and trains on shuffled words.
     order : int

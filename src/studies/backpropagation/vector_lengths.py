@@ -76,9 +76,13 @@ def run(folder, group, way, seed, steps):
     folder : Path
         Unused: nothing is saved.
     group : {"runs"}
+        The only kind of run; unused.
     way : str
         A key of ``SETTINGS["factors"]``.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------

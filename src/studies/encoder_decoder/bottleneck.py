@@ -67,12 +67,15 @@ def run(folder, group, kind, steps, rate, seed):
     folder : Path
         Not used: no run needs another one.
     group : {"rates", "longer"}
+        Which runs of the plan it belongs to: several rates, or more steps; unused.
     kind : str
         One of `studies.encoder_decoder.one_vector.KINDS`.
     steps : int
+        How many steps of training.
     rate : float
         The highest learning rate.
     seed : int
+        Of the first weights, and of all that is drawn.
 
     Returns
     -------

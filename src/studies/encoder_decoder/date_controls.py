@@ -63,7 +63,12 @@ def run(folder, group, seed, steps, shown=2):
     folder : Path
         Not used: no run needs another one.
     group : {"untrained", "centuries"}
-    seed, steps : int
+        What is trained: a decoder over an encoder with random weights, or a whole model on
+        the days of some centuries.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     shown : int
         How many centuries a model learns from.
 

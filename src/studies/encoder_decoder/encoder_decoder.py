@@ -121,7 +121,13 @@ def run(folder, group, seed, steps, **setting):
     folder : Path
         Holds the finished runs of the group "tuning".
     group : {"runs", "more", "varied", "tuning", "vectors"}
-    seed, steps : int
+        What to do. "runs": train a model and measure it in every way; "more": only with the
+        month hidden; "varied": train on texts that vary something; "tuning" and "vectors":
+        train one kind of model, at one of several learning rates or at the tuned one.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     **setting
         Of "varied": ``vary``, a key of `VARIED`, what the training texts vary. Of "tuning"
         and "vectors": ``kind``, one of `KINDS`; ``dates``, how many a source has; ``rate``,
@@ -314,7 +320,11 @@ def train_kind(folder, group, seed, steps, kind, dates=1, rate=None):
     folder : Path
         Holds the finished runs of the group "tuning".
     group : {"tuning", "vectors"}
-    seed, steps : int
+        Whether it is measured on the days for tuning, or on held-out days.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     kind : str
         One of `KINDS`.
     dates : int

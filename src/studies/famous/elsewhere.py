@@ -64,6 +64,7 @@ def run(folder, group, name, small):
     folder : Path
         Unused.
     group : {"results"}
+        The only kind of run; unused.
     name : str
         One of ``SETTINGS["results"]``.
     small : bool

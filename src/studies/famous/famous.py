@@ -54,6 +54,7 @@ def run(folder, group, name, small):
     folder : Path
         Unused.
     group : {"results"}
+        The only kind of run; unused.
     name : str
         A key of `RESULTS`.
     small : bool

@@ -117,7 +117,9 @@ def run(folder, group, seed, steps):
     folder : Path
         Where weights and states are kept for later runs.
     group : {"gpt", "talker"}
+        The model that is read: our GPT (`read_gpt`), or SmolLM2 (`read_talker`).
     seed : int
+        Of the first weights, and of all that is drawn.
     steps : int
         Of each autoencoder's training.
 

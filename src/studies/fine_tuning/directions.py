@@ -123,6 +123,7 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     Parameters
     ----------
     group : {"runs"}
+        The only kind of run; unused.
     seed, steps : int
         Of the training.
     ranks : list of int

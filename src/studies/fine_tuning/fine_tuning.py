@@ -176,6 +176,9 @@ def run(folder, group, **setting):
     folder : Path
         Where adapters are saved, and read by the group "samples".
     group : {"runs", "letters", "marker", "plain", "samples", "labels"}
+        What to do: train by one method and measure; measure how probable single letters
+        become on the way; train an adapter with a marker or without ("plain"); sample with
+        these; classify poems.
     **setting
         Its other arguments, which the functions of the groups explain: `train_method`,
         `probabilities_on_the_way`, `train_adapters` ("marker" and "plain"), `sample_all`

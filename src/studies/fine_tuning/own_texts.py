@@ -66,6 +66,8 @@ def run(_folder, group, **setting):
     Parameters
     ----------
     group : {"runs", "letters"}
+        "runs" trains on a text that the model wrote itself, "letters" trains a model with
+        random weights and measures it on the way.
     **setting
         ``rate``, the highest learning rate, and ``steps``; of "runs" also ``seed`` and
         ``characters``, the length of each text that the model writes.

@@ -147,12 +147,16 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     folder : Path
         Holds the finished runs of the group "tuning".
     group : {"tuning", "runs", "counts"}
+        "tuning" tries a learning rate, "runs" trains at the best one, "counts" tests an
+        n-gram model.
     kind : str
         A key of `KINDS`.
     seed : int
+        Of the first weights, and of all that is drawn.
     rate : float, optional
         The learning rate. Default: the tuned one.
     steps : int
+        How many steps of training.
     order : int, optional
         That of an n-gram model, which then is counted instead.
 

@@ -77,6 +77,7 @@ def run(folder, group, every, seed=0, steps=0):
     folder : Path
         Unused: no weights are saved.
     group : {"trained", "course", "counting"}
+        What is tested: a GPT trained here, the course's GPT, or an n-gram model.
     every : int
         Test at every so-manieth position.
     seed, steps : int, optional

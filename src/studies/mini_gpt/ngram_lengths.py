@@ -81,6 +81,8 @@ def run(folder, group, every, seed=0, steps=0, seeds=()):
     folder : Path
         The losses of each GPT are saved there as ``SEED.npy``.
     group : {"trained", "averaged"}
+        "trained" trains a GPT and saves its losses, "averaged" averages the probabilities
+        of these and of n-gram models.
     every : int
         Test at every so-manieth position.
     seed, steps : int, optional

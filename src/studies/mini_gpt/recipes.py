@@ -59,9 +59,11 @@ def run(folder, group, way, seed, target, most):
     folder : Path
         Unused: no weights are saved.
     group : {"ways"}
+        The only kind of run; unused.
     way : str
         The recipe, a key of `WAYS`.
     seed : int
+        Of the first weights, and of all that is drawn.
     target : float
         In nats a character.
     most : int

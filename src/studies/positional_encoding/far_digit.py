@@ -266,7 +266,12 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
     folder : Path
         Unused: no weights are saved.
     group : {"rotary", "others"}
-    seed, steps : int
+        Rotary positions of several bases, or other schemes; unused, since ``scheme`` and
+        ``base`` say it.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     scheme : str
         Of positions: "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     base : float

@@ -176,6 +176,9 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     folder : Path
         Unused: no weights are saved.
     group : {"schemes", "reach", "bases", "seven back", "longer"}
+        What varies: the scheme; the reach of relative positions; the base of rotary ones,
+        with the length; the base, asked for the character seven positions back; the number
+        of steps.
     steps, seed : int
         Of the training.
     scheme : str

@@ -137,7 +137,9 @@ def run(folder, group, seed, share):
     folder : Path
         Where the first seed's model that answers is kept.
     group : {"gpt", "talker"}
+        The model: our GPT, trained in several ways, or SmolLM2, asked as it is.
     seed : int
+        Of the first weights, and of all that is drawn.
     share : float
         Of all steps and answers.
 

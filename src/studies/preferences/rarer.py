@@ -81,7 +81,9 @@ def run(folder, group, seed, share):
     folder : Path
         Not used: no weights are kept.
     group : {"gpt"}
+        The only kind of run; unused.
     seed : int
+        Of the first weights, and of all that is drawn.
     share : float
         Of all steps and answers.
 

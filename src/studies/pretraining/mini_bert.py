@@ -124,6 +124,7 @@ def run(folder, group, training):
     folder : Path
         Where ``mini-bert.safetensors`` is written.
     group : {"runs"}
+        The only kind of run; unused.
     training : dict
         The settings by name: ``vocab_size``, ``steps``, ``batch``, ``share`` of hidden
         tokens, ``seed``, learning rates, ``weight_decay`` and ``dropout``.

@@ -93,11 +93,13 @@ def run(_folder, group, corpus, steps, seed, way):
     _folder : Path
         Unused: no weights are saved.
     group : {"ways"}
+        The only kind of run; unused.
     corpus : str
         Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     steps : int or None
         None stands for as many as the recipe has.
     seed : int
+        Of the first weights, and of all that is drawn.
     way : str
         The name of a recipe: "four"; one of the ways of the study *speedrun*; or one of
         these at another learning rate.

@@ -186,12 +186,16 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     folder : Path
         Holds the finished runs of the group "tuning"; the page's model is saved there.
     group : {"tuning", "runs", "rivals"}
+        "tuning" tries a learning rate, "runs" trains at the best one and tests, "rivals"
+        tests what counts or copies.
     kind : {"new", "known"}
         The tasks of the training texts: any, or 16.
     seed : int
+        Of the first weights, and of all that is drawn.
     rate : float, optional
         The learning rate. Default: the tuned one.
     steps : int
+        How many steps of training.
     way : str
         The rival, a key of `RIVALS`.
 

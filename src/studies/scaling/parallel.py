@@ -54,6 +54,7 @@ def run(folder, group, seed, processes, steps):
     folder : Path
         Where the checkpoint is saved.
     group : {"runs"}
+        The only kind of run; unused.
     seed, processes, steps : int
 
     Returns

@@ -151,9 +151,13 @@ def run(_folder, group, kind="", seed=0, steps=0):
     _folder : Path
         Unused: no weights are saved.
     group : {"runs", "rivals"}
+        "runs" trains a model and tests it, "rivals" tests what counts.
     kind : {"linked", "cut", "untrained"}
         Whether partners share their answer in the texts of the training.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------

@@ -293,11 +293,14 @@ def run(folder, group, corpus, steps, seed, way):
     folder : Path
         Unused: no weights are saved.
     group : {"tuning", "ways", "counting"}
+        "tuning" judges a recipe on the tuning text alone, "ways" on the test text, too;
+        "counting" judges n-grams.
     corpus : str
         Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     steps : int or None
         None stands for as many as the recipe has.
     seed : int
+        Of the first weights, and of all that is drawn.
     way : str
         The recipe, a key of `WAYS`; "counting" in the group of that name.
 

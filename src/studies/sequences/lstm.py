@@ -83,7 +83,11 @@ def run(folder, group, seed, steps):
     folder : Path
         Where ``lstm.safetensors`` is written.
     group : {"training"}
-    seed, steps : int
+        The only kind of run; unused.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------

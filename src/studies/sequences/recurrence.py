@@ -68,8 +68,13 @@ def run(folder, group, kind, seed, steps, rate=None):
     folder : Path
         Holds the finished runs of the group "tuning".
     group : {"tuning", "trained", "fresh"}
+        "tuning" tries a learning rate, "trained" trains at the best one, "fresh" measures a
+        network before training.
     kind : {"RNN", "LSTM"}
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     rate : float, optional
         The highest learning rate. Default: the tuned one.
 

@@ -111,6 +111,9 @@ def run(folder, group, texts=None, seed=None):
     folder : Path
         Unused.
     group : {"ours", "published", "names", "sentences"}
+        What is counted: tokens of half of a corpus by merges from the other half; of a
+        corpus by published merges; of names in several languages; of one sentence in
+        several.
     texts : {"poems", "sonnets"}, optional
         The corpus.
     seed : int, optional

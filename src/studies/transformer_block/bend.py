@@ -58,12 +58,15 @@ def run(_folder, group, seed, rate, kind, steps):
     Parameters
     ----------
     group : {"runs"}
+        The only kind of run; unused.
     seed : int
+        Of the first weights, and of all that is drawn.
     rate : float
         The learning rate.
     kind : str
         A key of `KINDS`.
     steps : int
+        How many steps of training.
 
     Returns
     -------

@@ -69,6 +69,7 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
     Parameters
     ----------
     group : {"order"}
+        The only kind of run; unused.
     norm_first : bool
         Whether the norm comes first in each half of a block. If not, there is no norm after
         the last block either.
@@ -76,7 +77,10 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
         The steps in which the learning rate rises from zero; then it stays.
     rate : float
         The learning rate.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------

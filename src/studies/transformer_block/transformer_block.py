@@ -107,11 +107,17 @@ def run(_folder, group, off, weights, layers, seed, steps, rate):
     Parameters
     ----------
     group : {"grid", "longer", "other"}
+        Which part of the plan the run belongs to; unused.
     off : str
         A key of `lmcourse.lacking.LACKING`: what is missing.
     weights : {"PyTorch's", "Xavier"}
         The first weights.
-    layers, seed, steps : int
+    layers : int
+        How many blocks.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     rate : float
         The learning rate.
 
