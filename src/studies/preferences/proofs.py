@@ -213,7 +213,7 @@ def choices_at_random(page: Page):
 
 @finding(
     "Trained by DPO on choices between its own lines, our GPT writes lines in which more "
-    "words begin alike than in the best of four of its lines before.",
+    "words begin alike than in the best of four lines that it wrote before.",
     rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
     null=choices_at_random,
     n="200 answers of each of {seeds} models, at temperature 0.7",
