@@ -48,7 +48,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``world``, ``layer`` (no group takes all).
+        The arguments of each run: ``group``, "whole" or "heads"; ``world``, the model,
+        "trained" or "shuffled"; of "heads" also ``layer``, whose heads are removed one at a
+        time; of a small plan ``each``, how many sentences of each kind.
     """
     whole = grid(group="whole", world=["trained", "shuffled"])
     heads = grid(group="heads", world=["trained", "shuffled"], layer=range(LAYERS))

@@ -86,8 +86,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``marks``, ``way``, ``rate``,
-        ``steps`` (no group takes all).
+        The arguments of each run: ``group`` and ``seed``; of long trainings ``marks``, the
+        steps after which they are measured; of short ones ``way``, what happens to the word
+        vectors, ``rate``, the learning rate, and ``steps``.
     """
     long_runs = []
     for text in SETTINGS["texts"]:

@@ -54,8 +54,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``trained``, ``seed``, ``guesses``; the group
-        is "decoders".
+        The arguments of each run: ``group``, which is "decoders"; ``trained``, for how many
+        steps the decoder was; ``seed``; ``guesses``, the share of the random directions
+        that is tried.
     """
     settings = grid(
         group="decoders", trained=SETTINGS["trained"], seed=SETTINGS["seeds"], guesses=1.0

@@ -92,8 +92,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``start``, ``rate``, ``seed``, ``steps``,
-        ``order`` (no group takes all); its groups are "tuning", "runs" and "counting".
+        The arguments of each run: ``group``; of "tuning" and "runs" ``start``, where the
+        training begins (at the words' frequencies, or at random; "shuffled" also shuffles
+        the words), ``seed`` and ``steps``; of "tuning" also ``rate``, the learning rate; of
+        "counting" ``order``, that of the n-grams.
     """
     chosen = {"steps": 2} if small else {"steps": SETTINGS["steps"]}
     tuning = grid(

@@ -56,8 +56,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``way``, ``seed``, ``steps``; the group is
-        "runs".
+        The arguments of each run: ``group``, which is "runs"; ``way``, a key of
+        ``SETTINGS["factors"]``, whose vectors are longer or shorter; ``seed``; ``steps`` of
+        training.
     """
     settings = grid(
         group="runs",

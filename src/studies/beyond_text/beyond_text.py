@@ -97,9 +97,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``counted``, ``layers``, ``seed``, ``steps``,
-        ``kept``, ``kind``, ``fold``, ``reader``, ``rate`` (no group takes all); its groups
-        are "graphs", "rules", "counted", "simple" and "digits".
+        The arguments of each run: ``group``, with ``seed`` and ``steps`` where something is
+        trained. "graphs": ``counted``, whether the model knows only how many neighbours a
+        node has, and ``layers``. "rules": ``kept``, how probably a letter follows the rule.
+        "counted": ``kind``, what is counted. "simple": ``fold``, the test fold. "digits":
+        that, ``reader``, the network, and ``rate``, the learning rate.
     """
     seeds = SETTINGS["seeds"]
     sizes = SETTINGS["rules"]

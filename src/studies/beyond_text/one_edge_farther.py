@@ -57,8 +57,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``layers``, ``seed``, ``steps`` (no group
-        takes all); its groups are "graphs" and "rules".
+        The arguments of each run: ``group``, "graphs" or "rules"; ``seed``; ``steps`` of
+        training; of "graphs" also ``layers``, how many the model has.
     """
     sizes = SETTINGS
     trained = grid(group="graphs", layers=LAYERS, seed=sizes["seeds"], steps=sizes["steps"])

@@ -86,10 +86,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``way``, ``where``, ``seed``, ``first``,
-        ``end`` (no group takes all). "beside": the trained model, and models whose weights
-        are shuffled ("dealt") or drawn, in all layers or the last, by each seed; "words":
-        every third poem, some poems a run; "close": a few poems.
+        The arguments of each run: ``group``. "beside": ``way``, the trained model, or one
+        whose weights are shuffled ("dealt") or drawn; ``where``, in all layers or the last;
+        ``seed``. "words": ``first`` and ``end``, between which rows every third poem is
+        used. "close", a few poems, takes none. A small plan also has ``poems``, how many of
+        them there are.
     """
     ways = {"way": ("dealt", "drawn"), "where": ("all", "last")}
     runs = grid(group="beside", seed=SETTINGS["seeds"], **ways)

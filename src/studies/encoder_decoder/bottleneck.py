@@ -46,8 +46,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``kind``, ``steps``, ``rate``, ``seed``; its
-        groups are "rates" and "longer".
+        The arguments of each run: ``group``, "rates" or "longer"; ``kind``, the model, one
+        of `KINDS`; ``steps`` of training; ``rate``, the highest learning rate; ``seed``.
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
@@ -104,8 +104,8 @@ def summary(results):
     Returns
     -------
     dict
-        The interval is that of the share read right after the longer training, from the
-        lowest to the highest of its seeds.
+        ``n``, ``seeds``, ``verdict``; ``interval``, that of the share read right after the
+        longer training, from the lowest to the highest of its seeds.
     """
     longer = [row["right"] for row in results["longer"]]
     shorter = [row["right"] for row in results["rates"]]

@@ -45,8 +45,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``steps``, ``shown`` (no group takes
-        all); its groups are "untrained" and "centuries".
+        The arguments of each run: ``group``, "untrained" or "centuries"; ``seed``;
+        ``steps`` of training; of "centuries" also ``shown``, how many of them a model
+        learns from.
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     decoder, steps = (3, 3) if small else (SETTINGS["decoder"], SETTINGS["steps"])
@@ -108,7 +109,8 @@ def summary(results):
     Returns
     -------
     dict
-        The interval is of the months read over a random encoder, over the seeds.
+        ``n``, ``seeds``, ``verdict``; ``interval``, of the months read over a random
+        encoder, over the seeds.
     """
     months = [row["month"] for row in results["untrained"]]
     return count(results["untrained"]) | {

@@ -67,9 +67,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``steps``, ``vary``, ``kind``,
-        ``rate``, ``dates`` (no group takes all); its groups are "runs", "more", "varied",
-        "tuning" and "vectors".
+        The arguments of each run: ``group``, which is "runs", "more", "varied", "tuning" or
+        "vectors"; ``seed``; ``steps`` of training. Of "varied" also ``vary``, what the
+        training texts vary. Of "tuning" and "vectors" ``kind``, the model, one of `KINDS`;
+        of the one ``rate``, the learning rate, of the other ``dates``, how many a source
+        has.
     """
     most, steps = (1, 3) if small else (None, SETTINGS["steps"])
     seeds = SETTINGS["seeds"][:most]

@@ -51,7 +51,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``name``, ``small``.
+        The arguments of each run: ``group``, which is "results"; ``name``, the result that
+        is measured; ``small``, whether on few texts.
     """
     return grid(group="results", name=SETTINGS["results"], small=small)
 

@@ -40,7 +40,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``name``, ``small``.
+        The arguments of each run: ``group``, which is "results"; ``name``, the result that
+        is measured; ``small``, whether on few texts.
     """
     names = ["letters", "order", "superposition"] if small else SETTINGS["results"]
     return grid(group="results", name=names, small=small)

@@ -100,7 +100,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``steps``.
+        The arguments of each run: ``group``, the model that is read, "gpt" or "talker";
+        ``seed``; ``steps`` of each autoencoder's training.
     """
     if small:
         return grid(group="gpt", seed=0, steps=3)

@@ -38,7 +38,19 @@ KINDS = ("strongest", "random", "shuffled")
 
 
 def plan(small):
-    """Return the settings of all runs: one for each seed, or a short one if ``small``."""
+    """Return the settings of all runs, one for each seed.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it is one short run instead.
+
+    Returns
+    -------
+    list of dict
+        The arguments of each run: ``group``, which is "runs"; ``seed``; ``steps`` of
+        training; of a small plan also ``ranks``, how many directions are kept.
+    """
     if small:
         return [{"group": "runs", "seed": 0, "steps": 2, "ranks": [1, 128]}]
     return grid(group="runs", seed=SETTINGS["seeds"], steps=SETTINGS["steps"])
@@ -122,6 +134,8 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
 
     Parameters
     ----------
+    _folder : Path
+        Unused: no weights are saved.
     group : {"runs"}
         The only kind of run; unused.
     seed, steps : int

@@ -145,9 +145,14 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``method``, ``rate``, ``fed``, ``seed``,
-        ``replayed``, ``budget``, ``steps``, ``count``, ``length``, ``draws``, ``pairs`` (no
-        group takes all).
+        The arguments of each run: ``group``. "runs": ``method``, what is trained; ``rate``,
+        the learning rate; ``fed``, whose poems it reads; ``seed``; ``replayed``, how many
+        windows of a batch are Shakespeare's all the same; ``budget``, the work in steps of
+        training all weights. "letters": ``method``, ``rate`` and ``budget``. "marker" and
+        "plain": ``steps`` of training. "samples": ``count``, how many texts. "labels":
+        ``length``, the characters of each of a poem's lines; ``draws``, how often the
+        labelled poems are drawn; ``pairs``, whether only letters and pairs of them are
+        used; of a small plan also ``every`` and ``untrained`` (`classify_poems`).
     """
     trainings = plan_trainings()
     budget = {"budget": 2 if small else BUDGET}

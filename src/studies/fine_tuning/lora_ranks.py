@@ -72,8 +72,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``rank``, ``rate``, ``budget``, ``seed`` (no
-        group takes all); its groups are "tuning" and "runs".
+        The arguments of each run: ``group``, "tuning" or "runs"; ``rank`` of LoRA's
+        matrices; ``budget``, the work in steps of training all weights; of "tuning" also
+        ``rate``, the learning rate that is tried, of "runs" ``seed``.
     """
     budget = {"budget": 2 if small else SETTINGS["budget"]}
     settings = []

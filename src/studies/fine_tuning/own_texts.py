@@ -49,8 +49,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``rate``, ``steps``, ``characters``
-        (no group takes all).
+        The arguments of each run: ``group``, "runs" or "letters"; ``rate``, the highest
+        learning rate; ``steps`` of training; of "runs" also ``seed``, and ``characters``,
+        the length of each text that the model writes.
     """
     size = {"steps": SETTINGS["steps"], "characters": SETTINGS["characters"]}
     if small:
@@ -65,6 +66,8 @@ def run(_folder, group, **setting):
 
     Parameters
     ----------
+    _folder : Path
+        Unused: no weights are saved.
     group : {"runs", "letters"}
         "runs" trains on a text that the model wrote itself, "letters" trains a model with
         random weights and measures it on the way.

@@ -59,8 +59,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``kind``, ``seed``, ``rate``, ``steps``,
-        ``order`` (no group takes all); its groups are "tuning", "runs" and "counts".
+        The arguments of each run: ``group``. "tuning" and "runs": ``kind``, the model, a
+        key of `KINDS`; ``seed``; ``steps`` of training; of "tuning" also ``rate``, the
+        learning rate that is tried. "counts": ``order``, that of the n-grams.
     """
     kinds, most = (["two layers"], 1) if small else (KINDS, None)
     rates = SETTINGS["rates"][:most]

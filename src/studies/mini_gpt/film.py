@@ -103,8 +103,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``steps``, ``stop`` (no group takes all); its
-        groups are "training", "counting", "stops" and "packed".
+        The arguments of each run: ``group``, which is "training", "counting", "stops" or
+        "packed"; ``steps``, after which the model is kept, a list; of "stops" also
+        ``stop``, the place in that list.
     """
     steps = STEPS[:3] if small else STEPS
     stops = [{"group": "stops", "steps": steps, "stop": i} for i in range(len(steps))]

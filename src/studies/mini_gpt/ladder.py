@@ -63,8 +63,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``rung``, ``spread``, ``rate``, ``steps``,
-        ``seed``, ``every``, ``seeds`` (no group takes all).
+        The arguments of each run: ``group``. "tuning": ``rung``, the last part that the
+        model has; ``spread``, the standard deviation of its first weights; ``rate``, the
+        highest learning rate; ``steps`` of training. "runs": ``rung``, ``seed`` and
+        ``steps``. "averaged": ``seeds``, whose models are averaged. "live": ``steps``. All
+        but "tuning" and "live" also have ``every``: every so-manieth position is tested.
     """
     steps = 2 if small else 1000
     every = {"every": 200 if small else 1}

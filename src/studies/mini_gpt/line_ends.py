@@ -59,8 +59,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``steps``, ``every`` (no group takes
-        all).
+        The arguments of each run: ``group``, which is "trained", "course" or "counting";
+        ``every``: every so-manieth position is tested; of "trained" also ``seed``, and
+        ``steps`` of training.
     """
     every = {"every": 200 if small else 1}
     steps = {"steps": 2 if small else 1000}

@@ -64,8 +64,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``steps``, ``every``, ``seeds`` (no
-        group takes all); its groups are "trained" and "averaged".
+        The arguments of each run: ``group``, "trained" or "averaged"; ``every``: every
+        so-manieth position is tested; of "trained" also ``seed``, and ``steps`` of
+        training; of "averaged" ``seeds``, whose models are averaged.
     """
     every, steps = {"every": 50 if small else 1}, 2 if small else 1000
     seeds = SEEDS[: 2 if small else 3]

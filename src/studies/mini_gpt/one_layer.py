@@ -67,8 +67,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``heads``, ``rate``, ``changes``, ``seed``,
-        ``every`` (no group takes all); its groups are "tuning" and "runs".
+        The arguments of each run: ``group``, "tuning" or "runs"; ``heads`` of the one
+        layer; ``changes``, other settings of the training than `BASE` has; of "tuning" also
+        ``rate``, the learning rate that is tried; of "runs" ``seed``, and ``every``: every
+        so-manieth position is tested.
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     rates = RATES[: 1 if small else 3]

@@ -54,8 +54,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``axis``, ``value``, ``changes``, ``rate``,
-        ``seed``, ``dropout`` (no group takes all).
+        The arguments of each run: ``group``, which is "tuning", "runs" or "little";
+        ``changes``, other settings of the training than `BASE` has. "tuning" and "runs":
+        ``axis``, which size is varied, and ``value``, the size. "little": ``dropout``, the
+        share of numbers that are dropped. ``rate``, the learning rate, of "tuning" and
+        "little"; ``seed``, of "runs" and "little".
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     short = {"steps": 300, "evaluate_every": 25} | few

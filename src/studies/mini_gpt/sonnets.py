@@ -24,7 +24,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``changes``.
+        The arguments of each run: ``group``, which is "runs"; ``changes``, the settings of
+        the training that differ from the classic recipe, by name.
     """
     few = {"steps": 2, "evaluate_every": 1, "validation_windows": 4, "warmup": 1}
     return [{"group": "runs", "changes": CHANGES | (few if small else {"steps": 2000})}]

@@ -124,9 +124,13 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``layer``, ``task``, ``form``, ``block``,
-        ``bits``, ``shots``, ``right``, ``question``, ``line``, ``way``, ``seed`` (no group
-        takes all).
+        The arguments of each run: ``group``, a key of `GROUPS`. "heads": ``layer``, whose
+        heads are tried. "moves": ``task``. "asks": ``task``, what is asked, and ``form``,
+        the form of the prompt. "bits": ``bits`` of each weight, and ``block``, how many
+        weights share a scale (0: a row). "shots": ``task``; ``shots``, how many examples;
+        ``right``, whether these are. "chat": ``question``. "writing": ``line``, the
+        beginning; ``way`` of sampling; ``seed``. "counting" takes none. A small plan also
+        has ``count``, how many texts or questions.
     """
     few = {"count": 3} if small else {}
     layers = [0] if small else range(talker()[1].config.layers)

@@ -67,6 +67,9 @@ def plan(small):
     Returns
     -------
     list of dict
+        The arguments of each run: ``group``, "rotary" with ``base``, that of rotary
+        positions, or "others" with ``scheme``, the kind of positions; ``seed``; ``steps``
+        of training.
     """
     steps = 2 if small else SETTINGS["steps"]
     runs = grid(group="rotary", base=BASES, seed=SETTINGS["seeds"], steps=steps)

@@ -64,8 +64,12 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``scheme``, ``steps``, ``seed``, ``reach``,
-        ``base``, ``length``, ``back`` (no group takes all).
+        The arguments of each run: ``group``, ``seed``, and ``steps`` of training. "schemes"
+        and "longer": ``scheme``, the kind of positions. "reach": ``reach`` of relative
+        positions, from which all distances share a bucket. "bases": ``base`` of rotary
+        positions, and ``length`` of the training texts in characters. "seven back":
+        ``base``, and ``back``, how many positions back the character stands that the model
+        is asked for.
     """
     longer, steps = SETTINGS["longer"], SETTINGS["steps"]
     kinds = grid(group="schemes", scheme=PLAIN)

@@ -120,7 +120,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``share``.
+        The arguments of each run: ``group``, the model, "gpt" or "talker"; ``seed``;
+        ``share`` of all steps and answers, 1 for a whole run.
     """
     if small:
         return grid(group="gpt", seed=0, share=0.05)

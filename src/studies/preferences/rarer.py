@@ -66,7 +66,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``share``.
+        The arguments of each run: ``group``, which is "gpt"; ``seed``; ``share`` of all
+        steps and answers, 1 for a whole run.
     """
     if small:
         return grid(group="gpt", seed=0, share=0.05)

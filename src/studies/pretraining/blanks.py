@@ -472,8 +472,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``kind``, ``count``, ``seed`` (no group takes
-        all).
+        The arguments of each run: ``group``, who fills the blanks; ``kind`` of the blanks,
+        a key of `KINDS`; ``count``, how many pairs of twins; ``seed`` of shuffled weights.
     """
     few = {"count": 2 if small else SETTINGS["twins"]}
     seeds = SETTINGS["seeds"][: 1 if small else None]

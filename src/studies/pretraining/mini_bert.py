@@ -111,7 +111,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``training``.
+        The arguments of each run: ``group``, which is "runs"; ``training``, the settings of
+        the training by name.
     """
     return [{"group": "runs", "training": SETTINGS | ({"steps": 2} if small else {})}]
 

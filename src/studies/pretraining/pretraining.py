@@ -127,8 +127,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``steps``, ``rate``, ``dropout``, ``seed``,
-        ``poems`` (no group takes all).
+        The arguments of each run: ``group``. "vocabulary" takes no other. "tuning":
+        ``steps`` of training; ``rate``, the learning rate; ``dropout``, the share of
+        numbers that are dropped. "runs" and "longer": ``seed`` and ``steps``. "counting":
+        ``poems``, how many test poems are used (None: all).
     """
     most, steps = (1, 2) if small else (None, TRAINING["steps"])
     tuning = [

@@ -46,7 +46,19 @@ TURNS = ("record", "four")
 
 
 def plan(small):
-    """Return the settings of all runs, or one step of each on the Sonnets if ``small``."""
+    """Return the settings of all runs.
+
+    Parameters
+    ----------
+    small : bool
+        Whether it is one step of each, on the Sonnets.
+
+    Returns
+    -------
+    list of dict
+        The arguments of each run: ``corpus``, its name; ``steps`` of training, None for the
+        recipe's own; ``group``, which is "ways"; ``way``, the recipe; ``seed``.
+    """
     corpus, steps = ("sonnets", 1) if small else (SETTINGS["corpus"], None)
     seeds = [0] if small else [0, 1, 2]
     runs = [(way, seed) for seed in seeds for way in TURNS]

@@ -55,8 +55,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``kind``, ``seed``, ``rate``, ``steps``,
-        ``way`` (no group takes all).
+        The arguments of each run: ``group``. "tuning" and "runs": ``kind``, the tasks of
+        the training, "new" (any) or "known" (sixteen); ``seed``; ``steps`` of training; of
+        "tuning" also ``rate``, the learning rate that is tried. "rivals": ``way``, the
+        rival, a key of `RIVALS`.
     """
     rates, seeds = (RATES[:1], SEEDS[:1]) if small else (RATES, SEEDS)
     tuning_seeds = TUNING[:1] if small else TUNING

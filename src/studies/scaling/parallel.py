@@ -40,7 +40,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``processes``, ``steps``.
+        The arguments of each run: ``group``, which is "runs"; ``seed``; ``processes``, one
+        or two that share each batch; ``steps`` of training.
     """
     seeds, steps = (SEEDS[:1], 4) if small else (SEEDS, SETTINGS["steps"])
     return grid(group="runs", seed=seeds, processes=(1, 2), steps=steps)

@@ -59,8 +59,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``kind``, ``seed``, ``steps`` (no group takes
-        all).
+        The arguments of each run: ``group``. "runs": ``kind``, whether partners are linked
+        in the texts, one of `KINDS`; ``seed``; ``steps`` of training. "rivals" takes no
+        other.
     """
     seeds, steps = (SEEDS[:1], 2) if small else (SEEDS, STEPS)
     runs = grid(group="runs", kind=KINDS, seed=seeds, steps=steps)

@@ -65,10 +65,12 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``size``, ``rate``, ``seed``, ``tokens``,
-        ``corpus``, ``targets``, ``rows`` (no group takes all): first "tuning"; then
-        "smaller", all configurations but the two of most FLOPs; "foretold", their
-        prediction; and "largest".
+        The arguments of each run: ``group``, in this order: "tuning"; "smaller", all
+        configurations but the two of most FLOPs; "foretold", their prediction; "largest".
+        Of trainings ``size``, (layers, width), ``tokens`` that are read, and ``seed``; of
+        "tuning" also ``rate``, the learning rate. Of "foretold" ``targets``, the
+        configurations to predict, and ``rows``, how many smaller runs there have to be.
+        ``corpus``: the name of the text.
     """
     corpus = {"corpus": "sonnets" if small else SETTINGS["corpus"]}
     sizes, seeds = (SIZES[:2], SEEDS[:1]) if small else (SIZES, SEEDS)

@@ -70,7 +70,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``steps``.
+        The arguments of each run: ``group``, which is "training"; ``seed``; ``steps`` of
+        training.
     """
     return [{"group": "training"} | SETTINGS | ({"steps": 2} if small else {})]
 

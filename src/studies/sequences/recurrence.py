@@ -45,8 +45,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``kind``, ``rate``, ``seed``, ``steps`` (no
-        group takes all).
+        The arguments of each run: ``group``, which is "tuning", "trained" or "fresh";
+        ``kind``, "RNN" or "LSTM"; ``seed``; ``steps`` of training; of "tuning" also
+        ``rate``, the learning rate that is tried.
     """
     steps = 2 if small else SETTINGS["steps"]
     tuning = grid(

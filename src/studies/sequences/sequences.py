@@ -52,10 +52,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``kind``, ``shuffled``, ``steps``, ``rate``
-        (no group takes all). The groups are "sizes", without a training; "word" and
-        "character", each kind in order and shuffled; and "longer", one long training.
-        ``steps`` is a list: numbers of steps, of which a run chooses one.
+        The arguments of each run: ``group``: "sizes", without a training; "word" and
+        "character", what passages are made of; "longer", one long training. ``kind``, the
+        model; ``shuffled``, whether the tokens of a passage are; ``steps``, a list of
+        numbers of steps, of which a run chooses one; of "longer" also ``rate``, the
+        learning rate.
     """
     steps = [2] if small else SETTINGS["steps"]
     runs = [
@@ -75,6 +76,8 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
 
     Parameters
     ----------
+    _folder : Path
+        Unused: no weights are saved.
     group : {"sizes", "word", "character", "longer"}
         What passages are made of; "longer" has characters, "sizes" returns `sizes`.
     kind : str

@@ -92,9 +92,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``texts``, ``seed`` (no group takes all). The
-        groups are "ours", trainings on half of a corpus; "names", of countries and
-        languages; "published", GPT-2's and GPT-4's merges; "sentences".
+        The arguments of each run: ``group``: "ours", trainings on half of a corpus;
+        "names", of countries and languages; "published", GPT-2's and GPT-4's merges;
+        "sentences". ``texts``, the corpus, "poems" or "sonnets"; ``seed`` of halves and
+        draws.
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     ours = grid(group="ours", texts=[*TEXTS], seed=seeds)

@@ -40,7 +40,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, ``rate``, ``kind``, ``steps``.
+        The arguments of each run: ``group``, which is "runs"; ``seed``; ``rate``, the
+        learning rate; ``kind``, what the blocks have of their networks, a key of `KINDS`;
+        ``steps`` of training.
     """
     settings = grid(
         group="runs",
@@ -57,6 +59,8 @@ def run(_folder, group, seed, rate, kind, steps):
 
     Parameters
     ----------
+    _folder : Path
+        Unused: no weights are saved.
     group : {"runs"}
         The only kind of run; unused.
     seed : int

@@ -49,8 +49,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``norm_first``, ``warmup``, ``rate``,
-        ``seed``, ``steps``.
+        The arguments of each run: ``group``, which is "order"; ``norm_first``, whether the
+        norm comes first in each half of a block; ``warmup``, in how many steps the learning
+        rate rises; ``rate``, the learning rate; ``seed``; ``steps`` of training.
     """
     settings = grid(
         group="order",
@@ -68,6 +69,8 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
 
     Parameters
     ----------
+    _folder : Path
+        Unused: no weights are saved.
     group : {"order"}
         The only kind of run; unused.
     norm_first : bool

@@ -57,10 +57,12 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``off``, ``weights``, ``layers``, ``seed``,
-        ``steps``, ``rate``. "grid": every missing part, depth and first weights, two
-        missing parts with Xavier's weights alone. "longer": four blocks, ten times the
-        steps. "other": further learning rates for models without norms or without paths.
+        The arguments of each run: ``group``: "grid", every missing part, depth and first
+        weights, two missing parts with Xavier's weights alone; "longer", four blocks, ten
+        times the steps; "other", further learning rates for models without norms or without
+        paths. ``off``, the part that is missing; ``weights``, whose first weights,
+        PyTorch's or Xavier's; ``layers``, how many blocks; ``seed``; ``steps`` of training;
+        ``rate``, the learning rate.
     """
     kinds = [*LACKING]
     single = [off for off in kinds if "," not in off]
@@ -106,6 +108,8 @@ def run(_folder, group, off, weights, layers, seed, steps, rate):
 
     Parameters
     ----------
+    _folder : Path
+        Unused: no weights are saved.
     group : {"grid", "longer", "other"}
         Which part of the plan the run belongs to; unused.
     off : str
