@@ -27,6 +27,7 @@ def shuffled_words(texts: Sequence[str], seed: int = 0) -> list[str]:
     texts : sequence of str
         Words are separated by white space; line breaks become spaces.
     seed : int
+        Of all that is drawn at random.
 
     Returns
     -------

@@ -119,6 +119,7 @@ def run(folder, group, seed, **setting):
         The text of a long training ("dealt": shuffled anew at every step); "vectors" is a
         short training.
     seed : int
+        Of the first weights, and of all that is drawn.
     **setting
         ``marks``, the steps after which a long training is measured, the last of them its
         end; or, for a short training, ``way``, what happens to the word vectors, ``rate``,
@@ -163,12 +164,14 @@ def train_briefly(seed, way, rate, steps):
     Parameters
     ----------
     seed : int
+        Of the first weights, and of all that is drawn.
     way : {"trained", "held", "unit"}
         What happens to the word vectors: nothing special; they are fixed for the first half
         of the steps; those of training words are brought to unit length before every step.
     rate : float
         The learning rate.
     steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -298,10 +301,11 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, by how many words the distance fell on the sonnets;
-        ``verdict``: whether, on the sonnets and on shuffled words, both layers end
-        below two words, while layer 0 is at three (to 0.05) at the mark with the lowest
-        loss on held-out sonnets, and on words that are shuffled anew at every step.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, by how many words
+        the distance fell on the sonnets; ``verdict``, "holds" or "not so": whether, on the
+        sonnets and on shuffled words, both layers end below two words, while layer 0 is at
+        three (to 0.05) at the mark with the lowest loss on held-out sonnets, and on words
+        that are shuffled anew at every step.
     """
     distances = {
         text: mean_distances(results[text]) for text in SETTINGS["texts"] if text in results

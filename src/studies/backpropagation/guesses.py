@@ -201,12 +201,14 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
 
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the fall, gradient less best guess, each at the
-        better length; ``verdict``: whether the gradient is ahead for every sequence.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the fall,
+        gradient less best guess, each at the better length; ``verdict``, "holds" or "not
+        so": whether the gradient is ahead for every sequence.
     """
     rows = results["decoders"]
     steps = np.array([row["gradient"] for row in rows]).max(axis=1)  # (sequences,)

@@ -161,6 +161,7 @@ def begin(start, seed):
     start : {"random", "frequencies", "shuffled"}
         All but "random" begin at the frequencies.
     seed : int
+        Of the first weights, and of all that is drawn.
 
     Returns
     -------
@@ -184,7 +185,10 @@ def train(start, seed, steps, rate):
         How it begins: with random weights, or so that it predicts words by their
         frequencies, with word vectors a tenth as long. "shuffled" begins at the frequencies
         and trains on shuffled words.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     rate : float
         The learning rate.
 
@@ -346,12 +350,14 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
 
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of its loss less that of the pairs; ``verdict``:
-        whether that lies within a tenth of a nat on either side.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of its loss less
+        that of the pairs; ``verdict``, "holds" or "not so": whether that lies within a
+        tenth of a nat on either side.
     """
     ours = [row for row in results["runs"] if row["start"] == "frequencies"]
     pairs = [row for row in results["counting"] if row["order"] == 2]

@@ -149,13 +149,15 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
+        Group → outcomes of its runs (`studies.harness`).
 
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, how much farther back layer 0 attends than layer 1,
-        as it is; ``verdict``: whether after 100 steps each layer has turned where its input
-        is long, and not where it is short.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, how much farther
+        back layer 0 attends than layer 1, as it is; ``verdict``, "holds" or "not so":
+        whether after 100 steps each layer has turned where its input is long, and not where
+        it is short.
     """
     rows = results["runs"]
     if len(rows) < 12:  # a small plan

@@ -189,7 +189,7 @@ def plain_path_is_ours(page: Page):
     -------
     dict
         ``layers``, ``d_model``, ``tokens``, ``vocabulary``, ``positions``: sizes, of the
-        model and of the line.
+        model and of the line; ``last``: the number of the last layer.
     """
     others = dict(page.by_hand.named_parameters())
     for name, parameter in page.model.named_parameters():

@@ -244,9 +244,11 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
     fold : int
         The test fold; the next one is for validation.
     seed : int
+        Of the first weights, and of all that is drawn.
     rate : float
         The highest learning rate.
     steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -312,7 +314,12 @@ def train_on_graphs(folder, counted, layers, seed, steps):
         Where the model of the page is saved.
     counted : bool
         Whether the model knows only how many neighbours a node has, instead of which.
-    layers, seed, steps : int
+    layers : int
+        How many the model has.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -395,7 +402,10 @@ def train_on_rules(folder, kept, seed, steps):
         Where the model of the page is saved.
     kept : float
         The probability that a letter follows the rule.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -613,9 +623,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the Transformer's test accuracy less that of the
-        nearest neighbours; ``verdict``: whether the neighbours classify more correctly on
-        every fold and seed, also after ten times the steps.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the
+        Transformer's test accuracy less that of the nearest neighbours; ``verdict``,
+        "holds" or "not so": whether the neighbours classify more correctly on every fold
+        and seed, also after ten times the steps.
     """
     neighbours = {each["fold"]: each["neighbours"] for each in results.get("simple", [])}
     sizes = SETTINGS["digits"]

@@ -102,7 +102,12 @@ def distances_told(layers, seed, steps):
 
     Parameters
     ----------
-    layers, seed, steps : int
+    layers : int
+        How many the model has.
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -193,9 +198,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the gain by a layer; ``verdict``: whether every
-        distance up to the number of layers is told apart in more than 98 % of the nodes,
-        and no farther one in more than 80 %.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the gain by a
+        layer; ``verdict``, "holds" or "not so": whether every distance up to the number of
+        layers is told apart in more than 98 % of the nodes, and no farther one in more than
+        80 %.
     """
     rows = results.get("graphs", [])
     within, beyond = [], []

@@ -591,7 +591,7 @@ def a_head_for_each_rule(page):
     dict
         ``models``; ``clean``, in how many each head has one rule; ``share``, its interval;
         ``with`` and ``without``, the mean losses of a rule with its head and without it;
-        ``guess``.
+        ``guess``, the loss of a guess, all in nats a letter; ``steps`` of training.
     """
     runs = stored_rules(page)
     owners = [losses_by_owner(run) for run in runs]

@@ -139,6 +139,7 @@ def beside(way, where, seed, poems=None):
     where : {"all", "last"}
         The layers that are untrained, where the model is not "trained".
     seed : int
+        Of the weights that are shuffled or drawn.
     poems : int, optional
         How many poems, the first ones. Default: all.
 
@@ -290,7 +291,8 @@ def summary(results):
     dict
         ``n``, the number of poems; ``seeds``; ``interval``, of the share of ten nearest
         kept, untrained less trained: the lowest and the highest end of the 95 % intervals
-        over poems, one for each way and seed; ``verdict``: whether all are above zero.
+        over poems, one for each way and seed; ``verdict``, "holds" or "not so": whether all
+        are above zero.
     """
     rows = results["beside"]
     trained = np.array(next(r["last"] for r in rows if r["way"] == "trained"))

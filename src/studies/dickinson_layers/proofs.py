@@ -437,6 +437,9 @@ def without(page: Page, start: str, word: str):
     Parameters
     ----------
     page : Page
+        ``model`` and ``tokenizer`` are BERT's; ``texts`` are the poems, ``sections`` their
+        sections; ``levels`` are the poems' vectors and ``guesses`` what is predicted from
+        them, level by level.
     start : str
         How the poem begins.
     word : str

@@ -184,9 +184,10 @@ def summary(results):
     dict
         ``n`` and ``seeds``, how many runs and which seeds; ``interval``, of the highest
         mean cosine with five negatives less that with five and the constant, lowest and
-        highest over seeds; ``verdict``: whether five negatives, the hundred most frequent
-        words left out or not, and one with the opposite constant crowd the vectors above
-        0.95, and one negative, and five with the constant, stay below 0.7.
+        highest over seeds; ``verdict``, "holds" or "not so": whether five negatives, the
+        hundred most frequent words left out or not, and one with the opposite constant
+        crowd the vectors above 0.95, and one negative, and five with the constant, stay
+        below 0.7.
     """
 
     def of(k, constant=0.0, without=0):

@@ -1,4 +1,8 @@
-"""What the chapter *embeddings* claims, checked where the page places it."""
+"""What the chapter *embeddings* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes.
+"""
 
 import math
 from collections import Counter
@@ -870,7 +874,8 @@ def poems_teach(page: Page):
     dict
         Shares of ten neighbours that are BERT's: ``poems``, ``within`` and ``across``
         (poems shuffled by themselves, and together), ``spelling``, ``chance``; the same of
-        the sixty most frequent words as ``top_…``, ``top_plain`` without smoothing.
+        the sixty most frequent words as ``top_…``, ``top_plain`` without smoothing,
+        ``top_chance`` by chance.
         Intervals: ``gain``, poems less across; ``less_spelling``. ``words``, how many.
     """
     made = _versions(tuple(map(tuple, page.split)))

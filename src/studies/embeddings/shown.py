@@ -81,7 +81,10 @@ def train_skip_gram(pairs, shares, k, constant=0.0, seed=0, steps=330):
         Negative samples for each pair.
     constant : float
         What is added to every score.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Yields
     ------

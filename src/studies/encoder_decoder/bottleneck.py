@@ -104,8 +104,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``, ``verdict``; ``interval``, that of the share read right after the
-        longer training, from the lowest to the highest of its seeds.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, the lowest and the
+        highest share read right after the longer training, over seeds; ``verdict``, "holds"
+        or "not so": whether every shorter training reads less than `FEW` and every longer
+        one more than `MOST`.
     """
     longer = [row["right"] for row in results["longer"]]
     shorter = [row["right"] for row in results["rates"]]

@@ -109,8 +109,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``, ``verdict``; ``interval``, of the months read over a random
-        encoder, over the seeds.
+        ``n``, the number of outcomes over random encoders, and their ``seeds``;
+        ``interval``, the lowest and the highest share of months read over these;
+        ``verdict``, "holds" or "not so": whether all are above `LEAST`.
     """
     months = [row["month"] for row in results["untrained"]]
     return count(results["untrained"]) | {

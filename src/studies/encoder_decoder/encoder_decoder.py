@@ -436,8 +436,8 @@ def summary(results):
         ``again`` is the share of months that a decoder reads, taught anew over an encoder
         whose month is hidden; ``dealt`` what the length alone tells; ``cut`` is ``again``
         where no other character could attend to the month. ``n``, ``seeds``: how many runs
-        and seeds; ``interval``, of the shares ``again`` less ``dealt``
-        (`hidden_months`); ``verdict``: whether ``again`` is higher than ``dealt`` and
+        and seeds; ``interval``, of the shares ``again`` less ``dealt`` (`hidden_months`);
+        ``verdict``, "holds" or "not so": whether ``again`` is higher than ``dealt`` and
         ``cut`` by more than a fifth, with every seed.
     """
     rows = results["runs"] + results["more"]

@@ -112,7 +112,8 @@ def summary(results):
     -------
     dict
         ``n``, how many stories; ``seeds``; ``interval`` of their mean logit difference;
-        ``verdict``.
+        ``verdict``, "holds" or "not so": whether the results "errand" and "repeats" each
+        fail in one of their forms.
     """
     forms = {row["name"]: row["forms"] for row in results["results"]}
     fails = [

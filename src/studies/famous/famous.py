@@ -100,8 +100,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``: how many results; ``seeds``; ``interval`` of the share that holds;
-        ``verdict``.
+        ``n``, how many results; ``seeds``; ``interval``, 95 % of the share of results that
+        hold; ``verdict``, "holds" or "not so": whether the share lies between `LOW` and
+        `HIGH`.
     """
     holds = [
         float(row["holds"] is True and row.get("able", True)) for row in results["results"]

@@ -318,7 +318,10 @@ def kept(seed, steps, density, relu):
 
     Parameters
     ----------
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     density : float
         The probability that a feature is there.
     relu : bool

@@ -1,4 +1,8 @@
-"""What the page *famous* claims, checked where the page places it."""
+"""What the page *famous* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes.
+"""
 
 import os
 
@@ -60,6 +64,7 @@ def measured(name: str, stored: dict) -> dict:
     Parameters
     ----------
     name : str
+        The result, as the study *famous* calls it.
     stored : dict
         The stored outcome.
 
@@ -67,7 +72,7 @@ def measured(name: str, stored: dict) -> dict:
     -------
     dict
         As ``stored``. Of a model that can't be asked at all it has no number: each is
-        `UNMEASURED`.
+        `UNMEASURED`, ``holds`` is None and ``able`` False.
     """
     try:
         return measure(name)

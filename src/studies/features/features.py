@@ -496,6 +496,7 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
     train : Tensor of shape (places, d_model)
         States of the training text, from which directions are made.
     seed : int
+        Of all that is drawn at random.
     model : GPT
     windows, targets : int64 Tensor of shape (windows, tokens)
         Test text, and the token that follows each.
@@ -701,9 +702,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``: the lowest and highest mean gap of F1, features less
-        neurons of our GPT, over seeds; ``verdict``: whether features are ahead in most
-        properties with every seed.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``: the lowest and
+        highest mean gap of F1, features less neurons of our GPT, over seeds; ``verdict``,
+        "holds" or "not so": whether features are ahead in most properties with every seed.
     """
     gaps = []
     for row in results["gpt"]:

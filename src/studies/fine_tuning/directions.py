@@ -193,9 +193,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the gain of the eight strongest directions less
-        half the gain of the whole change, mean of the seeds; ``verdict``: whether it is
-        above zero. Where no run has eight directions, the fewest there are count.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the gain of the
+        eight strongest directions less half the gain of the whole change, mean of the
+        seeds; ``verdict``, "holds" or "not so": whether it is above zero. Where no run has
+        eight directions, the fewest there are count.
     """
     gaps = []
     for outcome in results["runs"]:

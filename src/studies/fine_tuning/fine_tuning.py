@@ -256,6 +256,7 @@ def train_method(method, fed, rate, seed, replayed, budget):
     rate : float
         The highest learning rate.
     seed : int
+        Of the first weights, and of all that is drawn.
     replayed : int
         How many of the eight windows of each batch are Shakespeare's instead.
     budget : int
@@ -305,6 +306,7 @@ def read_on_the_way(model, steps, rate, moments):
     model : GPT
         It is changed.
     steps : int
+        How many steps of training.
     rate : float
         The highest learning rate.
     moments : list of int
@@ -424,6 +426,7 @@ def train_adapters(steps, marked):
     Parameters
     ----------
     steps : int
+        How many steps of training.
     marked : bool
         Whether to train on windows of both poets, each behind the poet's marker, instead of
         windows of Dickinson alone.

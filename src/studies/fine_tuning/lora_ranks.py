@@ -143,8 +143,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the gain of rank 1, mean of the seeds, less half
-        the gain of all weights at their best rate; ``verdict``: whether it is above zero.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the gain of
+        rank 1, mean of the seeds, less half the gain of all weights at their best rate;
+        ``verdict``, "holds" or "not so": whether it is above zero.
     """
     _, base, poets = load_material()
     before = teaching.poem_losses(base, poets["Dickinson"]["test"])

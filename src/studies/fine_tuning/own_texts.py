@@ -93,6 +93,7 @@ def own_texts(characters, seed):
     characters : int
         Of each text, besides the line break with which it begins.
     seed : int
+        Of all that is drawn at random.
 
     Returns
     -------
@@ -167,6 +168,7 @@ def letters_of_random(rate, steps):
     rate : float
         The highest learning rate.
     steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -210,8 +212,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the rise on own texts less half of the rise on
-        Dickinson; ``verdict``: whether it is above zero.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the rise on own
+        texts less half of the rise on Dickinson; ``verdict``, "holds" or "not so": whether
+        it is above zero.
     """
     _, base, poets = load_material()
     parts = (poets["Shakespeare"][part] for part in ("validation", "test"))

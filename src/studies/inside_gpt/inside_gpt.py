@@ -207,8 +207,10 @@ def train_rows(kind, seed, rate, steps, tuning):
     kind : str
         A key of `KINDS`.
     seed : int
+        Of the first weights, and of all that is drawn.
     rate : float
     steps : int
+        How many steps of training.
     tuning : bool
         Whether to measure the loss on the tuning texts, and nothing else.
 
@@ -250,8 +252,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of one layer's loss less two layers'; ``verdict``:
-        whether every model of one layer has a higher loss than every model of two layers.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of one layer's
+        loss less two layers'; ``verdict``, "holds" or "not so": whether every model of one
+        layer has a higher loss than every model of two layers.
     """
     kinds = (alike(results["runs"], kind=kind) for kind in ("one layer", "two layers"))
     one, two = ([row["loss"] for row in rows] for rows in kinds)

@@ -598,7 +598,8 @@ def summary(results):
     dict
         ``n``, how many stops; ``seeds``; ``interval``, of what the two heads bring from
         *thou* less what they bring from *we*, at the stop from which on they matter (the
-        last, if there is none); ``verdict``.
+        last, if there is none); ``verdict``, "holds" or "not so": whether that is a later
+        stop than the one from which on the GPT is closest to 4-grams or longer ones.
     """
     rows = results["stops"]
     matters = first_for_good([thou_matters(row) for row in rows])

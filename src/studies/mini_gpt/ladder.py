@@ -178,11 +178,13 @@ def train_rung(tokenizer, parts, rung, seed, spread, rate, steps):
     rung : str
         One of `RUNGS`.
     seed : int
+        Of the first weights, and of all that is drawn.
     spread : float
         Of the first weights.
     rate : float
         The highest learning rate.
     steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -217,6 +219,7 @@ def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
     rate : float
         The highest learning rate.
     steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -241,7 +244,10 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
         The ids of the training, validation and test text.
     rung : str
         One of `RUNGS`: the last part that the model has.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     every : int
         Test at every so-manieth position.
 
@@ -423,6 +429,7 @@ def train_live(folder, tokenizer, parts, steps):
     parts
         Unused: the view splits the text as one.
     steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -471,8 +478,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, 95 % of the difference of the two gains, over
-        sonnets drawn again; ``verdict``: whether it is above zero.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, 95 % of the
+        difference of the two gains, over sonnets drawn again; ``verdict``, "holds" or "not
+        so": whether it is above zero.
     """
     gains = {tuple(row["models"]): row["sonnets"] for row in results["averaged"]}
     two_gpts = [

@@ -244,11 +244,11 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, lowest and highest over the models, of the
-        probability of a new line at line ends with one letter throughout less that with 20
-        characters fewer; ``verdict``: whether every change that keeps the number of
-        characters keeps that probability above a half, and every one that lowers the number
-        lowers it below a half.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, lowest and highest
+        over the models, of the probability of a new line at line ends with one letter
+        throughout less that with 20 characters fewer; ``verdict``, "holds" or "not so":
+        whether every change that keeps the number of characters keeps that probability
+        above a half, and every one that lowers the number lowers it below a half.
     """
     runs = [*results["trained"], *results.get("course", [])]
     at_ends = [

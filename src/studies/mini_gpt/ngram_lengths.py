@@ -206,7 +206,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, as above; ``verdict``: whether it is above zero.
+        ``n``, the number of rows of averaged models, and their ``seeds``; ``interval``,
+        95 % of the least mean gain by n-grams of these lengths less the mean gain by a
+        second GPT, over sonnets, in nats a character; ``verdict``, "holds" or "not so":
+        whether it is above zero.
     """
     rows = results["averaged"]
     least = min((mean_gain(rows, length) for length in LONG), key=np.mean)

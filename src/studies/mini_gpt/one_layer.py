@@ -95,6 +95,7 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     rate : float, optional
         The highest learning rate. Default: the best that was tried.
     seed : int
+        Of the first weights, and of all that is drawn.
     every : int
         Test at every so-manieth position.
 
@@ -167,10 +168,11 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, lowest and highest over the seeds of what the text
-        more than five characters back gains at line ends, in nats; ``verdict``: whether a
-        new line at line ends is likelier than a half with other letters and the same number
-        of characters, and less likely with 20 characters fewer, with every seed.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, lowest and highest
+        over the seeds of what the text more than five characters back gains at line ends,
+        in nats; ``verdict``, "holds" or "not so": whether a new line at line ends is
+        likelier than a half with other letters and the same number of characters, and less
+        likely with 20 characters fewer, with every seed.
     """
     runs = alike(results["runs"], heads=4)
     same = ("as written", "letters shuffled", "one letter throughout", "no vowels")

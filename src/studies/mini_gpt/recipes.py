@@ -114,9 +114,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the difference of the decimal logarithms of the
-        seconds; ``verdict``: whether all runs of both reached the target, and the
-        difference is above one with every seed.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the difference
+        of the decimal logarithms of the seconds; ``verdict``, "holds" or "not so": whether
+        all runs of both reached the target, and the difference is above one with every
+        seed.
     """
     runs = {way: alike(results["ways"], way=way) for way in ("classic", "fast")}
     reached = all(run["reached"] for rows in runs.values() for run in rows)

@@ -162,6 +162,7 @@ def train_at_best_rate(folder, axis, value, changes, seed):
     changes : dict
         Other training settings than `BASE` has, by name.
     seed : int
+        Of the first weights, and of all that is drawn.
 
     Returns
     -------
@@ -240,6 +241,7 @@ def train_on_little(folder, dropout, rate, seed, changes):
         Unused.
     dropout, rate : float
     seed : int
+        Of the first weights, and of all that is drawn.
     changes : dict
         Other settings than those of `BASE`, by name.
 
@@ -274,9 +276,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the narrowest model's last validation loss less
-        the widest's; ``verdict``: whether each width has a lower loss than the one before,
-        with every seed.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the narrowest
+        model's last validation loss less the widest's; ``verdict``, "holds" or "not so":
+        whether each width has a lower loss than the one before, with every seed.
     """
     runs = alike(results["runs"], axis="d_model")
     widths = (alike(runs, value=width) for width in AXES["d_model"])

@@ -170,7 +170,10 @@ def train_digit_model(scheme, steps, seed, **options):
     ----------
     scheme : str
         Of the positions.
-    steps, seed : int
+    steps : int
+        How many steps of training.
+    seed : int
+        Of the first weights, and of all that is drawn.
     **options
         ``base``, of rotary frequencies; ``reach``, of relative positions, the distance from
         which all share a bucket.
@@ -327,9 +330,11 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``, ``interval``, ``verdict``: whether each rotary model that counts
-        has, with its new pairs slowed, both losses below half a nat, while as it is, with
-        far keys hidden, and with all or the old pairs slowed, one of them is above a nat.
+        Of rotary models whose base is not one of `NEARLY_ROUND`: ``n``, the number of
+        outcomes, and their ``seeds``; ``interval``, the lowest and the highest of the worse
+        of a model's two losses, in nats, with its new pairs slowed; ``verdict``, "holds" or
+        "not so": whether these are below half a nat, while with each model as it is, with
+        far keys hidden, and with all or the old pairs slowed, the worse is above a nat.
     """
     runs = [run for run in results["rotary"] if run["base"] not in NEARLY_ROUND]
     slowed = [worse(run["ways"]["new"]) for run in runs]

@@ -249,12 +249,13 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``. A model is clear if the first pair that is new has a wavelength of
-        more than 1.3 training lengths, else it is at the edge. ``interval``: of clear
-        models, the loss of NTK-aware scaling less that of slowing new pairs. ``verdict``:
-        whether, with the new pairs slowed, each clear model has a loss below a nat, the
-        single pair whose slowing gives the lowest loss is the first new one, and each model
-        at the edge has a higher loss than all clear ones.
+        ``n``, the number of outcomes, and their ``seeds``. A model is clear if the first
+        pair that is new has a wavelength of more than 1.3 training lengths, else it is at
+        the edge. ``interval``: of clear models, the loss of NTK-aware scaling less that of
+        slowing new pairs. ``verdict``, "holds" or "not so": whether, with the new pairs
+        slowed, each clear model has a loss below a nat, the single pair whose slowing gives
+        the lowest loss is the first new one, and each model at the edge has a higher loss
+        than all clear ones.
     """
     runs = results["bases"]
     clear, edge = [], []

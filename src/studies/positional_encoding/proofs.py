@@ -333,7 +333,13 @@ def sinusoids_are_rotated(page):
 
 @proof("The score of the dials is that of rotated vectors, whatever the query's position.")
 def dials_are_rotary(page):
-    """Three positions, three distances; one pair repeats itself, six are highest at 3."""
+    """Three positions, three distances; one pair repeats itself, six are highest at 3.
+
+    Parameters
+    ----------
+    page : Page
+        Unused: the scores are those of the page's drawing.
+    """
     query, key, _ = hands()
     scores = dial_scores()
     for m in (0, 12, 40):
@@ -431,6 +437,11 @@ def added_positions_end(page):
 def random_weights_are_flat(page):
     """Every scheme, one seed; the loss is above a guess everywhere.
 
+    Parameters
+    ----------
+    page : Page
+        Unused: the models are made here.
+
     Returns
     -------
     dict
@@ -468,6 +479,7 @@ def with_shuffled_ways(results, seed):
     results : dict of str to list of dict
         Group → runs, each with ``ways``: way to read on → what was measured.
     seed : int
+        Of all that is drawn at random.
 
     Returns
     -------

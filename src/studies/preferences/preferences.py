@@ -140,7 +140,7 @@ def run(folder, group, seed, share):
     group : {"gpt", "talker"}
         The model: our GPT, trained in several ways, or SmolLM2, asked as it is.
     seed : int
-        Of the first weights, and of all that is drawn.
+        Of all that is drawn at random.
     share : float
         Of all steps and answers.
 
@@ -189,6 +189,7 @@ class Runs:
     Parameters
     ----------
     seed : int
+        Of all that is drawn at random.
     share : float
         Of all steps and answers.
     """
@@ -665,9 +666,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``: the lowest and highest gap of echoes a line, DPO
-        with most steps less the best of four, over seeds; ``verdict``: whether all are
-        above 0.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``: the lowest and
+        highest gap of echoes a line, DPO with most steps less the best of four, over seeds;
+        ``verdict``, "holds" or "not so": whether all are above 0.
     """
     gaps = []
     for row in results["gpt"]:

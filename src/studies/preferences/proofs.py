@@ -1,4 +1,8 @@
-"""What the chapter *preferences* claims, checked where the page places it."""
+"""What the chapter *preferences* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes.
+"""
 
 import copy
 import math
@@ -269,7 +273,18 @@ def dpo_beats_the_best(page: Page):
 
 
 def pairs_of_equals(page: Page):
-    """Pairs of two lines with equally many echoes."""
+    """Pairs of two lines with equally many echoes.
+
+    Parameters
+    ----------
+    page : Page
+        ``pairs_study`` holds the stored results of each seed, by kind of pairs.
+
+    Returns
+    -------
+    Page
+        In its ``pairs_study`` all kinds of pairs have the results of the pairs of equals.
+    """
     study = copy.deepcopy(page.pairs_study)
     for run in study:
         run["far apart"] = run["both poor"] = run["equals"]
@@ -471,8 +486,12 @@ def too_far(page: Page):
     dict
         In nats a character: ``lost``, with lowest and highest ``span``, and ``mild``, at
         the usual rate. ``echoes`` a line; ``twice`` and ``twice_before``, shares of words
-        that the same line had before; ``kl`` and ``kl_far``, in nats an answer; ``obeyed``,
-        ``obeyed_far``, ``obeyed_before``, shares; ``seeds``.
+        that the same line had before. KL divergence from the reference, in nats an answer:
+        ``kl``, after DPO; ``kl_far``, at four times the rate; ``kl_coin``, after choices at
+        random; ``kl_early``, after the fewest steps of DPO, which are ``steps_early``;
+        ``kl_filtered``, after fine-tuning on the best of four. Shares of answers that do as
+        asked: ``obeyed``, ``obeyed_far`` and, in the reference, ``obeyed_before``.
+        ``seeds``: how many.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)

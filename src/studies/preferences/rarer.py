@@ -84,7 +84,7 @@ def run(folder, group, seed, share):
     group : {"gpt"}
         The only kind of run; unused.
     seed : int
-        Of the first weights, and of all that is drawn.
+        Of all that is drawn at random.
     share : float
         Of all steps and answers.
 
@@ -216,9 +216,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``: the lowest and the highest number of nats, over
-        seeds, by which chosen lines have become likelier; ``verdict``: whether all are
-        below 0.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``: the lowest and the
+        highest number of nats, over seeds, by which chosen lines have become likelier;
+        ``verdict``, "holds" or "not so": whether all are below 0.
     """
     nats = [row["far apart"]["gained"]["chosen"] for row in results["gpt"]]
     return count(results["gpt"]) | {

@@ -535,9 +535,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, the pairs of twins; ``seeds``, those of the random weights; ``interval``,
-        95 % of the lowest share; ``verdict``: whether the interval of each kind of `FILLED`
-        begins above a half, and that of sums ends below 60 %.
+        ``n``, the pairs of twins; ``seeds``, those of the random weights; ``interval``, 95
+        % of the lowest share; ``verdict``, "holds" or "not so": whether the interval of
+        each kind of `FILLED` begins above a half, and that of sums ends below 60 %.
     """
     found = {row["kind"]: shares(row["leads"]) for row in results["trained"]}
     filled = [found[kind] for kind in FILLED]

@@ -194,7 +194,10 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     Parameters
     ----------
     tokenizer : BertTokenizerFast
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     rate : float
         The learning rate.
     dropout : float
@@ -228,6 +231,7 @@ def tune_encoder(folder, tokenizer, steps, rate, dropout):
         Unused.
     tokenizer : BertTokenizerFast
     steps : int
+        How many steps of training.
     rate : float
         The learning rate.
     dropout : float
@@ -253,7 +257,10 @@ def train_encoder(folder, tokenizer, seed, steps):
     folder : Path
         Holds the finished runs of the group "tuning".
     tokenizer : BertTokenizerFast
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -463,8 +470,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, 95 % of the encoder's mean loss less counting's,
-        over test poems drawn again; ``verdict``: whether it is above zero.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, 95 % of the
+        encoder's mean loss less counting's, over test poems drawn again; ``verdict``,
+        "holds" or "not so": whether it is above zero.
     """
     last = [list(run["stops"].values())[-1]["losses"] for run in results["runs"]]
     three_neighbours = list(results["counting"][0]["losses"].values())[-1]

@@ -419,6 +419,11 @@ def spans_make_the_text(page: Page):
 def two_questions(page: Page):
     """The letter that the check takes.
 
+    Parameters
+    ----------
+    page : Page
+        Unused: the check is that of the page's exercise.
+
     Returns
     -------
     dict

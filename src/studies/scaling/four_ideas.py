@@ -146,9 +146,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the four ideas' seconds over the record's;
-        ``verdict``: whether all these are below two, and the median loss of the four ideas
-        is the target or below.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the four ideas'
+        seconds over the record's; ``verdict``, "holds" or "not so": whether all these are
+        below two, and the median loss of the four ideas is the target or below.
     """
     record, four = (
         sorted(alike(results["ways"], way=way), key=lambda row: row["seed"])

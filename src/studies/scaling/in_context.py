@@ -80,6 +80,7 @@ def sample_held_out(seed):
     Parameters
     ----------
     seed : int
+        Of all that is drawn at random.
 
     Returns
     -------
@@ -112,7 +113,10 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
 
     Parameters
     ----------
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
     learning_rate : float
         Reached after 50 steps; it falls to zero over the last fifth.
     known : int, optional
@@ -149,6 +153,7 @@ def train_on_texts(sample, seed, steps, learning_rate, batch=32):
     seed : int
         Of the initial weights.
     steps : int
+        How many steps of training.
     learning_rate : float
         Reached after 50 steps; it falls to zero over the last fifth.
     batch : int
@@ -253,9 +258,11 @@ def train_and_test(folder, group, kind, seed, rate, steps):
     kind : {"new", "known"}
         The tasks of the training texts: any, or 16.
     seed : int
+        Of the first weights, and of all that is drawn.
     rate : float
         The highest learning rate.
     steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -297,8 +304,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of counting's loss less the model's; ``verdict``:
-        whether every model of all tasks has a lower loss than counting.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of counting's loss
+        less the model's; ``verdict``, "holds" or "not so": whether every model of all tasks
+        has a lower loss than counting.
     """
     model_losses = [row["loss"] for row in alike(results["runs"], kind="new")]
     (counting,) = (row["loss"] for row in alike(results["rivals"], way="count"))

@@ -101,8 +101,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, from the lowest to the highest over seeds of the
-        largest difference of the losses; ``verdict``: whether all are below 0.0001 nats.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, from the lowest to
+        the highest over seeds of the largest difference of the losses; ``verdict``, "holds"
+        or "not so": whether all are below 0.0001 nats.
     """
     runs = {(run["seed"], run["processes"]): run for run in results["runs"]}
     gaps = [

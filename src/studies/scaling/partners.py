@@ -193,7 +193,10 @@ def make_model(kind, seed, steps):
     kind : str
         One of `KINDS`: "cut", texts in which each question has an answer of its own;
         "linked", in which partners share one; or "untrained".
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -225,9 +228,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the loss with the link cut less that with the
-        link; ``verdict``: whether each model with the link is better by half a nat than
-        guessing among four answers, and than the one of its seed with the link cut.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the loss with
+        the link cut less that with the link; ``verdict``, "holds" or "not so": whether each
+        model with the link is better by half a nat than guessing among four answers, and
+        than the one of its seed with the link cut.
     """
     by_kind = {
         kind: [row["loss"]["partner"] for row in alike(results["runs"], kind=kind)]

@@ -1,5 +1,8 @@
 """What the chapter *scaling* claims, checked where the page places it.
 
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes.
+
 Losses are in nats, of a character or of an answer.
 """
 

@@ -163,6 +163,7 @@ def train_size(corpus, size, tokens, rate, seed):
     rate : float
         The highest learning rate.
     seed : int
+        Of the first weights, and of all that is drawn.
 
     Returns
     -------
@@ -211,6 +212,7 @@ def tune_rate(folder, corpus, size, tokens, rate, seed):
     rate : float
         The highest learning rate.
     seed : int
+        Of the first weights, and of all that is drawn.
 
     Returns
     -------
@@ -236,6 +238,7 @@ def train_and_test(folder, corpus, size, tokens, seed):
     tokens : int
         How many to train on.
     seed : int
+        Of the first weights, and of all that is drawn.
 
     Returns
     -------
@@ -313,8 +316,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the power law's prediction; ``verdict``: whether
-        it misses the mean loss by less than 2 %, and by less than each of its rivals.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the power law's
+        prediction; ``verdict``, "holds" or "not so": whether it misses the mean loss by
+        less than 2 %, and by less than each of its rivals.
     """
     runs = [*results["smaller"], *results["largest"]]
     predictions = results["foretold"]

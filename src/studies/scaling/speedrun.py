@@ -82,6 +82,7 @@ def recipe_of(ideas=IDEAS, steps=STEPS, **changes):
     ideas : iterable of str
         Names of `IDEAS`, or `TABLES`.
     steps : int
+        How many steps of training.
     **changes
         Other fields of the recipe.
 
@@ -182,6 +183,7 @@ def judge(entry, corpus, seed, most=math.inf):
     corpus : str
         Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     seed : int
+        Given to the entry, for all that it draws.
     most : int, optional
         How many parameters it may have.
 
@@ -373,10 +375,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the reference's seconds over the record's;
-        ``verdict``: whether this is fifteen or more with each of the three seeds that both
-        have, the record's median loss is the target or below, and it has no more parameters
-        than are allowed.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the reference's
+        seconds over the record's; ``verdict``, "holds" or "not so": whether this is fifteen
+        or more with each of the three seeds that both have, the record's median loss is the
+        target or below, and it has no more parameters than are allowed.
     """
     by_seed = sorted(results["ways"], key=lambda row: row["seed"])
     reference = alike(by_seed, way="reference")

@@ -105,7 +105,10 @@ def train_lstm(seed, steps):
 
     Parameters
     ----------
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------
@@ -133,6 +136,7 @@ def train_on_windows(model, training, steps, learning_rate):
     training : int64 Tensor of shape (characters,)
         The text.
     steps : int
+        How many steps of training.
     learning_rate : float
         The highest: the rate rises over 50 steps, and falls along half a cosine.
     """

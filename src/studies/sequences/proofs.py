@@ -956,7 +956,13 @@ def counting_wins(page: Page):
 
 @proof("The state at the last real token is that of the text read alone; packing gives it.")
 def the_last_state_is_the_last_real_one(page: Page):
-    """Three texts of different lengths; the state at the end of the batch is another."""
+    """Three texts of different lengths; the state at the end of the batch is another.
+
+    Parameters
+    ----------
+    page : Page
+        Unused: layer and texts are made here.
+    """
     torch.manual_seed(0)
     layer = nn.LSTM(3, 4, batch_first=True).double()
     texts = [torch.randn(n, 3).double() for n in (2, 5, 3)]

@@ -250,7 +250,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``, ``interval`` (of the LSTM's clock less the RNN's) and ``verdict``.
+        ``n``, the number of trained networks, and their ``seeds``; ``interval``, the LSTM's
+        clock less the RNN's, lowest and highest over seeds; ``verdict``, "holds" or "not
+        so": whether each LSTM's clock is above each RNN's.
     """
     clocks_of = {
         kind: [run["clock"] for run in results["trained"] if run["kind"] == kind]

@@ -1,4 +1,8 @@
-"""What the chapter *tokenization* claims, checked where the page places it."""
+"""What the chapter *tokenization* claims, checked where the page places it.
+
+The ``page`` of a proof or a null is a `studies.findings.Page`: the names that the page has
+defined so far, as attributes.
+"""
 
 from collections import Counter
 from itertools import accumulate, pairwise

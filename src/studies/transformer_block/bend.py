@@ -115,9 +115,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the loss without the bend less that without
-        networks; ``verdict``: whether, with every seed, the loss is highest without the
-        bend and lowest with it.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the loss
+        without the bend less that without networks; ``verdict``, "holds" or "not so":
+        whether, with every seed, the loss is highest without the bend and lowest with it.
     """
     whole, straight, none = (best_losses(results, kind) for kind in KINDS)
     if not len(whole) == len(straight) == len(none) == len(SETTINGS["seeds"]):

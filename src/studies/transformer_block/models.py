@@ -59,7 +59,10 @@ def train_without(off, layers, weights, rate, seed, steps):
         The first weights.
     rate : float
         The learning rate.
-    seed, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    steps : int
+        How many steps of training.
 
     Returns
     -------

@@ -166,10 +166,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of post-norm's loss less pre-norm's, without a
-        warm-up; ``verdict``: whether post-norm has a higher loss, with every seed, than
-        pre-norm, than post-norm with a warm-up, and than post-norm at a third of the
-        learning rate.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of post-norm's
+        loss less pre-norm's, without a warm-up; ``verdict``, "holds" or "not so": whether
+        post-norm has a higher loss, with every seed, than pre-norm, than post-norm with a
+        warm-up, and than post-norm at a third of the learning rate.
     """
     _, lower, highest = SETTINGS["rates"]
     post_norm = losses_of(results, False, 0, highest)

@@ -194,10 +194,11 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, ``seeds``; ``interval``, of the difference of their losses; ``verdict``:
-        whether every model without paths ends within 0.1 nats of the loss of guessing by
-        the frequencies of letters, or above it, and above every one whose tokens attend
-        only to themselves, which in turn end above all whole models.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the difference
+        of their losses; ``verdict``, "holds" or "not so": whether every model without paths
+        ends within 0.1 nats of the loss of guessing by the frequencies of letters, or above
+        it, and above every one whose tokens attend only to themselves, which in turn end
+        above all whole models.
     """
     without_paths = losses_of(results, "paths", 4)
     attending_to_self = losses_of(results, "paths, other tokens", 4)
