@@ -314,9 +314,9 @@ def it_attends_to_the_nouns(page: Page):
     -------
     dict
         Shares of attention, means over kinds of sentences: ``it``, of this head, with its
-        interval ``span``; ``next``, of the best other head; ``even``; ``random`` and
-        ``most_random``, of this head and of the best with random weights. ``heads``,
-        ``sentences``, ``kinds``: how many.
+        interval ``span``; ``next``, of the best other head; ``even``, if every word had the
+        same; ``random`` and ``most_random``, of this head and of the best with random
+        weights. ``heads``, ``sentences``, ``kinds``: how many.
     """
     ours = (page.layer, page.head)
 

@@ -293,8 +293,8 @@ def count_words(order):
     Returns
     -------
     dict
-        ``order``; ``validation`` and ``test``, mean losses in nats a word; ``sonnets``, sum
-        and number of each test sonnet's losses.
+        ``order``, that of the n-grams; ``validation`` and ``test``, mean losses in nats a
+        word; ``sonnets``, sum and number of each test sonnet's losses.
     """
     vocabulary, _, texts, _, _ = load_parts()
     model = NgramModel(texts["training"], order, len(vocabulary))

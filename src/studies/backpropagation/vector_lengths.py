@@ -88,9 +88,9 @@ def run(folder, group, way, seed, steps):
     Returns
     -------
     dict
-        ``way``, ``seed``; ``back``, by mark and layer, how many words back the last word
-        attends, (marks, layers); ``lengths``, the mean length of what the attention of each
-        layer is given before training.
+        The settings ``way``, ``seed``; ``back``, by mark and layer, how many words back the
+        last word attends, (marks, layers); ``lengths``, the mean length of what the
+        attention of each layer is given before training.
     """
     vocabulary, vectors, words, _, _ = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)

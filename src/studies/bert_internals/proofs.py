@@ -567,7 +567,7 @@ def sink_has_two_causes(page: Page):
         another word at position 0; ``later``: [CLS] counted from 7; ``neither``: without
         both, at most; ``least``, ``most``: of [CLS] alone; ``own``, ``as_cls``, ``as_0``,
         ``as_40``: of the sixth token; ``even``: an even share; ``sep``: of [SEP];
-        ``answer``, ``judged``: the letters of the tasks; ``texts``, ``few``.
+        ``answer``, ``judged``: the letters of the tasks; ``texts``, ``few``: how many.
     """
     tokens = page.stanzas.shape[1]
     zero = torch.arange(tokens)
@@ -852,7 +852,7 @@ def counts_tell_the_poets(page: Page):
     dict
         ``counts``: of the better counts; ``lowest``, ``highest``: of the levels; ``last``,
         ``cls``: of the last layer's mean and [CLS]; ``best``: the largest lead's interval;
-        ``behind``: how far the last layer is behind; ``texts``, ``tokens``.
+        ``behind``: how far the last layer is behind; ``texts``, ``tokens``: how many.
     """
     names = page.poet
     bags = [right(bag, names) for bag in counted(page.both)]

@@ -253,8 +253,8 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
     Returns
     -------
     dict
-        ``reader``, ``fold``, ``seed``, ``rate``, ``steps``; ``validation`` and ``test``,
-        the accuracies, 0 to 1.
+        The settings ``reader``, ``fold``, ``seed``, ``rate``, ``steps``; ``validation`` and
+        ``test``, the accuracies, 0 to 1.
     """
     images, labels = digits()
     if reader == "convolution, dealt":
@@ -324,9 +324,9 @@ def train_on_graphs(folder, counted, layers, seed, steps):
     Returns
     -------
     dict
-        ``counted``, ``layers``, ``seed``; ``right``, the accuracy on test graphs; and, if
-        the model knows edges, the accuracy without them: ``away``, ``other graph`` and
-        ``back`` (`accuracies_without_edges` says what is taken away).
+        The settings ``counted``, ``layers``, ``seed``; ``right``, the accuracy on test
+        graphs; and, if the model knows edges, the accuracy without them: ``away``, ``other
+        graph`` and ``back`` (`accuracies_without_edges` says what is taken away).
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["graphs"]
@@ -410,10 +410,11 @@ def train_on_rules(folder, kept, seed, steps):
     Returns
     -------
     dict
-        ``kept``, ``seed``, ``steps``; ``looks``, of each head the mean attention weights on
-        letters that stand 1 to `rules.REACH` places before the one to predict; ``whole``,
-        the loss of sequences by their rule, in nats a letter; ``without``, the same with
-        each head ablated in its turn (`lmcourse.rules.ablate_heads`).
+        The settings ``kept``, ``seed``, ``steps``; ``looks``, of each head the mean
+        attention weights on letters that stand 1 to `rules.REACH` places before the one to
+        predict; ``whole``, the loss of sequences by their rule, in nats a letter;
+        ``without``, the same with each head ablated in its turn
+        (`lmcourse.rules.ablate_heads`).
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["rules"]

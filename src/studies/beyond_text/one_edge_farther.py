@@ -112,9 +112,9 @@ def distances_told(layers, seed, steps):
     Returns
     -------
     dict
-        ``layers``, ``seed``, ``steps``; ``own`` and ``other``: how many nodes at each
-        distance (rows: 1, 2, 3, 4 or more) are given each distance (columns), with the
-        graph's own edges and with those of another graph.
+        The settings ``layers``, ``seed``, ``steps``; ``own`` and ``other``: how many nodes
+        at each distance (rows: 1, 2, 3, 4 or more) are given each distance (columns), with
+        the graph's own edges and with those of another graph.
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)

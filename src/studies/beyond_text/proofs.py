@@ -153,7 +153,7 @@ def neighbours_lead(page):
         Accuracies: ``neighbours``, ``logistic``, ``transformer`` and ``longer`` are means,
         ``without`` is the lowest and the highest without positions; ``gap`` and
         ``gap_longer`` the lowest and the highest lead of the neighbours; ``digits``,
-        ``steps``.
+        ``steps``: how many.
     """
     table = reader_accuracies(page.study)
     steps = page.study["settings"]["digits"]
@@ -224,7 +224,7 @@ def shuffled_patches(page):
     -------
     dict
         ``lost``, the lowest and the highest loss of accuracy of the convolution; ``lead``,
-        of its lead over the Transformer; ``answer``.
+        of its lead over the Transformer; ``answer``, the letter of the right choice.
     """
     asked = page.images[page.judged].double()
     order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
@@ -272,7 +272,7 @@ def no_bias_no_answer(page):
     Returns
     -------
     dict
-        ``answer``.
+        ``answer``, the letter of the right choice.
     """
     bare = copy.deepcopy(page.walker).double()
     with torch.no_grad():
@@ -347,7 +347,7 @@ def edges_are_used(page):
     dict
         Accuracies: ``told`` and ``numbers``, lowest and highest; ``away`` and ``other``,
         the highest without bonuses and with another graph's edges; ``frequent``,
-        ``counts``, ``two_steps``, of tables; ``nodes`` and ``steps``.
+        ``counts``, ``two_steps``, of tables; ``nodes`` and ``steps``, how many.
     """
     tables = table_accuracies(page.joined, page.marked)
     rows = page.study["results"]["graphs"]
@@ -457,7 +457,8 @@ def each_layer_sees_one_edge_farther(page):
     dict
         ``within`` and ``beyond``, the lowest and the highest share told apart, up to as
         many edges as layers and for more; ``fewer``, the highest of the latter after five
-        times the steps; ``trainings``, ``steps``, ``longer``.
+        times the steps; ``trainings``, ``steps`` of each and, of the longer ones,
+        ``longer``: how many.
     """
     rows, sizes = page.farther["results"]["graphs"], page.farther["settings"]
 
@@ -762,7 +763,7 @@ def test_digits_leak(page):
     dict
         Accuracies: ``apart``, ``with_copies``, ``with_hands`` and ``both`` are means over
         five parts; ``copies`` and ``hands``, the lowest and the highest gain; ``digits``,
-        ``answer``.
+        how many; ``answer``, the letter of the right choice.
     """
     labels = page.labels.numpy()
     versions = with_turned(page.images.numpy())

@@ -146,9 +146,9 @@ def beside(way, where, seed, poems=None):
     Returns
     -------
     dict
-        ``way``, ``where``, ``seed``; ``steps``, a list of float, the share that each layer
-        keeps, mean over poems; ``last``, a list of int, how many of its ten each poem keeps
-        in the last layer.
+        The settings ``way``, ``where``, ``seed``; ``steps``, a list of float, the share
+        that each layer keeps, mean over poems; ``last``, a list of int, how many of its ten
+        each poem keeps in the last layer.
     """
     texts, tokenizer, model, levels, _ = printed(poems)
     depth = len(levels) - 2

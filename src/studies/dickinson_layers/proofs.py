@@ -710,8 +710,8 @@ def last_layer_reshuffles(page: Page):
         Shares of ten neighbours kept: ``last``, by the last layer; ``blank`` and ``alone``,
         by untrained ones, the lowest, and lowest and highest; ``gap``, of untrained less
         trained, the ends of intervals; ``random``, by chance. ``alike`` and
-        ``alike_blank``, correlations of cosines; ``poems``, ``seeds``; ``answer``, the
-        letter of the right choice.
+        ``alike_blank``, correlations of cosines; ``poems``, ``seeds``: how many;
+        ``answer``, the letter of the right choice.
     """
     tops = untrained_tops(page.model, page.tokenizer, tuple(page.texts))
     before, after = page.levels[-2:]

@@ -186,8 +186,8 @@ def groups_on_the_map(page: Page):
     -------
     dict
         Shares of words that stand nearest to one of their group: ``share``, with its
-        interval ``span``; ``by_chance_directions``; ``numbered``, by the tokens' numbers;
-        ``random``, from the shuffled table. ``words``, how many.
+        interval ``span``; ``by_chance_directions``, along random ones; ``numbered``, by the
+        tokens' numbers; ``random``, from the shuffled table. ``words``, how many.
     """
     rng = np.random.default_rng(0)
     labels = np.asarray(page.groups_of_words)
@@ -549,7 +549,7 @@ def verb_or_noun(page: Page):
         Shares of pairs told apart: ``right``, with its interval ``span``; ``before``, by
         the words before, with the interval ``gap`` of the difference; ``placed``, of words
         that are never verbs; ``random``, untrained layers; ``first``, before layer 0.
-        ``pairs``, ``words``.
+        ``pairs``, ``words``: how many.
     """
     last = page.level_names[-1]
     taught, tried = page.taught[last], page.tried[last]

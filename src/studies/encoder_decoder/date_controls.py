@@ -76,9 +76,9 @@ def run(folder, group, seed, steps, shown=2):
     Returns
     -------
     dict
-        ``seed``, ``steps``; of "untrained" ``month``, the share of hidden months read
-        right; of "centuries" ``shown``, and ``right``, the share of 500 days of the years
-        1700 to 1799 read right, then the same of 2000 to 2099.
+        The settings ``seed``, ``steps``; of "untrained" ``month``, the share of hidden
+        months read right; of "centuries" ``shown``, and ``right``, the share of 500 days of
+        the years 1700 to 1799 read right, then the same of 2000 to 2099.
     """
     held_out, training_days = dates.split_days()
     row = {"seed": seed, "steps": steps}

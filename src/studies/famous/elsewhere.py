@@ -74,8 +74,8 @@ def run(folder, group, name, small):
     Returns
     -------
     dict
-        ``name``; ``forms``: name of each form → the mean (``ours``), its ``interval``,
-        ``null``, ``n`` and whether it ``holds``.
+        The setting ``name``; ``forms``: name of each form → the mean (``ours``), its
+        ``interval``, ``null``, ``n`` and whether it ``holds``.
     """
     return {"name": name, "forms": measure(name, small)}
 

@@ -23,8 +23,9 @@ def outcome(values, null, holds, **more):
     Returns
     -------
     dict
-        ``ours``, the mean; ``interval``; ``null``; ``n``, how many values; ``holds``, True,
-        False or None; and what ``more`` gives. All rounded to four digits.
+        ``ours``, the mean; ``interval``, that of it at 95 %; ``null``, what there is where
+        nothing is to be found; ``n``, how many values; ``holds``, True, False or None; and
+        what ``more`` gives. All rounded to four digits.
     """
     values = np.asarray(values, dtype=float)
     mean, span = float(values.mean()), bootstrap_interval(values)

@@ -130,7 +130,7 @@ def eight_are_enough(page: Page):
         In nats a character: ``rise`` and ``rival``, by how much the loss rises; ``mean``
         and ``whole``, losses. ``span``, of what is kept, lowest and highest over seeds;
         ``dead``, the share of features that are nowhere; ``unexplained``, the share of
-        variance; ``windows``, ``seeds``.
+        variance; ``windows``, ``seeds``: how many.
     """
     kept, rises, rival = [], [], []
     for row in page.study["gpt"]:
@@ -322,7 +322,8 @@ def labels_tell_more(page: Page):
     dict
         In how many properties, as texts: ``better``, labels than features; ``neurons``,
         than features; ``ahead``, features than neurons. Mean F1: ``f1`` of features,
-        ``f1_neurons``, ``f1_labels``, ``f1_random``. ``marks``, ``seeds``, ``characters``.
+        ``f1_neurons``, ``f1_labels``, ``f1_random``. ``marks`` (properties), ``seeds``,
+        ``characters``: how many.
     """
     rows, total = page.study["gpt"], len(page.MARKS)
     better = counts(rows, "labels", "features")
@@ -424,7 +425,8 @@ def names_come_without_learning(page: Page):
         that get a name; ``more``, names of more than the character (``span`` and
         ``trained_span``: lowest and highest); ``right``, places where the name is right;
         ``vowel``, the same for a vowel; ``complete``, places of the property that are
-        found. ``tried``, ``seeds``; ``answer``, the letter of the right choice.
+        found. ``tried`` (features), ``seeds``: how many; ``answer``, the letter of the
+        right choice.
     """
     rows, marks = page.study["gpt"], [*page.MARKS]
     blank = np.array([names_of(row, "shuffled") for row in rows])
@@ -520,8 +522,8 @@ def means_reach_further(page: Page):
     dict
         ``features`` and ``random``, how many of six characters are reached; probabilities
         ``before`` and ``after``, with ``low``, ``high`` and the share ``below`` one half;
-        ``loss_before`` and ``loss_after`` of the others, in nats; ``windows``, ``seeds``;
-        ``answer``, the letter of the right choice.
+        ``loss_before`` and ``loss_after`` of the others, in nats; ``windows``, ``seeds``:
+        how many; ``answer``, the letter of the right choice.
     """
     runs = [row["trained"]["steering"] for row in page.study["gpt"]]
     means = [len(reached(rows, "difference of means")) for rows in runs]

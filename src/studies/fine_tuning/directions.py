@@ -146,11 +146,11 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     Returns
     -------
     dict
-        ``seed``; ``before`` and ``all``: the loss on each of Dickinson's test poems, before
-        the training and after it; ``energy`` and ``energy_before``: for each rank the share
-        of the squared size in the strongest directions, of the changes and of the matrices
-        before, the mean of the matrices; ``rows``, a list of dict: ``kind``, ``rank``, and
-        ``losses``, on each test poem.
+        The setting ``seed``; ``before`` and ``all``: the loss on each of Dickinson's test
+        poems, before the training and after it; ``energy`` and ``energy_before``: for each
+        rank the share of the squared size in the strongest directions, of the changes and
+        of the matrices before, the mean of the matrices; ``rows``, a list of dict:
+        ``kind``, ``rank``, and ``losses``, on each test poem.
     """
     _, base, poets = load_material()
     poems = poets["Dickinson"]["test"]

@@ -265,11 +265,11 @@ def train_method(method, fed, rate, seed, replayed, budget):
     Returns
     -------
     dict
-        ``method``, ``fed``, ``rate``, ``seed``, ``replayed``; ``steps``; ``parameters``,
-        how many are trained; ``Dickinson validation``, ``Dickinson test``, ``Shakespeare
-        validation``, ``Shakespeare test``: the loss on each poem, in nats a character;
-        ``curve``: step → mean loss on Shakespeare's validation poems, where all weights are
-        trained without replay, else empty.
+        The settings ``method``, ``fed``, ``rate``, ``seed``, ``replayed``; ``steps`` made;
+        ``parameters``, how many are trained; ``Dickinson validation``, ``Dickinson test``,
+        ``Shakespeare validation``, ``Shakespeare test``: the loss on each poem, in nats a
+        character; ``curve``: step → mean loss on Shakespeare's validation poems, where all
+        weights are trained without replay, else empty.
     """
     _, _, poets = load_material()
     texts = training_texts()

@@ -106,10 +106,10 @@ def run(folder, group, rank, budget, rate=None, seed=0):
     Returns
     -------
     dict
-        ``rank``, ``rate``, ``seed``, ``steps``; ``parameters``, how many are trained. Of
-        "tuning" also ``validation``, the mean loss on Dickinson's validation poems; of the
-        others ``Dickinson test``, ``Shakespeare validation`` and ``Shakespeare test``, the
-        loss on each poem. Losses are in nats a character.
+        The settings ``rank``, ``rate``, ``seed``; ``steps`` and ``parameters``, how many
+        are trained. Of "tuning" also ``validation``, the mean loss on Dickinson's
+        validation poems; of the others ``Dickinson test``, ``Shakespeare validation`` and
+        ``Shakespeare test``, the loss on each poem. Losses are in nats a character.
     """
     _, base, poets = load_material()
     rate = rate or best_tuned(folder, rank=rank)["rate"]

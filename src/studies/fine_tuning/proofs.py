@@ -424,7 +424,7 @@ def lora_learns_nearly_as_much(page: Page):
     dict
         Losses on Dickinson's test poems, in nats a character: ``lora``, ``all``, ``last``
         (layer), ``before``; ``share``, the interval of LoRA's gain over that of all
-        weights; ``poems``; ``judge``, the letter of the right choice.
+        weights; ``poems``, how many; ``judge``, the letter of the right choice.
     """
     before = losses_before(page, "Dickinson", ["test"])
     rates = {"all weights": 3e-3, "LoRA": 1.7e-2, "last layer": 1e-2}
@@ -525,9 +525,9 @@ def few_directions_teach(page: Page):
     Returns
     -------
     dict
-        Shares of the whole gain: ``eight``, with its interval ``share``; ``one``;
-        ``random``, eight random directions. ``energy``, of the squares of the change, in
-        eight directions; ``poems``, how many.
+        Shares of the whole gain: ``eight``, with its interval ``share``; ``one``, of the
+        strongest direction alone; ``random``, eight random directions. ``energy``, of the
+        squares of the change, in eight directions; ``poems``, how many.
     """
     whole = [np.array(each["before"]) - np.array(each["all"]) for each in page.directions]
     eight = [gain_of(each, "strongest", 8) for each in page.directions]
@@ -770,8 +770,8 @@ def ruler_is_enough(page: Page):
     -------
     dict
         Balanced accuracies: ``ruler``, ``state``, ``bag`` (of words), ``untrained``;
-        ``gap``, the interval of ruler less state; ``poems``; ``answer``, the letter of the
-        right choice.
+        ``gap``, the interval of ruler less state; ``poems``, how many; ``answer``, the
+        letter of the right choice.
     """
     who = page.held_poets
     ruler, state = (hits_of(page, WHOLE, each, 8) for each in ("ruler", "last state"))

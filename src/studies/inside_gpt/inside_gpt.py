@@ -188,8 +188,8 @@ def count_rows(order):
     Returns
     -------
     dict
-        ``order``; ``weight``, that of shorter n-grams, chosen on the tuning texts;
-        ``loss``, in nats a token of the repetition.
+        ``order``, that of the n-grams; ``weight``, that of shorter n-grams, chosen on the
+        tuning texts; ``loss``, in nats a token of the repetition.
     """
     tuning_texts = sample_rows(tuning=True)
     best = min(

@@ -309,9 +309,9 @@ def ask_stop(folder, steps, stop):
     Returns
     -------
     dict
-        ``step``; the losses, the agreement with n-grams and what *thou* does (`ask` names
-        the keys); ``spaces``, their share of what it writes, and ``words``, by length, the
-        share that the training text has.
+        ``step``, after how many steps of training; the losses, the agreement with n-grams
+        and what *thou* does (`ask` names the keys); ``spaces``, their share of what it
+        writes, and ``words``, by length, the share that the training text has.
     """
     tokenizer, model = load_stop(folder, steps[stop])
     row = {"step": steps[stop]} | ask(folder, tokenizer, model)

@@ -224,7 +224,8 @@ def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
     Returns
     -------
     dict
-        ``rung``, ``spread``, ``rate``; ``validation``, the last validation loss.
+        The settings ``rung``, ``spread``, ``rate``; ``validation``, the last validation
+        loss.
     """
     history = train_rung(tokenizer, parts, rung, 0, spread, rate, steps).history
     row = {"rung": rung, "spread": spread, "rate": rate}
@@ -254,10 +255,10 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
     Returns
     -------
     dict
-        ``rung``, ``seed``, ``spread``, ``rate``; ``test``, the mean loss on the test text
-        with 64 characters shown, in nats a character; ``reach``, the same by the kind of
-        character and by how many are shown. Of the whole GPT also ``history``, a list of
-        (step, training loss, validation loss), and ``seconds``.
+        The settings ``rung``, ``seed``, ``spread``, ``rate``; ``test``, the mean loss on
+        the test text with 64 characters shown, in nats a character; ``reach``, the same by
+        the kind of character and by how many are shown. Of the whole GPT also ``history``,
+        a list of (step, training loss, validation loss), and ``seconds``.
     """
     best = best_tuned(folder, rung=rung)
     best = {name: best[name] for name in ("spread", "rate")}

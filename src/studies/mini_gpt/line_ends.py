@@ -87,10 +87,10 @@ def run(folder, group, every, seed=0, steps=0):
     Returns
     -------
     dict
-        ``seed``; ``reach``: kind of character → characters shown, a str → mean loss in
-        nats; ``lines``: change → the mean probability of a new line, ``ends`` after marks
-        at line ends and ``inside`` after other marks; of a GPT ``shuffled``, the same with
-        shuffled weights.
+        The setting ``seed``; ``reach``: kind of character → characters shown, a str → mean
+        loss in nats; ``lines``: change → the mean probability of a new line, ``ends`` after
+        marks at line ends and ``inside`` after other marks; of a GPT ``shuffled``, the same
+        with shuffled weights.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))

@@ -102,10 +102,10 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     Returns
     -------
     dict
-        ``heads``, ``rate``, ``seed``; ``validation``, the last validation loss in nats a
-        character; of "runs" also ``reach``, losses by the kind of character and by how many
-        are shown, and ``lines`` and ``shuffled``, how probable a new line is after marks,
-        with trained and with shuffled weights.
+        The settings ``heads``, ``rate``, ``seed``; ``validation``, the last validation loss
+        in nats a character; of "runs" also ``reach``, losses by the kind of character and
+        by how many are shown, and ``lines`` and ``shuffled``, how probable a new line is
+        after marks, with trained and with shuffled weights.
     """
     if not rate:
         rate = best_tuned(folder, heads=1)["rate"] if heads == 1 else RATE_OF_FOUR

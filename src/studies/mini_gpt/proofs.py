@@ -824,7 +824,8 @@ def little_text_is_learned_by_heart(page: Page):
     -------
     dict
         Mean losses without dropout: ``best``, the lowest; ``end`` and ``own``, the last on
-        held-out and on its own text. ``dropout``: the lowest with dropout; ``counted``.
+        held-out and on its own text. ``dropout``: the lowest with dropout; ``counted``:
+        that of counting n-grams.
     """
     tables = [page.little[page.little.dropout == p].set_index("seed") for p in (0.0, 0.3)]
     plain, dropped = tables

@@ -74,8 +74,9 @@ def run(folder, group, way, seed, target, most):
     Returns
     -------
     dict
-        ``way``, ``seed``; ``parameters``, ``steps``, ``seconds`` (of the processor),
-        ``loss`` (the last one), ``reached`` (whether that is the target or below).
+        The settings ``way``, ``seed``; ``parameters``, ``steps``, ``seconds`` (of the
+        processor), ``loss`` (the last one), ``reached`` (whether that is the target or
+        below).
     """
     corpus = SETTINGS["corpus"]
     parts = train_val_test_split(load_texts(corpus))

@@ -141,7 +141,8 @@ def tune_model(folder, axis, value, changes, rate):
     Returns
     -------
     dict
-        ``axis``, ``value``, ``rate``; ``validation``, the last validation loss.
+        The settings ``axis``, ``value``, ``rate``; ``validation``, the last validation
+        loss.
     """
     settings = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": 0}
     _, loss = train_cached(tuple(settings.items()))["history"][-1]
@@ -248,8 +249,8 @@ def train_on_little(folder, dropout, rate, seed, changes):
     Returns
     -------
     dict
-        ``dropout``, ``rate``, ``seed``; ``history``, a list of (step, loss on the training
-        text, validation loss).
+        The settings ``dropout``, ``rate``, ``seed``; ``history``, a list of (step, loss on
+        the training text, validation loss).
     """
     settings = BASE | {"dropout": dropout, "learning_rate": rate, "seed": seed} | changes
     _, trainer = new_trainer(settings, SHARE)

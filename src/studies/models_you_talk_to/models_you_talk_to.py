@@ -253,8 +253,8 @@ def bits(block, bits, count=None):
     Returns
     -------
     dict
-        ``block``, ``bits``; ``text``, how it continues a beginning; ``losses`` of the
-        poems.
+        The settings ``block``, ``bits``; ``text``, how it continues a beginning; ``losses``
+        of the poems.
     """
     tokenizer, model = talker()
     other = requantised(model, bits, block)
@@ -435,9 +435,9 @@ def chat(question, count=None):
     Returns
     -------
     dict
-        ``question``; ``text``, the answer; ``ended``, whether the model ended its turn;
-        ``sure``, the geometric mean of its tokens' probabilities; ``end``, the probability
-        of ending at once.
+        The setting ``question``; ``text``, the answer; ``ended``, whether the model ended
+        its turn; ``sure``, the geometric mean of its tokens' probabilities; ``end``, the
+        probability of ending at once.
     """
     found = answers([prompt(question, "template")], 6 if count else 60)
     return {"question": question} | found[0]

@@ -232,9 +232,10 @@ def a_bare_question_ends(page: Page):
     -------
     dict
         Shares of questions after which the turn ends: ``ends``, with its interval ``span``;
-        ``line_break``, ``template``. How many: ``silent``, ``questions``; of the study's
-        ``asked`` ``right``, ``right_without`` and ``right_plain``, by system turn.
-        ``answer``, the letter of the right choice.
+        ``line_break``, with a line break behind it; ``template``, inside the template. How
+        many: ``silent``, ``questions``; of the study's ``asked`` ``right``,
+        ``right_without`` and ``right_plain``, by system turn. ``answer``, the letter of the
+        right choice.
     """
     questions = [f"What is the capital of {country}?" for country in [*CAPITALS][:40]]
     end = page.tokenizer.eos_token_id
@@ -454,8 +455,8 @@ def capital_moves_in_one_layer(page: Page):
         ``last_before``, ``last_after`` (which token, before or after layer 23), ``gap``,
         the interval of the last two. Shares read: ``read_after_23``, ``centred``. Of the
         study: ``layer``, ``head``, of ``studied`` pairs. ``paris`` and ``paris_before``,
-        its probability after the last layer and the one below; ``countries``; ``answer``,
-        the letter of the right choice.
+        its probability after the last layer and the one below; ``countries``, how many;
+        ``answer``, the letter of the right choice.
     """
     ids, right, known = known_capitals(page)
     order = torch.arange(len(ids)).roll(1)
@@ -733,7 +734,7 @@ def five_heads_repeat(page: Page):
         Losses in nats a token: ``first``, ``again`` and, without the five, ``off``, on the
         first reading and in the repetition. Rises: ``rise``, the interval without the five;
         ``rival``, the most of three draws; ``before``, without head 16.0. ``rows``,
-        ``tokens``.
+        ``tokens``: how many.
     """
     rows, length = page.rows[10:], page.rows.shape[1] // 2
     chosen, heads = page.induction, range(page.config.heads)

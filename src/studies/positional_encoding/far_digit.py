@@ -286,10 +286,10 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
     Returns
     -------
     dict
-        ``scheme``, ``base``, ``seed``; ``ways``: losses at trained lengths (``digit``,
-        ``back``) and beyond (``digit far``, ``back far``), in nats, for the model as it is
-        (``none``), with far keys hidden (``near keys``), and changed: a rotary model in the
-        ways of `slowed_frequencies`, another one ``stretched``.
+        The settings ``scheme``, ``base``, ``seed``; ``ways``: losses at trained lengths
+        (``digit``, ``back``) and beyond (``digit far``, ``back far``), in nats, for the
+        model as it is (``none``), with far keys hidden (``near keys``), and changed: a
+        rotary model in the ways of `slowed_frequencies`, another one ``stretched``.
     """
     model = train_digit_model(scheme, steps, seed, base=base)
     ways = {"none": measured(model), "near keys": measured(model, mask=near_mask())}

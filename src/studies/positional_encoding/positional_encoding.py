@@ -199,11 +199,11 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     Returns
     -------
     dict
-        ``scheme``, ``reach``, ``base``, ``length``, ``steps``, ``seed``; ``loss``, two
-        lists by groups of eight positions, in nats: for the next character, and for the one
-        that stands ``back`` positions back. ``ways``, change of the model → the second of
-        these lists with it: ``near keys``, each query attends to as many keys as in
-        training; with relative positions ``last price``, the bias of distances beyond
+        The settings ``scheme``, ``reach``, ``base``, ``length``, ``steps``, ``seed``;
+        ``loss``, two lists by groups of eight positions, in nats: for the next character,
+        and for the one that stands ``back`` positions back. ``ways``, change of the model →
+        the second of these lists with it: ``near keys``, each query attends to as many keys
+        as in training; with relative positions ``last price``, the bias of distances beyond
         training is that of the last one (`flatten_far_buckets`); with rotary ones, in the
         groups "bases" and "seven back", the names of `slowed_frequencies`.
     """

@@ -735,10 +735,10 @@ def slow_pairs_read_on(page):
     -------
     dict
         Each a lowest and highest far loss, in nats: ``slowed``, new pairs slowed;
-        ``as_it_is``; ``hidden``, far keys hidden; ``all``, all pairs slowed; ``aware``, a
-        larger base; ``others``, other schemes; ``edge``, base 30,000; ``untouched_back``
-        and ``hidden_digit``, one of the two answers. ``highest``: the largest of
-        ``slowed``; ``models`` and ``other``: how many models.
+        ``as_it_is``, the model unchanged; ``hidden``, far keys hidden; ``all``, all pairs
+        slowed; ``aware``, a larger base; ``others``, other schemes; ``edge``, base 30,000;
+        ``untouched_back`` and ``hidden_digit``, one of the two answers. ``highest``: the
+        largest of ``slowed``; ``models`` and ``other``: how many models.
     """
     rotary = page.digits["rotary"]
     runs = [run for run in rotary if first_new(run | {"length": 32})[1] > CLEARLY_NEW]

@@ -147,9 +147,9 @@ def run(folder, group, seed, share):
     Returns
     -------
     dict
-        ``seed``; of "gpt" ``dialogues``, ``ways``, ``pairs``, ``lines`` and ``reward``,
-        what each model answers after each way of training; of "talker" ``named``,
-        ``unnamed`` and ``shown``, what SmolLM2 answers.
+        The setting ``seed``; of "gpt" ``dialogues``, ``ways``, ``pairs``, ``lines`` and
+        ``reward``, what each model answers after each way of training; of "talker"
+        ``named``, ``unnamed`` and ``shown``, what SmolLM2 answers.
     """
     if group == "talker":
         return {"seed": seed} | ask_talker()

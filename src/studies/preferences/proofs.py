@@ -126,9 +126,10 @@ def does_as_asked(page: Page):
     -------
     dict
         Shares of answers with the letter asked for: ``share``, with lowest and highest
-        ``span``; ``before``; ``shuffled``; of letters never asked for ``never``,
-        ``never_span``, ``never_before``. ``loss_before`` and ``loss`` on text, in nats a
-        character; ``answers``, ``seeds``; ``answer``, the letter of the right choice.
+        ``span``; ``before``, before any training; ``shuffled``, after training on shuffled
+        dialogues; of letters never asked for ``never``, ``never_span``, ``never_before``.
+        ``loss_before`` and ``loss`` on text, in nats a character; ``answers``, ``seeds``:
+        how many; ``answer``, the letter of the right choice.
     """
     runs = page.study["gpt"]
     share = {
@@ -241,7 +242,7 @@ def dpo_beats_the_best(page: Page):
         Echoes a line, means: ``before``, ``best``, ``dpo``, ``filtered``; differences,
         lowest and highest over seeds: ``span``, DPO less the best of four; ``coin``, random
         choices less before, and its largest size ``coin_most``. Echoes a word:
-        ``word_before``, ``word_best``, ``word``. ``steps``, ``pairs``, ``seeds``.
+        ``word_before``, ``word_best``, ``word``. ``steps``, ``pairs``, ``seeds``: how many.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)

@@ -91,9 +91,9 @@ def run(folder, group, seed, share):
     Returns
     -------
     dict
-        ``seed``; ``before``: what the lines have before any training, a dict with
-        ``echoes`` a line, words that begin with the same letter as another word of their
-        line, and other means. For each kind of pairs (``far apart``, ``both poor``,
+        The setting ``seed``; ``before``: what the lines have before any training, a dict
+        with ``echoes`` a line, words that begin with the same letter as another word of
+        their line, and other means. For each kind of pairs (``far apart``, ``both poor``,
         ``equals``) a dict: ``pairs``, how many; ``after``, the same of the lines then;
         ``chosen`` and ``rejected``, echoes a line of the pairs; ``gained`` and ``gained,
         new``, how much likelier their lines became, in nats.

@@ -501,10 +501,10 @@ def run(folder, group, kind, count, seed=0):
     Returns
     -------
     dict
-        ``kind``, ``seed``; ``leads``, how far each right word is ahead of the wrong one, a
-        list of two by pair of twins; ``twins`` (of "trained" alone), the sentences: of each
-        pair ``begins``, the two beginnings, ``end``, what follows the blank in both, and
-        ``words``, the right ones.
+        The settings ``kind``, ``seed``; ``leads``, how far each right word is ahead of the
+        wrong one, a list of two by pair of twins; ``twins`` (of "trained" alone), the
+        sentences: of each pair ``begins``, the two beginnings, ``end``, what follows the
+        blank in both, and ``words``, the right ones.
     """
     twins = twins_of(kind)[:count]
     row = {"kind": kind, "seed": seed}

@@ -240,7 +240,8 @@ def tune_encoder(folder, tokenizer, steps, rate, dropout):
     Returns
     -------
     dict
-        ``seed``, ``rate``, ``dropout``; ``validation``, the mean loss of validation poems.
+        The settings ``seed``, ``rate``, ``dropout``; ``validation``, the mean loss of
+        validation poems.
     """
     _, validation_poems, _ = poem_splits()
     measure = Measurements(tokenizer, [steps], validation_poems)

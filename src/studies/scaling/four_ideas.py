@@ -119,8 +119,8 @@ def run(_folder, group, corpus, steps, seed, way):
     Returns
     -------
     dict
-        ``way``, ``seed``; ``parameters``, how many; ``loss`` and ``tuning``, on held-out
-        text, in nats a character; ``seconds`` of the processor.
+        The settings ``way``, ``seed``; ``parameters``, how many; ``loss`` and ``tuning``,
+        on held-out text, in nats a character; ``seconds`` of the processor.
     """
 
     def entry(training, tuning, vocab_size, seed):

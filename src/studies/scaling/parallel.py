@@ -61,8 +61,8 @@ def run(folder, group, seed, processes, steps):
     Returns
     -------
     dict
-        ``seed``, ``processes``; ``losses``, the validation losses in nats a character;
-        ``seconds``, those of the training.
+        The settings ``seed``, ``processes``; ``losses``, the validation losses in nats a
+        character; ``seconds``, those of the training.
     """
     load_corpus("sonnets")  # the processes train on it, so it belongs into the record
     path = folder / f"{seed}-{processes}.safetensors"

@@ -218,8 +218,8 @@ def law_missed(page: Page):
     dict
         Relative errors: ``missed``, of the law; ``neighbour``, ``curve``, of rivals;
         ``without``, the least without a size or amount. Losses in nats: ``came``, ``said``
-        (by the straight line), ``interval`` of the law. ``runs``, ``kinds``; ``answer``,
-        the letter of the right choice.
+        (by the straight line), ``interval`` of the law. ``runs``, ``kinds``: how many;
+        ``answer``, the letter of the right choice.
     """
     targets = targets_of(page.largest)
     guesses = predict_runs(in_order(page.smaller), targets)
@@ -593,9 +593,9 @@ def examples_are_followed(page: Page):
     Returns
     -------
     dict
-        Losses in nats: ``shuffled``, with its ``interval``; ``guess``; ``counting``.
-        ``hits``, the share of likeliest answers that are right; ``texts``; ``answer``, the
-        letter of the right choice.
+        Losses in nats: ``shuffled``, with its ``interval``; ``guess``, of a guess;
+        ``counting``, of counting pairs. ``hits``, the share of likeliest answers that are
+        right; ``texts``, how many; ``answer``, the letter of the right choice.
     """
     guess = np.log(in_context.ANSWERS)
     usual = bootstrap_interval(losses_among_answers(page.model, page.fresh, page.fresh))
@@ -698,8 +698,9 @@ def partner_is_enough(page: Page):
     -------
     dict
         Losses in nats where only the partner was answered: ``linked`` and ``cut``, lowest
-        and highest over seeds; ``loss``, the median; ``guess``, ``untrained``, ``bayes``.
-        ``answers``, how many; ``share``, the probability of the right one.
+        and highest over seeds; ``loss``, the median; ``guess``, of a guess; ``untrained``,
+        of models before training; ``bayes``, of counting pairs. ``answers``, how many;
+        ``share``, the probability of the right one.
     """
     runs, (rivals,) = page.partners["results"]["runs"], page.partners["results"]["rivals"]
 

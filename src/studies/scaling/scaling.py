@@ -217,7 +217,7 @@ def tune_rate(folder, corpus, size, tokens, rate, seed):
     Returns
     -------
     dict
-        ``size``, ``rate``, ``seed``; ``validation``, the last validation loss.
+        The settings ``size``, ``rate``, ``seed``; ``validation``, the last validation loss.
     """
     trainer, _, _ = train_size(corpus, size, tokens, rate, seed)
     loss = trainer.history[-1]["val_loss"]
@@ -243,9 +243,10 @@ def train_and_test(folder, corpus, size, tokens, seed):
     Returns
     -------
     dict
-        ``size``, ``tokens``, ``seed``, ``rate``; ``parameters``; ``flops``, of the
-        training; ``test``, the loss on test text; ``history``, a list of (tokens,
-        validation loss); ``seconds``; of the first seed ``sample``, a text.
+        The settings ``size``, ``tokens``, ``seed``, ``rate``; ``parameters``, how many;
+        ``flops``, of the training; ``test``, the loss on test text; ``history``, a list of
+        (tokens, validation loss); ``seconds`` of the training; of the first seed
+        ``sample``, a text.
     """
     rate = best_rate(folder, size=size)
     trainer, tokenizer, test = train_size(corpus, size, tokens, rate, seed)

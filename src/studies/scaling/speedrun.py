@@ -338,9 +338,9 @@ def ngram_losses(corpus):
     dict
         Of the model with the lowest loss on the tuning text among those that the rules
         allow: ``way``, "counting"; ``seed``, 0; ``tokens``, of the training text;
-        ``seconds``, of the processor; ``order``; ``parameters``, how many n-grams and
-        contexts it has; ``tuning`` and ``loss``, on the tuning text and on the test text,
-        in nats a character.
+        ``seconds``, of the processor; ``order``, the length of its n-grams; ``parameters``,
+        how many n-grams and contexts it has; ``tuning`` and ``loss``, on the tuning text
+        and on the test text, in nats a character.
     """
     vocab_size, training, tuning, test = parts(corpus)
     rows = []

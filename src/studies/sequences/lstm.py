@@ -93,7 +93,8 @@ def run(folder, group, seed, steps):
     Returns
     -------
     dict
-        ``seed``, ``steps``; ``loss``, on the validation text, in nats a character.
+        The settings ``seed``, ``steps``; ``loss``, on the validation text, in nats a
+        character.
     """
     model, loss = train_lstm(seed, steps)
     save(model, folder / "lstm.safetensors")

@@ -901,7 +901,7 @@ def counting_wins(page: Page):
         Shares of passages told right: ``share``, by n-grams; ``network``, the best one;
         ``shuffled``, the most by any. Leads: ``best``, with its interval ``gap``;
         ``longer``, over longer training. ``order`` of the n-grams; ``passages``, ``poems``,
-        ``words``; ``answer``, the letter of the right choice.
+        ``words``: how many; ``answer``, the letter of the right choice.
     """
     contest, ordered, mixed = page.contest, False, True
     behind = {

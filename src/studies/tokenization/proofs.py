@@ -710,10 +710,10 @@ def rhymes_are_hidden(page: Page):
     Returns
     -------
     dict
-        Shares of rhymes that end alike: ``gpt2``, with its interval ``span``; ``letters``;
-        ``beside``, of neighbouring lines; ``several``, where both words are in several
-        tokens. ``whole``, the share in which both are one token; ``few``, ``rhymes``,
-        ``sonnets``: how many.
+        Shares of rhymes that end alike: ``gpt2``, with its interval ``span``; ``letters``,
+        in their last two; ``beside``, of neighbouring lines; ``several``, where both words
+        are in several tokens. ``whole``, the share in which both are one token; ``few``,
+        ``rhymes``, ``sonnets``: how many.
     """
 
     def last_token(word):
@@ -905,8 +905,8 @@ def counted_text_decides(page: Page):
     -------
     dict
         How many: ``languages``; ``cheaper`` than English in all halvings, but for the
-        ``exceptions`` (a text); ``more_bytes``; ``fewest`` names. ``hindi``, its tokens
-        over those of English.
+        ``exceptions`` (a text); ``more_bytes``, have more bytes than English in all
+        halvings; ``fewest`` names. ``hindi``, its tokens over those of English.
     """
     runs = page.names
     languages = {run["language"] for run in runs}

@@ -75,7 +75,8 @@ def run(_folder, group, seed, rate, kind, steps):
     Returns
     -------
     dict
-        ``kind``, ``rate``, ``seed``; ``loss`` on held-out sonnets, in nats a character.
+        The settings ``kind``, ``rate``, ``seed``; ``loss`` on held-out sonnets, in nats a
+        character.
     """
     layers = SETTINGS["layers"]
     loss, _ = train_without(KINDS[kind], layers, "PyTorch's", rate, seed, steps)

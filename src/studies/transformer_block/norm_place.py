@@ -88,8 +88,8 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
     Returns
     -------
     dict
-        ``norm_first``, ``warmup``, ``rate``, ``seed``; ``loss``, in nats a digit, on 256
-        rows that are not for training.
+        The settings ``norm_first``, ``warmup``, ``rate``, ``seed``; ``loss``, in nats a
+        digit, on 256 rows that are not for training.
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["sizes"]

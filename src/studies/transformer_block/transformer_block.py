@@ -128,9 +128,10 @@ def run(_folder, group, off, weights, layers, seed, steps, rate):
     Returns
     -------
     dict
-        ``off``, ``weights``, ``layers``, ``seed``, ``rate``; ``loss``, on validation
-        sonnets in nats a character; ``spread``, how different the states of a text's tokens
-        are after the last block; None for a number that has grown beyond a billion.
+        The settings ``off``, ``weights``, ``layers``, ``seed``, ``rate``; ``loss``, on
+        validation sonnets in nats a character; ``spread``, how different the states of a
+        text's tokens are after the last block; None for a number that has grown beyond a
+        billion.
     """
     missing = LACKING[off]
     loss, spread = train_without(missing, layers, weights, rate, seed, steps)
