@@ -29,8 +29,8 @@ from studies.mini_gpt.sizes import BASE, RATES, SEEDS, SPREAD, new_trainer
 
 CHAPTER = "mini-gpt"
 CLAIM = (
-    "One layer is enough for a small GPT of the Sonnets to know by the number of its "
-    "characters that a line is over"
+    "One layer is enough for a small GPT of the Sonnets to know by a line's length in "
+    "characters that the line is over"
 )
 RIVAL = "the words, the syllables or the letters of the line; a GPT of two layers"
 NULL = "the same GPT with shuffled weights"

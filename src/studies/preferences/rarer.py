@@ -37,11 +37,14 @@ from studies.preferences.preferences import (
 
 CHAPTER = "preferences"
 CLAIM = (
-    "After a hundred steps of DPO our GPT finds not only the rejected lines less likely "
-    "than before, but also the chosen ones"
+    "Trained for a hundred steps of DPO to prefer its best lines to its worst, our GPT "
+    "finds both less likely than before"
 )
 RIVAL = "DPO makes the chosen lines likelier"
-NULL = "pairs of two lines with equally many echoes"
+NULL = (
+    "pairs of two lines with equally many echoes: they become less likely, too, but by far "
+    "fewer nats"
+)
 FORETOLD = {
     "likelier": "The chosen lines become less likely, the rejected ones far less.",
     "both poor": (
