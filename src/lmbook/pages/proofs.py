@@ -179,7 +179,9 @@ def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) 
     text : str
         The sentence.
     models : dict of str to str
-        Named in the line if the sentence does not hold for them.
+        The name of each model that the page asked for, by the environment variable that
+        chooses it, such as LMCOURSE_BERT. If the sentence does not hold, the line names
+        those that are not the book's own.
     """
     verdict = cell["cell_metadata"].get("lmbook", "not run")
     verdict_class = "lm-holds" if verdict == "checked" else "lm-fails"

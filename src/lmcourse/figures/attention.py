@@ -101,7 +101,7 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
     untrained : BertModel
         The same with random weights.
     layer, head : int
-        The head.
+        The layer, and the head in it, both counted from 0.
     sentences : list of lmcourse.pronouns.Sentence
         Each with the noun that stands in the place of *Death*.
     notes : list of str

@@ -43,7 +43,9 @@ def reader(run):
     Parameters
     ----------
     run : dict
-        The first run of the study *encoder-decoder*: ``weights``, ``written``, ``look``.
+        The first run of the study *encoder-decoder*: ``weights``, of the model, by name;
+        ``written``, what it reads → what it writes, both str; ``look``, its attention
+        weights for one character that it writes, by the character it reads.
 
     Returns
     -------

@@ -215,7 +215,16 @@ def errand(small=False):
 def third_gives(told):
     """Return the same sentences with somebody else giving, so that neither name is right.
 
-    ``told`` : Errands. The result is a list of str.
+    Parameters
+    ----------
+    told : Errands
+        Three lists with an entry for each sentence: its text, the name of the person who
+        gets something, and that of the giver.
+
+    Returns
+    -------
+    list of str
+        The texts; the giver's second mention is the name of a third person.
     """
     texts = []
     for text, *pair in zip(*told, strict=True):

@@ -520,7 +520,11 @@ def few_directions_teach(page: Page):
     Parameters
     ----------
     page : Page
-        ``directions`` are the stored outcomes, one a seed.
+        ``directions`` are the outcomes of the study *directions*, a dict for each seed:
+        ``before`` and ``all``, the loss on each test poem before and after a training of
+        all weights; ``rows``, these losses with only some directions of each change kept;
+        ``energy``, their shares of the squares of the change, the fourth of eight
+        directions.
 
     Returns
     -------

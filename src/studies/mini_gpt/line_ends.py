@@ -87,10 +87,12 @@ def run(folder, group, every, seed=0, steps=0):
     Returns
     -------
     dict
-        The setting ``seed``; ``reach``: kind of character → characters shown, a str → mean
-        loss in nats; ``lines``: change → the mean probability of a new line, ``ends`` after
-        marks at line ends and ``inside`` after other marks; of a GPT ``shuffled``, the same
-        with shuffled weights.
+        The setting ``seed``; ``reach``: kind of character (a line end, another mark, a
+        letter …) → how many characters the model was shown, a str → mean loss in nats;
+        ``lines``: name of a change of the text that is shown, a key of `CHANGES` such as
+        "no vowels" → the mean probability of a new line, ``ends`` after marks at line ends
+        and ``inside`` after other marks; of a GPT ``shuffled``, the same with shuffled
+        weights.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))

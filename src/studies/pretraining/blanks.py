@@ -270,8 +270,13 @@ def agreements():
 def turned_agreements():
     """Return the twins of `agreements` with the subject as the second noun.
 
-    The other noun stands before it: whoever goes by the first noun is wrong. Rows as in
-    `agreements`.
+    The other noun stands before it: whoever goes by the first noun is wrong.
+
+    Returns
+    -------
+    list of list of str
+        Of each pair of twins the two beginnings, the end that both have, and the word that
+        is right in the blank of the first, then that of the second.
     """
     rows = []
     for nouns, _, nearer, end in rows_of(AGREEMENT):
