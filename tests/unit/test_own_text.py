@@ -123,5 +123,5 @@ def test_the_view_counts_the_sonnets_and_stores_what_it_counts():
     first, last = ([alphabet.index(c) for c in part] for part in parts[:2])
     loss = NgramModel(first, 3, len(alphabet)).loss(last)
     assert f'<th scope="row">3-grams</th><td>{loss:.2f}</td>' in view.stored
-    assert f"{len(parts.test) - 1:,} others" in view.stored
+    assert f"{len(parts.test) - 1:,} other held-out characters" in view.stored
     assert view.stores == ["sonnets"]
