@@ -627,7 +627,7 @@ def single_shuffled(page: Page):
 
 
 @finding(
-    "One layer is enough for a small GPT of the Sonnets to know by a line's length in "
+    "A small GPT of the Sonnets needs no more than one layer to know by a line's length in "
     "characters that the line is over.",
     rival="two layers: text more than five characters back gains {two:.2f} nats at line "
     "ends, with one layer {one:.2f}; one layer of a single head: {head:.2f}, but it goes "
