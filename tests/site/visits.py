@@ -82,6 +82,8 @@ class Visit:
 
 def scrolling_is_seen(page):
     """Wait until the theme, which looks some time after, lets keys scroll what scrolls."""
+    # It looks when a window changes its width; a font that came later is not seen before.
+    page.evaluate("dispatchEvent(new Event('resize'))")
     page.wait_for_timeout(400)
     page.wait_for_function(
         """() => Array.from(document.querySelectorAll("pre[id^=codecell]")).every(
