@@ -249,8 +249,16 @@ export function mount(element, data, context) {
     const pieces = Object.fromEntries(mentioned(reading).map((id) => [id, shown(letters[id])]));
     /** @type {Given} */
     const mine = {
-      ...{ name: "gpt", unit: "letter", store: "", pieces: "", why: "" },
-      ...{ text, room, alphabet, own, reading: { ...reading, pieces } },
+      name: "gpt",
+      unit: "letter",
+      store: "",
+      pieces: "",
+      why: "",
+      text,
+      room,
+      alphabet,
+      own,
+      reading: { ...reading, pieces },
     };
     element.replaceChildren();
     mount(element, { models: [mine], book: data }, context);
