@@ -19,12 +19,13 @@ def _one_layer(tokenizer, model, sentence, word, layer):
     Parameters
     ----------
     tokenizer, model
-        A BERT's.
+        A BERT's, as `lmcourse.models.load_bert` loads them, with attention weights.
     sentence : lmcourse.pronouns.Sentence
+        Its ``text`` and its ``nouns``, both str.
     word : str
         The pronoun, from which attention goes out.
     layer : int
-        Whose attention weights.
+        Whose attention weights, counted from 0.
 
     Returns
     -------
@@ -64,8 +65,9 @@ def attended(tokenizer, model, untrained, sentences, layer, head):
     untrained : BertModel
         The same with random weights.
     sentences : list of lmcourse.pronouns.Sentence
+        Twelve, each with its ``text`` and its two ``nouns``.
     layer, head : int
-        The head shown first.
+        The layer, and the head in it that is shown first; both counted from 0.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
     sentences : list of lmcourse.pronouns.Sentence
         Each with the noun that stands in the place of *Death*.
     notes : list of str
-        One a sentence.
+        What stands beside each sentence.
 
     Returns
     -------
@@ -162,7 +164,7 @@ def apart(tokenizer, model, texts, word, layer, head):
         A BERT that returns its attention weights: `lmcourse.models.load_bert` with
         ``attn_implementation="eager"``.
     layer, head : int
-        The head.
+        The layer, and the head in it, both counted from 0.
     texts : dict of str to str
         What the sentence is called → the sentence.
     word : str
@@ -187,11 +189,12 @@ def grid(weights, tokens, query, key, head):
     Parameters
     ----------
     weights : Tensor of shape (heads, tokens, tokens)
+        A row attends, a column is attended to; each row sums to 1.
     tokens : list of str
     query, key : int
         Positions of two tokens, for the alternative text.
     head : int
-        Also for the alternative text.
+        Counted from 0; also for the alternative text.
 
     Returns
     -------
@@ -213,7 +216,9 @@ def saturation(table):
     Parameters
     ----------
     table : DataFrame
-        A row for each width; columns ``raw`` and ``scaled``.
+        A row for each width; columns ``raw`` and ``scaled``, the greatest attention weight,
+        0 to 1, of unscaled scores and of scores divided by the root of the width. The index
+        is the width.
 
     Returns
     -------
@@ -234,12 +239,13 @@ def bandwidths(keys, values, grid, truth, guesses, first):
     Parameters
     ----------
     keys, values : Tensor of shape (points,)
+        Where each known point is, and its value.
     grid, truth : Tensor of shape (places,)
         Where the curve is guessed, and what it is there.
     guesses : dict of float to Tensor of shape (places,)
         Bandwidth → what is guessed with it.
     first : int
-        Which guess is shown first.
+        Which guess is shown first, counted from 0.
 
     Returns
     -------
@@ -283,9 +289,9 @@ def noun_heads(shares, random_shares, even, layer, head):
         The share of its attention that "it" gives to each noun
         (`lmcourse.pronouns.noun_shares`).
     even : float
-        An even share.
+        What two nouns would get if attention were spread evenly, from 0 to 1.
     layer, head : int
-        The head that is named.
+        The head that is named, and its layer, counted from 0.
 
     Returns
     -------
@@ -318,11 +324,11 @@ def words(shares, it, even):
     ----------
     shares : DataFrame
         A row for each word of each sentence (`lmcourse.pronouns.word_shares`): ``word``,
-        and ``share``, what it gives to the two nouns.
+        and ``share``, what it gives to the two nouns, from 0 to 1.
     it : float
-        The mean share of "it".
+        The mean share of "it", from 0 to 1.
     even : float
-        An even share, which is marked.
+        What the nouns would get if attention were spread evenly; it is marked.
 
     Returns
     -------
@@ -376,7 +382,8 @@ def endings(leads, named):
     Parameters
     ----------
     leads : dict of str to dict of str to float
-        A group of words → word → the animal's share less the place's.
+        A group of last words → word → the share of its attention that "it" gives the
+        animal, less the share it gives the place; from -1 to 1.
     named : list of str
         The words that are written beside their dots.
 
@@ -400,7 +407,8 @@ def persons(shares, named):
     Parameters
     ----------
     shares : dict of str to dict of str to float
-        A group of words → word → share.
+        A group of words → word → the share of its attention that "He" gives it, from 0 to
+        1.
     named : list of str
         The words that are written beside their dots.
 
@@ -424,11 +432,12 @@ def removed(results, layer, head):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of the study *nouns-in-it*. ``auc`` has the shares of right order
-        by kind of sentence, "after LAYER" → list of float: of the group "whole" with all
-        heads, of "heads" without the ``head`` of the ``layer``; ``world`` says which model.
+        Group → outcomes of the study *nouns-in-it*. ``world`` says which model, "trained"
+        or "random"; ``auc`` has the shares of right order by layer, "after 3" and the like
+        → list of float. In the group "whole" all heads are there, in "heads" the ``head``
+        of the ``layer``, both counted from 0, is removed.
     layer, head : int
-        The head that is named.
+        The head that is named, and its layer, counted from 0.
 
     Returns
     -------

@@ -23,11 +23,14 @@ def mean_distances(rows):
     Parameters
     ----------
     rows : list of dict
-        Trainings of the study *backpropagation*.
+        Trainings of the study *backpropagation*, one a seed: ``states``, a dict at each
+        step at which was measured. Its ``looks`` has the attention weights of the last
+        word, nested lists (layers, heads, 7), the farthest word first.
 
     Returns
     -------
     array of shape (seeds, marks, layers)
+        In words, 0 to 6; ``marks`` are the steps at which was measured.
     """
     shares = np.array([[state["looks"] for state in row["states"]] for row in rows])
     back = np.arange(shares.shape[-1])[::-1]  # of each token, from the last word
@@ -40,9 +43,11 @@ def training_run(study):
     Parameters
     ----------
     study : dict
-        The stored study *backpropagation*. A run of the groups "sonnets" and "shuffled" has
-        ``states``, a dict for each of the ``marks``: the losses ``trained`` and ``unseen``
-        in nats, ``samples`` (texts) and ``looks`` (attention by layer).
+        The stored study *backpropagation*. ``settings["marks"]`` lists the steps at which
+        was measured. In ``results`` a run of the groups "sonnets" and "shuffled" has
+        ``states``, a dict for each mark: the losses ``trained`` and ``unseen`` in nats a
+        word, ``looks``, the attention weights of the last of seven words (layers, heads,
+        7), and for "sonnets" ``samples``, three texts.
 
     Returns
     -------
@@ -120,10 +125,11 @@ def guesses(rows, lengths):
     Parameters
     ----------
     rows : list of dict
-        Of the study *guesses*, one for each sequence of words. How far the loss falls, in
-        nats: ``random``, (guesses, lengths), and ``gradient``, (lengths,).
+        Of the study *guesses*, one for each sequence of words. How far a step lowers the
+        loss, in nats: ``random``, nested lists (guesses, lengths), and ``gradient``,
+        (lengths,).
     lengths : list of float
-        Of the steps.
+        The two lengths of the steps.
 
     Returns
     -------
@@ -155,6 +161,8 @@ def head_step(words, weights, d_weights, d_scores, after):
     words : list of str
         The tokens, one for each row and column.
     weights, d_weights, d_scores, after : array of shape (tokens, tokens)
+        The attention weights, the gradients of the loss by them and by the scores, and the
+        weights after a step. A row attends, a column is attended to.
 
     Returns
     -------
@@ -186,8 +194,10 @@ def turning(study):
     Parameters
     ----------
     study : dict
-        The stored study *backpropagation*: groups of runs by the text of training, each
-        measured after the steps in ``marks``.
+        The stored study *backpropagation*. ``settings["marks"]`` lists the steps at which
+        was measured; ``results`` has three runs for each text of the training, "sonnets",
+        "shuffled" and "dealt": ``states``, a dict for each mark, with ``looks``, the
+        attention weights of the last of seven words, (layers, heads, 7).
 
     Returns
     -------
@@ -218,13 +228,14 @@ def turning(study):
 
 
 def lengths(rows, marks):
-    """Draw which layer turns first, as it is and with the lengths swapped.
+    """Draw how far back layers attend, with the long vectors in one layer or the other.
 
     Parameters
     ----------
     rows : list of dict
-        Of the study *vector-lengths*: ``way``, which layer is given the long vectors;
-        ``back``, how many words back the last word attends, (marks, layers).
+        Of the study *vector-lengths*: ``way``, which layer is given the long vectors ("as
+        it is": layer 1, "swapped": layer 0); ``back``, how many words back the last word
+        attends, (marks, layers).
     marks : list of int
         The steps after which was measured.
 
@@ -254,8 +265,9 @@ def starts(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *starts*: ``runs`` with ``start`` and ``test``, and ``counting`` with
-        ``order`` and ``test``; ``test`` is a loss in nats a word.
+        Of the study *starts*: ``runs`` with ``start``, "random", "frequencies" or
+        "shuffled", and ``test``; ``counting`` with ``order``, the words of an n-gram (1 to
+        3), and ``test``. ``test`` is a loss in nats a word.
 
     Returns
     -------
@@ -326,13 +338,14 @@ def _heat_map(words, weights, title):
 
 
 def _all_heads(words, weights):
-    """Return a heat map for each head of each layer; weights (layers, heads, tokens, …).
+    """Return a heat map for each head of each layer.
 
     Parameters
     ----------
     words : list of str
         The tokens, one for each row and column.
     weights : array of shape (layers, heads, tokens, tokens)
+        Rows attend, columns are attended to; 0 to 1.
 
     Returns
     -------
@@ -391,16 +404,19 @@ def progress(study, copied):
     Parameters
     ----------
     study : dict
-        The stored study *backpropagation*. A run of the group "sonnets" has ``states``, a
-        dict for each of the ``marks``: the losses ``trained`` and ``unseen`` in nats, and
-        ``samples`` (texts).
+        The stored study *backpropagation*. ``settings["marks"]`` lists the steps at which
+        was measured. In ``results`` a run of the group "sonnets" has ``states``, a dict for
+        each mark: the losses ``trained`` and ``unseen`` in nats a word, and ``samples``,
+        texts.
     copied : callable
         From a sample to a list of bool, one a sequence of five words.
 
     Returns
     -------
     DataFrame
-        Means over three decoders.
+        A row for each mark, the steps as its index; means over three decoders: the losses
+        on the sonnets of the training and on new ones, in nats a word, and the share
+        copied, formatted in per cent.
     """
     rows = []
     for i, step in enumerate(study["settings"]["marks"]):

@@ -23,6 +23,7 @@ def climb(line, word, tokenizer, model):
         A word of the line that is one token; its first occurrence is hidden.
     tokenizer : PreTrainedTokenizerFast
     model : lmcourse.masking.MaskedBert
+        Its BERT returns hidden states and attention weights.
 
     Returns
     -------
@@ -69,6 +70,7 @@ def _guesses(probs, wanted, word, tokenizer):
     Returns
     -------
     str
+        Such as "“thing” 40 %, “bird” 9 %, …. “thing” is guess 1 of 30,522."
     """
     best = probs.topk(4)
     names = tokenizer.convert_ids_to_tokens(best.indices.tolist())
@@ -85,7 +87,7 @@ def way_up(line, first, tokenizer, model, untrained):
     ----------
     line : str
     first : str
-        The word that is hidden first.
+        The word that is hidden first, in small letters.
     tokenizer : PreTrainedTokenizerFast
     model, untrained : lmcourse.masking.MaskedBert
         The trained model, and the same with random weights.
@@ -146,7 +148,9 @@ def sink(received):
     Parameters
     ----------
     received : dict of (bool, bool, bool) to Tensor of shape (texts, layers, tokens)
-        How `SWITCHES` are set → what each token gets of the attention.
+        Whether each of three switches is set (“the” comes first instead of [CLS]; positions
+        from 7 instead of 0; random weights) → the share of all attention that each token
+        gets, 0 to 1.
 
     Returns
     -------

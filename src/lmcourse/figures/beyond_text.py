@@ -39,7 +39,8 @@ def digits(reader, images, chosen):
     Parameters
     ----------
     reader : lmcourse.vision.VisionTransformer
-        Its answer to the first digit is stored in the page.
+        From images to logits (digits, 10) and attention weights, a Tensor a layer. Its
+        answer to the first digit is stored in the page.
     images : Tensor of shape (digits, 8, 8)
         Ink, from 0 to 1.
     chosen : list of int
@@ -77,8 +78,9 @@ def readers(study):
     Parameters
     ----------
     study : dict
-        The stored study *beyond-text*: accuracies of the ways to read digits, on each part
-        of the file (`reader_accuracies`).
+        The stored study *beyond-text*: its ``results`` say which share of the digits each
+        way to read gets right, on each part of the file; ``settings["digits"]`` has the
+        ``steps`` of short trainings, and of ``longer`` ones.
 
     Returns
     -------
@@ -119,6 +121,9 @@ def one_graph(walker, joined, marked):
     Parameters
     ----------
     walker : lmcourse.graphs.GraphTransformer
+        It gives each node logits of its distance from the marked one: 0, 1, 2, 3, 4 edges
+        or more. Its ``bonus``, (heads, 3), is added to the scores of two nodes that no edge
+        joins, of two that one joins, and of a node with itself.
     joined : bool Tensor of shape (nodes, nodes)
         Which nodes an edge joins.
     marked : int Tensor of shape ()
@@ -163,9 +168,10 @@ def distances_told(study):
     Parameters
     ----------
     study : dict
-        The stored study *one-edge-farther*. A run of the group "graphs" has ``layers``,
-        ``steps`` and ``own``, how many nodes at each distance are told each distance,
-        (true, predicted).
+        The stored study *one-edge-farther*. In ``results`` a run of the group "graphs" has
+        ``layers``, ``steps`` and ``own``, how many nodes of each distance are given each
+        distance: nested lists (true, predicted). ``settings["steps"]`` are those of the
+        runs drawn.
 
     Returns
     -------
@@ -203,8 +209,9 @@ def rule_heads(heads):
     Parameters
     ----------
     heads : dict
-        ``attention``: of each head the mean attention weight by distance; ``whole``: the
-        loss by rule, in nats a letter; ``without``: the same, each head in turn ablated.
+        ``attention``: of each of two heads the mean attention weight by distance, 1 letter
+        back first; ``whole``: the losses under the two rules, in nats a letter;
+        ``without``: the same, each head in turn ablated.
 
     Returns
     -------
@@ -238,13 +245,17 @@ def letter_losses(study):
     Parameters
     ----------
     study : dict
-        The stored study *beyond-text*, losses in nats a letter: of the group "rules",
-        models, ``whole``; of "counted", models that count, by name.
+        The stored study *beyond-text*, losses in nats a letter. Of ``results`` the group
+        "rules" has models: ``whole``, their loss under each of two rules; ``steps`` of
+        training; ``kept``, how probably a letter keeps the rule. The second row of
+        "counted" has models that count, name → loss. ``settings["rules"]["steps"]`` are
+        those of the short trainings.
 
     Returns
     -------
     DataFrame
-        In nats a letter, the lowest and the highest of the trained models; formatted.
+        A row for each predictor; columns ``lowest`` and ``highest``, over its trainings, in
+        nats a letter, as text.
     """
     counted = study["results"]["counted"][1]
     short = study["settings"]["rules"]["steps"]

@@ -40,12 +40,14 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
     Parameters
     ----------
     poems : DataFrame
-        Dickinson's poems, a row each, with their text and the editors' section.
+        Dickinson's poems, a row each: ``text``; ``section``, the editors'; ``series`` and
+        ``number``, where it was printed.
     levels, random_levels : Tensor of shape (levels, poems, d_model)
-        Of the trained model, and of one with random weights.
+        The poems' vectors at each level of the trained model, and of one with random
+        weights: first of its tables alone, then before layer 0 and after each layer.
     guesses, random_guesses : list of Predictions
-        One a level: how much speaks for each section, poem by poem, and whether the section
-        with the most support is right.
+        One a level: ``support``, Tensor (poems, sections), how much speaks for each
+        section, and ``names``, the sections.
     mixed : tuple of (Tensor, list of Predictions, list of str)
         The trained model's levels and guesses of the poems with their words in another
         order, and these texts.
@@ -94,8 +96,10 @@ def own_texts(mine):
     Parameters
     ----------
     mine : Climb
-        A reader's texts, which have labels, and their vectors at each level of a BERT and
-        of one with random weights.
+        A reader's texts. Used are ``texts``, a DataFrame with ``text`` and ``title``;
+        ``labels``, array of str; ``levels`` and ``random_levels``, Tensors (levels, texts,
+        d_model), of a BERT and of one with random weights; ``mixed``, the texts with their
+        words in another order, and their levels.
 
     Returns
     -------
@@ -104,7 +108,11 @@ def own_texts(mine):
     labels = mine.labels
 
     def told(levels):
-        """Return for each level the support of each label and the nearest texts."""
+        """Return for each level the support of each label and the nearest texts.
+
+        ``levels`` : Tensor (levels, texts, d_model). The result is a pair of Tensors:
+        (levels, texts, labels) and (levels, texts, neighbours), rows of the nearest first.
+        """
         guesses = [predict(level, labels) for level in levels]
         near = [nearest(level, min(NEIGHBOURS, len(labels) - 1)) for level in levels]
         return torch.stack([guess.support for guess in guesses]), torch.stack(near)
@@ -133,9 +141,10 @@ def accuracy_by_level(guesses, random_guesses, sections):
     Parameters
     ----------
     guesses, random_guesses : list of Predictions
-        One a level.
+        One a level, of the trained model and of random weights; ``hits`` has 1 for a poem
+        whose section is right, else 0.
     sections : array of shape (poems,)
-        The editors'.
+        The editors' section of each poem, str.
 
     Returns
     -------
@@ -163,9 +172,12 @@ def leads(guesses, sections, texts, starts):
     Parameters
     ----------
     guesses : list of Predictions
-        One a level.
+        One a level: ``names``, the sections, and ``support``, Tensor (poems, sections), how
+        much speaks for each: 1 is no more than by chance.
     sections : array of shape (poems,)
+        The editors' section of each poem, one of the names.
     texts : list of str
+        The poems.
     starts : list of str
         How the poems begin whose path is drawn.
 
@@ -203,12 +215,18 @@ def words(texts, sections, guesses, level_names, close):
     Parameters
     ----------
     texts : list of str
+        All poems.
     sections : array of shape (poems,)
+        The editors' section of each poem.
     guesses : list of Predictions
-        One a level.
+        One a level: ``names``, the sections, and ``support``, Tensor (poems, sections), of
+        the poems as they are printed.
     level_names : list of str
+        How the levels are called.
     close : list of dict
-        Of the study *dickinson-layers*: ``poem``, ``words``, ``said``.
+        Of the study *dickinson-layers*: ``poem``, its row; ``words``, list of str;
+        ``said``, the support in hundredths without each word, nested lists (levels, words,
+        sections).
 
     Returns
     -------
@@ -245,9 +263,12 @@ def kept_by_layer(steps, runs):
     Parameters
     ----------
     steps : list of float
-        Of the trained model, one a layer.
+        Of the trained model, one a layer: the share of its ten nearest poems that a poem
+        keeps from before the layer to after it.
     runs : list of dict
-        Of the study *dickinson-layers*: ``way``, ``where``, ``steps``.
+        Of the study *dickinson-layers*: ``way``, "trained", or "dealt" or "drawn" for the
+        two kinds of untrained layers; ``where``, "all" layers or the "last"; ``steps``, a
+        share for each layer.
 
     Returns
     -------
@@ -276,12 +297,15 @@ def sorting(texts, sections, guesses, level_names, drawn):
     Parameters
     ----------
     texts : list of str
+        All poems.
     sections : array of shape (poems,)
+        The editors' section of each poem.
     guesses : list of Predictions
-        One a level.
+        One a level: ``names``, the sections, and ``support``, Tensor (poems, sections).
     level_names : list of str
+        How the levels are called.
     drawn : list of int
-        The poems' positions.
+        The rows of the poems to be sorted.
 
     Returns
     -------

@@ -37,6 +37,7 @@ def word_map(words, groups, points, random_points):
     words, groups : sequence of str
         A word and its group, for each point.
     points, random_points : array of shape (words, 3)
+        Where each word is drawn: of the trained vectors, and of random ones.
 
     Returns
     -------
@@ -106,7 +107,8 @@ def analogies(shares):
     Parameters
     ----------
     shares : DataFrame
-        One row a kind, one column a way to answer.
+        The share of questions that are answered right, 0 to 1: one row a kind of question,
+        one column a way to answer, three at most.
 
     Returns
     -------
@@ -134,12 +136,13 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     Parameters
     ----------
     tokenizer, model
-        Of `lmcourse.models.load_bert`.
+        Of BERT, as `lmcourse.models.load_bert` returns them.
     untrained : BertModel
         The same with untrained layers.
     taught, random_taught : dict of str to array of shape (2, pairs, 2, words, d_model)
-        Level → vectors of verbs and of nouns, from which the directions are taken
-        (`lmcourse.verbs_and_nouns.read_pairs`); by the one model and by the other.
+        Level, such as "before layer 0" → vectors of words as verb and as noun (first axis),
+        by pair of sentences, by which sentence comes first, and by word; by the one model
+        and by the other. The directions are taken from them.
 
     Returns
     -------
@@ -207,8 +210,9 @@ def verb_or_noun(right, random_right, before):
     Parameters
     ----------
     right, random_right : dict of str to array of shape (pairs, words)
-        Level, such as "before layer 0" → the shares told apart, by
-        `lmcourse.verbs_and_nouns.told_apart`; of the trained layers and of untrained ones.
+        Level, such as "before layer 0" → by pair of sentences and by word: 1 where the word
+        as a verb leans more to the verbs than as a noun, 0 where less (means over both
+        orders of the sentences); of the trained layers and of untrained ones.
     before : array of shape (pairs, words)
         The same shares, where a vector is the embedding rows of all words before the one
         in question, added up.
@@ -268,7 +272,10 @@ def cones(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *embeddings*: ``k``, ``constant`` and ``picture``.
+        Of the study *embeddings*: ``k``, negatives for each pair; ``constant``, what was
+        added to the scores; ``picture`` (not in all), with the ``angles`` of the words' and
+        of the contexts' vectors in degrees, the words' mean ``cosine``, and the mean
+        ``score``.
 
     Returns
     -------
@@ -277,10 +284,10 @@ def cones(runs):
     runs = [run for run in runs if "picture" in run]
 
     def state(run):
-        """Return the data of one slider position: two curves and the dot.
+        """Return what a slider position shows: a list of three dicts, two curves and a dot.
 
-        ``run`` : dict, a run of the study *embeddings*: ``k``, and ``picture`` with
-        ``angles`` and ``score``.
+        ``run`` : dict, a run of the study *embeddings*: ``k``, negatives for each pair, and
+        ``picture`` with ``angles`` in degrees, of words and of contexts, and ``score``.
         """
         (x, y), (u, v) = map(_fan, run["picture"]["angles"])
         at = {"x": [run["k"]], "y": [run["picture"]["score"]]}
@@ -337,10 +344,11 @@ def shared(frequent, others, chances):
 
     Parameters
     ----------
-    frequent, others : dict of str to (mean, (low, high))
-        Name of the vectors → the mean over words with its interval.
+    frequent, others : dict of str to (float, (float, float))
+        Name of the vectors → the mean share of neighbours that a word has in common, 0 to
+        1, and its 95 % interval; over the sixty most frequent words, and over all others.
     chances : pair of float
-        What is shared by chance, in each of the two.
+        The share that would be common by chance, for either.
 
     Returns
     -------

@@ -44,8 +44,9 @@ def reader(run):
     ----------
     run : dict
         The first run of the study *encoder-decoder*: ``weights``, of the model, by name;
-        ``written``, what it reads → what it writes, both str; ``look``, its attention
-        weights for one character that it writes, by the character it reads.
+        ``written``, what it reads → what it writes, both str; ``look``, a list of its
+        attention weights while it writes the month's second digit, one for each character
+        of the source.
 
     Returns
     -------
@@ -83,12 +84,12 @@ def two_dates(vectors, longer):
     Parameters
     ----------
     vectors : DataFrame
-        Of the study *encoder-decoder*, a row a training: ``kind``, of LSTM; ``dates``, how
-        many a source has; ``steps`` of the training; ``right``, the share of sources read
-        right.
+        Of the study *encoder-decoder*, a row a training: ``kind``, of LSTM, a str;
+        ``dates``, how many a source has, 1 or 2; ``steps`` of the training; ``right``, the
+        share of sources read right, 0 to 1.
     longer : list of dict
         Of the study *bottleneck*: LSTMs trained four times as long on two dates, one a
-        seed, with ``kind`` and ``right``. They are drawn as squares.
+        seed, with ``kind`` and ``right``, as above. They are drawn as squares.
 
     Returns
     -------
@@ -120,9 +121,10 @@ def attention_and_use(attended, wrong):
     Parameters
     ----------
     attended : Tensor of shape (targets, parts)
-        Attention weights.
+        Attention weights, 0 to 1: a row for each character that is written and for the end,
+        a column for each part of the source.
     wrong : Tensor of shape (targets, parts)
-        Shares of characters that are wrong with the part hidden.
+        Shares of characters that are wrong with the part hidden, 0 to 1.
 
     Returns
     -------
@@ -158,8 +160,10 @@ def trainings(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *encoder-decoder*: ``runs`` and ``varied``; each run's ``right`` has
-        the share of dates that are read right in each style.
+        Of the study *encoder-decoder*: the groups ``runs`` and ``varied``. A run's
+        ``right`` lists the share of dates that are read right in each of eight styles and,
+        last, of dates of other centuries; ``vary`` says what the training had besides three
+        styles: "case", "commas" or "centuries".
 
     Returns
     -------
@@ -178,9 +182,10 @@ def carried_over(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Outcomes of the study *encoder-decoder*, of which ``right`` has the share of dates
-        that are read right in each of eight styles, and of dates of other centuries in the
-        first style.
+        Of the study *encoder-decoder*: the groups ``runs`` and ``varied``. A run's
+        ``right`` lists the share of dates that are read right in each of eight styles and,
+        last, of dates of other centuries; ``vary`` says what the training had besides three
+        styles: "case", "commas" or "centuries".
 
     Returns
     -------

@@ -24,7 +24,8 @@ def losses(rows):
     Parameters
     ----------
     rows : dict of str to list of float
-        What was put in → the loss of each window, in nats.
+        What was put in ("whole" is nothing, "features", "principal directions", "mean",
+        "zero") → the loss of each window, in nats a character.
 
     Returns
     -------
@@ -41,14 +42,15 @@ def losses(rows):
 
 
 def scores(rows, marks):
-    """Draw how well the best unit of each kind tells each property.
+    """Draw how well the best unit of each kind detects each property.
 
     Parameters
     ----------
     rows : list of dict
-        Of each seed: kind → F1 of each property.
+        One a seed: kind of unit ("features", "neurons", "random directions", "labels") → a
+        list of the best unit's F1 for each property, 0 to 1.
     marks : sequence of str
-        The properties.
+        The properties, such as "vowel".
 
     Returns
     -------
@@ -74,7 +76,10 @@ def steering(rows, target):
     Parameters
     ----------
     rows : list of dict
-        Of one seed: ``target``, ``way``, ``strength``, and by window ``probs``, ``losses``.
+        Of one seed, one for each push: ``target``, the character; ``way``, along which
+        direction; ``strength``, how far; ``probs``, of each window the mean probability of
+        the character, and ``losses``, of each window the mean loss of the other characters,
+        in nats.
     target : str
         The character towards which states are pushed.
 
@@ -103,12 +108,14 @@ def places(text, at, chosen, before=24):
     Parameters
     ----------
     text : str
+        Where the feature was looked for.
     at : dict of str to list of int
-        A name → the numbers of characters in the text.
+        Which places, such as "ten at random" → the positions of characters in the text,
+        from 0.
     chosen : str
         What the reader is asked.
     before : int
-        How many characters stand before each.
+        How many characters are shown before each place.
 
     Returns
     -------

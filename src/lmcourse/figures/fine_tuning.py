@@ -17,12 +17,14 @@ def coloured(letters):
     Parameters
     ----------
     letters : list of (float, list)
-        The probability of each letter in per cent, and the likeliest ones.
+        For each letter of a text its probability in per cent, and the likeliest letters
+        there, of any form.
 
     Returns
     -------
     list of [float, float, list]
-        The same with the strength between them: the surprise in bits, of which ten are 1.
+        The same with a strength between them, 0 to 1: the surprise in bits divided by ten,
+        at most 1.
     """
     found = []
     for share, likely in letters:
@@ -32,7 +34,7 @@ def coloured(letters):
 
 
 def losses_in_words(row):
-    """Return a sentence with a model's two losses on held-out poems.
+    """Return a sentence with a model's two losses on held-out poems, a str.
 
     ``row`` : dict with "Dickinson validation" and "Shakespeare validation", in nats a
     character.
@@ -75,9 +77,12 @@ def surprise(pieces, taught, moments):
     Parameters
     ----------
     pieces : dict of str to str
-        Poet → the piece.
+        Poet, "Dickinson" or "Shakespeare" → the piece.
     taught : dict of str to list of dict
-        How the model was taught → its stored readings, moment by moment.
+        How the model was taught → its stored readings, one a moment. A reading has for each
+        poet a list of [probability in per cent, likeliest letters], a letter of the piece
+        each, and the losses "Dickinson validation" and "Shakespeare validation" in nats a
+        character.
     moments : list of int
         After how many steps the readings were made.
 
@@ -117,10 +122,12 @@ def control(runs, rate=3e-3):
     Parameters
     ----------
     runs : DataFrame
-        Stored runs: ``method``, ``fed``, ``rate``, ``replayed``, and ``curve``, a dict from
-        steps to the loss.
+        Stored runs, a row each: ``method``; ``fed``, the poet it read; ``rate``, the
+        highest learning rate; ``replayed``, how many windows of a batch are Shakespeare's
+        all the same; ``curve``, a dict from the step (str) to the loss on Shakespeare in
+        nats a character. Those that trained all weights and replayed nothing are drawn.
     rate : float
-        The highest learning rate.
+        The highest learning rate of the runs that are drawn.
 
     Returns
     -------
@@ -149,8 +156,11 @@ def ways(runs):
     Parameters
     ----------
     runs : DataFrame
-        Stored runs, with ``method``, ``fed``, ``rate``, ``seed``, ``replayed``, and the
-        losses on each poet's validation and test poems. Those of the first seed are drawn.
+        Stored runs, a row each: ``method``; ``fed``, the poet it read; ``rate``, the
+        highest learning rate; ``seed``; ``replayed``, how many windows of a batch are
+        Shakespeare's all the same; "Dickinson test", "Shakespeare validation" and
+        "Shakespeare test", each a list of losses, one a poem, in nats a character. Those of
+        seed 0 are drawn.
 
     Returns
     -------
@@ -181,10 +191,12 @@ def directions(outcomes, thin):
     Parameters
     ----------
     outcomes : list of dict
-        Of the study *directions*, one a seed: a training of all weights, of whose changes
-        only some directions are kept.
+        Of the study *directions*, one a seed, losses by test poem in nats a character:
+        ``before`` the training of all weights, and ``rows``, each with ``losses`` if
+        ``rank`` directions of each matrix's change are kept; ``kind`` says which,
+        "strongest", "random" or "shuffled".
     thin : DataFrame
-        Runs of LoRA, trained with few directions: ``rank``, and ``Dickinson test``, the
+        Runs of LoRA, trained with few directions: ``rank``, and "Dickinson test", the
         losses on her test poems.
 
     Returns
@@ -220,7 +232,8 @@ def marked(samples, untrained):
     Parameters
     ----------
     samples : dict of str to list of str
-        The marker or the model → texts, of which the first is shown.
+        The marker, such as "(E)", which is shown first, or the model → texts, of which the
+        first is shown.
     untrained : str
         A text of a model with random weights.
 
@@ -242,10 +255,12 @@ def layers(rows, poets):
     Parameters
     ----------
     rows : DataFrame
-        Stored results: ``length``, ``reader``, ``layer``, ``size`` and ``hits``. Drawn are
-        lines of 20 characters, with 96 labelled poems.
+        Stored results: ``length`` of a line in characters; ``reader``, what a classifier is
+        given, such as "mean state"; ``layer``, after how many layers; ``size``, how many
+        poems have labels; ``hits``, for each held-out poem how often it is assigned
+        rightly, 0 to 1. Drawn are lines of 20 characters, with 96 labelled poems.
     poets : array of shape (poems,)
-        Whose the held-out poems are.
+        Whose the held-out poems are, str.
 
     Returns
     -------

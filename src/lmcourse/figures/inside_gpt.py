@@ -47,7 +47,8 @@ def rules(measured):
     ----------
     measured : dict of str to (Tensor of shape (texts,), Tensor of shape (texts,))
         Who wrote → the model's loss on each text, in nats a character; the share of its
-        ten-character sequences that it had before. The last one is drawn as a square.
+        ten-character sequences that it had before, 0 to 1. The last one is drawn as a
+        square.
 
     Returns
     -------
@@ -96,7 +97,8 @@ def ablated(rises, together):
     Parameters
     ----------
     rises : dict of (int, int) to array-like of shape (windows,)
-        Layer and head → how much the loss of each window rises without it, in nats.
+        Layer and head, both from 0 → how much the loss of each window rises without the
+        head, in nats a character.
     together : array-like of shape (windows,)
         The same without all of these heads.
 
@@ -118,7 +120,8 @@ def copied(shares):
     Parameters
     ----------
     shares : dict of str to array-like of shape (prompts,)
-        What was copied → for each prompt the share of the difference; 1 is all of it.
+        Which heads were copied → for each prompt the share of the difference between two
+        prompts that comes along; 1 is all of it.
 
     Returns
     -------
@@ -142,9 +145,10 @@ def repeats(study):
     Parameters
     ----------
     study : dict
-        The stored study *inside-gpt*. A run has its ``kind`` (how many layers and heads)
-        and ``history``, losses in nats a token; of the group "counts", the ``loss`` of
-        n-grams by their ``order``.
+        The stored study *inside-gpt*. In ``results`` a run of "runs" has ``kind``, "two
+        layers", "one layer", "eight heads" or "added positions", and ``history``, losses in
+        nats a token, at even distances; a row of "counts" the ``loss`` of n-grams and their
+        ``order``. ``settings["steps"]`` has the steps of each kind.
 
     Returns
     -------
@@ -178,15 +182,17 @@ def positions(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *inside-gpt*: ``kind``; ``heads``, a list of dicts with ``layer``,
-        ``before`` and ``followed``, the head's attention to the token before and to what
-        followed.
+        Of the study *inside-gpt*, one a seed: ``kind``, of which "two layers" and "added
+        positions" are used; ``heads``, a list of dicts with ``layer``, from 0, ``before``
+        and ``followed``, the shares of the head's attention to the token before and to what
+        followed, 0 to 1.
 
     Returns
     -------
     DataFrame
-        The least and the most over seeds: in layer 0 of the head that attends most to the
-        token before, in layer 1 of both heads to what followed.
+        A column for each way to put positions in, two rows; the least and the most over
+        seeds as text: in layer 0 of the head that attends most to the token before, in
+        layer 1 of both heads to what followed.
     """
     kinds = {"rotary (Llama)": "two layers", "added (GPT-2)": "added positions"}
     table = {}

@@ -21,9 +21,11 @@ def curve(runs, history, pairs, best):
     Parameters
     ----------
     runs : list of dict
-        Of the study *ladder*: ``history`` holds (step, training loss, validation loss).
+        Of the study *ladder*: ``history`` holds [step, training loss, validation loss], in
+        nats.
     history : DataFrame
-        Losses of the page's run by step, in the columns ``training`` and ``validation``.
+        Losses of the page's run in nats, by step (the index), in the columns ``training``
+        and ``validation``.
     pairs, best : float
         The losses of 2-grams and of the best n-grams, in nats.
 
@@ -81,10 +83,10 @@ def reach(trained, counted):
     Parameters
     ----------
     trained : list of dict
-        Of the study *line-ends*: of each small GPT ``reach``, kind of character →
-        characters shown → loss in nats.
+        Of the study *line-ends*, one for each small GPT: ``reach``, kind of character, such
+        as "line ends" → how many characters are shown (str) → loss in nats.
     counted : dict
-        The same of n-grams.
+        The same of n-grams: also with the key ``reach``.
 
     Returns
     -------
@@ -112,17 +114,20 @@ def new_line_table(each, ends, ended):
     Parameters
     ----------
     each : dict of str to float array of shape (marks,)
-        What the line holds → the probability of a new line after each mark.
+        How the line was changed → the probability of a new line after each punctuation
+        mark.
     ends : bool array of shape (marks,)
         Whether the line does end at a mark.
     ended : dict
-        Results of the study *line-ends*.
+        Results of the study *line-ends*. Of its one run in "counting", n-grams, ``lines``
+        has for "as written" the mean probabilities, a dict with ``ends`` and ``inside``.
 
     Returns
     -------
     DataFrame
-        One row for each change of the line, with the mean probabilities ``ends``, after
-        marks that end a line, and ``inside``, after the others.
+        One row for each change of the line and one for the n-grams, with the mean
+        probabilities ``ends``, after marks that end a line, and ``inside``, after the
+        others.
     """
     rows = {
         name: {"ends": probs[ends].mean(), "inside": probs[~ends].mean()}
@@ -196,7 +201,8 @@ def sweep(runs, best):
     Parameters
     ----------
     runs : list of dict
-        Of the study *sizes*: ``axis``, ``value``, and ``history``, pairs of step and loss.
+        Of the study *sizes*: ``axis``, what is varied ("d_model", "heads" or "layers");
+        ``value``, its value; ``history``, pairs of step and loss in nats.
     best : float
         The loss of the best n-grams, in nats.
 
@@ -226,7 +232,9 @@ def sweep_samples(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *sizes*, with ``sample``.
+        Of the study *sizes*: ``axis``, what is varied ("d_model", "heads" or "layers");
+        ``value``; ``seed``; ``parameters``, their number; ``history``, pairs of step and
+        loss in nats; ``sample``, a text.
 
     Returns
     -------
@@ -287,13 +295,15 @@ def contest(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *ladder*: ``models``, the name of one model, or those of two that are
-        averaged; ``sonnets``, losses by test sonnet (`lmcourse.gpt.stored_runs.by_models`).
+        Of the study *ladder*: ``models``, a list with the name of one model, or those of
+        two that are averaged; ``sonnets``, a loss for each test sonnet, in nats a
+        character.
 
     Returns
     -------
     DataFrame
-        With 95 % intervals over the sonnets.
+        A row for each model; as text the mean loss over the sonnets, and how much more it
+        is than the n-grams', with its 95 % interval over the sonnets.
     """
     alone = losses_alone(rows)
     table = {}
@@ -312,8 +322,9 @@ def averaged(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *ladder*: ``models``, the name of one model, or those of two that are
-        averaged; ``sonnets``, losses by test sonnet (`lmcourse.gpt.stored_runs.by_models`).
+        Of the study *ladder*: ``models``, a list with the name of one model, or those of
+        two that are averaged; ``sonnets``, a loss for each test sonnet, in nats a
+        character.
 
     Returns
     -------
@@ -340,7 +351,8 @@ def recipes(ways):
     Parameters
     ----------
     ways : list of dict
-        Of the study *recipes*: ``way``, ``seconds``, and whether the loss was ``reached``.
+        Of the study *recipes*: ``way``, the recipe's name; ``seconds`` of one core, and
+        whether the loss was ``reached`` in them, a bool.
 
     Returns
     -------

@@ -17,8 +17,10 @@ def next_words(question, told):
     Parameters
     ----------
     question : str
+        What the reader is asked to choose.
     told : dict of str to (str, list of (str, float))
-        What was done → the sentence, and the likeliest next words with probabilities.
+        What was done to the model → the sentence, and the likeliest next words with
+        probabilities, 0 to 1.
 
     Returns
     -------
@@ -87,7 +89,7 @@ def bits(rows, counted):
         Of the study *models-you-talk-to*: ``block``, how many weights share a scale (0: a
         whole row); ``bits``; ``losses``, poem by poem, in nats a token.
     counted : list of float
-        Losses of a count of single tokens, poem by poem.
+        The losses of a model that counts single tokens, poem by poem, in nats a token.
 
     Returns
     -------
@@ -138,8 +140,9 @@ def shots(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *models-you-talk-to*: ``task``; ``shots``, the number of examples;
-        ``right``, whether the examples are; ``hits``, word by word.
+        Of the study *models-you-talk-to*: ``task``, its name; ``shots``, the number of
+        examples; ``right``, whether the examples are right, a bool; ``hits``, word by word
+        1 for a right answer, else 0.
 
     Returns
     -------
@@ -172,10 +175,10 @@ def moves(row):
     Parameters
     ----------
     row : dict
-        Of the study *models-you-talk-to*: ``word`` and ``last``, how many answers change if
-        the state of the country or of the last word is copied before each layer; ``of``,
-        how many could; ``lens``, for each country the first layer at which the lens reads
-        the capital.
+        Of the study *models-you-talk-to*: ``word`` and ``last``, lists of how many answers
+        change if the state of the country or of the last word is copied before each layer;
+        ``of``, how many countries there are; ``lens``, for each country the first state
+        from which the lens reads the capital: 0 is before layer 0.
 
     Returns
     -------
@@ -209,8 +212,9 @@ def heads(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *models-you-talk-to*: ``layer``; ``head``; ``effect``, how far the two
-        names' logits move apart.
+        Of the study *models-you-talk-to*, one a head: ``layer`` and ``head``, from 0;
+        ``effect``, the mean change of how far the other person's name is ahead of the
+        giver's, in logits, when the head's output is copied from the twin sentence.
 
     Returns
     -------

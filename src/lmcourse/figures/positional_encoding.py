@@ -55,16 +55,17 @@ EXPLAINED = {
 
 
 def order(line, swapped, tokenizer, bert):
-    """Show a line's scores; its words can change places, other words come before it.
+    """Show the scores of a line whose words can change places, or have others before them.
 
     Parameters
     ----------
     line : list of str
         The words of a line.
     swapped : list of int
-        The order of the words shown first.
+        The order of the words shown first: the words' positions in the line, from 0.
     tokenizer : PreTrainedTokenizerFast
     bert : BertModel
+        Its embeddings are used.
 
     Returns
     -------
@@ -146,7 +147,9 @@ def digits_and_waves(bits, waves):
     Parameters
     ----------
     bits : Tensor of shape (positions, digits)
+        Each position's binary digits, 0 or 1.
     waves : Tensor of shape (positions, d_model)
+        Each position's sinusoids, from -1 to 1.
 
     Returns
     -------
@@ -173,10 +176,16 @@ def _dials_picture(query, key, speeds, position, behind):
     Parameters
     ----------
     query, key : Tensor of shape (pairs, 2)
+        A pair of numbers, of length 1, is a hand of a dial.
     speeds : Tensor of shape (pairs,)
         Radians for each position.
     position, behind : int
-        The query's position, and by how many tokens the key is before it.
+        The query's position, from 0, and by how many tokens the key is before it.
+
+    Returns
+    -------
+    str
+        SVG markup.
     """
     marks = []
     for i, speed in enumerate(speeds.tolist()):
@@ -245,8 +254,9 @@ def biases(alibi, buckets):
     Parameters
     ----------
     alibi : Tensor of shape (heads, distances)
+        What is added to a score, by distance: 0 tokens back, 1, 2, …
     buckets : dict of int to Tensor of shape (distances,)
-        Reach → the bucket of each distance.
+        Reach, in tokens → the number of each distance's bucket; three reaches at most.
 
     Returns
     -------
@@ -274,8 +284,9 @@ def long_losses(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → runs of the study *positional-encoding*: ``scheme``, ``reach``, ``base``,
-        and ``loss``, in nats by groups of eight positions.
+        Group ("schemes", "reach", "bases") → runs of the study *positional-encoding*:
+        ``scheme``; ``reach``, in tokens; ``base`` of rotary wavelengths; ``loss``, in nats,
+        of two questions, by groups of eight positions.
 
     Returns
     -------
@@ -303,7 +314,7 @@ TRAINED = {"name": "The model is", "values": ["trained", "random weights"]}
 
 
 def _case(losses, strips, told):
-    """Return what the view of losses along a text shows of one choice, a dict.
+    """Return what the view of losses along a text shows of one choice.
 
     Parameters
     ----------
@@ -313,6 +324,13 @@ def _case(losses, strips, told):
         Name → whether training has shown it, position by position.
     told : str
         What is said of this choice, in words.
+
+    Returns
+    -------
+    dict
+        ``loss``, a list, rounded; ``far``, the mean of the last four groups; ``strips``, a
+        list of dicts with ``name`` and ``met``, a 0 or 1 for each position as a str;
+        ``told``.
     """
     met = {
         name: "".join(str(int(shown)) for shown in strip) for name, strip in strips.items()
@@ -351,12 +369,13 @@ def _lengths_view(cases, controls, alt):
     Parameters
     ----------
     cases : list of (array, dict of str to bool sequence, str, array)
-        One for each combination of the controls' values, in their order: the losses of
-        trained models, by groups of eight positions; the strips, whether training has
-        shown a position; what is said; and the losses of a model with random weights.
+        One for each combination of the controls' values, in the order of
+        `itertools.product`: the losses of trained models, in nats by groups of eight
+        positions; the strips, name → whether training has shown a position; what is said;
+        and the losses of a model with random weights.
     controls : list of dict
-        Each with ``values``, the choices of one control. The last one, between trained and
-        random weights, is added.
+        Each with ``name`` and ``values``, the choices of one control. The last one, between
+        trained and random weights, is added.
     alt : str
         What the view shows, in words; the switch and the losses are added.
 
@@ -394,8 +413,9 @@ def schemes_view(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → runs of the study *positional-encoding*: ``scheme``, ``reach``, ``base``,
-        and ``loss``, in nats by groups of eight positions.
+        Group ("schemes", "reach", "bases") → runs of the study *positional-encoding*:
+        ``scheme``; ``reach``, in tokens; ``base`` of rotary wavelengths; ``loss``, in nats,
+        of two questions, by groups of eight positions.
 
     Returns
     -------
@@ -456,8 +476,9 @@ def repairs_view(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → runs of the study *positional-encoding*: ``base``, and ``ways``, way to read
-        on → losses in nats by groups of eight positions.
+        Group, of which "bases" is used → runs of the study *positional-encoding*: ``base``
+        of the rotary wavelengths, and ``ways``, way to read on → losses in nats by groups
+        of eight positions.
 
     Returns
     -------
@@ -491,14 +512,16 @@ def scorecard(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → runs of the study *positional-encoding*: ``scheme``, ``reach``, and
-        ``loss``, in nats by groups of eight positions.
+        Group ("schemes", "reach", "bases") → runs of the study *positional-encoding*:
+        ``scheme``; ``reach``, in tokens; ``loss``, in nats, of two questions, by groups of
+        eight positions.
 
     Returns
     -------
     DataFrame
-        "✓", "✗" or "?" for a demand; the median loss over the last 32 of 128 characters,
-        in nats, for what was trained.
+        A row for each scheme and one for a guess. Columns: four demands, with "✓", "✗" or
+        "?"; ``long texts``, the median loss over the last 32 of 128 characters, in nats, as
+        text, for what was trained.
     """
     card = {
         "a number": ("✓✗✓✓", ""),
@@ -529,14 +552,18 @@ def kinds_table(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *positional-encoding*; its group "bases" has runs with ``base``,
-        ``length`` of the training texts, and ``ways``, way to read on → losses in nats.
+        Of the study *positional-encoding*; its group "bases" has runs with ``base`` of the
+        rotary wavelengths, ``length`` of the training texts, and ``ways``, way to read on →
+        losses in nats by groups of eight positions.
 
     Returns
     -------
     DataFrame
-        The lowest and the highest loss of five seeds at the far end, in nats: as it is,
-        with a larger base, and with the slow pairs slowed; and the last at trained lengths.
+        A row for each base and length. ``first new pair``, the number of the first pair of
+        dimensions, from 0, whose wavelength is longer than the texts; then the lowest and
+        the highest loss of five seeds, in nats, as text: at the far end as it is, with a
+        larger base, and with the slow pairs slowed; with these slowed also at trained
+        lengths.
     """
     rows = {}
     for run in results["bases"]:
@@ -587,7 +614,9 @@ def digit_losses(results, scheme, way, base=10_000):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *far-digit*: outcomes of ``rotary`` models, and of ``others``.
+        Of the study *far-digit*: groups ``rotary`` and ``others``, outcomes with
+        ``scheme``, ``base`` and ``ways``: way to read on → a dict of losses in nats, of
+        which "digit far" and "back far" are used.
     scheme : str
         How the models encode positions: "rotary", or a scheme of the others.
     way : str
@@ -614,8 +643,9 @@ def far_digit(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → runs of the study *far-digit*: ``scheme``, and ``ways``, way to read on →
-        the losses of both questions in nats (`digit_losses`).
+        Groups ``rotary`` and ``others`` of the study *far-digit*, outcomes with ``scheme``,
+        ``base`` and ``ways``: way to read on → a dict of losses in nats, of which "digit
+        far" and "back far" are used.
 
     Returns
     -------

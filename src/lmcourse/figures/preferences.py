@@ -22,7 +22,8 @@ def prices(rows):
     rows : list of list of dict
         Of each seed, for each way to train: ``way``, its name; ``steps``; ``echoes`` a
         line, words that begin with the same letter as another word of their line; and
-        ``losses``, in nats a character.
+        ``losses``, a dict, of which "answers" is used: on held-out lines, in nats a
+        character.
 
     Returns
     -------
@@ -60,8 +61,9 @@ def best_of_n(rows, n):
     Parameters
     ----------
     rows : list of list of dict
-        Of each seed, for each n: ``reward``; ``words`` a line; ``a word``, the share of
-        words that echo: that begin with the same letter as another word of their line.
+        Of each seed, for each n: the mean ``reward``, without unit; ``words`` a line; ``a
+        word``, the share of words, 0 to 1, that begin with the same letter as another word
+        of their line.
     n : list of int
         Among how many lines the best is chosen.
 
@@ -96,7 +98,7 @@ def writers(lines):
     Parameters
     ----------
     lines : dict of str to list of str
-        Model → its answers.
+        Model → its answers, one line each.
 
     Returns
     -------

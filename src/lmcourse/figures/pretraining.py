@@ -31,7 +31,10 @@ def blanks(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *blanks*: groups "trained" and "random".
+        Of the study *blanks*: groups "trained" and "random", one row a kind (and seed).
+        ``twins``, of the first: dicts with two ``begins``, the ``end`` of both sentences,
+        and two ``words``, the right ones; ``leads``: for each pair how far either right
+        word is ahead of the other word, above 0 if it is chosen.
 
     Returns
     -------
@@ -65,7 +68,9 @@ def right_choices(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *blanks*: groups "trained", "random" and "similarity".
+        Of the study *blanks*: groups "trained", "random" and "similarity", rows with
+        ``kind``, ``seed`` and ``leads``: for each pair of sentences how far either right
+        word is ahead of the other word, above 0 if it is chosen.
 
     Returns
     -------
@@ -113,7 +118,8 @@ def words_of_line(poem, positions, tokenizer, most=5):
     poem : str
         The whole text.
     positions : list of int
-        Where words of one token stand in the poem's first passage, [CLS] counted.
+        Where words of one token stand in the poem's first passage: tokens, from 0, which is
+        [CLS].
     tokenizer : PreTrainedTokenizerFast
     most : int
         How many words to return at most.
@@ -122,7 +128,8 @@ def words_of_line(poem, positions, tokenizer, most=5):
     -------
     line : str
     words : list of (str, int, int)
-        Each word, and where it begins and ends in the line.
+        Each word, and where it begins and ends in the line: characters from 0, the end
+        excluded.
     """
     line = next(row for row in poem.splitlines() if row.strip())
     spans = tokenizer(line, add_special_tokens=False, return_offsets_mapping=True)
@@ -137,20 +144,22 @@ def first_guesses(results, vocabulary, poem, words):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*: ``words``, of a stop of an encoder's training and of
-        each table, has for each poem ``begin``: for its first words the token that is
-        guessed, and the probability of the right one.
+        Of the study *pretraining*. ``runs[0]["stops"]``: step (str) of an encoder's
+        training → a dict; ``counting[0]``: a dict. In both ``words`` has, of the second
+        also by table, for each poem ``begin``: for its first words [the token guessed, the
+        probability of the right one].
     vocabulary : list of str
         Tokens by id.
     poem : int
-        Which of the test poems.
+        Which of the test poems, from 0.
     words : int
-        How many words.
+        How many of the line's words.
 
     Returns
     -------
     dict of str to list of (str, float)
-        Writer → its guess, and its probability of the poet's word.
+        Writer, such as "step 900" or "2 a side" → for each word the token it guesses, and
+        its probability of the poet's word, 0 to 1.
     """
     stops = results["runs"][0]["stops"]
     rows = {name: stops[step]["words"] for step, name in WRITERS.items()}
@@ -167,7 +176,8 @@ def _guesses_picture(guesses, words):
     Parameters
     ----------
     guesses : dict of str to list of (str, float)
-        Each writer's likeliest token for every word, and its probability.
+        Writer → for every word its likeliest token, and the probability that the bar below
+        it shows.
     words : list of (str, int, int)
         The words of the line; the numbers are not used.
 
@@ -204,12 +214,13 @@ def guesses(results, poems, chosen, tokenizer):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*: the encoders' and the tables' guesses (`first_guesses`),
-        ``places`` of the words that are asked, and the ``vocabulary``.
+        Of the study *pretraining*: the group ``runs``, an encoder's guesses, and
+        ``counting``, those of tables and ``places``: for each poem and passage the
+        positions of the words that are asked. ``vocabulary`` has the tokens by id.
     poems : list of str
         Its test poems.
     chosen : list of int
-        Which of them to show.
+        Which of them to show, from 0.
     tokenizer : PreTrainedTokenizerFast
 
     Returns
@@ -236,9 +247,9 @@ def learning(results, frequencies):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*: ``stops`` of an encoder's training, step → ``losses`` by
-        poem in nats; of "counting", ``losses`` by how many neighbours on each side are
-        counted.
+        Of the study *pretraining*, losses by poem in nats a hidden token. ``runs``:
+        ``stops``, step (str) → a dict with ``losses``; ``counting``, one dict: ``losses``,
+        how many neighbours on each side are counted (str) → the losses.
     frequencies : float
         The loss of token frequencies alone, in nats a token.
 

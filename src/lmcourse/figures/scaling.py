@@ -26,8 +26,9 @@ def written(runs, untrained):
     Parameters
     ----------
     runs : DataFrame
-        Stored runs: ``seed``, ``flops``, ``parameters``, ``tokens``, ``test``, a loss, and
-        ``sample``, a text.
+        Stored runs, a row each: ``seed``, from 1; ``flops`` of the training;
+        ``parameters``; ``tokens``, characters read; ``test``, a loss in nats; ``sample``, a
+        text.
     untrained : str
         A text of a model with random weights.
 
@@ -51,7 +52,8 @@ def grid(runs):
     Parameters
     ----------
     runs : DataFrame
-        Stored runs: ``parameters``, ``tokens``, ``flops``, ``test``.
+        Stored runs, a row each: ``parameters``; ``tokens``, characters read; ``flops`` of
+        the training; ``test``, a loss in nats.
 
     Returns
     -------
@@ -84,10 +86,11 @@ def predictions(predicted, runs):
     Parameters
     ----------
     predicted : list of dict
-        Of the study *scaling*: ``parameters``, ``tokens``, a loss for each way, and
-        ``interval``, that of the law.
+        Of the study *scaling*, one for each amount of text: ``tokens``, characters read;
+        the predicted loss in nats by "law", "line", "neighbour", "ratio" and "same";
+        ``interval``, the lower and upper end of the law's.
     runs : DataFrame
-        The runs that came: ``tokens``, ``test``.
+        The runs that came, a row each: ``tokens``; ``test``, the loss in nats.
 
     Returns
     -------
@@ -120,7 +123,8 @@ def gains(runs):
     Parameters
     ----------
     runs : DataFrame
-        Stored runs: ``parameters``, ``tokens``, ``test``.
+        Stored runs, a row each: ``parameters``; ``tokens``, characters read; ``test``, a
+        loss in nats.
 
     Returns
     -------
@@ -141,14 +145,14 @@ def laws(ours, published):
     Parameters
     ----------
     ours : tuple of float
-        E, A, a, B, b.
+        E, A, a, B, b of the law: loss = E + A / parameters^a + B / tokens^b.
     published : dict of str to tuple of float
-        Source → the same.
+        Source → the same five.
 
     Returns
     -------
     DataFrame
-        A row for E, a and b.
+        A row for E, a and b, as text; a column for each law.
     """
     columns = {"our grid": ours} | published
     kept = {
@@ -172,8 +176,8 @@ def shards(counts):
     Returns
     -------
     DataFrame
-        A row for each model. A parameter has 16 bytes: weight, gradient and AdamW's two
-        averages.
+        A row for each model; cells are text, in MB or GB. A parameter has 16 bytes: weight,
+        gradient and AdamW's two averages.
     """
     shared = {  # bytes of a parameter of which each process has an eighth
         "nothing": 0,
@@ -201,9 +205,11 @@ def shards(counts):
 
 
 def as_letters(text):
-    """Return a text of little tasks, int64 Tensor (48,), as a str such as "c3 F1 C3".
+    """Return a text of little tasks as a str such as "c3 F1 C3".
 
-    Questions are letters, a capital for the partner of a small one; answers are digits.
+    ``text`` : int64 Tensor (48,), question and answer in turn, numbered from 0, answers
+    behind the questions. Questions are letters, a capital for the partner of a small one;
+    answers are digits.
     """
     half = QUESTIONS // 2
     letters = "abcdefghijklm"[:half] + "ABCDEFGHIJKLM"[:half]
@@ -218,9 +224,11 @@ def examples(runs, rivals):
     Parameters
     ----------
     runs : DataFrame
-        Stored runs: ``kind``, "new" or "known", and ``examples``, 24 losses.
+        Stored runs, a row for each seed: ``kind``, "new" or "known"; ``examples``, the loss
+        in nats after 0, 1, 2 … 23 examples.
     rivals : DataFrame
-        Stored rivals: ``way`` and ``examples``.
+        Stored rivals, a row each: ``way``, "copy", "count" or "count pairs"; ``examples``,
+        as above.
 
     Returns
     -------
@@ -252,10 +260,11 @@ def partners(runs, rivals):
     Parameters
     ----------
     runs : list of dict
-        Of the study *partners*: ``kind``, whether partners shared answers in training, and
-        ``loss``, in nats by what was shown.
+        Of the study *partners*: ``kind``, whether partners shared answers in training,
+        "linked" or "cut"; ``loss``, a dict in nats by what was shown before: "neither",
+        "itself", "partner" or "both".
     rivals : dict
-        Of the same study: ``count``, the loss of counting, by what was shown.
+        Of the same study: ``count``, the loss of counting, a dict by what was shown.
 
     Returns
     -------
@@ -305,7 +314,8 @@ def ideas(runs):
     Parameters
     ----------
     runs : DataFrame
-        Of the study *speedrun*: ``way`` and ``loss``.
+        Of the study *speedrun*, a row each: ``way``, such as "muon alone", "up to muon" or
+        "without muon"; ``loss``, in nats a character.
 
     Returns
     -------

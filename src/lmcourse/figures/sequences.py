@@ -43,6 +43,7 @@ def clock(position, memory):
     position : int Tensor of shape (texts, tokens)
         How many characters ago the line began.
     memory : Tensor of shape (texts, tokens)
+        One unit's memory there, without unit.
 
     Returns
     -------
@@ -65,8 +66,10 @@ def context(read, counted, at_end):
     Parameters
     ----------
     read, counted : dict of int to Tensor of shape (characters,)
-        Of the LSTM and of n-grams: how many characters are read → the loss of each.
+        Of the LSTM and of n-grams: how many characters are read → the loss of each
+        character, in nats.
     at_end : bool Tensor of shape (characters,)
+        Which characters end a line.
 
     Returns
     -------
@@ -95,9 +98,11 @@ def gradients(fresh, runs=()):
     Parameters
     ----------
     fresh : dict of str to Tensor of shape (tokens,)
-        Of layers before training.
+        Layers before training: name → the size of the gradient by a token so far back, as a
+        multiple of that by the last one.
     runs : list of dict, optional
-        Trained networks of the study *recurrence*: ``kind`` and ``gradient``.
+        Trained networks of the study *recurrence*: ``kind``, "RNN" or "LSTM"; ``gradient``,
+        a list of the same numbers.
 
     Returns
     -------
@@ -128,7 +133,8 @@ def _trained_gradients(ax, runs):
     ----------
     ax : Axes
     runs : list of dict
-        ``kind``, "RNN" or "LSTM", and ``gradient``, a list by distance.
+        ``kind``, "RNN" or "LSTM"; ``gradient``, its size by a token 0, 1, 2 … back, as a
+        multiple of that by the last one.
     """
     for kind, color, form in (("RNN", 0, "-"), ("LSTM", 2, "-.")):
         mine = [run["gradient"] for run in runs if run["kind"] == kind]
@@ -144,7 +150,7 @@ def times(seconds):
     Parameters
     ----------
     seconds : dict of str to dict of int to float
-        Layer → tokens → seconds.
+        Name of a layer → tokens of the text → seconds; three layers.
 
     Returns
     -------
@@ -188,8 +194,9 @@ def contest(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *sequences*: by unit ("character" or "word") rows of ``kind``, whether
-        it is ``shuffled``, and ``share``, of passages told right.
+        Of the study *sequences*: "character" and "word", what a model reads, → rows:
+        ``kind`` of model; ``shuffled``, whether its texts are; ``share`` of passages
+        assigned to the right poet, 0 to 1.
 
     Returns
     -------

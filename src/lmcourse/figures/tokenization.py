@@ -34,7 +34,8 @@ def endings(shares):
     Parameters
     ----------
     shares : DataFrame
-        Shares from 0 to 1; the index names endings, the columns kinds of pairs of lines.
+        Shares of pairs of lines that end alike, 0 to 1; the index names what is compared
+        (an ending), a column is a kind of pair of lines.
     """
     _, ax = plt.subplots(figsize=(5.5, 3.4))
     heights = np.arange(len(shares))
@@ -54,9 +55,10 @@ def one_sentence(prices, lost):
     Parameters
     ----------
     prices : DataFrame
-        Tokens; the index names languages, the columns tokenizers.
+        Tokens of the sentence; the index names languages, "English" among them, a column is
+        a tokenizer, three of them.
     lost : Series
-        For each language the share of letters in words that BERT does not know.
+        For each language the share of letters, 0 to 1, in words that BERT does not know.
     """
     times = prices / prices.loc["English"]
     ordered = times.sort_values(times.columns[0]).index
@@ -79,8 +81,9 @@ def names(runs, languages):
     Parameters
     ----------
     runs : list of dict
-        Of the study *tokenization*: ``language``, ``english`` and ``own``, each the tokens
-        in English and in the language.
+        Of the study *tokenization*, one for each language and seed: ``language``;
+        ``english`` and ``own``, by where BPE learned, each [tokens of the names in English,
+        tokens in the language].
     languages : list of str
         Those that are drawn.
     """

@@ -32,9 +32,9 @@ def parts(measured, line, untrained, reordered):
     Parameters
     ----------
     measured : DataFrame
-        A row for each ``layer`` and ``part``, with the ``loss`` without it in nats a token,
-        its ``change`` with the ends of its interval, ``low`` and ``high``, and the ``line``
-        that the model then writes.
+        A row for each ``layer``, from 0, and ``part`` of it, a str, with the ``loss``
+        without it in nats a token, its ``change`` with the ends of its interval, ``low``
+        and ``high``, and the ``line`` that the model then writes.
     line : str
         What the model writes with all its parts.
     untrained, reordered : (DataFrame, str)
@@ -58,6 +58,7 @@ def hull(rounds):
     Parameters
     ----------
     rounds : list of Tensor of shape (tokens, 2)
+        The tokens at first, and after each round.
 
     Returns
     -------
@@ -83,11 +84,11 @@ def _levels(ax, flows, kind, names):
     ----------
     ax : matplotlib Axes
     flows : dict of str to list of dict
-        What is removed → one dict for each random stack.
+        What is removed, such as "paths" → one dict for each random stack.
     kind : str
         The key of the number that is drawn, such as "spread": a list by block.
     names : iterable of str
-        Which keys of ``flows`` are drawn.
+        Which keys of ``flows`` are drawn, four at most.
     """
     for name, marker in zip(names, "os^D", strict=False):
         label, color = NAMES[name]
@@ -103,9 +104,9 @@ def spreads(flows):
     Parameters
     ----------
     flows : dict of str to list of dict
-        What is missing ("nothing", "paths", "attention", …) → a dict for each seed. Its
-        ``spread`` lists how far the tokens are from their mean, before the first block and
-        after each.
+        What is missing ("nothing", "paths", "paths, other tokens", "attention") → a dict
+        for each seed. Its ``spread`` lists how far the tokens are from their mean, before
+        the first block and after each.
 
     Returns
     -------
@@ -128,8 +129,8 @@ def sizes(flows, small_flows):
     ----------
     flows, small_flows : dict of str to list of dict
         Of random stacks with Xavier's first weights and with PyTorch's own: what is missing
-        → a dict for each seed. Its ``size`` lists how large the numbers are, before the
-        first block and after each.
+        ("nothing", "norms", "norms, one constant") → a dict for each seed. Its ``size``
+        lists how large the numbers are, before the first block and after each.
 
     Returns
     -------
@@ -180,9 +181,9 @@ def neurons(own, copy, before, every=16):
     Parameters
     ----------
     own, copy : Tensor of shape (neurons, number)
-        The positions of the strongest answers, of each neuron and of its copy.
+        The positions in a text of the strongest answers, of each neuron and of its copy.
     before : callable
-        From a position to the text that ends there.
+        From a position, a Tensor of shape (), to the text that ends there, a str.
     every : int
         Every so many neurons are shown.
 
@@ -205,8 +206,9 @@ def trained_without(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *transformer-block*, its group "grid": ``weights``, ``off``,
-        ``layers``, ``loss``.
+        Of the study *transformer-block*, its group "grid": ``weights``, the first ones,
+        "PyTorch's" or "Xavier"; ``off``, the part that is missing; ``layers``, how many
+        blocks; ``loss``, in nats a character.
 
     Returns
     -------
@@ -234,7 +236,8 @@ def norm_orders(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *norm-place*: ``norm_first``, ``warmup``, ``rate``, ``loss``.
+        Of the study *norm-place*: ``norm_first``, a bool; ``warmup``, in steps, 0 for none;
+        ``rate``, the learning rate; ``loss``, in nats.
 
     Returns
     -------
@@ -264,8 +267,8 @@ def end_gradients(measured):
     Parameters
     ----------
     measured : dict of str to dict of int to list of float
-        Of each order of the norm, by the number of blocks, the length of the gradient for
-        each seed.
+        Order of the norm, "pre-norm" or "post-norm" → number of blocks → the length of the
+        gradient of the last block's weights, for each seed.
 
     Returns
     -------
