@@ -19,8 +19,9 @@ def anatomy(question: str, shown: dict, first: str, untrained=None) -> View:
     question : str
         What is to be chosen.
     shown : dict
-        A word → its rows: a name, a formula, the numbers of a vector, and what is said of
-        it. Each strip has a scale of its own; None draws none.
+        A word → its rows, each (a name, a formula, the numbers of a vector or None, what is
+        said of it). The numbers are drawn as a strip with a scale of its own; None draws
+        none.
     first : str
         The word that is shown first.
     untrained : dict, optional
@@ -67,13 +68,17 @@ def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even
     question : str
         What the shares are of.
     names : sequence of (str, str)
-        Each switch, turned off and on.
+        Of each switch what it says when off, and when on.
     shown : mapping
-        A setting, one bool a switch → a name's share, between 0 and 1.
+        A setting, a tuple of one bool a switch → a dict from names to their shares, 0 to 1.
     told : mapping
-        A setting → what is said of it.
+        A setting → what is said of it, a str.
     even : float
-        The share that is marked.
+        The share that is marked in every bar.
+
+    Returns
+    -------
+    View
     """
     key = "lm" + hashlib.sha256(repr((names, shown)).encode()).hexdigest()[:10]
     style, panels, plain = library("choice.css"), "", []
@@ -107,7 +112,7 @@ def _group(name: str, pair: Sequence[str]) -> str:
 
 
 def _row(name: str, share: float, even: float) -> str:
-    """Return a row of the table: a name, its share as a bar and as a number.
+    """Return a row of the table as HTML: a name, its share as a bar and as a number.
 
     ``share`` and ``even`` are between 0 and 1; the bar has a mark at ``even``.
     """

@@ -11,15 +11,15 @@ from lmcourse.views.view import View
 
 
 def apart(question: str, shown: dict) -> View:
-    """Let a reader choose between sentences, and see one token's look in each.
+    """Let a reader choose between sentences, and see what one token of each attends to.
 
     Parameters
     ----------
     question : str
         What is to be chosen.
     shown : dict
-        A sentence's name → its tokens, the query (d_head,), and the keys and values
-        (tokens, d_head).
+        A sentence's name → its tokens, a list of str; the query of the one token,
+        (d_head,); and the keys and values of all, (tokens, d_head).
 
     Returns
     -------
@@ -55,10 +55,16 @@ def _part(tokens, query, keys, values):
     tokens, query
         The arguments of these names.
     mixed : array of shape (d_head,)
-        The values by their weights.
+        The sum of the values, each times its weight.
     products : array of shape (tokens, d_head)
         The query times each key, dimension by dimension.
     scores, weights : array of shape (tokens,)
+        The sums of the products divided by the root of d_head, and their softmax.
+
+    Raises
+    ------
+    ValueError
+        If keys or values haven't the shape (tokens, d_head).
     """
     query, keys, values = map(as_array, (query, keys, values))
     wanted, found = (len(tokens), *query.shape), (keys.shape, values.shape)

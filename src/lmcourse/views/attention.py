@@ -48,9 +48,9 @@ def head_view(attentions, tokens, *, alt, layer=0, heads=None) -> View:
     alt : str
         What the view shows, for readers who cannot see it.
     layer : int, optional
-        The layer shown first.
+        The layer shown first, from 0.
     heads : list of int, optional
-        The heads shown first; all by default.
+        The heads shown first, from 0; all by default.
 
     Returns
     -------
@@ -117,19 +117,21 @@ def sentences(
     alt : str
         What the view shows, for readers who cannot see it.
     head : int
-        The head shown first.
+        The head shown first, from 0.
     notes : list of str
         One a sentence, shown below it.
     layer : int, optional
-        The layer of these heads. If it is given, the reader can type sentences of their
-        own on the site, which carries one BERT, that of ``LMCOURSE_BERT`` or the built-in.
+        The layer of these heads, from 0. If it is given, the reader can type sentences of
+        their own on the site, which carries one BERT, that of ``LMCOURSE_BERT`` or the
+        built-in.
     around : (int, int), optional
         The IDs of [CLS] and [SEP], which ``layer`` needs: without them it is a TypeError.
     pair : str, optional
-        Two lines that stand where the reader types. Default: two sentences on a dog.
+        Two lines, with a line break between them, that stand where the reader types.
+        Default: two sentences on a dog.
     untrained : list of array-like, optional
-        Weights of the same sentences in a model that has learned nothing: the reader can
-        switch to it.
+        The weights, (heads, tokens, tokens), of the same sentences in a model that has
+        learned nothing: the reader can switch to it.
 
     Returns
     -------

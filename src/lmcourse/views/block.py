@@ -24,10 +24,12 @@ def block(
     Parameters
     ----------
     measured : DataFrame
-        A row for each part that is switched off (`lmcourse.gpt.inside.losses_without`):
-        ``layer``, ``part``, ``loss``, ``change``, ``low``, ``high``, ``line``.
+        A row for each part that is switched off: ``layer``, from 0; ``part``, a str such as
+        "norm_1" or the number of a head; ``loss`` without it and its ``change``, with the
+        ends of the interval of that, ``low`` and ``high``, in nats a character; ``line``,
+        what the model then writes.
     first : int
-        The layer that is shown first.
+        The layer that is shown first, from 0.
     whole_line : str
         What the model writes with all its parts, if it wrote without them, too.
     untrained : pair of DataFrame and str, optional
@@ -74,11 +76,12 @@ def block(
 
 
 def _measured(measured, line: str) -> dict:
-    """Return what was measured of one model: ``layers``, ``whole`` and ``line``.
+    """Return what was measured of one model, a dict: ``layers``, ``whole`` and ``line``.
 
-    ``measured`` : DataFrame, a row for each layer and part; ``line`` : what the model
-    writes with all its parts. ``layers`` are the rows of each layer, ``whole`` is the loss
-    with all parts.
+    ``measured`` : DataFrame, a row for each ``layer`` and ``part``, with ``loss``,
+    ``change``, ``low``, ``high`` in nats a character, and ``line``; ``line`` : what the
+    model writes with all its parts. ``layers`` has for each layer the rows, lists of part,
+    change, low, high and line; ``whole`` is the loss with all parts.
     """
     shown = ["part", "change", "low", "high", "line"]
     rounded = measured.assign(part=measured.part.astype(str)).round(3)
@@ -88,9 +91,10 @@ def _measured(measured, line: str) -> dict:
 
 
 def _drawing(heads) -> str:
-    """Return the drawing of a block as SVG, with a box for each name in ``heads``.
+    """Return the drawing of a block as SVG.
 
-    Its parts are legible without the site's styles, as in a notebook.
+    ``heads`` : list of int, the heads, each of which gets a box. The parts are legible
+    without the site's styles, as in a notebook.
     """
     part = 'fill="none" stroke="currentColor" stroke-width="1.5"'
     word = (

@@ -78,10 +78,12 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
 def check_causal(weights: np.ndarray) -> None:
     """Refuse weights on later tokens where the view would hide them.
 
+    ``weights`` : (heads, tokens, tokens), rows are queries.
+
     Raises
     ------
     ValueError
-        If any weight lies above the diagonal.
+        If any weight lies above the diagonal, beyond rounding.
     """
     later = np.triu(weights, k=1)  # (heads, tokens, tokens)
     if later.max() > CAUSAL_TOLERANCE:
@@ -135,6 +137,7 @@ def indices(name: str, chosen, count: int) -> list[int]:
     name : str
         Of the argument, for the message.
     chosen : iterable of int or None
+        Numbers from 0; None for all.
     count : int
         How many there are.
 

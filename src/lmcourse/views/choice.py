@@ -30,13 +30,17 @@ def choice(
     kind : str
         A class, `lm-KIND`, which ``static/choice.css`` styles.
     question, plain : str
-        What is to be chosen, and all panels as plain text.
+        What is to be chosen, and what all panels say as plain text.
     labels, panels : iterable of str
-        As HTML.
+        What each button says, and what is shown at it; as HTML.
     first : int
-        Which is shown first.
+        Which is shown first, from 0.
     untrained : iterable of str, optional
         The same panels of a model that has learned nothing: the reader can switch to them.
+
+    Returns
+    -------
+    View
     """
     key = "lm" + hashlib.sha256(plain.encode()).hexdigest()[:10]
     style, buttons, sections = library("choice.css"), [], []
@@ -92,13 +96,17 @@ def samples(
     question : str
         What is to be chosen.
     shown : dict
-        Name of the writer → a note in one line, and what it wrote.
+        Name of the writer → (a note in one line, what it wrote), both str.
     pictures : list of str, optional
-        One a writer, as HTML: `looks`, say. It stands beside the text.
+        One a writer, as HTML, such as a drawing. It stands beside the text.
     first : str
         The name that is shown first, where it is not the first one.
     answers : list of str, optional
         One a writer, as HTML: what is read after the text, so it stands below it.
+
+    Returns
+    -------
+    View
     """
     pictures = [""] * len(shown) if pictures is None else pictures
     answers = [""] * len(shown) if answers is None else answers
@@ -117,15 +125,16 @@ def samples(
 
 
 def looks(shares, names, *, alt: str, top: float = 1.0) -> str:
-    """Draw how far back layers look, a bar chart each, as an SVG.
+    """Draw how far back the last token attends, a bar chart for each layer, as an SVG.
 
     Parameters
     ----------
     shares : array of shape (rows, layers, tokens)
-        The weights of the last token on each; all of a layer sum to 1.
+        The last token's attention weight on each; all of a layer sum to 1.
     names : list of str
-        What the rows are of.
+        What each row is of.
     alt : str
+        What the drawing shows, for readers who cannot see it.
     top : float
         The share that fills a chart's height.
 

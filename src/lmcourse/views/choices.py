@@ -78,8 +78,14 @@ def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
     Parameters
     ----------
     seed : int
+        Of the random draws.
     tokenizer : CharTokenizer
     model : GPT
+
+    Returns
+    -------
+    list of [str, str]
+        The two lines of each pair.
 
     Raises
     ------
@@ -122,7 +128,8 @@ def foretold(differences, chosen_first, ridge: float = RIDGE) -> float:
     Returns
     -------
     float
-        A pair whose lines have the same reward counts one half.
+        How many of the pairs, 0 to all. One whose lines have the same reward counts one
+        half.
     """
     differences = np.asarray(differences, dtype=float)
     chosen_first = np.asarray(chosen_first, dtype=bool)
@@ -148,7 +155,8 @@ def more_echoes(pairs) -> list[bool]:
 def _held_out(tokenizer, room: int) -> list[str]:
     """Return texts that the model was not trained on, each of a context and one more.
 
-    ``room`` : tokens of a context. Returns `WINDOWS` texts at the most.
+    ``tokenizer`` : CharTokenizer, which must know all characters; ``room`` : tokens of a
+    context. Returns a list of `WINDOWS` str at the most.
     """
     texts = [line.before + line.text for line in held_out_lines()]
     known = set(tokenizer.alphabet)

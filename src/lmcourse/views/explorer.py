@@ -94,9 +94,11 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
     Returns
     -------
     dict
-        By layer: ``weights``, of every head; ``lengths``, how long the vector is that a
-        head would take from each token; ``moved``, how far the final states move without
-        a head; ``near``, by level, the words of the table nearest to each token's state.
+        By layer: ``weights``, of every head; ``lengths``, of every head how long the vector
+        is that it would take from each token; ``moved``, of every head how far each final
+        state moves without it, in shares of its length; these as text. ``near``, by level
+        (before layer 0, then after each): the words of the table nearest to each token's
+        state.
     """
     out = model(ids)
     weights, lengths, moved = [], [], []
@@ -128,8 +130,9 @@ def _numbers(line: str) -> np.ndarray:
 def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
     """Return how far each final state moves without a head, by its own length: (tokens,).
 
-    ``number`` and ``head`` choose the head by layer and number; ``out`` is what the model
-    returns for the text, with its hidden states.
+    ``number`` and ``head`` choose the head by layer and number, from 0; ``out`` is what the
+    model returns for a text, with ``hidden_states`` and ``last_hidden_state``, (1, tokens,
+    d_model).
     """
     x = out.hidden_states[number]
     with without(model.layers[number], head):
@@ -142,10 +145,9 @@ def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
 def _neighbours(model: Bert, states, tokenizer) -> list:
     """Return the pieces of BERT's table that are nearest to each token, level by level.
 
-    ``states`` : Tensors (1, tokens, d_model), one a level. For each a list of str by token:
-    pieces and cosines by turns, such as "cat 0.512 dog 0.401".
-
-    ``model`` : the course's Bert; ``tokenizer`` : its own.
+    ``model`` : the course's Bert; ``states`` : Tensors (1, tokens, d_model), one a level;
+    ``tokenizer`` : the model's own. The result is a list for each level: of each token a
+    str with pieces and cosines by turns, such as "cat 0.512 dog 0.401".
     """
     table, found = normalize(model.embeddings.word.weight), []
     for state in states:
@@ -161,8 +163,10 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
 def _pictures(data: dict) -> np.ndarray:
     """Return the three pictures of the head that is shown first, (3, tokens).
 
-    ``data`` : what the view carries. The pictures are weights, weights times lengths, and
-    how far states move without the head.
+    ``data`` : what the view carries: ``layer``, ``head`` and ``token``, from 0, and
+    ``weights``, ``lengths`` and ``moved``, numbers as text by layer and head. The pictures
+    are the token's weights, weights times lengths, and how far states move without the
+    head.
     """
     layer, head, token = data["layer"], data["head"], data["token"]
     keys = ("weights", "lengths", "moved")
@@ -174,8 +178,9 @@ def _pictures(data: dict) -> np.ndarray:
 def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
     """Say in three sentences what the pictures show, as `explorer-view.js` does.
 
-    ``data`` : what the view carries; ``names`` : the tokens; ``pictures`` : (3, tokens),
-    attention weights, weights times lengths, and how far states move without the head.
+    ``data`` : what the view carries, of which ``layer``, ``head`` and ``token``, numbers
+    from 0, are used; ``names`` : the tokens; ``pictures`` : (3, tokens), attention weights,
+    weights times lengths, and how far states move without the head.
     """
     first, long, far = (names[i] for i in pictures.argmax(axis=1))
     weight, _, moved = pictures.max(axis=1)
@@ -201,7 +206,8 @@ def _near(data: dict, level: int) -> list[str]:
 def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) -> str:
     """Return what is shown without scripts, as HTML: the line, and two tables.
 
-    ``data`` is the view's; ``names`` are its tokens as they are shown; ``pictures``, (3,
+    ``data`` is the view's: ``text``, the line; ``layer`` and ``token``, from 0; ``near``,
+    the nearest tokens. ``names`` are its tokens as they are shown; ``pictures``, (3,
     tokens), has attention weights, weights times lengths, and how far states move without
     the head; ``summary`` is a sentence below the line.
     """

@@ -74,7 +74,12 @@ def _ticks(axes: Axes) -> list[str]:
 
 
 def _axes(axes: Axes) -> dict:
-    """Describe one pair of axes: words, limits, and what is drawn in it."""
+    """Describe one pair of axes: words, limits, and what is drawn in it.
+
+    Returns a dict: ``words``, a list of str; ``limits``, the ends of both axes; if there
+    are any, ``ticks``, and ``lines``, ``patches``, ``points``, ``shapes`` and ``images``, a
+    list of dicts with a sample of the places or colours of each.
+    """
     names = [axes.title, axes.xaxis.label, axes.yaxis.label]
     found = {
         "words": _words(names) + _words(axes.texts, axes.get_legend()),
@@ -129,7 +134,12 @@ def _places(axes: Axes, pixels: np.ndarray) -> dict:
 
 
 def _colours(image: AxesImage | Collection) -> dict:
-    """Describe the colours of an image: its shape, and samples of its values."""
+    """Describe the colours of an image: its shape, and samples of its values.
+
+    Returns a dict: ``shape``; of an image of numbers ``ends``, the limits of its colours,
+    and ``shares``, a sample of where its values lie between them, 0 to 1; of an image of
+    colours ``colours``, a sample of them.
+    """
     values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
     if values.ndim == 3:  # colours themselves, not numbers that become colours
         return {"shape": list(values.shape), "colours": _sampled(values.ravel())}

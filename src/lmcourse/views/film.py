@@ -29,7 +29,8 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
         The line to begin with, at most as long as the model's context.
     tokenizer : lmcourse.tokenization.CharTokenizer
     shots : lmcourse.film.Film
-        The weights at each stop.
+        The weights at each stop: ``steps``, a list of int, ``config``, and
+        ``model(number)``, the GPT of a stop.
     results : dict of str to list of dict
         What the study *film* recorded, of the same stops.
     count : int, optional
@@ -84,7 +85,8 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
 def head_of_thou(rows) -> int:
     """Return the number of the head that brings most of *thou* at the last stop.
 
-    ``rows`` : list of dict, as the study records them. Heads are counted layer by layer.
+    ``rows`` : list of dict, one a stop; ``heads``, a list of float, says what each head
+    brings alone, in logits, layer by layer. The number counts heads from 0 in that order.
     """
     brought = rows[-1]["heads"]
     return brought.index(max(brought))
@@ -93,7 +95,11 @@ def head_of_thou(rows) -> int:
 def told_of(row) -> str:
     """Return what is said of any stop, a sentence.
 
-    ``row`` : dict, what the study *film* recorded of the stop.
+    ``row`` : dict, what the study *film* recorded of the stop: ``step``; ``held_out``, a
+    loss in nats a character; ``agrees``, with n-grams of each length, from 1, the share of
+    positions at which the likeliest character is the same; ``closest``, the length with the
+    highest; ``told``, the lead of t over l after “thou” less that after “they”, in logits;
+    ``t``, word → the share of prompts in which t is likelier.
     """
     share = row["agrees"][row["closest"] - 1]
     return (
@@ -118,15 +124,20 @@ def named_stops(rows, counted) -> list[dict]:
     Parameters
     ----------
     rows : list of dict
-        What the study *film* recorded of each stop.
+        What the study *film* recorded of each stop: ``step``; ``spaces``, their share in
+        what it writes; ``words``, length (str) → the share of such words that exist, or
+        None; ``held_out``, a loss in nats a character; ``brought``, ``from_we`` and
+        ``interval``, what copied heads do to the lead of t over l, in logits; ``t``, word →
+        the share of prompts in which t is likelier.
     counted : dict
-        What it recorded of n-grams.
+        What it recorded of n-grams: ``losses``, one a length, and ``spaces``, their share
+        in the Sonnets.
 
     Returns
     -------
     list of dict
-        Those that there are, in the order of the training: ``stop``, its place; ``name``;
-        ``told``, a sentence with the numbers.
+        Those that there are, in the order of the training: ``stop``, its number from 0;
+        ``name``; ``told``, a sentence with the numbers.
     """
     spaces, best = counted["spaces"], min(counted["losses"])
 

@@ -48,7 +48,7 @@ def generator(
     count : int, optional
         How many tokens to write.
     store : {"gpt", "sonnets-gpt"}
-        What the site has the model's weights from: ``load_gpt()`` or
+        Where the site has the model's weights from: ``load_gpt()`` or
         ``load_gpt("sonnets")``, the book's own whatever ``LMCOURSE_GPT`` says.
     temperature : float, optional
         Above 0; what the reader finds set.
@@ -117,7 +117,7 @@ def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> 
 
 
 def too_much(tokenizer, model) -> str:
-    """Say why a model does not run in the page; "" if it does.
+    """Say why a model does not run in the page, a str; "" if it does.
 
     ``tokenizer``, ``model`` : of a GPT of the course or a GPT-2.
     """
@@ -152,7 +152,7 @@ def look_at_end(model, ids: list[int]) -> tuple[torch.Tensor, list]:
     ----------
     model : GPT
     ids : list of int
-        The text.
+        The text's tokens.
 
     Returns
     -------
@@ -188,10 +188,11 @@ def write_on(model, ids: list[int], count: int, temperature: float) -> list[int]
     ----------
     model : lmcourse.gpt.model.GPT
     ids : list of int
-        What it goes on from.
+        The tokens that it goes on from.
     count : int
         How many tokens to write.
     temperature : float
+        Above 0: what logits are divided by.
 
     Returns
     -------

@@ -18,7 +18,11 @@ def script_json(value) -> str:
 
 
 def table(head: Sequence, rows: Iterable[Sequence]) -> str:
-    """Return a table as HTML; the first column names the rows."""
+    """Return a table as HTML; the first column names the rows.
+
+    ``head`` : what the columns are called, or empty for no head; ``rows`` : of cells, which
+    may be of any type and are escaped.
+    """
     columns = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in head)
     lines = [
         f'<tr><th scope="row">{escape(str(name))}</th>'

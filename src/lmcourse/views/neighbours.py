@@ -57,6 +57,12 @@ def spaces(tokenizer, bert) -> list[Space]:
     ----------
     tokenizer, bert
         A BERT's, such as those that `lmcourse.models.load_bert` loads.
+
+    Returns
+    -------
+    list of Space
+        BERT's table, the two poets' vectors, and the same two with random numbers and
+        shuffled words.
     """
     table = bert.embeddings.word_embeddings.weight.detach().cpu().numpy()
     pieces = tokenizer.convert_ids_to_tokens(range(len(table)))
@@ -142,6 +148,8 @@ def neighbours_file(found: list[Space]) -> bytes:
     these can count), then their cosines in hundredths, a byte each, both filled up to four
     bytes; of a corpus then the same without the most frequent words. The words of a
     model's table are BERT's pieces and not repeated.
+
+    ``found`` : the spaces, each with its words, their vectors and the rows that are shown.
     """
     kept = ("name", "words", "counts", "asked")
     about = [{name: getattr(space, name) for name in kept} for space in found]
@@ -169,8 +177,8 @@ def neighbours(word, found) -> View:
     word : str
         What it begins with, in small letters.
     found : list of Space
-        The word vectors to look in, each with its words and a name; those that learned
-        something come first.
+        The word vectors to look in, each with its ``words`` and ``name``; those that have
+        learned something (``learned``) come first.
 
     Returns
     -------
@@ -192,7 +200,11 @@ def neighbours(word, found) -> View:
 
 
 def _list(word: str, space: Space) -> tuple[str, list]:
-    """Return what is said of a word in a space, and its lists of nearest with cosines."""
+    """Return what is said of a word in a space, and its lists of nearest with cosines.
+
+    Each list has [word, cosine in hundredths], the nearest first; it is empty if the word
+    isn't there or too seldom.
+    """
     row = space.words.index(word) if word in space.words else None
     if space.counts is None:
         said = (

@@ -15,8 +15,8 @@ def neurons(found, seed: int = 0) -> View:
     Parameters
     ----------
     found : dict of str to (list, list)
-        A neuron's name → the texts at whose last characters it answers most strongly, and
-        those of the same numbers in another order.
+        A neuron's name → the texts (str) at whose last characters it answers most strongly,
+        and those of its copy, whose numbers are in another order; as many.
     seed : int
         Of the draw which of the two stands left.
 

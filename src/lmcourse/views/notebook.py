@@ -70,7 +70,9 @@ def tokens(view) -> str:
 def sentences(view) -> str:
     """Return every sentence in the head shown first: the darker, the more weight.
 
-    A note that is the same for all of them is written once, below.
+    ``view`` : its ``data`` is a dict with ``sentences`` (each with ``tokens``, ``weights``
+    in per cent, by head, and ``query``, a position), ``notes`` and ``head``. A note that is
+    the same for all of them is written once, below. Returns HTML.
     """
     data, lines = view.data, []
     same = len(set(data["notes"])) == 1
@@ -101,6 +103,8 @@ def bertviz_script(name: str) -> str:
     names it needs neither. Its group of lines has the id "attention", as a section of
     the page may: that one is renamed.
 
+    ``name`` : of the script, "head_view" or "model_view".
+
     Raises
     ------
     ValueError
@@ -119,6 +123,10 @@ def _bertviz(name: str, data: dict, **options) -> str:
     """Return bertviz's HTML with all that draws it inside: nothing is asked for.
 
     Its frame and parameters come from its Python, whose tokens could end the script.
+
+    ``name`` : "head_view" or "model_view"; ``data`` : ``attention``, nested lists (layers,
+    heads, tokens, tokens), and ``tokens``; ``options`` : of bertviz's function of that
+    name.
     """
     layers = [torch.tensor(layer).unsqueeze(0) for layer in data["attention"]]
     safe = [token.replace("<", STAND_IN) for token in data["tokens"]]
@@ -147,6 +155,9 @@ def plot(view) -> str:
 
     It is drawn by plotly.js, which comes from its own site; without a network the
     alternative text stands there.
+
+    ``view`` : its ``extra`` has one value, the figure as plotly's JSON; ``alt`` is the
+    text.
     """
     import plotly.graph_objects as go
 
@@ -159,7 +170,7 @@ def plot(view) -> str:
 
 
 def poems(view) -> str:
-    """Return a `View` of poems to explore as HTML."""
+    """Return a `View` of poems to explore as HTML, with its scripts."""
     modules = (library(name) for name in ("dom.js", "poems.js"))
     scripts = [
         re.sub(r"^(import [^;]*;|export )", "", text, flags=re.M) for text in modules

@@ -20,11 +20,13 @@ def own_poems(mine, tokenizer, text=0) -> View:
     Parameters
     ----------
     mine : lmcourse.own_poems.Climb
-        What stands there to begin with; its texts have labels.
+        What stands there to begin with: ``texts``, a DataFrame with ``text``, ``title`` and
+        ``label``; ``names`` of the levels; ``levels`` and ``random_levels``, Tensors
+        (levels, texts, d_model); ``table``, how often labels are predicted right.
     tokenizer : PreTrainedTokenizerFast
         Whose [CLS] and [SEP] begin and end each text.
     text : int
-        The text that is shown first.
+        The row of the text that is shown first.
 
     Returns
     -------
@@ -88,7 +90,12 @@ def _nearest(vectors) -> list:
 
 
 def _sentence(data) -> str:
-    """Say how often the labels of the view's data are predicted right, and by what."""
+    """Say how often the labels of the view's data are predicted right, and by what.
+
+    ``data`` : dict: ``told``, a triple for each level; ``told_words``, that of counting
+    words, and ``told_dealt``, that of shuffled labels. Each begins with the share right, 0
+    to 1.
+    """
     shares = [data["told"][-1], data["told_words"], data["told_dealt"]]
     top, words, dealt = (f"{share[0]:.0%}".replace("%", " %") for share in shares)
     return (

@@ -67,6 +67,11 @@ def _literal(value, keys: set[str] = DATA, data: bool = False):
         Keys under which data stand.
     data : bool
         Whether ``value`` itself stands under such a key.
+
+    Returns
+    -------
+    dict, list, str or other
+        A copy of the part.
     """
     if isinstance(value, dict):
         own = {key: key.endswith("title") or key == "annotations" for key in value}

@@ -30,14 +30,16 @@ def poems(
     Parameters
     ----------
     texts : list of str
+        The poems.
     places : list of str
         Where each was printed, as it is shown.
     shelves : sequence of str
-        The editors' section of each.
+        The editors' section of each, one of ``names``.
     support : array-like of shape (levels, texts, sections)
-        What speaks for each section at each level; the greatest is the model's.
+        What speaks for each section at each level, 1 where it is no likelier than by
+        chance; the greatest is the model's.
     near : array-like of shape (levels, texts, neighbours)
-        Positions of each text's nearest others, the nearest first.
+        Rows of each text's nearest others, the nearest first.
     names : list of str
         The sections, in the order of ``support``.
     levels : list of str
@@ -45,7 +47,7 @@ def poems(
     alt : str
         What the view shows, for readers who cannot see it.
     first : int
-        The poem shown first.
+        The row of the poem shown first.
     untrained : pair of array-like, optional
         Support and nearest of a model that has learned nothing, of the same shapes: the
         reader can switch to it.

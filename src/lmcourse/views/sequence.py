@@ -80,10 +80,10 @@ def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
     Returns
     -------
     dict
-        ``counted``, ``lstm``, ``off``: probabilities of the next character, by counting, by
-        the LSTM, and by the LSTM with the unit frozen; ``means`` of all units; ``gates``
-        and ``memory`` of the unit, character by character; ``losses``, nested lists (2,
-        characters), in nats, free and frozen.
+        ``counted``, ``lstm``, ``off``: lists of the probabilities of the next character, by
+        its id, by counting, by the LSTM, and by the LSTM with the unit frozen; ``means`` of
+        the memories of all units; ``gates`` and ``memory`` of the unit, one number a
+        character; ``losses``, nested lists (2, characters), in nats, free and frozen.
     """
     ids, means = tokenizer.encode("\n" + text), unit_means()
     held = torch.full((2, len(means)), torch.nan, dtype=torch.float64)
@@ -108,8 +108,11 @@ def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
 def _told(data: dict) -> tuple[str, list]:
     """Return the alternative text, and rows of the likeliest characters.
 
-    ``data`` : what the view carries. A row is a character's name, and its probability by
-    counting, by the LSTM, and by the LSTM without the unit.
+    ``data`` : what the view carries: ``alphabet``, a str; by character ``counted``,
+    ``lstm`` and ``off``, the probabilities of the next by n-grams, by the LSTM, and by the
+    LSTM with the unit frozen; ``text``, ``order``, ``unit``; ``memory``, a number for each
+    character of the text; ``losses``, nested lists (2, characters), in nats, free and
+    frozen. A row is a character's name and the three probabilities in per cent, as str.
     """
     names = [SIGNS.get(character, character) for character in data["alphabet"]]
     shares = np.array([data["counted"], data["lstm"], data["off"]])
@@ -130,9 +133,9 @@ def _told(data: dict) -> tuple[str, list]:
 
 @cache
 def unit_means(random=False):
-    """Return the mean memory of each unit over the training sonnets, (d_model,).
+    """Return the mean memory of each unit over the training sonnets, Tensor (d_model,).
 
-    Of the trained LSTM, or of the one with random weights.
+    ``random`` : bool, whether of the LSTM with shuffled weights instead of the trained one.
     """
     tokenizer, reader = load_char_lstm()
     # An LSTM of random weights is chaotic: in float32 a rounding error at the first
@@ -145,7 +148,10 @@ def unit_means(random=False):
 
 
 def _coloured(text: str, memory: list[float]) -> str:
-    """Return a text, each character on a background as strong as the memory."""
+    """Return a text as HTML, each character on a background as strong as the memory.
+
+    ``memory`` : a number for each character.
+    """
     shares = (np.array(memory) - min(memory)) / (np.ptp(memory) or 1)
     return "".join(
         f'<span style="background: rgb(127 191 230 / {share:.0%})">{html.escape(c)}</span>'

@@ -76,7 +76,9 @@ def _strange(tokenizer, lines) -> str:
 def _stored(example, found: dict) -> str:
     """Return what stands there without scripts, as HTML: a line, guessed by models.
 
-    ``example`` is a `lmcourse.guessing.Line`, ``found`` holds a `Guessed` by its name.
+    ``example`` is a `lmcourse.guessing.Line`: its ``name``, the lines ``before`` it, and
+    its ``text``. ``found`` : name of a model → what it needed: ``guesses`` and ``bits``,
+    lists by letter.
     """
     letters = [[character, *_spent(found, at)] for character, at in _numbered(example.text)]
     cells = zip(*letters, strict=True)
@@ -118,7 +120,10 @@ def _row(name: str, guessed) -> list[str]:
 
 
 def _numbered(line: str) -> list[tuple[str, int | None]]:
-    """Return the characters of a line, with the number of its letter, None for others."""
+    """Return the characters of a line, as they are shown, each with a number or None.
+
+    Letters (and spaces) are counted from 0; None is of characters that nobody guesses.
+    """
     numbered, count = [], 0
     for character in line:
         is_letter = letter_of(character) is not None
@@ -140,7 +145,8 @@ def _spent(found: dict, at: int | None) -> list:
 def _told(example, found: dict) -> str:
     """Return the alternative text.
 
-    ``example`` : the line; ``found`` : name of a model → what it needed.
+    ``example`` : the line, with ``text`` and ``name``; ``found`` : name of a model → what
+    it needed: ``guesses``, how many by letter.
     """
     said = []
     for name, guessed in found.items():

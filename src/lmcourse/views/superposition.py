@@ -60,7 +60,10 @@ def superposition(sparsity: float = 0.9) -> View:
 
 
 def _drawing(arrows: list[list[float]]) -> str:
-    """Return the arrows as SVG, as `superposition-view.js` draws them."""
+    """Return the arrows as SVG, as `superposition-view.js` draws them.
+
+    ``arrows`` : for each its two numbers, across and up, at which it ends.
+    """
     marks = []
     for number, (across, up) in enumerate(arrows, start=1):
         x, y = 240 + UNIT * across, 240 - UNIT * up

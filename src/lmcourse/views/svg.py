@@ -122,7 +122,7 @@ class _Panel:
 
 
 def _enlarge_words(figure: Figure) -> float:
-    """Give words at least the size `LEAST`; return by how much the smallest grew."""
+    """Give words at least `LEAST` points; return the factor by which the smallest grew."""
     words = [text for text in figure.findobj(Text) if text.get_text()]
     growth = max([1, *(LEAST / word.get_fontsize() for word in words)])
     for word in words:

@@ -46,8 +46,8 @@ def talker(
     other : str, optional
         Another text, to take heads from.
     layer, head : int, optional
-        Whose attention is shown at first; default the head that looks most at a token
-        other than the first and the last.
+        Whose attention is shown at first, both from 0; default the head that gives most
+        attention to a token other than the first and the last.
     count : int, optional
         How many tokens to write.
 
@@ -91,7 +91,7 @@ def page_file() -> Path:
 
 
 def too_much() -> str:
-    """Say why the model that was chosen does not run in the page; nothing if it does."""
+    """Say why the model that was chosen does not run in the page; "" if it does."""
     wanted = os.environ.get(VARIABLE, "")
     if not wanted:
         return ""
@@ -141,9 +141,6 @@ def token_name(tokenizer, token: int) -> str:
 def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
     """Return what each layer would say after the last token.
 
-    For each layer a list of dict, the likeliest token first: ``id``, ``piece`` (how it is
-    shown) and ``share``, its probability.
-
     Parameters
     ----------
     model, tokenizer
@@ -174,7 +171,7 @@ def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
     """Return a layer, a head, and the layer's attention weights at the last token.
 
     Where ``layer`` and ``head`` are None, the head is taken that gives one token the most,
-    the first and the last token aside. The weights are a list of float for each head.
+    the first and the last token aside.
 
     Parameters
     ----------
@@ -182,6 +179,7 @@ def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
     ids : list of int
         The text.
     layer, head : int or None
+        Both from 0, or both None.
 
     Returns
     -------
@@ -189,6 +187,11 @@ def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
         Those given, or, of None, the head that gives one token the most.
     weights : list of list of float
         By head of the layer, from the last token.
+
+    Raises
+    ------
+    ValueError
+        If only one of them is given, or there is no such head.
     """
     if (layer is None) != (head is None):
         raise ValueError("give both layer and head, or neither")
@@ -203,7 +206,12 @@ def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
 
 
 def _summary(text: str, answer: str, told: list, dialogue: bool) -> str:
-    """Say in two sentences what the model does."""
+    """Say in two sentences what the model does.
+
+    ``text`` is what it was given, ``answer`` what it wrote; ``told`` has for each layer the
+    likeliest first tokens, dicts with ``piece`` and ``share``, 0 to 1; ``dialogue`` says
+    whether the text is a question to it.
+    """
     likeliest = ", ".join(
         f"{each['piece']} {100 * each['share']:.0f} %" for each in told[-1][:3]
     )
@@ -216,7 +224,7 @@ def _stored(text: str, answer: str, told: list, dialogue: bool) -> str:
     """Return what stands there without scripts, as HTML.
 
     ``text`` is what the model was given, ``answer`` what it wrote; ``told`` has for each
-    layer the likeliest tokens, a list of dict with ``id``, ``piece`` and ``share``;
+    layer the likeliest tokens, a list of dict with ``id``, ``piece`` and ``share``, 0 to 1;
     ``dialogue`` says whether the text is a question to it.
     """
     bars = [(each["piece"], f"{100 * each['share']:.1f} %") for each in told[-1]]

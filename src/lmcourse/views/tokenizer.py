@@ -84,7 +84,7 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, untrained=None)
 
 
 def _visible(character: str) -> str:
-    """Return a character so that it can be seen."""
+    """Return a character so that it can be seen: itself, a sign, or its code point."""
     kind = unicodedata.category(character)[0]
     if character in SIGNS:
         return SIGNS[character]
@@ -99,8 +99,9 @@ def shown(row: str, piece: str) -> str:
     Parameters
     ----------
     row : str
-        Which tokenizer's it is. "ours" and "gpt2" write bytes as characters: these are
-        decoded, and a token that is only part of a character is shown as its bytes.
+        Which tokenizer's it is: "ours", "gpt2", "bert" or "characters". "ours" and "gpt2"
+        write bytes as characters: these are decoded, and a token that is only part of a
+        character is shown as its bytes.
     piece : str
         The token's text. Marks that combine stay with the character before.
     """
@@ -118,8 +119,8 @@ def shown(row: str, piece: str) -> str:
 def _row(key: str, tokens: list[list], length: int) -> str:
     """Return a line cut into the tokens of one vocabulary, as HTML.
 
-    ``key`` : of the vocabulary; ``tokens`` : a pair of id and piece each; ``length`` :
-    characters of the line.
+    ``key`` : of the vocabulary, such as "ours"; ``tokens`` : a pair of id (None if unknown)
+    and piece each; ``length`` : characters of the line.
     """
     boxes = []
     for token_id, piece in tokens:

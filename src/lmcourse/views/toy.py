@@ -71,14 +71,15 @@ def attention_toy(words, keys, query) -> View:
 def _drawing(words: list[str], keys, query, weights, output) -> str:
     """Return the plane as SVG; it is what `toy-view.js` draws at first.
 
-    ``keys`` : (words, 2), ``query`` and ``output`` : (2,), ``weights`` : (words,).
+    ``keys`` : one point a word, (words, 2); ``query`` and ``output`` : (2,), all from -3 to
+    3; ``weights`` : (words,), which sum to 1.
     """
 
     def mark(point, name, radius, text):
         """Return an arrow from the origin to a point, with its name, as SVG.
 
-        ``point`` : its two coordinates; ``name`` : a key of `INK`, which chooses the
-        colour; ``radius`` : of the circle, in pixels; ``text`` : its label.
+        ``point`` : its two coordinates; ``name`` : "key", "query" or "output", which
+        chooses the colour; ``radius`` : of the circle, in pixels; ``text`` : its label.
         """
         x, y = 240 + UNIT * point[0], 240 - UNIT * point[1]
         ink, width = INK[name], 4.5 if name == "output" else 1.5

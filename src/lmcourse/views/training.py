@@ -29,8 +29,8 @@ def training(text, *, alt, others=None, run=()) -> View:
     others : dict of str to float, optional
         Further models and their losses on the tenth kept apart, in nats a character.
     run : sequence of dict, optional
-        A training to show before there is another: ``step``, ``loss`` and ``sample``, what
-        it wrote, of each of its moments.
+        A training to show before there is another, of each of its moments: ``step``;
+        ``loss`` in nats a character; ``sample``, what it wrote. The table has every fifth.
 
     Returns
     -------

@@ -74,7 +74,7 @@ def _gpt(text: str, tokenizer, model) -> dict:
 
     ``text`` : what the reader finds in the view; ``tokenizer``, ``model`` : of a GPT of the
     course. Its key ``reading`` holds the rounded numbers that the picture shows of the text
-    (`read` names them); ``why`` says why the model does not run in the page.
+    (`read` names them); ``why`` says why the model does not run in the page, "" if it does.
     """
     why = too_much(tokenizer, model)
     model = copy.deepcopy(model).cpu().half().float().eval()
@@ -284,10 +284,11 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
 
 
 def _mentioned(found: dict) -> set[int]:
-    """Return the ids of all tokens that a reading names.
+    """Return the ids of all tokens that a reading names, a set.
 
-    ``found`` : the rounded numbers that the picture shows of a text, a dict with ``ids``,
-    ``lens`` and ``next`` (`read` makes it).
+    ``found`` : dict. ``ids`` are the text's; ``next`` has the likeliest next tokens, each
+    [id, logit, probability]; ``lens`` by layer [id, probability]; ``neurons`` by layer
+    lists of six, of which the third and the fifth are ids.
     """
     ids = {*found["ids"], *(i for i, *_ in found["next"])}
     ids |= {i for layer in found["lens"] for i, _ in layer}
@@ -308,7 +309,7 @@ def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, 
     x : Tensor of shape (1, tokens, d_model)
         What goes in.
     place : int
-        The position at which the model is asked for a token.
+        The position, from 0, at which the model is asked for a token.
     read_out : callable
         From states (..., d_model) to logits (..., vocab_size).
 
@@ -316,8 +317,11 @@ def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, 
     -------
     out : Tensor of shape (1, tokens, d_model)
     shown : dict
-        The keys by layer that `read` names, and ``probs`` (vocab_size,), the probabilities
-        if the model ended here.
+        ``weights``, of each head, in thousandths; at the place ``attention``,
+        ``feed_forward`` and ``stream``, the lengths of the two updates and of what comes
+        out; ``lens``, the likeliest tokens if the model ended here, [id, probability];
+        ``neurons``, what the strongest do to the answer; ``probs``, (vocab_size,), the
+        probabilities if the model ended here.
     """
     seen = block.before(x, block.norm_1)
     update, weights = block.attention(seen)
@@ -408,7 +412,12 @@ def _quoted(reading: dict, token: int) -> str:
 
 
 def _told(model: dict) -> str:
-    """Say in a sentence what a model makes of its text."""
+    """Say in a sentence what a model makes of its text.
+
+    ``model`` : dict: ``name``, "gpt", "bert" or "talker"; ``text``; ``unit``, what a token
+    is called; ``reading``, with ``sizes`` and ``next``, the likeliest tokens, each [id,
+    logit, probability].
+    """
     reading = model["reading"]
     names = {"gpt": "A GPT", "bert": "A BERT", "talker": "The model that talks"}
     best, _, share = reading["next"][0]
@@ -422,7 +431,11 @@ def _told(model: dict) -> str:
 
 
 def _stored(model: dict) -> str:
-    """Return what is shown of a model without scripts, as HTML: its layers, its answer."""
+    """Return what is shown of a model without scripts, as HTML: its layers, its answer.
+
+    ``model`` : dict: ``name``, ``text``; ``unit``, what a token is called; ``why`` it does
+    not run in the page, or ""; ``reading``, the rounded numbers that the picture shows.
+    """
     reading = model["reading"]
     rows = [_stored_layer(reading, layer) for layer in range(reading["sizes"]["layers"])]
     head = ["layer", "what a head brings here", "strongest neuron", "if it stopped here"]
@@ -443,8 +456,10 @@ def _stored(model: dict) -> str:
 def _stored_layer(reading: dict, layer: int) -> list[str]:
     """Return a layer's cells of the table on paper: its number, a head, a neuron, a token.
 
-    ``reading`` : the rounded numbers that the picture shows of a text, by layer (`read`
-    makes it).
+    ``reading`` : the rounded numbers that the picture shows of a text. By layer ``neurons``
+    has [number, value, id of the token it raises, by how much, …], the strongest first;
+    ``lens`` [id, probability], the likeliest first. ``ids`` are the text's tokens.
+    ``layer`` counts from 0.
     """
     head, token, weight = strongest_look(reading, layer)
     number, _, up, more, _, _ = reading["neurons"][layer][0]
@@ -475,8 +490,9 @@ def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
     Returns
     -------
     head : int
+        From 0.
     token : int
-        Its position.
+        Its position, from 0.
     weight : int
         In thousandths.
     """
