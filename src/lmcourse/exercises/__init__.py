@@ -128,11 +128,21 @@ def exercise(name: str, kind: str = "build", solution: object = None):
     name : str
         ``"chapter.exercise"``.
     kind : str
-        One of `KINDS`.
+        "predict", "spot the bug", "build", "experiment" or "judge".
     solution : object, optional
         A right answer, where an oracle needs the answer itself, such as the weights of a
         reader's module. Then the function takes an answer, and compares it with `compare`,
         `expect` and `diagnose`: what they are given for the solution are its diagnoses.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the function as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind.
     """
     if kind not in KINDS:
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
@@ -188,7 +198,11 @@ def names(chapter: str, kind: str | None = None) -> list[str]:
 
 
 def _load(chapter: str) -> None:
-    """Import a chapter's module, which registers its checks."""
+    """Import a chapter's module, which registers its checks.
+
+    ``chapter`` : its name, such as "mini-gpt". If it has no exercises, this is a
+    ValueError.
+    """
     module = f"{__name__}.{chapter.replace('-', '_')}"
     try:
         importlib.import_module(module)

@@ -75,7 +75,7 @@ def type_name(value: object) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Put an exception into words, even one that cannot be printed."""
+    """Put an exception into words, "Type: text"; it may be one that cannot be printed."""
     try:
         text = str(error)
     except KeyboardInterrupt:
@@ -98,6 +98,11 @@ def run(function: object, *inputs, keep: bool = False):
         random generator, is handed on.
     keep : bool
         Hand on the inputs themselves, to see whether the answer changes them.
+
+    Returns
+    -------
+    object
+        What the function returns.
 
     Raises
     ------
@@ -140,7 +145,10 @@ def _name(function: object) -> str:
 
 
 def _line(error: BaseException) -> str:
-    """Show the line of the reader's own cell in which it happened, if it is known."""
+    """Show the line of the reader's own cell in which an error happened; "" if unknown.
+
+    ``error`` : with its traceback. Returns words in brackets, to be put behind a sentence.
+    """
     try:
         frames = traceback.extract_tb(error.__traceback__)
     except Exception:
@@ -163,7 +171,8 @@ def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE)
     want : array-like
         What it should return.
     mistakes : dict of str to array-like, optional
-        What is said of a known mistake → what it gives, or a function that returns that.
+        What is said of a known mistake → what it gives for these inputs, or a function that
+        returns that.
     tolerance : float
         How far numbers may differ, relative to the largest expected.
 
@@ -336,6 +345,8 @@ def _difference(got: np.ndarray, want: np.ndarray, tolerance: float) -> str:
 def array(value: object) -> np.ndarray:
     """Return numbers as an array, a tensor's without its gradient.
 
+    ``value`` : a number, nested lists, an array or a Tensor; anything else is refused.
+
     Raises
     ------
     Wrong
@@ -393,7 +404,11 @@ def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor
 
 
 def diagnose(faults: Mapping[str, object]) -> None:
-    """Raise the first diagnosis whose condition holds; for answers of many right forms."""
+    """Raise the first diagnosis whose condition holds, as `Wrong`.
+
+    ``faults`` : diagnosis, in words for the reader, → whether it holds. For answers of many
+    right forms.
+    """
     _note(faults)
     for diagnosis, found in faults.items():
         if found:
@@ -402,7 +417,10 @@ def diagnose(faults: Mapping[str, object]) -> None:
 
 @contextmanager
 def noted():
-    """Collect the diagnoses that `compare` and `diagnose` are given: a list of them."""
+    """Collect the diagnoses that `compare` and `diagnose` are given inside a ``with``.
+
+    Yields a list of str, which grows.
+    """
     said: list[str] = []
     _COLLECTING.append(said)
     try:
@@ -419,7 +437,11 @@ def _note(table: Mapping[str, object]) -> None:
 
 @contextmanager
 def adding(told: str):
-    """Put words before those of a diagnosis."""
+    """Put words before those of a diagnosis.
+
+    ``told`` : these words. A `Wrong` from inside the ``with`` is raised again with them; a
+    `NotTried` stays as it is.
+    """
     try:
         yield
     except NotTried:
@@ -445,7 +467,7 @@ class Called(TorchFunctionMode):
 
 
 def number(value: object) -> float:
-    """Return an answer that should be a single finite number."""
+    """Return an answer that should be one finite number, as a float; else raise `Unfit`."""
     found = array(value)
     if found.shape != ():
         raise Unfit(f"one number is expected, not {found.shape} of them.")
@@ -455,7 +477,7 @@ def number(value: object) -> float:
 
 
 def strings(value: object) -> list[str]:
-    """Return an answer that should be a list of strings."""
+    """Return an answer that should be a list of strings, as a list; else raise `Unfit`."""
     if not isinstance(value, (list, tuple)):
         raise Unfit(f"a list of strings is expected, not {type_name(value)}.")
     if not all(isinstance(entry, str) for entry in value):

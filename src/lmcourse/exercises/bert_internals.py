@@ -100,12 +100,14 @@ def _embed_mistakes(parts, ids):
     Parameters
     ----------
     parts : nn.Module
-        The embeddings of `transformers`' BERT.
-    ids : int64 Tensor of shape (2, 5)
+        The embeddings of `transformers`' BERT: tables of words, positions and types, and a
+        norm.
+    ids : int64 Tensor of shape (3, 5)
 
     Returns
     -------
     dict of str to Tensor of shape (2, 5, d_model)
+    dict of str to Tensor of shape (3, 5, d_model)
     """
     norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
     rows = parts.position_embeddings.weight
@@ -154,9 +156,10 @@ def _embed_mistakes(parts, ids):
 
 
 def _pairs():
-    """Return pairs of tensors, float64, and whether they agree to nine decimals.
+    """Return pairs of tensors, and whether they agree to nine decimals.
 
-    Each pair is there to tell one mistake from the others.
+    A list of (Tensor, Tensor, bool), float64 of shape (200,). Each pair is there to tell
+    one mistake from the others.
     """
     x = normal(200, seed=5).double()
     one = torch.zeros(200, dtype=torch.float64)
@@ -429,7 +432,7 @@ def _behind(scores):
 
 
 def _layer_mistakes(whole, x, heads):
-    """Return what each known mistake makes of x: a dict, diagnosis → hidden state.
+    """Return what each known mistake makes of x: a dict, diagnosis → states (2, 5, 8).
 
     ``whole`` is a BertLayer of `transformers`, ``x`` (2, 5, 8), ``heads`` an int.
     """
@@ -540,10 +543,11 @@ def _means(layers, counts=(5, 3), over=(5, 3), begin=0):
 
 
 def _last_four_mistakes(states, mask):
-    """Return what each known mistake makes of the states: a dict, diagnosis → vectors.
+    """Return what each known mistake makes of the states.
 
-    ``states`` : Tensors (texts, tokens, d_model), one a level; ``mask`` : (texts, tokens),
-    0 at padding.
+    ``states`` : seven Tensors (2, 5, d_model), one a level; ``mask`` : (2, 5), 0 at
+    padding: the texts have 5 and 3 tokens. The result is a dict: diagnosis → vectors of the
+    two texts.
     """
     four, last = states[-4:], _means(states[-4:])
     both = last.mean(0, keepdim=True).expand_as(last)

@@ -71,7 +71,10 @@ class Case:
         yield from self.mistakes
 
     def judge(self, answer: object) -> None:
-        """Raise `Wrong` if the answer is wrong here."""
+        """Raise `Wrong` if the answer is wrong here.
+
+        ``answer`` : what the reader hands in, most often a function.
+        """
         try:
             self._compare(answer)
         except NotTried:
@@ -81,7 +84,10 @@ class Case:
             raise
 
     def _compare(self, answer: object) -> None:
-        """Compare what the answer gives with what is right; raise `Wrong` if it differs."""
+        """Compare what the answer gives with what is right; raise `Wrong` if it differs.
+
+        ``answer`` : what the reader hands in, most often a function.
+        """
         want = self.want() if callable(self.want) else self.want
         if self.ask is None:
             return expect(
@@ -117,7 +123,10 @@ class Faults:
         yield from map(blank, (*self.instead.values(), *self.table))
 
     def judge(self, answer: object) -> None:
-        """Raise `Wrong` if the answer has one of the faults."""
+        """Raise `Wrong` if the answer has one of the faults.
+
+        ``answer`` : what the reader hands in.
+        """
         try:
             seen = self.look(answer)
         except NotTried:

@@ -141,9 +141,10 @@ def _bert():
 
 
 def _forty(chosen):
-    """Return the positions as an array, or say what stands there instead.
+    """Return the positions of forty poems as a list, or say what stands there instead.
 
-    ``chosen`` : what the reader hands in. Returns a list of int; anything else is `Unfit`.
+    ``chosen`` : what the reader hands in: list, tuple, array or Series of `MANY` whole
+    numbers. Returns a list of int; anything else is `Unfit`.
     """
     rows = chosen.tolist() if isinstance(chosen, (np.ndarray, pd.Series)) else chosen
     rows = rows if isinstance(rows, (list, tuple)) else [rows]
@@ -190,7 +191,13 @@ def _spread(answer):
 
 
 def _kept_again(answer):
-    """Return the answer's share, what is right, and what known mistakes give."""
+    """Return the answer's share, what is right, and what known mistakes give.
+
+    ``answer`` : the reader's (positions of forty poems, share). Returns a SimpleNamespace
+    of floats: ``got``, the answer's share; ``want``, the right one; ``of_ten``, that of ten
+    neighbours; ``layer_before``, that which the layer before the last keeps; ``that_left``
+    and ``percent``, the right share taken from 1, and times 100.
+    """
     handed_in = _handed_in(answer)
     before, below, top = _pooled(*handed_in.chosen).levels[-3:]
     want = kept(below, top, NEAR).mean().item()

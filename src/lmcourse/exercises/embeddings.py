@@ -255,6 +255,11 @@ def _surviving(before, after) -> float:
     ----------
     before, after : list of list of str
         The words of each text, before and after shuffling.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
     """
 
     def near(text):
@@ -372,7 +377,8 @@ def _measured(answer):
     Parameters
     ----------
     answer : sequence
-        The texts, and two numbers: what neighbours agree with windows of 2 and of 5.
+        The texts, and two numbers: which share of neighbours agrees with BERT's table, with
+        windows of 2 and of 5 words.
 
     Returns
     -------

@@ -171,9 +171,10 @@ def one_ahead():
 
 
 def _one_ahead(pad):
-    """Return the case of a toy decoder that sees what is given, up to each position.
+    """Return the case of a loss of the next token, with a toy decoder.
 
-    ``pad`` is the id of padding.
+    The decoder sees the source and what is given, up to each position. ``pad`` is the id of
+    padding. Known mistakes come with it.
     """
     table = 2 * normal(8, 8, seed=4).double()
     source = torch.tensor([[3, 4], [5, 6]])

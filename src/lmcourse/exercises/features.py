@@ -100,9 +100,12 @@ def penalty():
 
 
 def _measured(answer):
-    """Return the F1 of a feature for capital letters, on the test sonnets.
+    """Compare where a feature is present with the capital letters, on the test sonnets.
 
-    ``answer`` : the number of a feature, 0 to 511; anything else is `Unfit`.
+    ``answer`` : the number of a feature, 0 to 511; anything else is `Unfit`. Returns a
+    SimpleNamespace: ``f1``; ``said``, at how many characters the feature is present;
+    ``right``, the share of these that are capitals; ``found``, the share of capitals at
+    which it is.
     """
     if isinstance(answer, bool) or not hasattr(answer, "__index__"):
         raise Unfit("hand in the number of a feature, an int.")

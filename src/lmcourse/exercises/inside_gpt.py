@@ -186,7 +186,7 @@ def _written(model, ids, layer, columns, value, late=False):
     model : GPT
     ids : int64 Tensor of shape (batch, tokens)
     layer : int
-        Whose attention is changed.
+        Whose attention is changed, from 0.
     columns : slice
         Which of the heads' outputs, side by side, at the last position.
     value : float or Tensor that broadcasts to (batch, columns)
@@ -236,6 +236,7 @@ def carry():
         Parameters
         ----------
         layer, head : int
+            Both from 0.
         value : Tensor of shape (batch, d_head)
             What the head gives.
         place : slice

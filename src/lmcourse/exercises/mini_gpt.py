@@ -43,7 +43,11 @@ def windows():
     starts, context = torch.tensor([3, 17, 3, 30]), 5
 
     def cut(shift, size=context, starts=starts):
-        """Return windows of the text, each so many tokens after its start."""
+        """Return windows of the text: a Tensor (windows, size).
+
+        ``shift`` : how many tokens after its start each begins; ``size`` : its length;
+        ``starts`` : Tensor (windows,).
+        """
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
     first, second = cut(0), cut(1)
@@ -80,7 +84,8 @@ def windows():
     def calls(answer):
         """Return how often the answer calls PyTorch for four windows and for forty.
 
-        And by which functions it takes tensors apart into Python's numbers.
+        A SimpleNamespace: ``few``, ``many``, and ``apart``, a set of the functions by which
+        it takes tensors apart into Python's numbers. ``answer`` : the reader's function.
         """
         with CallCounter() as few:
             run(answer, ids, starts, context)
@@ -207,6 +212,10 @@ def window_loss(model, ids, windows=40, context=64):
     windows, context : int
         How many windows, and their length.
 
+    Returns
+    -------
+    float
+
     Raises
     ------
     Wrong
@@ -298,7 +307,11 @@ def _single(training, apart):
 
 
 def _own_text(answer):
-    """Return the text of an answer, and the model trained on it."""
+    """Return the text of an answer, and the model trained on it.
+
+    ``answer`` : the reader's (text, model). Returns a SimpleNamespace: ``text``, ``model``
+    and ``length`` of the text. What is no such pair is `Unfit`.
+    """
     text, model = unpack(answer, 2, "a pair: your text, and the model trained on it")
     if not isinstance(text, str):
         raise Unfit("the first of the pair should be your text, a string.")
@@ -368,7 +381,7 @@ def _rows(answer):
     """Return the pairs of an answer, a model and a loss each.
 
     ``answer`` : list of (model, validation loss). Returns a SimpleNamespace: ``rows``,
-    ``count``.
+    ``count``. Anything else is `Unfit`.
     """
     if not isinstance(answer, list | tuple) or not all(
         isinstance(row, list | tuple) and len(row) == 2 for row in answer
@@ -378,7 +391,15 @@ def _rows(answer):
 
 
 def _first_faulty(answer):
-    """Return what is seen in the first model of an answer with a fault, or in the last."""
+    """Return what is seen in the first model of an answer with a fault, or in the last.
+
+    ``answer`` : list of (model, validation loss in nats). Returns a SimpleNamespace:
+    ``name``; ``loss`` and ``own``, the model's measured losses on validation and training
+    sonnets; ``told``, the answer's loss, and ``told_own``, whether that is on the training
+    text; ``earlier``, models before it with nearly the same weights; ``bar``, the loss of
+    counting single characters; ``sees_one``, a function that says whether it sees the last
+    token alone.
+    """
     parts = train_val_test_split(load_texts("sonnets"))
     tokenizer, models = CharTokenizer(load_corpus("sonnets")), []
     training, apart = (torch.tensor(tokenizer.encode(part)) for part in parts[:2])

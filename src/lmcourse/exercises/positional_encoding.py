@@ -213,7 +213,7 @@ def _read(base, length, seed, answer):
     Parameters
     ----------
     base : float
-        Of the speeds in training.
+        Of the wavelengths in training, such as 5000.
     length : int
         Of the training texts.
     seed : int

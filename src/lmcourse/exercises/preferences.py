@@ -126,7 +126,10 @@ def dpo_loss():
     beta = 0.3
 
     def loss(margins):
-        """Return the mean of -log sigmoid of margins, a Tensor."""
+        """Return the mean of -log sigmoid of margins, as a Tensor.
+
+        ``margins`` : Tensor of shape (pairs,).
+        """
         return torch.tensor(
             sum(math.log1p(math.exp(-float(x))) for x in margins) / len(margins),
             dtype=chosen.dtype,

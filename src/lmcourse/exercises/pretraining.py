@@ -86,6 +86,16 @@ def _chosen_places(answer):
     ----------
     answer : callable
         The reader's, from (ids, special, share, generator) to a bool Tensor like ``ids``.
+
+    Returns
+    -------
+    SimpleNamespace
+        Bool Tensors (texts, tokens): ``every`` and ``none``, what is chosen of ``ids``, two
+        texts, at shares of 1 and 0; ``others``, the same with other special ids; ``text``,
+        where ordinary tokens are; ``first`` and ``second``, two draws of 400 texts at 0.15;
+        ``ordinary``, what may be chosen there. Floats: ``share``, chosen in the first;
+        ``both``, pairs of neighbours of which both are. ``moved`` : bool, whether PyTorch's
+        own generator was used.
     """
     ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
     random = torch.Generator().manual_seed(0)
@@ -309,7 +319,8 @@ def _denoised(ids, spans, names, answer):
         ``ids`` and ``spans``, as given; ``names``, the sentinels that are used; ``named``,
         (sentinel, ids cut out) for each span; ``source`` and ``asked``, the answer's;
         ``right`` and ``wanted``, the right ones; ``first``, the first span; ``inside``, its
-        ids.
+        ids; of two mistakes ``closed``, the target if a span's end belongs to it, and
+        ``forwards``, the source if positions move after the first cut.
 
     Raises
     ------
@@ -485,7 +496,7 @@ def _seen(answer):
     SimpleNamespace
         ``whole`` is a text without padding, ``second`` has its padding after the text and
         ``third`` before it. Each is bool (queries, keys), of the queries that are real
-        tokens.
+        tokens. ``all``, (3, 1, 4, 4), is the whole mask.
 
     Raises
     ------

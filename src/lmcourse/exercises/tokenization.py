@@ -263,7 +263,7 @@ predict(
 
 
 def _longest_text(data: bytes) -> str:
-    """Return the text of the longest beginning that is UTF-8."""
+    """Return the text of the longest beginning of some bytes that is UTF-8, a str."""
     for end in range(len(data), -1, -1):
         try:
             return data[:end].decode()
@@ -416,9 +416,10 @@ def _texts():
 def _size_and_cost(answer):
     """Return the size and the cost of an answer, and the size that is right.
 
-    ``answer`` is the reader's (size, cost): of a vocabulary, and in tokens a word.
-    ``want`` is the right size; the other names are functions that return the size to which
-    a known mistake leads.
+    ``answer`` is the reader's (size, cost): of a vocabulary, and in tokens a word. Returns
+    a SimpleNamespace: ``size`` and ``cost``; ``want``, the right size; ``for_sonnets``,
+    ``from_poems`` and ``at_white_space``, functions that return the size to which a known
+    mistake leads.
     """
     what = "a size, and what a word of the Sonnets costs: (size, cost)"
     size, cost = map(number, unpack(answer, 2, what))
@@ -453,9 +454,10 @@ def _cost_again(answer):
     """Return size and cost of an answer, what is right, and two other costs.
 
     ``answer`` is the reader's (size, cost): of a vocabulary, and in tokens a word of the
-    Sonnets. ``want`` is the right size. Our costs with it are ``whole``, of all Sonnets as
-    one text, and ``apart``, of each Sonnet by itself. The other names are functions that
-    return the size to which a known mistake leads.
+    Sonnets. Returns a SimpleNamespace: ``size`` and ``cost``; ``want``, the right size; our
+    costs with it: ``whole``, of all Sonnets as one text, and ``apart``, of each Sonnet by
+    itself; ``for_sonnets``, ``from_poems`` and ``at_white_space``, functions that return
+    the size to which a known mistake leads.
     """
     seen, (sonnets, _) = _size_and_cost(answer), _texts()
     count = _words(sonnets)

@@ -116,8 +116,6 @@ def _has_none(got):
 def _norm_mistakes(x, eps):
     """Return a dict, diagnosis → what this mistake makes of x, of the shape of x.
 
-    ``eps`` is what a norm adds to the variance.
-
     Parameters
     ----------
     x : Tensor of shape (batch, tokens, d_model)
@@ -218,6 +216,7 @@ def _stack(alpha, seed, layers=24, d_model=32):
     Returns
     -------
     ratio, growth : float
+        The two numbers.
     """
     torch.manual_seed(seed)
     blocks = [Block(d_model, 4, 4 * d_model) for _ in range(layers)]

@@ -168,9 +168,11 @@ def _is_causal(answer, inputs):
 
 
 def _one_head(answer):
-    """Compare with one head in PyTorch, different inputs, turned or not; may raise `Wrong`.
+    """Compare a reader's head with one in PyTorch, with and without rotary positions.
 
     ``answer`` is the class of a head, made with (d_model, d_head, rng, causal, rotary).
+    Raises `Wrong`, forward or backward, if it gives something else. Query, key and value
+    have different inputs.
     """
     rng = np.random.default_rng(5)
     inputs = [rng.normal(size=(2, tokens, 5)) for tokens in (4, 3, 3)]

@@ -24,6 +24,11 @@ def compare_named(name, got, want, mistakes=None):
         The reader's and the right one.
     mistakes : dict of str to array, optional
         Diagnosis → the array that this mistake gives.
+
+    Raises
+    ------
+    Wrong
+        If they differ; the message begins with the name, unless a known mistake fits.
     """
     try:
         compare(got, want, mistakes)
@@ -54,6 +59,11 @@ class Passes:
     """
 
     def __init__(self, kind, arguments, inputs):
+        """Make a reader's module, move its parameters at random, and run it forward.
+
+        ``kind`` : the class, of which anything but a `Module` is `Unfit`; ``arguments`` :
+        what it is made with; ``inputs`` : list of arrays, what ``forward`` is given.
+        """
         if not isinstance(kind, type) or not issubclass(kind, Module):
             raise Unfit("pass the class itself, a subclass of Module.")
         self.module = run(kind, *arguments)
