@@ -29,10 +29,11 @@ def describe(trainer, alphabet, corpus):
     Parameters
     ----------
     trainer : Trainer
+        With the GPT, ``gpt``, the TrainingConfig, ``config``, and the Progress.
     alphabet : str
         Of the tokenizer.
     corpus : str
-        Its `lmcourse.data.fingerprint`.
+        The fingerprint of the text (`lmcourse.data.fingerprint`), its SHA-256.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def save(path, trainer, alphabet, corpus):
     alphabet : str
         Of the tokenizer.
     corpus : str
-        Its `lmcourse.data.fingerprint`.
+        The fingerprint of the text (`lmcourse.data.fingerprint`), its SHA-256.
 
     Raises
     ------
@@ -155,6 +156,11 @@ def _make(path, record, part, kind):
         The key.
     kind : type
         Of settings: GPTConfig or TrainingConfig.
+
+    Returns
+    -------
+    GPTConfig, TrainingConfig or Progress
+        Of the kind that was asked for.
 
     Raises
     ------

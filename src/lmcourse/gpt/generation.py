@@ -21,6 +21,7 @@ def penalize(logits, ids, penalty):
     ----------
     logits : Tensor of shape (batch, vocab_size)
     ids : int64 Tensor of shape (batch, tokens)
+        The text so far.
     penalty : float
         Divides a logit above 0 and multiplies one below; 1 changes nothing, less than 1
         makes such tokens likelier. How often a token stands there does not matter.
@@ -78,6 +79,7 @@ def keep_top_k(probs, k):
     ----------
     probs : Tensor of shape (..., vocab_size)
     k : int
+        At least 1; more than there are tokens keeps all.
 
     Returns
     -------

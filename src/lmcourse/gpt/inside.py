@@ -106,8 +106,9 @@ def outputs(model, ids):
     Returns
     -------
     dict of (int, int or "feed_forward") to Tensor
-        By layer and part: (batch, tokens, d_head) of a head, before the matrix ``output``,
-        or (batch, tokens, d_model).
+        Layer and part, a head or the feed-forward network, numbers from 0 → what it
+        returned: (batch, tokens, d_head) of a head, before the matrix ``output``, or
+        (batch, tokens, d_model).
     """
     by_part = {}
 
@@ -170,15 +171,15 @@ def contributions(model, ids, token):
     model : lmcourse.gpt.model.GPT
     ids : int64 Tensor of shape (1, tokens)
     token : int
-        Whose logit, after the last token of the text.
+        The id whose logit is taken apart, after the last token of the text.
 
     Returns
     -------
     DataFrame
-        One row a part: ``layer`` (none for the embedding and the last norm), ``part``
-        (``"token"``; ``"position"``, with what tables of n-grams add; a head;
-        ``"attention bias"``; ``"feed_forward"``, with its bias; ``"norm bias"``), and
-        ``contribution``, a share of the logit. A model without biases has no rows of them.
+        One row a part: ``layer``, from 0 (none for the embedding and the last norm);
+        ``part`` (``"token"``; ``"position"``, with what tables of n-grams add; a head's
+        number, from 0; ``"attention bias"``; ``"feed_forward"``, with its bias; ``"norm
+        bias"``); ``contribution``, in logits. A model without biases has no rows of them.
 
     Raises
     ------
@@ -235,8 +236,8 @@ def added_vectors(model, ids):
     Returns
     -------
     dict of (int or None, str or int) to Tensor of shape (d_model,)
-        Key: layer, None for the embedding, and part: "token", "position", a head by its
-        number, "attention bias" or "feed_forward".
+        Key: layer, from 0, None for the embedding; and part: "token", "position", a head by
+        its number, from 0, "attention bias" or "feed_forward".
     """
     token = model.tokens(ids)[0, -1]
     vectors = {(None, "token"): token}
@@ -263,22 +264,22 @@ def losses_without(model, inputs, targets, controls=None, write=None):
     ----------
     model : lmcourse.gpt.model.GPT
     inputs, targets : int64 Tensor of shape (windows, context)
-        Windows of a text that it was not trained on, and the token after each place.
+        Windows of a text that it was not trained on, and the token after each position.
     controls : dict of str to callable, optional
-        Other changes: each is given a layer's number and makes a context manager in which
-        the model is changed.
+        Other changes, by name: each is given a layer's number, from 0, and makes a context
+        manager in which the model is changed.
     write : callable, optional
-        Called in each state but those without a head; what it returns is the column
-        ``line``.
+        Without arguments, to a str. Called in each state but those without a head; what it
+        returns is the column ``line``.
 
     Returns
     -------
     DataFrame
-        One row a part, with the columns ``layer``, ``part`` (as in
-        `lmcourse.ablation.without`), ``loss`` (nats a token), ``change`` (from the loss of
-        the whole model), ``low`` and ``high``, the ends of the 95 % interval of the change
-        (`lmcourse.numbers.bootstrap_interval`: windows are taken as independent, and each
-        is compared with itself), and ``line``.
+        One row for each layer and part or control. ``layer``, from 0; ``part``: "norm_1",
+        "attention", "residual_1", "norm_2", "feed_forward", "residual_2", a head's number,
+        from 0, or the name of a control; ``loss``, nats a token; ``change``, from the loss
+        of the whole model; ``low`` and ``high``, the ends of its 95 % interval (windows are
+        taken as independent, and each is compared with itself); ``line``, "" for a head.
     """
     rows = []
     with evaluating(model):
@@ -331,7 +332,7 @@ def losses_at(model, ids, positions, reach):
     model : lmcourse.gpt.model.GPT
     ids : int64 Tensor of shape (tokens,)
     positions : int64 Tensor of shape (targets,)
-        Of the tokens to be predicted, none below ``reach``.
+        Of the tokens to be predicted, from 0, none below ``reach``.
     reach : int
         How many tokens before each the model sees.
 

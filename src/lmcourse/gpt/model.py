@@ -97,7 +97,7 @@ class GPTConfig:
             raise ValueError("rotary positions turn pairs: d_model / heads must be even")
 
     def unlike_gpt2(self):
-        """Return the options that make it another architecture, name → value."""
+        """Return the options that make it another architecture: a dict, name → value."""
         return {
             name: getattr(self, name)
             for name, value in GPT2_OPTIONS.items()
@@ -130,7 +130,8 @@ class CausalAttention(nn.Module):
     def project(self, x, first=0):
         """Return query, key and value, each (batch, heads, tokens, d_head).
 
-        ``first`` is the position of the first token of ``x``.
+        ``x`` : Tensor (batch, tokens, d_model); ``first`` : the position of its first
+        token, from 0.
         """
         qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))
         query, key, value = qkv.permute(2, 0, 3, 1, 4)  # (3, batch, heads, tokens, d_head)

@@ -38,7 +38,9 @@ def sizes_table(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *sizes*: ``axis``, ``value``, ``seed``, ``parameters``, ``history``.
+        Of the study *sizes*: ``axis``, what is varied ("d_model", "heads" or "layers");
+        ``value``; ``seed``; ``parameters``, their number; ``history``, pairs of step and
+        validation loss in nats.
 
     Returns
     -------
@@ -59,13 +61,14 @@ def sizes_summary(table):
     Parameters
     ----------
     table : DataFrame
-        A row for each run: ``axis`` and ``value``, what was changed; ``seed``,
-        ``parameters``, ``loss``.
+        A row for each run: ``axis``, what is varied ("d_model", "heads" or "layers"), and
+        its ``value``; ``seed``; ``parameters``, their number; ``loss``, in nats.
 
     Returns
     -------
     DataFrame
-        One row for each size.
+        One row for each size, such as "width 64" (the index): ``min``, ``mean`` and ``max``
+        of the losses, in nats, and ``parameters``.
     """
     groups = table.groupby(["axis", "value"], sort=False)
     ends = groups.loss.agg(["min", "mean", "max"]).round(3)
@@ -80,13 +83,15 @@ def little_runs(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *sizes*, its group "little": ``dropout``, ``rate``, ``seed``, and
-        ``history``, rows of step, loss on the model's own text, loss on held-out text.
+        Of the study *sizes*, its group "little": ``dropout``, ``rate``, the learning rate,
+        ``seed``, and ``history``, rows of step, loss on the model's own text, loss on
+        held-out text, in nats.
 
     Returns
     -------
     DataFrame
-        With the column ``best``, the lowest held-out loss of each run.
+        A row for each run that is kept, with the same columns and ``best``, its lowest
+        held-out loss.
     """
     table = pd.DataFrame(runs)
     table["best"] = [min(row[2] for row in history) for history in table.history]
@@ -117,7 +122,9 @@ def losses_alone(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *ladder*, about models alone and averaged: ``models`` and ``sonnets``.
+        Of the study *ladder*: ``models``, a list with the name of one model, or those of
+        two that are averaged; ``sonnets``, a loss for each test sonnet, in nats a
+        character.
 
     Returns
     -------
@@ -138,12 +145,15 @@ def gains(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *ladder*, about models alone and averaged: ``models`` and ``sonnets``.
+        Of the study *ladder*: ``models``, a list with the name of one model, or those of
+        two that are averaged; ``sonnets``, a loss for each test sonnet, in nats a
+        character.
 
     Returns
     -------
     dict of str to float array of shape (sonnets,)
-        Names of the two → nats a character; means over the seeds of the small GPTs.
+        Names of the two → by how many nats a character their average has a lower loss;
+        means over the seeds of the small GPTs.
     """
     found = by_models(rows)
     two = [("1", "2"), ("1", "3"), ("2", "3")]

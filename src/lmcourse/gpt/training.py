@@ -118,6 +118,7 @@ def make_optimizers(model, config):
     Returns
     -------
     list of Optimizer
+        AdamW; with ``config.optimizer`` "muon" first a Muon for the blocks' matrices.
     """
     hidden, others = [], []
     for name, weight in model.named_parameters():
@@ -320,6 +321,7 @@ class Trainer:
         Parameters
         ----------
         step : int
+            From 0; it decides the windows.
 
         Returns
         -------
@@ -339,7 +341,7 @@ class Trainer:
         return inputs.to(device), targets.to(device)
 
     def step(self):
-        """Take one training step and return its loss over all processes.
+        """Take one training step; return its mean loss over all processes, nats a token.
 
         Raises
         ------
@@ -370,6 +372,12 @@ class Trainer:
     def evaluate(self):
         """Append an estimate to the history and return it.
 
+        Returns
+        -------
+        dict
+            ``step``; ``train_loss``, the mean since the last estimate, or None;
+            ``val_loss``; both in nats a token; ``seconds`` of training so far.
+
         Raises
         ------
         Diverged
@@ -397,7 +405,7 @@ class Trainer:
         Parameters
         ----------
         target : float, optional
-            Stop once the validation loss is at most this.
+            Stop once the validation loss, in nats a token, is at most this.
         on_estimate : callable, optional
             Called with the trainer after each estimate: to save, to sample, to plot.
         quiet : bool
@@ -406,7 +414,7 @@ class Trainer:
         Returns
         -------
         list of dict
-            The history.
+            The history: estimates with ``step``, ``train_loss``, ``val_loss``, ``seconds``.
 
         Raises
         ------

@@ -159,7 +159,11 @@ class ScaledDotProductAttention(Module):
         return query[-1] == key[-1] == self.d_head and key[-2] == value[-2] and leading
 
     def compute(self, query, key, value):
-        """Return the mixed values (..., queries, d_value) of query, key and value."""
+        """Return the mixed values (..., queries, d_value).
+
+        ``query`` : (..., queries, d_head); ``key`` : (..., keys, d_head); ``value`` : (...,
+        keys, d_value). Keeps ``weights``, (..., queries, keys).
+        """
         scores = self.product.forward(query, self.transpose.forward(key))
         scores = self.mask.forward(self.scale.forward(scores))
         self.weights = self.softmax.forward(scores)  # (..., queries, keys)

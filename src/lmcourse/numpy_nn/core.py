@@ -52,7 +52,7 @@ class Module:
         return True
 
     def forward(self, *inputs):
-        """Return the output for these inputs.
+        """Return the output for these inputs, arrays.
 
         Raises
         ------
@@ -76,8 +76,9 @@ class Module:
     def backward(self, delta):
         """Take the gradient of a loss by the output; return that by the input.
 
-        The gradients of the parameters are added to what they hold already. They belong
-        to the same loss as ``delta``.
+        ``delta`` : array of the output's shape, or a tuple of arrays. The gradients of the
+        parameters are added to what they hold already. They belong to the same loss as
+        ``delta``.
 
         Raises
         ------
@@ -103,7 +104,7 @@ class Module:
                     yield (f"{name}.{i}" if many else name), each
 
     def parameters(self):
-        """Return all parameters, name → Parameter, a linked one once."""
+        """Return all parameters, a dict from name to Parameter, a linked one once."""
         by_name = {}
         for name, part in self.parts():
             inner = {"": part} if isinstance(part, Parameter) else part.parameters()

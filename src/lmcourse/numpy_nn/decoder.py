@@ -49,7 +49,11 @@ def mark_sentences(poem):
 
 
 def verse(tokens):
-    """Return words and tokens (`mark_sentences`) as text, each line capitalised."""
+    """Return words and tokens as text, each line capitalised.
+
+    ``tokens`` : list of str, a poem's words with `START` and `END` around sentences and
+    `LINE` where a line breaks.
+    """
     text = " ".join(word for word in tokens if word not in (START, END))
     text = re.sub(r"\bi\b", "I", text)
     lines = [line.strip() for line in text.split(LINE)]
@@ -62,7 +66,8 @@ def initial_vectors(seen, unseen, d_model=60):
     Parameters
     ----------
     seen, unseen : list of str
-        The words of training; others. Those that only they hold come last, as zeros.
+        The words of the training text, in their order; and other words. Those that are only
+        among the others come last, as zeros.
     d_model : int
         Width of the vectors.
 
@@ -71,6 +76,7 @@ def initial_vectors(seen, unseen, d_model=60):
     vocabulary : list of str
         All different words; those of training come first.
     vectors : array of shape (vocab_size, d_model)
+        Of length 1, or zeros.
     """
     vocabulary, vectors = word_vectors([seen], d_model, window=4)
     vectors = unit(vectors - vectors.mean(axis=0))
@@ -177,6 +183,7 @@ def train_decoder(
     ----------
     model : Decoder
     numbers : int array of shape (words of the text,)
+        The words' numbers in the model's vocabulary.
     steps, context, batch : int
     learning_rate : float
         Of Adam; falls to a tenth along a straight line.
@@ -237,6 +244,7 @@ def loss_of_last(model, numbers, known, context=7, every=3):
     ----------
     model : Decoder
     numbers : int array of shape (words of the text,)
+        The words' numbers in the model's vocabulary.
     known : int
         Windows count whose next word has a number below this, so that it is one of the
         training words.
@@ -263,12 +271,12 @@ def sample_words(model, start, most, rng, end=None, context=7, temperature=1.0):
     ----------
     model : Decoder
     start : sequence of int
-        At least one word.
+        At least one word, by its number.
     most : int
         How many words to add at most.
     rng : numpy Generator
     end : int, optional
-        The word after which to stop.
+        The number of the word after which to stop.
     context : int
         How many of the last words the model sees.
     temperature : float

@@ -241,7 +241,10 @@ class OneHotDictionary(Module):
         return [self.vocabulary[number] for number in numbers]
 
     def one_hot(self, numbers):
-        """Return a sparse array of shape (numbers, vocab_size), a single 1 in each row."""
+        """Return a sparse array (numbers, vocab_size), a single 1 in each row.
+
+        ``numbers`` : int array of any shape, words by their number; it is flattened.
+        """
         numbers = np.ravel(numbers)
         starts = np.arange(len(numbers) + 1)  # row i is stored from i to i + 1
         shape = len(numbers), len(self.vocabulary)

@@ -77,7 +77,7 @@ def head_gradients(model, numbers, layer):
     numbers : int array of shape (tokens + 1,)
         The words of a line. Each but the first is to be predicted from those before it.
     layer : int
-        Whose attention.
+        Whose attention, from 0.
 
     Returns
     -------
@@ -105,6 +105,7 @@ def with_moved_scores(model, numbers, layer, head, change):
     numbers : int array of shape (tokens + 1,)
         The words of the line: each but the first is predicted.
     layer, head : int
+        Both from 0.
     change : array of shape (tokens, tokens)
         What is added to the scores.
 
