@@ -49,7 +49,7 @@ def replaced(block, part, value=0.0):
     ----------
     block : lmcourse.transformer.Block
     part : int or {"feed_forward"}
-        A head by its number.
+        A head by its number, from 0.
     value : float or Tensor
         Broadcast to what the part returns: (batch, tokens, d_head) for a head, before the
         matrix ``output``; (batch, tokens, d_model) for the feed-forward network. 0: the
@@ -101,10 +101,10 @@ def without(block, part):
     block : lmcourse.transformer.Block
         With the norm first, as a GPT's; a head can be removed from any.
     part : str or int
-        A norm passes on what it is given; ``"attention"`` and ``"feed_forward"`` add
-        nothing; without ``"residual_1"`` or ``"residual_2"`` the residual stream past the
-        one or the other is cut, and only what it returns goes on; a number is a head,
-        which returns zeros.
+        A norm ("norm_1", "norm_2") passes on what it is given; ``"attention"`` and
+        ``"feed_forward"`` add nothing; without ``"residual_1"`` or ``"residual_2"`` the
+        residual stream past the one or the other is cut, and only what it returns goes on;
+        a number, from 0, is a head, which returns zeros.
 
     Raises
     ------

@@ -174,6 +174,17 @@ def _replace(model, wrap, kind, ends, what):
         How their names end; "" for any name.
     what : str
         What an error says is missing if there is no such module.
+
+    Returns
+    -------
+    nn.Module
+        The model.
+
+    Raises
+    ------
+    ValueError
+        If the model has adapters already, or no such module. Errors of ``wrap`` come
+        through.
     """
     if adapters(model):
         raise ValueError("this model has adapters already: take them away with `remove`")
@@ -296,7 +307,7 @@ def unmerge(model):
 
 
 def _own(model):
-    """Return the adapters' own parameters, by name.
+    """Return the adapters' own parameters, a dict of str to Parameter.
 
     ``model`` : nn.Module, with adapters in place of some of its layers.
     """

@@ -104,7 +104,11 @@ def load_bert(
 
 
 def _make_config(entries: dict):
-    """Return the BertConfig of the entries of a ``config.json``."""
+    """Return the BertConfig of the entries of a ``config.json``.
+
+    ``entries`` : name → value. A size that is missing is a KeyError, one below 1 a
+    ValueError.
+    """
     import transformers
 
     sizes = {name: entries[name] for name in SIZES}  # none is left to a default

@@ -53,6 +53,11 @@ def stored(name: str) -> dict:
     name : str
         Of the study.
 
+    Returns
+    -------
+    dict
+        Most of it: ``settings``, and ``results``, group of runs → list of dict.
+
     Raises
     ------
     ValueError
@@ -78,6 +83,11 @@ def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
         Of the file in ``data``.
     header : str
         A pattern that matches a header, with a group for each part of it.
+
+    Returns
+    -------
+    list of (tuple of str, str)
+        For each header its groups, and the text below it without blank ends.
 
     Raises
     ------
@@ -204,6 +214,11 @@ def train_val_test_split(texts: Sequence[str]) -> Parts:
     texts : sequence of str
         Whole poems; each goes to one part.
 
+    Returns
+    -------
+    Parts
+        ``training``, ``validation`` and ``test``, each one str.
+
     Raises
     ------
     ValueError
@@ -253,6 +268,10 @@ def load_corpus(name: str | os.PathLike) -> str:
         as used to train many small models (Karpathy 2015), downloaded once into
         ``$LMCOURSE_CACHE`` and verified; or a text file, UTF-8. A byte-order mark is
         dropped, and every line ends in a newline.
+
+    Returns
+    -------
+    str
 
     Raises
     ------

@@ -456,6 +456,11 @@ def without_part(reader, part):
     reader : Transformer
     part : int
         0 is the day, 1 the month, 2 the year, 3 the spaces; -1 hides nothing.
+
+    Returns
+    -------
+    WithoutPart
+        Its table and encoder are not trained any more.
     """
     model = new_model(0, WithoutPart)
     model.load_state_dict(reader.state_dict())

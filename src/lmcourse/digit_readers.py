@@ -9,7 +9,10 @@ def reader_accuracies(study):
     Parameters
     ----------
     study : dict
-        The stored study *beyond-text*: outcomes of its groups "simple" and "digits".
+        The stored study *beyond-text*. In ``results`` a run of "digits" has ``reader``,
+        ``steps``, ``fold``, ``seed``, and the shares right ``validation`` and ``test``; a
+        row of "simple" has ``fold`` and the shares right of ``neighbours`` and
+        ``logistic``.
 
     Returns
     -------

@@ -118,15 +118,16 @@ def family_loss(model, ids, tokenizer, generator, share):
     ----------
     model : Family
     ids : int Tensor of shape (batch, tokens)
+        0 is padding.
     tokenizer : PreTrainedTokenizerFast
     generator : torch.Generator
     share : float
-        Of the tokens that an encoder or an encoder-decoder is asked for.
+        Of the tokens, 0 to 1, that an encoder or an encoder-decoder is asked for.
 
     Returns
     -------
     Tensor
-        The mean of minus the log probability of what it was asked for.
+        Without axes: the mean loss of what it was asked for, in nats a token.
     """
     if model.kind == "encoder":
         return masked_loss(model, ids, tokenizer, generator, share)

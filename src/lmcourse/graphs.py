@@ -122,6 +122,7 @@ class GraphTransformer(nn.Module):
         Returns
         -------
         logits : Tensor of shape (count, nodes, FAR + 1)
+            Of the distances 0, 1, … in edges; the last class is `FAR` or more.
         weights : list of Tensor of shape (count, heads, nodes, nodes)
             Each block's.
         """

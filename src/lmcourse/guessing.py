@@ -89,6 +89,12 @@ def guess_line(next_probs, alphabet: str, before: str, line: str) -> Guessed:
         The text before the line.
     line : str
         Its characters and those of ``before`` must be in the alphabet.
+
+    Returns
+    -------
+    Guessed
+        ``guesses``, how many each letter took, and ``bits``, minus the binary logarithm of
+        its probability: lists, one entry for each letter of the line.
     """
     found = Guessed([], [])
     ids = [alphabet.index(character) for character in before]
@@ -125,6 +131,10 @@ def bounds(guesses) -> tuple[float, float]:
     ----------
     guesses : sequence of int, shape (letters,)
         How many guesses each letter took, 1 to 27.
+
+    Returns
+    -------
+    lower, upper : float
 
     Raises
     ------
@@ -206,8 +216,8 @@ class Line(NamedTuple):
 def held_out_lines() -> list[Line]:
     """Return the lines of the game: of each sonnet of the test part the third line.
 
-    No model of the book has learned from these sonnets
-    (`lmcourse.data.train_val_test_split`). The two lines above may be read.
+    Each has ``name``, ``before``, the two lines above, which may be read, and ``text``. No
+    model of the book has learned from these sonnets (`lmcourse.data.train_val_test_split`).
     """
     lines = []
     for number, text in list(enumerate(load_sonnets().text, 1))[9::10]:

@@ -332,6 +332,10 @@ def read_gguf_config(file):
     ----------
     file : lmcourse.gguf.GgufFile
 
+    Returns
+    -------
+    LlamaConfig
+
     Raises
     ------
     ValueError
@@ -692,6 +696,7 @@ def sample_tokens(model, ids, tokens, stop=(), *, generator=None, **settings):
     Yields
     ------
     int
+        The id of a token.
     """
     settings = {"temperature": 0.0} | settings
     cache = Cache(model)

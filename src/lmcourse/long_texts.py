@@ -32,7 +32,8 @@ def runs_by_scheme(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of that study: ``schemes`` and ``reach``, with ``scheme`` and ``reach`` in each run.
+        Of that study: the groups ``schemes``, ``reach`` and ``bases``, whose runs say their
+        ``scheme``, ``reach`` and ``base``.
 
     Returns
     -------

@@ -34,7 +34,12 @@ def peak_mib() -> float:
 
 
 def _measured(packed: bytes) -> dict:
-    """Run a function in a process of its own; return its result, seconds and memory."""
+    """Run a function in a process of its own; return its result, seconds and memory.
+
+    ``packed`` : by cloudpickle, a function and its arguments; it returns a function without
+    arguments, which is what is measured. The dict has ``result``, ``seconds`` and
+    ``peak_mib``.
+    """
     function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured
     with suppress(OSError):  # Linux starts the peak anew: what came before does not count

@@ -18,7 +18,7 @@ FILE = "mini-bert.safetensors"
 
 
 def poem_splits() -> tuple[list[str], list[str], list[str]]:
-    """Return the training, validation and test poems of both poets."""
+    """Return the training, validation and test poems of both poets: three lists of str."""
     training, validation, test = [], [], []
     for name in POEMS:
         texts = load_texts(name)

@@ -222,6 +222,11 @@ class NgramModel:
         context : sequence of int, shape (tokens,)
         length : int
         rng : numpy.random.Generator
+
+        Returns
+        -------
+        list of int
+            The new tokens alone.
         """
         text = [int(token) for token in self._checked(context)]
         for _ in range(length):

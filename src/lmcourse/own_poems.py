@@ -88,7 +88,10 @@ def read(path, encoding="utf-8"):
 
 
 def _with_titles(texts):
-    """Return a table of texts with a title each: the first line where there is none."""
+    """Return a table of texts with a title each: the first line where there is none.
+
+    ``texts`` : DataFrame with ``text``, and perhaps ``title``; it is not changed.
+    """
     first_lines = texts.text.str.strip().str.split("\n").str[0].str.strip()
     if "title" not in texts:
         return texts.assign(title=first_lines)
@@ -97,7 +100,11 @@ def _with_titles(texts):
 
 
 def _file(path) -> Path:
-    """Return a path to a file that is there; else say what to give instead."""
+    """Return a path to a file that is there; else raise an error that says what to give.
+
+    ``path`` : what the reader gave. No str or Path is a TypeError, a text or a folder a
+    ValueError, a missing file a FileNotFoundError.
+    """
     in_python = 'texts that are in Python go into a table: pd.DataFrame({"text": [...]})'
     if not isinstance(path, str | Path):
         raise TypeError(f"a path is needed, not a {type(path).__name__}; {in_python}")
@@ -119,7 +126,8 @@ def _decode(path, encoding) -> str:
 
     A mark at the beginning that says how it is stored (BOM) is taken off.
 
-    ``path`` : Path; ``encoding`` : str, of a file without a BOM.
+    ``path`` : Path; ``encoding`` : str, of a file without a BOM. A file of a word
+    processor, or one that is stored otherwise, is a ValueError.
     """
     stored = path.read_bytes()
     for beginning, what in PROGRAMS.items():
@@ -330,7 +338,10 @@ def check(texts):
 
 
 def _check_columns(texts):
-    """Raise an error if a table has no column of texts, or a cell of it is no text."""
+    """Raise ValueError if a table has no column of texts, or a cell of it is no text.
+
+    ``texts`` : DataFrame; also if it has two columns ``text``, ``title`` or ``label``.
+    """
     for column in COLUMNS:
         if [*texts].count(column) > 1:
             raise ValueError(f"two columns of the table are named `{column}`: rename one")
@@ -415,6 +426,11 @@ class Climb:
         ----------
         row : int
             Of the text, from 0.
+
+        Returns
+        -------
+        DataFrame
+            A row for each level, the highest first; columns 1, 2, …, the nearest first.
         """
         titles = self.texts.title.to_numpy()
         found = [nearest(level, SHOWN)[row].numpy() for level in self.levels]

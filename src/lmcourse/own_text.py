@@ -162,7 +162,7 @@ class Contest:
     record: dict
 
     def samples(self, length=300, temperature=0.8, seed=1):
-        """Return what the two write, a DataFrame with a row each.
+        """Return what the two write: a DataFrame, a row each, in the column "it writes".
 
         Parameters
         ----------

@@ -20,12 +20,12 @@ def copied_heads(model, heads, outputs, token=-1):
     model : nn.Module
         With the course's ``blocks``.
     heads : sequence of (int, int)
-        Layer and head.
+        Layer and head, both from 0.
     outputs : dict of (int, int) to Tensor
-        By layer and head, (batch, tokens, d_head), as `lmcourse.gpt.inside.outputs`
-        returns them; or (d_head,), the same for every text. Texts in the same order.
+        Layer and head → what the head returned, (batch, tokens, d_head), for other texts in
+        the same order; or (d_head,), the same for every text.
     token : int
-        The position, here and there.
+        The position, here and there; -1 is the last.
     """
     by_layer = {}
     for layer, head in heads:
@@ -59,10 +59,11 @@ def copied_state(model, layer, token, states):
     model : nn.Module
         With the course's ``blocks``.
     layer : int
-        Whose input is changed.
+        Whose input is changed, from 0.
     token : int
-        The position.
+        The position, from 0; -1 is the last.
     states : Tensor of shape (batch, d_model)
+        What the layer is given there.
     """
 
     def replace(module, inputs):

@@ -290,7 +290,7 @@ def untrained(model, seed, shuffle, layers):
         Whether the numbers of each tensor are shuffled; else each matrix is drawn from a
         normal distribution of its mean and standard deviation, and vectors stay.
     layers : iterable of int
-        Which ones.
+        Which ones, counted from 0.
 
     Returns
     -------

@@ -266,8 +266,7 @@ def _reward_loss(margins_of, weights, ridge):
 def _newton_step(margins_of, weights, ridge):
     """Return the step of Newton's method for `_reward_loss`, (properties,).
 
-    That is the inverse Hessian times the gradient; the arguments are those of
-    `_reward_loss`.
+    That is the inverse Hessian times the gradient.
 
     Parameters
     ----------
@@ -353,8 +352,9 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0):
         the same shape.
     steps : int
     rate : float
-        Of AdamW; it falls to zero.
+        The learning rate of AdamW at the beginning; it falls to zero.
     batch, seed : int
+        Dialogues of a batch; and of their order.
 
     Returns
     -------
@@ -380,10 +380,14 @@ def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, see
     model : GPT
         It is left as it is: it is the reference.
     chosen, rejected : (Tensor, Tensor)
-        ``ids`` and ``is_answer`` of the same number of dialogues, with the same requests.
+        Dialogues with the same requests: their ids, int64 (dialogues, tokens), and whether
+        each belongs to the answer, bool of the same shape.
     steps : int
     beta, rate : float
+        What log-probabilities gained is multiplied by; and the learning rate at the
+        beginning, which falls to zero.
     batch, seed : int
+        Pairs of a batch; and of the order of the pairs.
 
     Returns
     -------

@@ -39,7 +39,8 @@ def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     seed : int
         Of the draw of two different names for each; places and things take turns.
     form : str
-        `ERRAND`, `LUNCH`, or another with five gaps in their order.
+        `ERRAND`, `LUNCH`, or another with five gaps: both names, a place, the giver's name,
+        a thing.
     first_gives : bool, optional
         Whether the person named first gives; by default in every second sentence.
     names : sequence of str
@@ -48,6 +49,8 @@ def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     Returns
     -------
     Errands
+        Lists of str: ``texts``; ``other``, who gets the thing, the right next word;
+        ``giver``.
     """
     rng = np.random.default_rng(seed)
     texts, other, giver = [], [], []

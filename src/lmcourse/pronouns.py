@@ -234,9 +234,16 @@ def word_positions(batch, row: int, text: str, word: str) -> list[int]:
     Parameters
     ----------
     batch : BatchEncoding
+        Of a fast tokenizer.
     row : int
-        The text's row in the batch.
+        The text's row in the batch, from 0.
     text, word : str
+        The text of that row, and the word, whole and with the same capitals.
+
+    Returns
+    -------
+    list of int
+        From 0, ascending.
 
     Raises
     ------
@@ -289,12 +296,14 @@ def word_shares(tokenizer, model, sentences, layer: int, head: int) -> pd.DataFr
         ``attn_implementation="eager"``.
     sentences : list of Sentence
     layer, head : int
+        Both from 0.
 
     Returns
     -------
     DataFrame
-        A row for each word of each sentence, nouns and special tokens left out: columns
-        ``sentence``, ``frame``, ``word`` and ``share``, of its first token to both nouns.
+        A row for each word of each sentence, nouns and special tokens left out:
+        ``sentence``, its number from 0; ``frame``; ``word``, in small letters; ``share``,
+        what its first token gives both nouns, 0 to 1.
     """
     texts = [sentence.text for sentence in sentences]
     batch, weights = read_heads(tokenizer, model, texts)
@@ -321,6 +330,7 @@ def head_parts(tokenizer, model, text: str, layer: int, head: int):
         Of `lmcourse.models.load_bert` with ``attn_implementation="eager"``.
     text : str
     layer, head : int
+        Both from 0.
 
     Returns
     -------

@@ -123,6 +123,12 @@ def watch(model, ids, held=None):
 def load_char_lstm():
     """Return the characters' tokenizer and the LSTM trained on the Sonnets, on the CPU.
 
+    Returns
+    -------
+    tokenizer : CharTokenizer
+    model : CharLSTM
+        Its weights want no gradient.
+
     Raises
     ------
     OSError, ValueError

@@ -143,7 +143,8 @@ def train_repeater(seed, layers=2, steps=250, learning_rate=5e-3, **sizes):
     -------
     model : Repeater
     history : list of float
-        At each step the loss on the second half of its texts, where every row repeats.
+        At each step the loss on the second half of its texts, where every row repeats, in
+        nats a token.
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
@@ -182,9 +183,10 @@ def ablate_heads(model, texts):
     Returns
     -------
     list of dict
-        A head: ``layer``, ``head``; its attention, in the repetition, to the token
-        ``before`` and to what ``followed`` last time; how much the loss rises without it
-        on the ``first`` row and on the repetition (``again``), in nats a token.
+        One a head: ``layer`` and ``head``, from 0; its mean attention weight, in the
+        repetition, on the token ``before`` and on what ``followed`` last time, 0 to 1; how
+        much the loss rises without it on the ``first`` row and on the repetition
+        (``again``), in nats a token.
     """
     with torch.no_grad():
         whole = token_losses(model, texts)  # (texts, 48)
@@ -215,6 +217,11 @@ def averaged_heads(attention, *heads):
     ----------
     attention : MultiHeadAttention
     *heads : int
+        Which ones, from 0.
+
+    Returns
+    -------
+    context manager
     """
 
     def average(outputs):

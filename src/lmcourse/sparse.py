@@ -202,7 +202,7 @@ def changed_states(model, layer, change):
     model : nn.Module
         With the course's ``blocks``.
     layer : int
-        Whose input is changed.
+        Whose input is changed, from 0.
     change : callable
         From the residual stream, (batch, tokens, d_model), to another of that shape.
     """

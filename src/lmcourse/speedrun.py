@@ -68,11 +68,15 @@ def learning_rate_share(step, recipe):
     Parameters
     ----------
     step : int
+        From 0.
     recipe : Recipe
+        Used are ``linear_schedule``, and how many steps there are, ``steps``, of which the
+        rate rises in the first ``warmup``.
 
     Returns
     -------
     float
+        From 0 to 1.
     """
     if not recipe.linear_schedule:
         return training.schedule(step, recipe)

@@ -184,7 +184,8 @@ def check(options):
     Parameters
     ----------
     options : argparse.Namespace
-        The options of ``python -m lmcourse.train``, by name.
+        ``set``, list of (name of a field, value); ``threads``, int; ``out`` and ``export``,
+        paths, the second perhaps None; ``resume``, bool.
     """
     names = [field.name for field in (*fields(GPTConfig), *fields(TrainingConfig))]
     names.remove("vocab_size")  # it is that of the corpus
@@ -244,7 +245,9 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        The options of ``python -m lmcourse.train``, by name.
+        The options of ``python -m lmcourse.train``: ``corpus``, ``preset``, ``without``,
+        ``set`` (list of name and value), ``out``, ``steps``, ``evaluate_every``,
+        ``target_loss``, ``device``, ``threads``, ``export`` and ``resume``.
     """
     check(options)
     torch.set_num_threads(options.threads)

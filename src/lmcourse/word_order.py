@@ -134,8 +134,8 @@ def order_schemes(parts):
 
         Parameters
         ----------
-        turns : float
-            The angle by which one step turns a vector.
+        turns : int
+            1: keys are rotated by the offset, in tokens; 0: not at all.
         price : callable
             From an offset to what is added to the score.
 
@@ -193,7 +193,7 @@ def count_changed(scheme, order, start=0):
         The scores of a scheme of positions: ``offsets``, (words, words, offsets), or the
         four terms of a sum, of words and positions: ``ww``, ``wp``, ``pw``, ``pp``.
     order : list of int
-        The words, as they stand now.
+        The words as they stand now: their positions in the line itself, from 0.
     start : int
         Position of the first.
 
@@ -261,7 +261,9 @@ def hands():
     Returns
     -------
     query, key : float64 Tensor of shape (pairs, 2)
+        Points at distance 1 from the origin.
     speeds : float64 Tensor of shape (pairs,)
+        Radians a token.
     """
     speeds = positions.frequencies(2 * DIALS)
     angles = torch.tensor(FIRST_ANGLES).double() * math.pi
