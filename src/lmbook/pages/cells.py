@@ -23,7 +23,11 @@ class Cell:
 
 
 def parse_cells(text: str) -> list[Cell]:
-    """Return the code cells of a MyST page, told which exercise each belongs to."""
+    """Return the code cells of a page, told which exercise each belongs to.
+
+    ``text`` : the page, in MyST. A cell has ``source``; ``tags``; ``exercise``, the label
+    of its exercise, and ``part``, "exercise" or "solution": both "" if it is in none.
+    """
     cells, label, part = [], "", ""
     for cell in jupytext.reads(text, fmt="md:myst").cells:
         if cell.cell_type == "code":

@@ -40,7 +40,7 @@ def hash_answer(key: str, letter: str) -> str:
     Parameters
     ----------
     key : str
-        The key of the choices, so that the same letter has another hash in each task.
+        That of the choices, so that the same letter has another hash in each task.
     letter : str
 
     Returns

@@ -77,6 +77,7 @@ def read_page(path: Path, root: Path = ROOT) -> str:
     """Return a page's text, without a byte order mark.
 
     ``path`` : of the page; ``root`` : the repository, from which a message names the page.
+    A page that cannot be read, or is not UTF-8, is a CourseError.
     """
     name = path.relative_to(root) if path.is_relative_to(root) else path
     try:
@@ -226,6 +227,8 @@ def _front_matter(text: str, earlier: list[str]) -> tuple[dict, list[str]]:
     Returns
     -------
     values : dict
+        ``short``, ``minutes``, ``builds_on`` and perhaps ``paths``, as far as they are
+        there.
     faults : list of str
         What is wrong with them.
     """
@@ -242,9 +245,11 @@ def _front_matter(text: str, earlier: list[str]) -> tuple[dict, list[str]]:
 
 
 def _front_matter_faults(values: object, earlier: list[str]) -> Iterator[str]:
-    """Yield what is wrong with what stands under ``course``.
+    """Yield what is wrong with what stands under ``course``, a sentence each.
 
-    ``earlier`` are the names of the chapters that come before this one.
+    ``values`` : what stands there, a dict if it is right, with ``short``, ``minutes``,
+    ``builds_on`` and perhaps ``paths``; ``earlier`` : the names of the chapters that come
+    before this one.
     """
     if not isinstance(values, dict) or {*values} - {"paths"} != {*REQUIRED_KEYS}:
         wanted = ", ".join(REQUIRED_KEYS)
@@ -282,11 +287,13 @@ def direct_prerequisites(chapters: dict[str, Chapter]) -> dict[str, list[str]]:
     Parameters
     ----------
     chapters : dict of str to Chapter
-        In the order of the book, in which a chapter comes after all that it builds on.
+        Name → chapter, whose ``builds_on`` has names; in the order of the book, in which a
+        chapter comes after all that it builds on.
 
     Returns
     -------
     dict of str to list of str
+        Name → names.
     """
     prerequisites: dict[str, set[str]] = {}  # of each chapter, direct or not
     direct = {}

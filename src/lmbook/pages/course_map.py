@@ -34,7 +34,12 @@ def map_rows(chapters: dict[str, Chapter]) -> list[list[str]]:
     Parameters
     ----------
     chapters : dict of str to Chapter
-        In the order of the book.
+        Name → chapter, in the order of the book; its ``builds_on`` has names.
+
+    Returns
+    -------
+    list of list of str
+        Row by row from the top, each from the left.
     """
     direct = direct_prerequisites(chapters)
     rows: list[list[str]] = []

@@ -172,8 +172,9 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
     link : callable
         From a page's name to its address.
     row : dict
-        A claim, as `_all_claims` returns it: ``claim``, ``kind``, ``verdict``, ``at``,
-        ``note``, and fields such as ``rival``, ``null``, ``n``.
+        ``claim``, its sentence; ``kind``, "finding", "proof" or "study"; ``verdict``;
+        ``at``, pairs of page and anchor; ``note``; and, all text and perhaps missing,
+        ``about``, ``failed``, ``source``, ``rival``, ``null``, ``n`` and the like.
     """
     mark = VERDICT_MARKS.get(row["verdict"], row["verdict"])
     holds = "✓" in mark

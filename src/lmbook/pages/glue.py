@@ -51,7 +51,7 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
     Parameters
     ----------
     values : dict of str to str
-        As `glued_values` returns them.
+        Name of each value → its ``repr``.
     name : str
         Of the value: "KEY", or "PROOF.KEY" for what a proof returned.
     form : str

@@ -144,9 +144,10 @@ def _fold_proof_cell(cell: nodes.container, models: dict, values: dict) -> fold:
     cell : container
         A cell tagged ``proof``.
     models : dict of str to str
-        Name of each model that the page asked for, by the variable that chooses it.
+        For each model that the page asked for: the environment variable that chooses it,
+        such as LMCOURSE_BERT → the model's name.
     values : dict of str to str
-        What the page glued, for the cell's fields.
+        What the page glued, name → ``repr``, for the cell's fields.
     """
     tags, source = cell["cell_metadata"]["tags"], cell[0].astext()
     is_finding = "finding" in tags
@@ -179,9 +180,9 @@ def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) 
     text : str
         The sentence.
     models : dict of str to str
-        The name of each model that the page asked for, by the environment variable that
-        chooses it, such as LMCOURSE_BERT. If the sentence does not hold, the line names
-        those that are not the book's own.
+        For each model that the page asked for: the environment variable that chooses it,
+        such as LMCOURSE_BERT → the model's name. If the sentence does not hold, the line
+        names those that are not the book's own.
     """
     verdict = cell["cell_metadata"].get("lmbook", "not run")
     verdict_class = "lm-holds" if verdict == "checked" else "lm-fails"
@@ -203,7 +204,8 @@ def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str
     name : str
         Its anchor is made of it.
     models : dict of str to str
-        Name of each model that the page asked for, by the variable that chooses it.
+        For each model that the page asked for: the environment variable that chooses it,
+        such as LMCOURSE_BERT → the model's name.
     **about
         ``claim``, the sentence, and what else `lmbook.pages.findings` shows of it.
     """
@@ -219,9 +221,12 @@ def _fold_placed_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     Parameters
     ----------
     cell : container
-        It has what `studies.findings.run` recorded of the proof.
+        Its ``lmbook_record`` is a dict: ``name`` of the proof, ``kind``, ``sentence``,
+        ``about``, ``source``, ``failed`` ("" if it holds), and ``fields`` and ``values``,
+        pairs of name and text.
     models : dict of str to str
-        Name of each model that the page asked for, by the variable that chooses it.
+        For each model that the page asked for: the environment variable that chooses it,
+        such as LMCOURSE_BERT → the model's name.
     """
     record = cell["cell_metadata"].get("lmbook_record")
     if not record:  # the page failed before it came to it
@@ -261,7 +266,11 @@ def _is_prose(node: nodes.Node) -> bool:
 
 
 def _mark_prose(proof: fold, models: dict[str, str]) -> None:
-    """Mark the prose that leads to a proof; if there is none, the prose after it."""
+    """Mark the prose that leads to a proof; if there is none, the prose after it.
+
+    ``proof`` : a fold, whose neighbours are changed; ``models`` : for each model that the
+    page asked for, the environment variable that chooses it → its name.
+    """
     siblings, at = proof.parent.children, proof.parent.index(proof)
     before = siblings[at - 1 :: -1] if at else []  # the nearest first
     while before and "lm-proof" in before[0].get("classes", []):
@@ -282,7 +291,8 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
     Parameters
     ----------
     about : dict
-        As `lmbook.execute.verdicts.note_verdicts` returns it.
+        Numbers: ``statements`` that were checked; ``proven``, those in proofs; ``proofs``;
+        ``findings``.
     env : BuildEnvironment
         Sphinx's.
     """

@@ -52,7 +52,7 @@ def trace_types(view: dict) -> list[str]:
     Parameters
     ----------
     view : dict
-        As `lmcourse.views.View.description` gives it: ``kind`` and ``data`` are used.
+        ``kind``, and for "plot" ``data["figure"]``, a figure as plotly's JSON.
     """
     if view["kind"] != "plot":
         return []
@@ -80,7 +80,8 @@ def view_html(view: dict) -> str:
     Parameters
     ----------
     view : dict
-        As `lmcourse.views.View.description` gives it.
+        ``kind``; ``data``, JSON; ``stored``, HTML, perhaps ""; ``alt``, what it shows in
+        words.
     """
     kind, alt, stored = view["kind"], escape(view["alt"]), view["stored"]
     hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if kind in HINTS else ""
@@ -114,9 +115,9 @@ def module_name(kind: str) -> str:
 def view_node(view: dict) -> nodes.raw:
     """Return a view as a node that knows what the page must load.
 
-    ``view`` : what `lmcourse.views.View.description` returns. The node has the attributes
-    ``lmcourse_kind``, a str, ``lmcourse_traces`` and ``lmcourse_stores``, lists of str, for
-    `page_assets`.
+    ``view`` : dict: ``kind``, ``data``, ``stored``, ``alt`` and ``stores``. The node has
+    the attributes ``lmcourse_kind``, a str, ``lmcourse_traces`` and ``lmcourse_stores``,
+    lists of str, for `page_assets`.
     """
     node = nodes.raw("", view_html(view), format="html")
     node["lmcourse_kind"] = view["kind"]

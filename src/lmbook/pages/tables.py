@@ -20,7 +20,11 @@ def data_table(view: dict) -> str:
     Parameters
     ----------
     view : dict
-        As `lmcourse.views.View.description` gives it.
+        Used are ``kind``, such as "sentences", and ``data``, whose form the kind decides.
+
+    Returns
+    -------
+    str
     """
     if view["kind"] not in _TABLES_BY_KIND:
         return ""
@@ -113,7 +117,9 @@ def _heaviest_link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) ->
 def _sentences(data: dict) -> tuple[str, str]:
     """Return title and table (HTML) of what each sentence's token attends to most.
 
-    ``data`` is that of the view `lmcourse.views.sentences`; shown is the head shown first.
+    ``data`` : ``sentences``, dicts with ``tokens``, ``weights`` in per cent by head, nested
+    lists (heads, tokens, tokens), and ``query``, a position; ``notes``, one a sentence;
+    ``head``, the one that is shown, from 0.
     """
     rows = []
     for sentence, note in zip(data["sentences"], data["notes"], strict=True):
@@ -146,7 +152,8 @@ def _poems(data: dict) -> tuple[str, str]:
     """Return title and two tables (HTML): where editors and model put the poems.
 
     The sections against each other at the last level, then the poems on which they differ.
-    ``data`` is that of the view *poems*, with ``names`` of sections and ``texts``.
+    ``data`` : ``names`` of the sections; by poem ``texts`` and ``shelves``, the number of
+    the editors' section; ``support``, nested lists (levels, poems, sections).
     """
     found, names = model_shelves(data), data["names"]
     pairs = [(own, model) for own, model, _ in found]

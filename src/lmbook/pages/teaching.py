@@ -48,6 +48,12 @@ def read_tasks(text: str) -> Iterator[Task]:
     ----------
     text : str
         The chapter, in MyST.
+
+    Yields
+    ------
+    Task
+        ``label``; ``title``; ``about``, its kind, minutes and level in words; ``code`` of
+        its first cell, and ``solution``, that of its solution, "" if there is none.
     """
     first_cells = {}  # (label, part) → code
     for cell in parse_cells(text):
@@ -189,7 +195,9 @@ def _inline(text: str) -> str:
 def _bug_and_fix(app, link, chapter, task: Task) -> str:
     """Return a bug as HTML: its code, what the check said of it, and the right code.
 
-    ``link`` is from a page's name to its address; ``chapter`` is the task's `Chapter`.
+    ``app`` : Sphinx's; ``link`` : from a page's name to its address; ``chapter`` : the
+    task's `Chapter`; ``task`` : with ``code``, which has the bug, and ``solution``, both
+    Python.
     """
     highlight = app.builder.highlighter.highlight_block
     wrong = highlight(_without_checks(task.code), "python")
@@ -210,7 +218,8 @@ def _without_checks(code: str) -> str:
 def _verdict_on_bug(app, page: str, task: Task) -> str:
     """Return what the check said of a bug when its page was executed, without the mark.
 
-    ``page`` is the page's name. "" if the page was not executed.
+    ``app`` : Sphinx's; ``page`` : the page's name; ``task`` : its ``code`` is the cell with
+    the bug, its ``label`` is for the error. "" if the page was not executed.
 
     Raises
     ------
@@ -246,7 +255,10 @@ RENDERERS = {
 
 
 def _fill_in_lists(app, doctree: nodes.document, docname: str) -> None:
-    """Put the lists into a page. Sphinx calls this when all pages are read."""
+    """Put the lists into a page. Sphinx calls this when all pages are read.
+
+    ``doctree`` : the page, changed in place; ``docname`` : its name.
+    """
     link = partial(app.builder.get_relative_uri, docname)
     for node in list(doctree.findall(teaching_list)):
         html = RENDERERS[node["kind"]](app, link, node)
