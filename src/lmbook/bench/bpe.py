@@ -65,7 +65,7 @@ def _timed_function(method: str, text: str, merges: int) -> Callable[[], list]:
 def main(corpus: str = "sonnets") -> int:
     """Run the benchmark on the sonnets or a UTF-8 file; 1 if the merges differ.
 
-    ``corpus`` : as `lmcourse.data.load_corpus` takes it.
+    ``corpus`` : "sonnets", the name of another corpus, or a file's path.
     """
     text, best = load_corpus(corpus), {}
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes

@@ -22,7 +22,7 @@ def pool_padded(texts, tokenizer, model):
     ----------
     texts : list of str
     tokenizer, model
-        As `lmcourse.models.load_bert` returns them.
+        Of a BERT; the model is in evaluation mode.
 
     Returns
     -------

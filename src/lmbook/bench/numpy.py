@@ -40,7 +40,7 @@ def torch_loss(parameters, heads, layers, numbers, targets):
     Parameters
     ----------
     parameters : dict of str to Tensor
-        As `torch_parameters` returns them.
+        By the names that they have in the NumPy decoder, such as "dictionary.table".
     heads, layers : int
     numbers : int64 Tensor of shape (batch, tokens)
         Words by their number.
@@ -140,16 +140,23 @@ def numpy_ways(model, numbers, targets):
 
 
 def torch_ways(parameters, sizes, numbers, targets):
-    """Return the two halves of a training step in PyTorch, as `numpy_ways` does.
+    """Return the two halves of a training step in PyTorch.
 
     Parameters
     ----------
     parameters : dict of str to Tensor
-        As `torch_parameters` returns them.
+        By the names that they have in the NumPy decoder, such as "dictionary.table".
     sizes : dict
         Has ``heads`` and ``layers``.
     numbers, targets : int array of shape (batch, tokens)
         Words by their number, and the word that follows each.
+
+    Returns
+    -------
+    gradients : callable
+        Without arguments: runs forward and backward, returns a list of arrays.
+    step : callable
+        Without arguments: takes a step with Adam.
     """
     trained = [p for p in parameters.values() if p.requires_grad]
     adam = torch.optim.Adam(trained)

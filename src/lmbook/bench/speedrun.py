@@ -95,8 +95,9 @@ def run_entries(entries, corpus, seeds, threads):
     Returns
     -------
     dict of str to list of dict
-        The outcomes of each entry, as `studies.scaling.speedrun.judge` returns them, one a
-        seed.
+        Name of an entry → its outcomes, one a seed: ``parameters``; ``loss`` on the test
+        text and ``tuning`` on the tuning text, in nats a character; ``seconds`` of the
+        processor and of the clock (``wall``); ``tokens``, or None.
     """
     outcomes = {name: [] for name in entries}
     for seed in range(seeds):
@@ -115,7 +116,9 @@ def medians(by_entry):
     Parameters
     ----------
     by_entry : dict of str to list of dict
-        As `run_entries` returns it, the entry "reference" among them.
+        Name of an entry, "reference" among them → an outcome for each seed: ``wall`` and
+        ``seconds``, of the clock and of the processor; ``tokens``, perhaps None;
+        ``parameters``; ``loss``, in nats a character.
 
     Returns
     -------

@@ -52,8 +52,8 @@ def write_with_theirs(tokens):
     Returns
     -------
     callable
-        Without arguments; it returns ids, as `write_with_ours` does, cut by our tokenizer,
-        and the seconds that loading took.
+        Without arguments: returns the ids that were written, a list of int, of the prompt
+        cut by the course's tokenizer, and the seconds that loading took.
     """
     import transformers
 

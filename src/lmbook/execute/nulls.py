@@ -110,7 +110,9 @@ def check_findings(chapter: str, root: Path = ROOT) -> list[dict]:
     Returns
     -------
     list of dict
-        What `check_finding` returns for each finding, in the page's order.
+        One for each finding, in the page's order: ``name``; ``problem``, what is not as it
+        should be, "" if nothing; ``no_null``, why it has no null, "" if it has one;
+        ``seconds`` that it took.
 
     Raises
     ------
@@ -175,7 +177,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _line(result: dict) -> str:
-    """Return a line of text about a finding, from what `check_finding` returned."""
+    """Return a line of text about a finding.
+
+    ``result`` : dict: ``name``; ``problem``, "" if there is none; ``no_null``, why it has
+    no null, "" if it has one; ``seconds`` that it took.
+    """
     mark = "✓"
     message = "it fails on its null, as it should"
     if result["problem"]:

@@ -398,7 +398,8 @@ def execute_chapters(
     Returns
     -------
     dict
-        Name of each chapter that failed → its problem, as `restore_outputs` returns it.
+        Name of each chapter that failed → its problem, a dict: ``what``, a line, and
+        ``error``, the text of the error that a cell raised, "" if none did.
 
     Raises
     ------

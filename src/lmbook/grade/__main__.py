@@ -42,8 +42,15 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     Parameters
     ----------
     paths : list of Path
+        The notebooks, all below one folder.
     how : callable
-        From a path to rows: `lmbook.grade.marks.grade_submission`.
+        From a path to its rows, dicts column → text: a `functools.partial` of
+        `lmbook.grade.marks.grade_submission`, with the named argument ``folder``.
+
+    Yields
+    ------
+    list of dict
+        The rows of one submission.
     """
     left = dict.fromkeys(paths)
     spawn = get_context("spawn")

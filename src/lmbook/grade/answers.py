@@ -46,9 +46,11 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
     Parameters
     ----------
     number : int
-        The function's (`hold`).
+        By which the function is kept in ``FUNCTIONS``.
     inputs : tuple
+        What it is called with, in order.
     named : dict
+        Its named arguments.
     random : Tensor
         The state of PyTorch's random numbers, as it is where the judge is.
 

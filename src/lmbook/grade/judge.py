@@ -66,6 +66,11 @@ class WaitingKernel:
         held : callable, optional
             Makes something callable of the number and the name of a function there.
 
+        Returns
+        -------
+        object
+            The reply, read from JSON.
+
         Raises
         ------
         Stopped
@@ -180,7 +185,8 @@ def apply_changes(value: object, after: object) -> None:
     value : object
         The input; changed in place.
     after : object
-        Its state there, as `lmbook.grade.answers.changeable_state` returned it.
+        Its state there: of a generator its state, of a module the mode of each part, of a
+        tensor, array, list or dict its contents, else a dict of attributes.
     """
     if isinstance(value, torch.Generator):
         value.set_state(after)

@@ -228,6 +228,11 @@ class Sandbox:
         held : callable, optional
             Makes something callable of the number and the name of a function in there.
 
+        Returns
+        -------
+        object
+            The reply, read from JSON.
+
         Raises
         ------
         Ended

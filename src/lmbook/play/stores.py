@@ -317,7 +317,12 @@ def _parts(content: bytes, size: int) -> list[bytes]:
 
 
 def _make_files(content: bytes, folder: Path) -> None:
-    """Write a store's plain files into a folder and, last, ``about.json`` (`stage`)."""
+    """Write a store's plain files into a folder and, last, ``about.json`` (`stage`).
+
+    ``content`` : the whole store; ``folder`` : where, its name ends in a hyphen and a hash.
+    The JSON has ``bytes`` and ``checksum`` (CRC-32) of the whole, ``parts``, ``files``,
+    with both of each, and ``key``, the hash.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for number, part in enumerate(_parts(content, FILE_PART)):

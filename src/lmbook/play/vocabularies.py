@@ -40,8 +40,8 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
     Returns
     -------
     dict of str to list of int
-        ``removed``, ``ideographs``, ``marks`` and ``punctuation``: code points, as
-        `_ranges` returns them.
+        ``removed``, ``ideographs``, ``marks`` and ``punctuation``: code points as ranges,
+        [first, last, first, last, …].
     """
     options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 

@@ -53,7 +53,7 @@ def page_for_paper(context, site: str, name: str, folded: str) -> dict:
     name : str
         The page's.
     folded : {"out", "open"}
-        What becomes of folds.
+        Whether folds are left out, or opened.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def contents_html(book: dict, pages: dict, sheets: dict) -> str:
     Parameters
     ----------
     book : dict of str to list of str
-        As `book_parts` returns it.
+        Caption of a part, "" for the first page → names of its pages.
     pages : dict of str to dict
         Of each page, by its name, its ``title`` and more.
     sheets : dict of str to int
@@ -133,11 +133,11 @@ def print_pages(browser, site: Path, book: dict, way: str, folded: str) -> bytes
     site : Path
         The site's folder.
     book : dict of str to list of str
-        As `book_parts` returns it.
+        Caption of a part, "" for the first page → names of its pages.
     way : {"read", "work"}
         The way in which pages are shown.
     folded : {"out", "open"}
-        What becomes of folds.
+        Whether folds are left out, or opened.
     """
     names = [name for names in book.values() for name in names]
     address = f"{site.as_uri()}/"
