@@ -86,7 +86,8 @@ class Family(nn.Module):
         Parameters
         ----------
         ids : int Tensor of shape (batch, tokens)
-        written : int Tensor of shape (batch, targets)
+            The text; 0 is padding.
+        written : int Tensor of shape (batch, targets), optional
             What an encoder-decoder has written so far; of the others, nothing.
         places : bool Tensor of shape (batch, tokens) or (batch, targets), optional
             The positions at which to score. Default: all.

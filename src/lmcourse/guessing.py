@@ -111,9 +111,8 @@ def guess_line(next_probs, alphabet: str, before: str, line: str) -> Guessed:
 def gpt_probs(model):
     """Return a function from IDs to a GPT's probabilities of the next character.
 
-    It reads as many of the last characters as its context holds.
-
-    ``model`` : lmcourse.gpt.model.GPT.
+    It takes a list of int, of which it reads as many of the last as the model's context
+    holds, and returns an array (vocab_size,). ``model`` : lmcourse.gpt.model.GPT.
     """
 
     @torch.no_grad()

@@ -78,6 +78,7 @@ def shuffle_answers(ids, generator):
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, 48)
+        Question and answer in turn: questions are 0 to 15, answers 16 to 19.
     generator : torch.Generator
 
     Returns
@@ -116,12 +117,14 @@ def count_answers(ids, pairs=False):
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, 48)
+        Question and answer in turn: questions are 0 to 15, answers 16 to 19.
     pairs : bool
-        Whether either question of its pair counts.
+        Whether either question of its pair counts: 0 and 8, 1 and 9, … are pairs.
 
     Returns
     -------
     Tensor of shape (texts, 24, 4)
+        By question of the text and by answer.
     """
     questions = PAIRS[ids[:, ::2]] if pairs else ids[:, ::2]
     answers = F.one_hot(ids[:, 1::2] - QUESTIONS, ANSWERS).float()  # (texts, 24, 4)
@@ -139,6 +142,7 @@ def count_losses(ids, trust, pairs=False):
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, 48)
+        Question and answer in turn: questions are 0 to 15, answers 16 to 19.
     trust : float
         The probability that an answer in a text is the right one.
     pairs : bool
@@ -162,6 +166,7 @@ def copy_losses(ids, trust):
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, 48)
+        Question and answer in turn: questions are 0 to 15, answers 16 to 19.
     trust : float
         The probability that the copy gets; the other answers share the rest, and where
         nothing can be copied all of it.

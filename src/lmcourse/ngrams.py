@@ -119,7 +119,10 @@ class NgramModel:
         self._levels = [self._level(ids, size) for size in range(1, order + 1)]
 
     def _level(self, ids, size):
-        """Count n-grams of a length: the longest as they occur, others by what precedes.
+        """Count the n-grams of one length for interpolation.
+
+        The longest are counted as they occur; shorter ones by how many different tokens
+        precede them.
 
         Parameters
         ----------
@@ -131,7 +134,7 @@ class NgramModel:
         Returns
         -------
         Level
-            The counts.
+            What contexts of this length predict, and what they leave to shorter ones.
         """
         longer = min(size + 1, self.order)
         contexts = self._contexts(ids, longer - 1)

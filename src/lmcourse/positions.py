@@ -139,7 +139,9 @@ def rotations(tokens, d_head, dtype, device, base=10000.0):
     ----------
     tokens, d_head : int
     dtype : torch.dtype
+        Of what is returned.
     device : torch.device
+        Where it lies.
     base : float
         The slowest pair turns almost ``base`` times as slowly as the first.
 
@@ -156,6 +158,11 @@ def rotations(tokens, d_head, dtype, device, base=10000.0):
 
 def alibi_slopes(heads):
     """Penalty of each head for one token of distance (Press et al. 2022, section 3).
+
+    Parameters
+    ----------
+    heads : int
+        How many there are.
 
     Returns
     -------

@@ -167,8 +167,9 @@ def write_answers(model, tokenizer, requests, seed=0, temperature=0.7):
     model : GPT
     tokenizer : CharTokenizer
     requests : list of str
-        Of one length.
+        All of one length.
     seed : int
+        Of the draws.
     temperature : float
         Divides the logits before a character is drawn.
     """

@@ -266,14 +266,14 @@ def noun_shares(tokenizer, model, sentences, word: str = "it"):
         A BERT that returns its attention weights: `lmcourse.models.load_bert` with
         ``attn_implementation="eager"``.
     sentences : list of Sentence
-        All with as many nouns.
+        Each with ``text`` and ``nouns``, as many in all; the word is in each text.
     word : str
         Whose attention; if it has several tokens, its first one's.
 
     Returns
     -------
     Tensor of shape (sentences, nouns, layers, heads)
-        A noun of several tokens gets the sum.
+        From 0 to 1; a noun of several tokens gets the sum.
     """
     texts = [sentence.text for sentence in sentences]
     batch, weights = read_heads(tokenizer, model, texts)
@@ -295,6 +295,7 @@ def word_shares(tokenizer, model, sentences, layer: int, head: int) -> pd.DataFr
         A BERT that returns its attention weights: `lmcourse.models.load_bert` with
         ``attn_implementation="eager"``.
     sentences : list of Sentence
+        Each with ``text``, its two ``nouns``, and ``frame``, the number of its pattern.
     layer, head : int
         Both from 0.
 

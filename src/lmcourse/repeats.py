@@ -92,6 +92,7 @@ class Repeater(nn.Module):
         Parameters
         ----------
         ids : int64 Tensor of shape (batch, tokens)
+            From 0 to 31.
 
         Returns
         -------

@@ -101,6 +101,9 @@ def order_schemes(parts):
     Parameters
     ----------
     parts : OrderParts
+        The words' vectors, ``words``, (words, d_model); projections ``queries`` and
+        ``keys``; vectors of positions, ``sinusoidal`` and ``learned``; ``prices``, a number
+        for each offset.
 
     Returns
     -------

@@ -428,9 +428,10 @@ def new_style():
     """Check the training that a reader gave a model so that it reads a new style of dates.
 
     The answer is (draw, write), as the page's `teach` returns it: a callable that draws the
-    dates that the model was shown, and a callable that lets the model write. First the
-    dates are looked at (`_shown`). Then the model reads days that are drawn here, in the
-    new style and in the old ones (`_read`).
+    dates that the model was shown, and a callable that lets the model write. First it is
+    looked at which dates were shown. Then the model reads days that are drawn here, in the
+    new style and in the old ones: ``new`` is the share that it reads right, ``old`` the
+    lowest share of an old style.
     """
     shown = {
         "a trained model writes for *15 qzxv 1886*; yours stops.": lambda seen: seen.stops,

@@ -427,7 +427,7 @@ def _carried(answers, end, others):
         Parameters
         ----------
         layer : int
-            Whose heads these are.
+            Whose heads these are, from 0.
         new : dict of (int, int) to Tensor of shape (1, tokens, d_head)
             The outputs on the other text, by layer and head.
         heads : Tensor of shape (layers * heads, tokens, heads, d_head)

@@ -105,7 +105,8 @@ def _talker():
 
 @cache
 def _heads():
-    """Return the two heads, (layer, head), that decide most on the name that is said.
+    """Return the two heads, (layer, head) from 0, that decide most on the name that
+    follows.
 
     By the study's ``effect``: the mean change, in logits, of the other person's lead over
     the giver when the head's output is copied in from the twin sentence. The two lowest.

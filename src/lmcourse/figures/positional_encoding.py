@@ -615,8 +615,9 @@ def digit_losses(results, scheme, way, base=10_000):
     ----------
     results : dict of str to list of dict
         Of the study *far-digit*: groups ``rotary`` and ``others``, outcomes with
-        ``scheme``, ``base`` and ``ways``: way to read on → a dict of losses in nats, of
-        which "digit far" and "back far" are used.
+        ``scheme``, ``base`` and ``ways``: way to read on → a dict of losses in nats at the
+        far end of long texts, "digit far" of a digit that stands far back, and "back far"
+        of the character three back.
     scheme : str
         How the models encode positions: "rotary", or a scheme of the others.
     way : str
@@ -643,9 +644,10 @@ def far_digit(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Groups ``rotary`` and ``others`` of the study *far-digit*, outcomes with ``scheme``,
-        ``base`` and ``ways``: way to read on → a dict of losses in nats, of which "digit
-        far" and "back far" are used.
+        Of the study *far-digit*: groups ``rotary`` and ``others``, outcomes with
+        ``scheme``, ``base`` and ``ways``: way to read on → a dict of losses in nats at the
+        far end of long texts, "digit far" of a digit that stands far back, and "back far"
+        of the character three back.
 
     Returns
     -------

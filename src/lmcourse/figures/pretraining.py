@@ -214,11 +214,12 @@ def guesses(results, poems, chosen, tokenizer):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*: the group ``runs``, an encoder's guesses, and
-        ``counting``, those of tables and ``places``: for each poem and passage the
-        positions of the words that are asked. ``vocabulary`` has the tokens by id.
+        Of the study *pretraining*. ``runs`` and ``counting`` have the guesses of an encoder
+        and of tables: of each poem's first words [the token guessed, the probability of the
+        right one]. ``counting[0]["places"]`` has for each poem and passage the positions of
+        the words that are asked, ``vocabulary`` the tokens by id.
     poems : list of str
-        Its test poems.
+        The study's test poems.
     chosen : list of int
         Which of them to show, from 0.
     tokenizer : PreTrainedTokenizerFast

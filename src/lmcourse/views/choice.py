@@ -65,9 +65,10 @@ def choice(
 
 
 def _radio(name: str, value: str, label: str, is_checked: bool) -> str:
-    """Return a radio button in its label, which is HTML.
+    """Return a radio button in its label, as HTML.
 
-    ``name`` : of its group; ``value`` : what choosing it means.
+    ``name`` : of its group; ``value`` : what choosing it means; ``label`` : HTML;
+    ``is_checked`` : whether it is chosen at first.
     """
     state = " checked" if is_checked else ""
     return (

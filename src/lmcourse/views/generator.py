@@ -169,7 +169,10 @@ def look_at_end(model, ids: list[int]) -> tuple[torch.Tensor, list]:
 
 
 def _uniform(seed: int) -> Iterator[float]:
-    """Yield the numbers from 0 to 1 that `writing.js` draws with (mulberry32)."""
+    """Yield the numbers from 0 to 1 that `writing.js` draws with (mulberry32), for ever.
+
+    ``seed`` : below 2³².
+    """
     state, whole = seed, 2**32
     while True:
         state = (state + 0x6D2B79F5) % whole
@@ -197,7 +200,8 @@ def write_on(model, ids: list[int], count: int, temperature: float) -> list[int]
     Returns
     -------
     list of int
-        The tokens written, drawn with the numbers of `_uniform`.
+        The tokens written. The random numbers are those that the page's script draws, the
+        same at every call.
     """
     room, seen, written, cache = model.config.context, list(ids), [], Cache(model)
     for number in islice(_uniform(SEED), count):

@@ -49,7 +49,11 @@ def _circuitsvis(view) -> str:
 
 
 def attention_heads(view) -> str:
-    """Return a `View` of attention heads as HTML, drawn by circuitsvis."""
+    """Return a `View` of attention heads as HTML, drawn by circuitsvis.
+
+    ``view`` : its ``data`` has ``tokens``, ``attention``, nested lists (heads, tokens,
+    tokens), and ``causal``, a bool.
+    """
     from circuitsvis.attention import attention_heads
 
     tokens = [inert(token) for token in view.data["tokens"]]
@@ -59,7 +63,10 @@ def attention_heads(view) -> str:
 
 
 def tokens(view) -> str:
-    """Return a `View` of coloured tokens as HTML, drawn by circuitsvis."""
+    """Return a `View` of coloured tokens as HTML, drawn by circuitsvis.
+
+    ``view`` : its ``data`` has ``tokens`` and ``values``, a number each.
+    """
     from circuitsvis.tokens import colored_tokens
 
     tokens = [inert(token) for token in view.data["tokens"]]
@@ -170,7 +177,10 @@ def plot(view) -> str:
 
 
 def poems(view) -> str:
-    """Return a `View` of poems to explore as HTML, with its scripts."""
+    """Return a `View` of poems to explore as HTML, with its scripts.
+
+    ``view`` : with ``kind``, ``stored``, HTML, and ``data``, which the scripts read.
+    """
     modules = (library(name) for name in ("dom.js", "poems.js"))
     scripts = [
         re.sub(r"^(import [^;]*;|export )", "", text, flags=re.M) for text in modules

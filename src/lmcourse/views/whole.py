@@ -252,12 +252,14 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
     -------
     dict
         ``ids``, ``place``, ``sizes``, ``pieces`` (how tokens are shown, by id); ``token``,
-        ``position`` (or None) and ``sum``, of each token the first `NUMBERS` numbers of
-        its vectors; by layer ``weights`` (of each head, in thousandths),
-        ``attention``, ``feed_forward`` and ``stream`` (lengths of the two updates and of
-        what comes out, at the place), ``lens`` (the likeliest tokens if the model ended
-        here: id and probability), ``rise`` (the probability of the final answer there) and
-        ``neurons`` (`_neurons`); ``next``: id, logit and probability of the likeliest.
+        ``position`` (or None) and ``sum``, of each token the first `NUMBERS` numbers of its
+        vectors; by layer ``weights`` (of each head, in thousandths), ``attention``,
+        ``feed_forward`` and ``stream`` (lengths of the two updates and of what comes out,
+        at the place), ``lens`` (the likeliest tokens if the model ended here: id and
+        probability), ``rise`` (the probability of the final answer there) and ``neurons``
+        (of the strongest: number, value, the token it raises most and by how much, the one
+        it lowers most and by how much); ``next``: id, logit and probability of the
+        likeliest.
     """
     parts = _parts(model, torch.tensor([ids]))
     x = parts.start

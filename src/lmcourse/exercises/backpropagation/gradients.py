@@ -340,7 +340,8 @@ def _beside(passes):
     Returns
     -------
     layers : list
-        Of each head the tensors of its query, key and value layer (`layer_parameters`).
+        Of each head three pairs of Tensors: weight and bias of its query, key and value
+        layer.
     weight, bias : Tensor of shape (d_model, d_model), (d_model,)
         Of the last linear layer.
     joined : callable
