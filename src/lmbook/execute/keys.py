@@ -146,7 +146,8 @@ def execution_key(notebook) -> str:
     Parameters
     ----------
     notebook : NotebookNode
-        The chapter, as `lmbook.execute.run.page_notebook` returns it.
+        The chapter, with the cells that run its proofs; of its code cells ``source`` and
+        tags count.
 
     Returns
     -------

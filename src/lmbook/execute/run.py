@@ -247,21 +247,18 @@ async def _execute_chapter(
     root : Path
         The book's folder.
     before : dict
-        The hashes of the files that it may read (`keys.hash_watched_files`).
+        The hashes of the files that it may read: path → SHA-256.
     timeout : int
         Seconds that a cell may take.
 
     Returns
     -------
     NotebookNode
-        With outputs. ``metadata.lmbook`` is a dict with the keys
-
-        - ``key``: its `keys.execution_key`,
-        - ``failure``: None, or what `_describe_failure` returns,
-        - ``reads``: what `keys.files_read` returns,
-        - ``asked``: environment variable that it asked for → hash of its value,
-        - ``models``: variable of a model that it asked for → the model's name,
-        - ``seconds``: how long it took.
+        With outputs. ``metadata.lmbook`` is a dict: ``key``, a hash of what its outputs
+        depend on; ``failure``, None, or a dict with ``what`` failed and the ``error``;
+        ``reads``, path of each file that it read → SHA-256; ``asked``, environment variable
+        that it asked for → hash of its value; ``models``, variable of a model that it asked
+        for → the model's name; ``seconds``, how long it took.
     """
     notebook = page_notebook(page_path(name, root), name)
     execution = {"key": keys.execution_key(notebook), "failure": None}

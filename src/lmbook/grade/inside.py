@@ -158,6 +158,11 @@ def read_request(stream) -> bytes:
     ----------
     stream : binary file
 
+    Returns
+    -------
+    bytes
+        The content.
+
     Raises
     ------
     EOFError
@@ -182,8 +187,8 @@ def serve(what: str, *rest) -> str:
     Parameters
     ----------
     what : str
-        "run" or "through", for the functions above, or the name of a function of
-        `lmbook.grade.answers`.
+        "run", to run a notebook; "through", to ask a process that waits with an answer; or
+        the name of a function of `lmbook.grade.answers`.
     *rest
         Its arguments.
     """

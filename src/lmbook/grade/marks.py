@@ -237,11 +237,19 @@ def _judge_answers(run: Outcome, ran: Sandbox, limits: Namespace) -> list[dict]:
     Parameters
     ----------
     run : Outcome
+        What came of running it: ``tasks``, names; ``kept``, task → what was kept of its
+        answer; ``problems``, a str.
     ran : Sandbox
         In which it was run, and where copies of its kernel may wait.
     limits : Namespace
         ``cell`` and ``seconds``, for a cell and for all; ``memory``, in GiB; ``unsafe``,
         whether it is not shut in.
+
+    Returns
+    -------
+    list of dict
+        ``task``, ``verdict``, ``diagnosis``, of an answer also ``judged``, and maybe
+        ``ended``.
 
     Notes
     -----
@@ -281,7 +289,10 @@ def _judge_answer(
     Parameters
     ----------
     task : str
+        Its name, such as "attention.heads".
     kept : RecordedAnswer
+        ``pickle``, the answer, or None; ``why`` there is none; ``waits``, whether a copy of
+        the kernel waits with it.
     box : Sandbox
         A fresh one, for the pickle.
     ran : Sandbox
@@ -293,7 +304,8 @@ def _judge_answer(
     Returns
     -------
     dict
-        ``verdict``, ``diagnosis`` and maybe ``ended``, as of `_verdict_cells`.
+        ``verdict``: "right", "wrong", "not tried" or "not graded"; ``diagnosis``, a
+        sentence; ``ended``, True, only if a sandbox ended by itself.
     """
     reason = f"the answer could not be taken out of the notebook: {kept.why}"
     first = {"verdict": "not graded", "diagnosis": reason}

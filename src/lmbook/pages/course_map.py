@@ -65,6 +65,7 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
     Parameters
     ----------
     chapters : dict of str to Chapter
+        Name → chapter, in the order of the book.
     address : callable
         A chapter's name → where its page is.
     """
@@ -158,6 +159,7 @@ def doors(
     Parameters
     ----------
     chapters : dict of str to Chapter
+        Name → chapter, in the order of the book: the doors lead to the first.
     address : callable
         From a page's name to its address.
     read, work : str
@@ -181,7 +183,7 @@ def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: s
     Parameters
     ----------
     chapters : dict of str to Chapter
-        By name.
+        Name → chapter, in the order of the book; its ``paths`` says which paths it is on.
     address : callable
         A chapter's name → where its page is.
     **told

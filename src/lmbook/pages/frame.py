@@ -20,7 +20,9 @@ def _chapter_line(
     Parameters
     ----------
     chapter : Chapter
+        Its ``minutes`` is a dict with ``read`` and ``work``.
     builds_on : list of Chapter
+        Each with ``name`` and ``short``.
     app : Sphinx
         Its environment says where their pages are.
     """

@@ -105,7 +105,10 @@ class _WarningsOfOtherPages(standard_logging.Filter):
 
 
 def _show_warnings_of(app: Sphinx, page: str) -> None:
-    """Show the warnings of one page alone; say at the end how many others there were."""
+    """Show the warnings of one page alone; say at the end how many others there were.
+
+    ``page`` : its name.
+    """
     others = _WarningsOfOtherPages(Path(app.srcdir), page)
     handlers = [
         handler

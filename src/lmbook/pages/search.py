@@ -54,9 +54,8 @@ def _has_heading(node: nodes.Node) -> bool:
 def _resolve_references(doctree: nodes.document, env) -> nodes.document:
     """Replace references by the titles of what they refer to, in place; return the page.
 
-    ``env`` is Sphinx's environment.
-
-    References to numbers and citations, which are not known yet, are left out.
+    ``env`` is Sphinx's environment. References to numbers and citations, which are not
+    known yet, are left out.
     """
     labels = env.get_domain("std").labels
     for reference in list(doctree.findall(addnodes.pending_xref)):

@@ -162,7 +162,10 @@ class Headings(SphinxPostTransform):
 
 
 def _write_table(app: Sphinx, env: BuildEnvironment) -> None:
-    """Write ``tasks-table.js``, which tells every page the tasks of all pages."""
+    """Write ``tasks-table.js``, which tells every page the tasks of all pages.
+
+    ``env`` : Sphinx's, in whose ``metadata`` each page's ``lmbook_tasks`` are the labels.
+    """
     if app.builder.format == "html":
         noted = {page: env.metadata[page].get("lmbook_tasks") for page in env.found_docs}
         pages = {page: tasks for page, tasks in noted.items() if tasks}

@@ -334,9 +334,9 @@ def _make_files(content: bytes, folder: Path) -> None:
 
 
 def link_or_copy(source: str, target: str) -> str:
-    """Copy a file, and return ``target``; plain files, which are large, are hard-linked.
+    """Copy a file, and return ``target``; one that ends in ``.bin``, large, is hard-linked.
 
-    Where the system can link none, they are copied, too.
+    Where the system can link none, it is copied, too. ``source``, ``target`` : paths.
     """
     if str(source).endswith(".bin"):
         with suppress(OSError):

@@ -97,7 +97,10 @@ class _Statement:
 
 
 def _names_needed(node: ast.stmt) -> set[str]:
-    """Return the names that have to be there before a statement runs."""
+    """Return the names that have to be there before a statement runs.
+
+    Of a block, such as an ``if``, its head and all of its bodies count.
+    """
     if isinstance(node, ast.AugAssign):
         return set.union(*defined_and_used(ast.unparse(node)))
     if not isinstance(node, _BLOCKS):
@@ -204,6 +207,7 @@ def _choose_statements(
     Parameters
     ----------
     statements : list of _Statement
+        Each knows the names that it defines, uses and changes.
     teaches : bool
         Whether the cell is for a reader: then all stay, but for glue that nobody needs.
     needed : set of str
@@ -231,7 +235,8 @@ def _cell_without(
 ) -> str:
     """Return a cell's source without the statements that were not chosen.
 
-    Comments and blank lines around what stays are kept.
+    ``statements`` are all of the cell, ``chosen`` those that stay, each with its text and
+    its lines. Comments and blank lines around what stays are kept.
     """
     if len(chosen) == len(statements):
         return source
@@ -255,7 +260,7 @@ def _cell_without(
 
 
 def _join_statements(chosen: list[_Statement]) -> str:
-    """Return statements of a cell, one below the other."""
+    """Return statements of a cell as one text, one below the other."""
     text = ""
     for each in chosen:
         block = isinstance(each.node, ast.FunctionDef | ast.ClassDef)

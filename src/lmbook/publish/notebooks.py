@@ -157,6 +157,12 @@ def _notebook_code(
         Leave out solutions, and the cells that use what only solutions define.
     outputs : NotebookNode, optional
         The chapter as it was executed, for the outputs.
+
+    Yields
+    ------
+    _NotebookCode
+        ``cell``, as the chapter has it; ``source``, "" if nothing is left of it;
+        ``in_solution``; ``outputs``, those of the chapter.
     """
     book = [c for c in jupytext.reads(text, fmt="md:myst").cells if c.cell_type == "code"]
     inside = [cell.part == "solution" for cell in parse_cells(text)]
@@ -204,7 +210,9 @@ def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
 def _code_cells(code: _NotebookCode, links: BookLinks) -> list[NotebookNode]:
     """Return a code cell, and its figure's caption as another; none if nothing is left.
 
-    It is folded if it is a solution, or if the page hides its code.
+    It is folded if it is a solution, or if the page hides its code. ``code`` : ``cell`` of
+    the chapter, ``source`` that is left of it, ``in_solution`` and ``outputs``; ``links`` :
+    where labels and pages are found.
     """
     if not code.source:
         return []
