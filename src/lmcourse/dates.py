@@ -307,6 +307,7 @@ def drawing(known, seed, kinds=(0, 1, 2), size=128):
     Parameters
     ----------
     known : list of datetime.date
+        The days to draw from.
     seed : int
     kinds : tuple of int
         The styles, numbers of `styles`.
@@ -336,6 +337,7 @@ def greedy(model, source, start, stop, limit):
     ----------
     model : Transformer
     source : int64 Tensor of shape (batch, sources)
+        Ids, short rows filled with padding.
     start, stop : int
         The ids before and after what is written.
     limit : int
@@ -364,6 +366,7 @@ def write(model, sources, limit=24):
     ----------
     model : Transformer
     sources : list of str
+        Dates, as the model reads them.
     limit : int
         How many characters it writes at most.
     """
@@ -378,8 +381,14 @@ def share_right(model, pairs, cut=slice(None)):
     ----------
     model : Transformer
     pairs : list of (str, str)
+        Sources and their targets.
     cut : slice
         The characters of the target that count, for instance of `ANSWER`.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
     """
     sources, answers = zip(*pairs, strict=True)
     both = zip(write(model, sources), answers, strict=True)
@@ -392,6 +401,7 @@ def parts(source):
     Parameters
     ----------
     source : int64 Tensor of shape (batch, sources)
+        The ids of dates' characters.
 
     Returns
     -------

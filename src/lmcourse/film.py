@@ -44,12 +44,14 @@ def round_rows(change, share):
     Parameters
     ----------
     change : float32 Tensor of shape (rows, columns)
+        What is rounded.
     share : float
         The scale, as a share of the row's root mean square.
 
     Returns
     -------
     numbers : int8 Tensor of shape (rows, columns)
+        Which multiple of its row's scale each is.
     scale : float16 Tensor of shape (rows,)
     """
     largest = change.abs().amax(1)  # (rows,)

@@ -349,7 +349,9 @@ def restore(integers, scale, minimum):
     Parameters
     ----------
     integers : uint8 Tensor of shape (rows, blocks, block)
+        The stored numbers, in steps of the scale.
     scale, minimum : float16 Tensor of shape (rows, blocks, 1)
+        Of each block.
 
     Returns
     -------

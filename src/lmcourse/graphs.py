@@ -24,6 +24,7 @@ def sample_graphs(count, generator, nodes=NODES, more_edges=MORE_EDGES):
         How many graphs.
     generator : torch.Generator
     nodes, more_edges : int
+        Of each graph: its nodes, and how many random edges it gets beside its tree's.
 
     Returns
     -------

@@ -31,6 +31,7 @@ def after_marks(text: str, context: int) -> list[int]:
     Returns
     -------
     list of int
+        Positions of characters, from 0.
     """
     return [
         position

@@ -83,7 +83,7 @@ def encode_dialogues(tokenizer, requests, answers):
     ----------
     tokenizer : CharTokenizer
     requests, answers : list of str
-        Of one length; an answer holds the new line that ends it.
+        As many of both; an answer holds the new line that ends it.
 
     Returns
     -------

@@ -114,6 +114,7 @@ def predict(vectors, labels, penalties=PENALTIES):
     ----------
     vectors : Tensor of shape (texts, d_model), or smoothers (penalties, texts, texts)
     labels : array of shape (texts,)
+        Each text's, such as str.
     penalties : sequence of float
         Chosen for each text: the one with which the *others*, each left out in its turn,
         are predicted with the least squared error.
@@ -160,6 +161,7 @@ def ask(vectors, labels, text, versions, penalty):
     ----------
     vectors : Tensor of shape (texts, d_model)
     labels : array of shape (texts,)
+        Each text's, such as str.
     text : int
         The row of the text, which is left out.
     versions : Tensor of shape (versions, d_model)

@@ -105,6 +105,8 @@ def watch(model, ids, held=None):
     -------
     logits : Tensor of shape (batch, tokens, vocab_size)
     memories, gates : Tensor of shape (batch, tokens, d_model)
+        After each token the memory, and the forget gate, 0 to 1, by which the one before
+        was multiplied.
     """
     d_model = model.lstm.carry.in_features
     h = memory = model.output.weight.new_zeros(len(ids), d_model)

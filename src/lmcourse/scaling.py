@@ -43,6 +43,8 @@ def fit(parameters, tokens, losses, counts=None):
     Parameters
     ----------
     parameters, tokens, losses : array of shape (runs,)
+        Of each run how many parameters the model has, how many tokens it read, and its loss
+        in nats.
     counts : array of shape (draws, runs), optional
         How often each run counts, in each of several fits; by default once, in one.
 
@@ -80,6 +82,7 @@ def law(fitted, parameters, tokens):
     fitted : array of shape (draws, 5)
         E, A, a, B and b of E + A parameters⁻ᵃ + B tokens⁻ᵇ, a fit a row.
     parameters, tokens : float, or array of shape (runs,)
+        How many parameters a model has, and how many tokens it reads.
 
     Returns
     -------

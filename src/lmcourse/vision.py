@@ -118,7 +118,9 @@ def train_classifier(model, images, labels, steps=300, learning_rate=5e-3, seed=
     model : nn.Module
         Images (batch, 8, 8) to a tuple whose first member is logits (batch, 10).
     images : Tensor of shape (digits, 8, 8)
+        Ink, from 0 to 1.
     labels : int64 Tensor of shape (digits,)
+        From 0 to 9.
     steps : int
     learning_rate : float
         The highest, of one cycle.

@@ -74,7 +74,9 @@ def read_header(path):
     Returns
     -------
     shapes : dict of str to tuple of int
+        Name of each tensor → its shape.
     metadata : dict of str to str
+        What else the file says, name → text; often empty.
 
     Raises
     ------

@@ -55,6 +55,7 @@ def questions(pairs, words) -> np.ndarray:
     Parameters
     ----------
     pairs : list of (str, str)
+        Pairs of words in one relation, such as ("man", "woman").
     words : list of str
         Those that have vectors. A pair of which one has none is left out.
 

@@ -110,8 +110,8 @@ def load_stored_notebook(name: str, root: Path = ROOT) -> NotebookNode | None:
     Returns
     -------
     NotebookNode or None
-        With outputs, and the metadata of `_execute_chapter`; None if no readable one is
-        stored.
+        With outputs, and in ``metadata.lmbook`` what is known of its execution; None if no
+        readable one is stored.
     """
     try:
         notebook = nbformat.read(store_path(name, root), as_version=4)

@@ -117,7 +117,8 @@ def _box(
 ) -> str:
     """Return a chapter as a link, in SVG, whose name tells what the lines show.
 
-    ``builds_on`` are names of chapters, or "nothing".
+    ``centre`` : (x, y), of the box; ``builds_on`` : names of chapters, or "nothing";
+    ``address`` : where the link leads.
     """
     x, y = centre
     label = f"Chapter {chapter.numeral}, {chapter.short}. Builds on {builds_on}."

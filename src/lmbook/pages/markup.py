@@ -58,8 +58,8 @@ def html_table(css: str, columns: Sequence[str], rows: Iterable[tuple]) -> str:
 def html_tag(tag: str) -> tuple[Callable, Callable]:
     """Return the two functions by which Sphinx writes a node as an HTML element.
 
-    One begins the element, with the attributes that the node has as ``html``; the other
-    ends it.
+    ``tag`` : the element's name, such as "details". One function begins the element, with
+    the attributes that the node has as ``html``; the other ends it.
     """
 
     def visit(self, node: nodes.Element) -> None:

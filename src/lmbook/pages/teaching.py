@@ -129,7 +129,7 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
 def _tasks(app, link, node) -> str:
     """Return a table of all tasks as HTML.
 
-    ``link`` : from a page's name to its address; ``node`` is not used.
+    ``app`` : Sphinx's; ``link`` : from a page's name to its address; ``node`` is not used.
     """
     rows = []
     for chapter, task in _all_tasks(app):
@@ -144,8 +144,8 @@ def _tasks(app, link, node) -> str:
 def _weeks(app, link, node) -> str:
     """Return a plan as HTML: the chapters of each week, and how long they take.
 
-    ``node["weeks"]`` has the names of each week's chapters; ``link`` is from a page's name
-    to its address.
+    ``app`` : Sphinx's; ``link`` : from a page's name to its address; ``node["weeks"]`` has
+    the names of each week's chapters.
     """
     items = ""
     for names in node["weeks"]:

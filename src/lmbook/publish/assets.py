@@ -94,7 +94,8 @@ def stage_library(name: str, lib: Path, work: Path) -> None:
     Parameters
     ----------
     name : str
-        A path below ``lib``, as `view_scripts` returns it.
+        A path below ``lib``, such as "d3/d3.min.js": of a folder that npm installs, or of a
+        file that a Python package carries.
     lib : Path
         The site's folder of libraries.
     work : Path

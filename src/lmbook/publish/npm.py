@@ -41,10 +41,16 @@ def run(program: str, arguments: list[str], failed: str, **options) -> str:
     ----------
     program : {"npm", "node"}
     arguments : list of str
+        What stands behind the program's name.
     failed : str
         What an error says first.
     **options
         For `subprocess.run`.
+
+    Returns
+    -------
+    str
+        What it printed.
 
     Raises
     ------

@@ -105,8 +105,7 @@ def _talker():
 
 @cache
 def _heads():
-    """Return the two heads, (layer, head) from 0, that decide most on the name that
-    follows.
+    """Return the two heads, (layer, head) from 0, that decide most on the next name.
 
     By the study's ``effect``: the mean change, in logits, of the other person's lead over
     the giver when the head's output is copied in from the twin sentence. The two lowest.
