@@ -180,10 +180,11 @@ def named_stops(rows, counted) -> list[dict]:
             BEGINS,
             lambda row: row["interval"][0] > 0,
             lambda row: (
-                f"what two heads return is copied from “And thou … shal” into “And they … "
-                f"shal”. The score of t then rises by {fixed(row['brought'])} over that of "
-                f"l (the scores are logits). Copied from “And we … shal”, it changes by "
-                f"{fixed(row['from_we'])}."
+                f"if we take what two heads return in “And thou … shal” and put it into "
+                f"“And they … shal”, the score of t rises by {fixed(row['brought'])} over "
+                f"that of l (the scores are logits). If we take it from “And we … shal” "
+                f"instead, the score of t changes by {fixed(row['from_we'])} against that "
+                f"of l."
             ),
         ),
         (
