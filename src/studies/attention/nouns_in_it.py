@@ -49,8 +49,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, "whole" or "heads"; ``world``, the model,
-        "trained" or "shuffled"; of "heads" also ``layer``, whose heads are removed one at a
-        time; of a small plan ``each``, how many sentences of each kind.
+        "trained" or "shuffled"; of "heads" also ``layer``, from 0, whose heads are removed
+        one at a time; of a small plan ``each``, how many sentences of each kind.
     """
     whole = grid(group="whole", world=["trained", "shuffled"])
     heads = grid(group="heads", world=["trained", "shuffled"], layer=range(LAYERS))
@@ -87,6 +87,7 @@ def read(world, seed, each):
     Returns
     -------
     sentences : list of Sentence
+        Each with ``text``, ``nouns`` and ``frame``, the number of its kind.
     batches : list of (BatchEncoding, int64 Tensor of shape (texts,))
         The tokens of some sentences, and the position of *it* in each.
     """
@@ -118,7 +119,7 @@ def states_of(world, seed, each):
     Returns
     -------
     list of Tensor of shape (levels, batch, tokens, d_model)
-        One a batch.
+        One a batch; level 0 is the embedding, the last the output of the last layer.
     """
     _, bert = model_of(world)
     batches = read(world, seed, each)[1]
@@ -143,6 +144,7 @@ def it_with_all_heads(world, seed, each):
     Returns
     -------
     dict of int to Tensor of shape (sentences, d_model)
+        Layer, from 0 → its output at *it*.
     """
     pairs = list(zip(states_of(world, seed, each), read(world, seed, each)[1], strict=True))
     return {
@@ -164,15 +166,15 @@ def it_with_other_heads(world, seed, each, layer, change):
     each : int
         How many sentences of each kind.
     layer : int
-        Whose heads they are.
+        Whose heads they are, from 0.
     change : callable
-        From what the heads of the layer return, side by side, (batch, tokens, d_model),
-        and the padding mask to what they are to return.
+        From what the heads of the layer return, side by side, (batch, tokens, d_model), and
+        a bool mask, (batch, tokens), False at padding, to what they are to return.
 
     Returns
     -------
     dict of int to Tensor of shape (sentences, d_model)
-        Of those layers in `READ` that are not below ``layer``.
+        Layer, from 0 → its output at *it*; of those in `READ` that are not below ``layer``.
     """
     _, bert = model_of(world)
     found = {level: [] for level in READ if level >= layer}
@@ -212,6 +214,7 @@ def head_means(world, seed, each, layer):
     each : int
         How many sentences of each kind.
     layer : int
+        From 0.
 
     Returns
     -------
@@ -246,14 +249,15 @@ def accuracies(states, sentences, penalty):
     states : Tensor of shape (sentences, d_model)
         The vectors of *it*.
     sentences : list of Sentence
+        Each with ``nouns``, a tuple of str, and ``frame``, the number of its kind.
     penalty : float
         Of the regression, relative to the mean square of the vectors.
 
     Returns
     -------
     float array of shape (kinds,)
-        The mean AUC: the share of pairs of a noun in the sentence and one that is not in
-        which the first has the higher score.
+        The mean AUC of each kind of sentence, 0–1: the share of pairs of a noun in the
+        sentence and one that is not in which the first has the higher score.
     """
     truth = np.array([[noun in s.nouns for noun in NOUNS] for s in sentences])
     frame = np.array([s.frame for s in sentences])
@@ -311,15 +315,15 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     world : {"trained", "shuffled"}
         The model.
     layer : int, optional
-        Whose heads are removed one at a time; of the group "heads".
+        Whose heads are removed one at a time, from 0; of the group "heads".
     each : int
         How many sentences of each kind.
 
     Returns
     -------
     dict or list of dict
-        ``world``; ``auc``, "after LAYER" → AUC by kind of sentence; of the group "heads"
-        one for each head, with ``layer`` and ``head``.
+        ``world``; ``auc``, "after LAYER" (from 0) → AUC (0–1) by kind of sentence, a list;
+        of the group "heads" one for each head, with ``layer`` and ``head``, from 0.
     """
     seed = SETTINGS["seed"]
     sentences, _ = read(world, seed, each)
@@ -364,16 +368,18 @@ def falls(results, world, after):
     Parameters
     ----------
     results : dict
-        Of this study: "whole" and "heads", lists of outcomes of `run`.
+        "whole" and "heads": lists of dict, one a run or head, with ``world``; ``auc``,
+        "after LAYER" → AUC (0–1) by kind of sentence; of "heads" ``layer`` and ``head``.
     world : str
         "trained" or "shuffled".
     after : int
-        The layer after which *it* is read; heads above it are left out.
+        The layer, from 0, after which *it* is read; heads above it are left out.
 
     Returns
     -------
     dict of (int, int) to float array of shape (kinds,)
-        Layer and head → the fall of the AUC, by kind of sentence.
+        Layer and head, from 0 → the fall of the AUC, by kind of sentence: with all heads
+        less without this one.
     """
     name = f"after {after}"
     whole = next(row for row in results["whole"] if row["world"] == world)
@@ -387,8 +393,9 @@ def summary(results):
 
     Parameters
     ----------
-    results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+    results : dict
+        "whole" and "heads": lists of dict, one a run or head, with ``world``; ``auc``,
+        "after LAYER" → AUC (0–1) by kind of sentence; of "heads" ``layer`` and ``head``.
 
     Returns
     -------

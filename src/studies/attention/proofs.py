@@ -36,9 +36,9 @@ def head_by_hand(page: Page):
     ----------
     page : Page
         ``Q`` and ``K`` are queries and keys of one head, (tokens, d_head), and ``weights``
-        the weights of "it", at the position ``it``; ``found`` is BERT's output on the
-        sentence; ``layer`` and ``head`` choose the head; ``d_model``, ``d_head`` and
-        ``heads`` are the model's sizes.
+        the weights of "it", (tokens,), at the position ``it``, from 0; ``found`` is BERT's
+        output on the sentence, with ``attentions``; ``layer`` and ``head``, from 0, choose
+        the head; ``d_model``, ``d_head`` and ``heads`` are the model's sizes.
 
     Returns
     -------
@@ -97,15 +97,17 @@ def mask_hides_the_future(page: Page):
     Parameters
     ----------
     page : Page
-        ``both`` holds how far each output moves, (tokens,), with and without a mask, if the
-        word "tired" of the sentence ``tired`` changes, which is ``encoded`` by BERT's
-        tokenizer; ``causal_mask``, ``attention`` and ``word_positions`` are the lesson's
-        functions; ``Q``, ``K``, ``V``, ``S`` are query, key, value and scores of one head.
+        ``both``: "causal mask" and "no mask" → how far each output moves, (tokens,), if the
+        word "tired" of the sentence ``tired`` (str) changes, which is ``encoded`` by BERT's
+        tokenizer as ``tokens`` tokens; ``causal_mask``, ``attention`` and
+        ``word_positions`` are the lesson's functions; ``Q``, ``K`` and ``V``, (tokens,
+        d_head), and ``S``, (tokens, tokens), are query, key, value and scores of one head.
 
     Returns
     -------
     dict
-        ``answer``, the letter of the right choice; ``moved``, how many outputs move.
+        ``answer``, the letter of the right choice; ``moved``, how many outputs move behind
+        the mask.
     """
     tokens = page.tokens
     at = page.word_positions(page.encoded, 0, page.tired, "tired")[0]
@@ -134,9 +136,9 @@ def growing_keys_are_a_mask(page: Page):
     Parameters
     ----------
     page : Page
-        ``grown`` are the outputs token by token, ``at_once`` those with a mask;
-        ``attention`` is the lesson's function; ``Q``, ``K``, ``V``, ``O`` are those of one
-        head, (tokens, d_head).
+        ``grown`` is a list of the outputs token by token, (1, d_head) each, ``at_once``
+        those with a mask, (``tokens``, d_head); ``attention`` is the lesson's function;
+        ``Q``, ``K``, ``V``, ``O`` are those of one head, (tokens, d_head).
 
     Returns
     -------
@@ -159,8 +161,9 @@ def our_class_is_berts(page: Page):
     Parameters
     ----------
     page : Page
-        ``MultiHeadAttention`` is the lesson's class; ``bert`` is the model, with
-        ``d_model`` and ``heads``, and ``found`` its output on the sentence.
+        ``MultiHeadAttention`` is the lesson's class; ``bert`` is the model, ``d_model`` and
+        ``heads`` are its sizes, and ``found`` is its output on the sentence, with
+        ``hidden_states`` and ``attentions``.
 
     Returns
     -------
@@ -225,8 +228,9 @@ def work_is_the_formula(page: Page):
     Parameters
     ----------
     page : Page
-        ``operations`` counts the operations of attention, from the numbers of tokens and
-        heads.
+        ``operations`` counts the multiplications and additions of an attention of width
+        384, from the numbers of tokens and heads; ``lengths`` is the list of the numbers of
+        tokens that the page tries.
 
     Returns
     -------
@@ -269,9 +273,10 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_bert`` is that model, ``random_shares`` what it gives to the nouns;
-        ``word_shares`` computes what it gives to other words of the sentences ``drawn``, in
-        the ``head`` of the ``layer``, with the ``tokenizer``.
+        ``random_bert`` is that model, ``random_shares`` what it gives to the nouns,
+        (sentences, 2, layers, heads); ``word_shares`` computes the table of what it gives
+        to other words of the sentences ``drawn``, in the ``head`` of the ``layer`` (from
+        0), with the ``tokenizer``.
 
     Returns
     -------
@@ -305,18 +310,21 @@ def it_attends_to_the_nouns(page: Page):
     Parameters
     ----------
     page : Page
-        ``shares`` is what "it" gives to the two nouns, (sentences, 2, layers, heads),
+        ``shares`` is what "it" gives to the two nouns, 0–1, (sentences, 2, layers, heads),
         ``random_shares`` the same with random weights; ``by_word`` is a table of the shares
-        of other words; ``layer`` and ``head`` choose the head; ``drawn`` are the sentences,
-        ``even`` is an even share; ``bert`` and ``tokenizer`` are the model's.
+        of other words, with the columns ``word`` and ``share``; ``layer`` and ``head``,
+        from 0, choose the head; ``drawn`` is the list of sentences, all of a kind together;
+        ``even`` is the share of two words if every word had the same; ``bert`` and
+        ``tokenizer`` are the model's.
 
     Returns
     -------
     dict
-        Shares of attention, means over kinds of sentences: ``it``, of this head, with its
-        interval ``span``; ``next``, of the best other head; ``even``, if every word had the
-        same; ``random`` and ``most_random``, of this head and of the best with random
-        weights. ``heads``, ``sentences``, ``kinds``: how many.
+        Shares of attention, 0–1, of both nouns together, means over kinds of sentences:
+        ``it``, of this head, with its 95 % interval ``span``; ``next``, of the best other
+        head; ``even``, if every word had the same; ``random`` and ``most_random``, of this
+        head and of the best with random weights. ``heads``, ``sentences``, ``kinds``: how
+        many.
     """
     ours = (page.layer, page.head)
 
@@ -371,8 +379,9 @@ def random_endings(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_bert`` is that model; ``page.leads`` computes the animal's lead by last
-        word, and ``page.by_ending`` holds the words by group.
+        ``random_bert`` is that model; ``page.leads`` computes the animal's lead, last word
+        → lead, from a model and a list of last words; ``page.by_ending`` holds, for
+        "animals", "places" and "both", a dict whose keys are these words.
 
     Returns
     -------
@@ -398,7 +407,8 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
     Returns
     -------
     list of float
-        Dot products with the difference of the two groups' mean directions.
+        For each word the dot product of its direction with the mean direction of the
+        animals less that of the places: positive if it is nearer to animals.
     """
     table = page.bert.embeddings.word_embeddings.weight.detach().cpu()
     middle = table.mean(dim=0)
@@ -422,14 +432,16 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     page : Page
-        ``tokenizer`` and ``bert`` are the model; ``layer`` and ``head`` the chosen head.
+        ``tokenizer`` and ``bert`` are the model; ``layer`` and ``head``, from 0, choose the
+        head.
     words : list of str
         Last words of the sentences.
 
     Returns
     -------
     animal_first, place_first : float arrays of shape (words,)
-        What "it" gives the animal, less what it gives the place.
+        The share of its attention that "it" gives the animal, less what it gives the place:
+        means over 12 sentences each.
     """
     first = [
         sentence.text.index(sentence.nouns[0]) < sentence.text.index(sentence.nouns[1])
@@ -466,17 +478,19 @@ def endings_draw_it(page: Page):
     Parameters
     ----------
     page : Page
-        ``by_ending`` holds, for "animals", "places" and "both", the animal's lead by last
-        word; ``layer`` and ``head`` choose the head; ``bert`` and ``tokenizer`` are the
-        model's.
+        ``by_ending`` holds, for "animals", "places" and "both", a dict: last word → the
+        animal's mean lead, a share of attention; ``layer`` and ``head``, from 0, choose the
+        head; ``bert`` and ``tokenizer`` are the model's.
 
     Returns
     -------
     dict
-        ``auc``, the share of pairs of words that are in the right order, and ``static``,
-        the same by static vectors; ``gap``, the interval of the mean difference of leads;
-        ``tired`` and ``tired_wide``, leads of "it"; ``animal_first`` and ``place_first``,
-        mean differences by the order of the nouns; ``words``, ``pairs``: how many.
+        ``auc``, the share of pairs of words (of animals, of places) in which the first has
+        the greater lead, and ``static``, the same by static vectors; ``gap``, the 95 %
+        interval of the mean difference of leads; ``tired``, the lead of "tired", and
+        ``tired_wide``, that less the lead of "wide"; ``animal_first`` and ``place_first``,
+        mean differences where this noun comes first; ``words``, how many, ``pairs``,
+        sentences of each word.
     """
     animals, places, both = (
         np.array([*page.by_ending[name].values()]) for name in ("animals", "places", "both")
@@ -521,7 +535,8 @@ def random_persons(page: Page):
     ----------
     page : Page
         ``random_bert`` is that model; ``page.he_shares`` computes what "He" gives to words,
-        and ``page.of_he`` holds the words by group.
+        word → share, from a model and a list of words; ``page.of_he`` holds, for "persons"
+        and "things", a dict whose keys are the words.
 
     Returns
     -------
@@ -554,18 +569,20 @@ def he_attends_to_persons(page: Page):
     Parameters
     ----------
     page : Page
-        ``of_he`` holds, for "persons" and "things", what "He" gives to each word;
-        ``he_shares`` computes that with a model; ``layer`` and ``head`` choose the head;
-        ``bert``, ``random_bert`` and ``tokenizer`` are the models.
+        ``of_he`` holds, for "things" and "persons", a dict: word → the share of its
+        attention that "He" gives to it; ``he_shares`` computes such a dict from a model and
+        words; ``layer`` and ``head``, from 0, choose the head; ``bert``, ``random_bert``
+        and ``tokenizer`` are the models.
 
     Returns
     -------
     dict
-        ``auc``, the share of pairs of a person and a thing that are in the right order, and
-        ``common`` and ``random``, the same by how common words are and with random weights;
-        ``persons`` and ``things``, median shares of attention, with the interval ``gap`` of
-        the difference; ``death`` and ``god``, the shares of these words; ``count``, how
-        many words of each kind; ``answer``, the letter of the right choice.
+        ``auc``, the share of pairs of a person and a thing in which the person gets more,
+        and ``common`` and ``random``, the same by how common words are and with random
+        weights; ``persons`` and ``things``, median shares of attention, with ``gap``, the
+        95 % interval of the median difference; ``death`` and ``god``, the shares of these
+        words; ``count``, how many words of each kind; ``answer``, the letter of the right
+        choice.
     """
     persons, things = (
         np.array([*page.of_he[name].values()]) for name in ("persons", "things")
@@ -606,7 +623,9 @@ def worlds_exchanged(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *nouns-in-it* by group.
+        ``study``: the results of the study *nouns-in-it* by group; "whole" is a list of two
+        dicts with ``world``, "trained" or "shuffled", and ``auc``, "after LAYER" → scores
+        by kind of sentence.
 
     Returns
     -------
@@ -634,11 +653,17 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
     Parameters
     ----------
     study : dict
-        The results of the study *nouns-in-it*.
+        The results of the study *nouns-in-it*: "whole" is a list of dict with ``world`` and
+        ``auc``, "after LAYER" → AUC (0–1) by kind of sentence.
     world : str
         "trained" or "shuffled".
     after : int
-        The layer after which "it" is read.
+        The layer, from 0, after which "it" is read.
+
+    Returns
+    -------
+    float array of shape (kinds,)
+        From 0 to 1.
     """
     row = next(row for row in study["whole"] if row["world"] == world)
     return np.array(row["auc"][f"after {after}"])
@@ -661,13 +686,15 @@ def random_weights_tell_more(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *nouns-in-it* by group.
+        ``study``: the results of the study *nouns-in-it*; "whole" is a list of dict with
+        ``world``, "trained" or "shuffled", and ``auc``, "after LAYER" (from 0) → scores by
+        kind.
 
     Returns
     -------
     dict
-        ``trained`` and ``random``, mean scores after layer 3; ``gap``, the interval of the
-        difference; ``kinds``, how many.
+        ``trained`` and ``random``, mean scores after layer 3 (the fourth), 0–1; ``gap``,
+        the 95 % interval of random less trained; ``kinds``, how many.
     """
     trained, random = (scores_of(page.study, world) for world in ("trained", "shuffled"))
     ends = [scores_of(page.study, w, READ[-1]).mean() for w in ("trained", "shuffled")]
@@ -697,8 +724,10 @@ def no_single_head_is_needed(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *nouns-in-it* by group; ``layer`` and
-        ``head`` choose the head of the first picture.
+        ``study``: the results of the study *nouns-in-it*, whose groups "whole" and "heads"
+        are lists of dict with ``world`` and ``auc``, "after LAYER" → scores (0–1) by kind
+        of sentence, those of "heads" with ``layer`` and ``head``; ``layer`` and ``head``,
+        from 0, choose the head of the first picture.
 
     Returns
     -------
@@ -735,8 +764,9 @@ def the_measure_fools(page: Page):
     Parameters
     ----------
     page : Page
-        ``before`` and ``after`` are the leans of each pair with "tired" and with "wide";
-        ``nameless`` is how far the mean falls with "thing" for both nouns.
+        ``before`` and ``after``, (24,), are the leans of each pair with "tired" and with
+        "wide": the cosine of the sentence with that of the animal alone, less that with the
+        place's; ``nameless`` is how far the mean falls with "thing" for both nouns.
 
     Returns
     -------
@@ -774,9 +804,9 @@ def raw_scores_saturate(page: Page):
     Parameters
     ----------
     page : Page
-        ``saturation`` is a table by width, with the columns ``variance``, ``raw`` and
-        ``scaled`` (the greatest weights); ``S`` are the scores of one head, and ``d_head``
-        is its width.
+        ``saturation`` is a table, a row a width, with the columns ``variance`` (of raw
+        scores), ``raw`` and ``scaled`` (the greatest weights, 0–1); ``S`` are the scores of
+        one head, (tokens, tokens), and ``d_head`` is its width.
 
     Returns
     -------
@@ -814,13 +844,14 @@ def softmax_is_a_kernel(page: Page):
     Parameters
     ----------
     page : Page
-        ``gaussian`` is attention as a kernel; ``spots`` and ``seen`` are places and values
-        of points, and ``grid`` are places where values are asked.
+        ``gaussian(q, k, v, b)`` is attention as a kernel of bandwidth b, and returns values
+        and weights; ``spots`` and ``seen`` are places and values of points, (points,), and
+        ``grid`` are the places where values are asked.
 
     Returns
     -------
     dict
-        ``points``: how many have a value.
+        ``points``: how many points have been seen.
     """
 
     def divided(bandwidth):
