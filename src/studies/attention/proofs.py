@@ -311,11 +311,11 @@ def it_attends_to_the_nouns(page: Page):
     ----------
     page : Page
         ``shares`` is what "it" gives to the two nouns, 0–1, (sentences, 2, layers, heads),
-        ``random_shares`` the same with random weights; ``by_word`` is a table of the shares
-        of other words, with the columns ``word`` and ``share``; ``layer`` and ``head``,
-        from 0, choose the head; ``drawn`` is the list of sentences, all of a kind together;
-        ``even`` is the share of two words if every word had the same; ``bert`` and
-        ``tokenizer`` are the model's.
+        ``random_shares`` the same with random weights; ``by_word`` is a table of what other
+        words give to both nouns together, with the columns ``word`` and ``share``;
+        ``layer`` and ``head``, from 0, choose the head; ``drawn`` is the list of sentences,
+        all of a kind together; ``even`` is the share of two words if every word had the
+        same; ``bert`` and ``tokenizer`` are the model's.
 
     Returns
     -------
