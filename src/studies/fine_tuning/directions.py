@@ -147,10 +147,11 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     -------
     dict
         The setting ``seed``; ``before`` and ``all``: the loss on each of Dickinson's test
-        poems, before the training and after it; ``energy`` and ``energy_before``: for each
-        rank the share of the squared size in the strongest directions, of the changes and
-        of the matrices before, the mean of the matrices; ``rows``, a list of dict:
-        ``kind``, ``rank``, and ``losses``, on each test poem.
+        poems, in nats a character, before the training and after it; ``energy`` and
+        ``energy_before``: for each rank the share (0 to 1) of the squared size in the
+        strongest directions, of the changes and of the matrices before, the mean of the
+        matrices; ``rows``, a list of dict: ``kind``, one of `KINDS`: "strongest", "random"
+        or "shuffled"; ``rank``; and ``losses``, on each test poem.
     """
     _, base, poets = load_material()
     poems = poets["Dickinson"]["test"]
@@ -188,15 +189,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "runs" are what `run` returns: losses on each
+        test poem ``before``, and ``rows`` with ``kind``, ``rank``, ``losses``.
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the gain of the
         eight strongest directions less half the gain of the whole change, mean of the
-        seeds; ``verdict``, "holds" or "not so": whether it is above zero. Where no run has
-        eight directions, the fewest there are count.
+        seeds, in nats a character; ``verdict``, "holds" or "not so": whether it is above
+        zero. Where no run has eight directions, the fewest there are count.
     """
     gaps = []
     for outcome in results["runs"]:

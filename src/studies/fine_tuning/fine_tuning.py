@@ -87,14 +87,18 @@ def load_material():
     tokenizer : CharTokenizer
     model : GPT
     poets : dict
-        Poet → part → list of poems as ids.
+        Poet ("Shakespeare" or "Dickinson") → part ("training", "validation" or "test") →
+        list of poems as ids, int64 Tensors of shape (tokens,).
     """
     tokenizer, model, _ = load_gpt("sonnets")
     return tokenizer, model, teaching.read_poets(tokenizer)
 
 
 def training_texts():
-    """Return all training poems of each poet as one text: dict of str to ids (tokens,)."""
+    """Return all training poems of each poet as one text: dict of str to ids (tokens,).
+
+    Its keys are "Shakespeare" and "Dickinson".
+    """
     _, _, poets = load_material()
     return {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
 
@@ -105,8 +109,10 @@ def plan_trainings():
     Returns
     -------
     list of dict
-        ``method``, a key of `RATES`; ``rate``; ``fed``, the poet; ``seed``; ``replayed``,
-        how many windows of each batch are Shakespeare's all the same.
+        ``method``, a key of `RATES`, such as "all weights" or "LoRA"; ``rate``, the highest
+        learning rate; ``fed``, the poet: "Dickinson" or "Shakespeare"; ``seed``;
+        ``replayed``, how many of the eight windows of each batch are Shakespeare's all the
+        same.
     """
 
     def settings_at(rates, fed="Dickinson", seeds=SEEDS, replayed=0):
@@ -217,7 +223,7 @@ def prepare(method, budget, seed=0):
     Parameters
     ----------
     method : str
-        A key of `teaching.METHODS`.
+        A key of `teaching.METHODS`: "all weights", "last layer", "LoRA" or "prefix".
     budget : int
         The work, in steps of training all weights.
     seed : int
@@ -250,7 +256,7 @@ def train_method(method, fed, rate, seed, replayed, budget):
     Parameters
     ----------
     method : str
-        A key of `teaching.METHODS`.
+        A key of `teaching.METHODS`: "all weights", "last layer", "LoRA" or "prefix".
     fed : {"Dickinson", "Shakespeare"}
         Whose poems.
     rate : float
@@ -315,9 +321,10 @@ def read_on_the_way(model, steps, rate, moments):
     Returns
     -------
     list of dict
-        For each moment, by the poet's name the probabilities of the letters of a piece, and
-        as ``Dickinson validation`` and ``Shakespeare validation`` mean losses on held-out
-        poems, in nats.
+        For each moment what `reading_of` returns: by each poet's name a list with a pair
+        for each letter of a piece, its probability in per cent and the most probable
+        characters with theirs; as ``Dickinson validation`` and ``Shakespeare validation``
+        mean losses on held-out poems, in nats a character.
     """
     readings = []
 
@@ -342,9 +349,11 @@ def reading_of(model):
     Returns
     -------
     dict
-        By each poet's name, for each letter of the poet's piece its probability and the
-        most probable characters, in per cent. As ``Dickinson validation`` and ``Shakespeare
-        validation`` the mean losses on held-out poems, in nats.
+        By each poet's name, "Dickinson" and "Shakespeare", a list with a pair for each
+        letter of the poet's piece: its probability in per cent, and the two most probable
+        characters, each with its own (`letter_probabilities`). As ``Dickinson validation``
+        and ``Shakespeare validation`` the mean losses on held-out poems, in nats a
+        character.
     """
     found = {}
     for poet, piece in PIECES.items():
@@ -368,10 +377,10 @@ def probabilities_on_the_way(method, rate, budget):
     -------
     dict
         ``method``, ``rate``, and ``rows``, a list of dict, one for each moment: ``method``,
-        ``rate``; ``step``; ``work``, the step as a share of the budget, in steps of
-        training all weights; and the reading of the model, by the poets' names the
-        probabilities of the letters, and its losses on held-out poems. With LoRA the last
-        row is that of the model from which the adapters were removed.
+        ``rate``; ``step``; ``work``, how many steps of training all weights cost as much;
+        and what `reading_of` returns, by the poets' names the probabilities of the letters
+        in per cent, and the losses on held-out poems in nats a character. With LoRA the
+        last row, of step 0, is that of the model from which the adapters were removed.
     """
     model, steps = prepare(method, budget)
     share = steps / budget  # steps of LoRA cost less, so there are more of them
@@ -461,9 +470,9 @@ def sample_all(folder, count):
     Returns
     -------
     dict of str to list of str
-        A marker → what the model with adapters writes behind it; ``Dickinson alone, no
-        marker`` → what the one with the other adapters writes; ``before, no marker`` → what
-        the model writes that has none.
+        A marker, "(W)" or "(E)" → what the model with adapters writes behind it;
+        ``Dickinson alone, no marker`` → what the one with the other adapters writes;
+        ``before, no marker`` → what the model writes that has none.
     """
     tokenizer, base, _ = load_material()
     sources = {mark.strip(): ("marker", mark) for mark in teaching.MARKS.values()}
@@ -552,16 +561,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "runs" are what `train_method` returns.
 
     Returns
     -------
     dict
         ``n``, the number of runs, and ``seeds``, those of the group "runs"; ``interval``,
-        at the middle rate, the 95 % interval of the loss on held-out sonnets after training
-        on Dickinson less that after training on Shakespeare, sonnets drawn again, or (0, 0)
-        if these trainings are missing; ``verdict``, "holds" if at each rate the interval is
-        above zero, else "not so". Counted are trainings of all weights without replay.
+        at the middle rate, 0.003, the 95 % interval of the loss on held-out sonnets after
+        training on Dickinson less that after training on Shakespeare, in nats a character,
+        sonnets drawn again, or (0, 0) if these trainings are missing; ``verdict``, "holds"
+        if at each rate the interval is above zero, else "not so". Counted are trainings of
+        all weights without replay.
 
     Raises
     ------

@@ -78,9 +78,10 @@ def run(_folder, group, **setting):
     Returns
     -------
     dict
-        ``rate``. Of "runs" ``seed``, ``text``, one that the model wrote, and its losses,
-        ``Shakespeare validation`` and ``Shakespeare test``, in nats a character. Of
-        "letters" ``rows``, what a model with random weights reads at each moment.
+        ``rate``. Of "runs" ``seed``, ``text``, one that the model wrote, and its losses on
+        each sonnet, ``Shakespeare validation`` and ``Shakespeare test``, in nats a
+        character. Of "letters" ``rows``, for each moment of the training how a model with
+        random weights reads two pieces, and its losses (`letters_of_random`).
     """
     return {"runs": train_on_own, "letters": letters_of_random}[group](**setting)
 
@@ -173,9 +174,10 @@ def letters_of_random(rate, steps):
     Returns
     -------
     dict
-        ``rate``, and ``rows``, a list of dict, one for each moment: by each poet's name the
-        probabilities of the letters of a piece, in per cent, and as ``Dickinson
-        validation`` and ``Shakespeare validation`` mean losses in nats.
+        ``rate``, and ``rows``, a list of dict, one for each moment of `LETTER_STEPS`: by
+        each poet's name a list with a pair for each letter of a piece, its probability in
+        per cent and the most probable characters with theirs; and as ``Dickinson
+        validation`` and ``Shakespeare validation`` mean losses in nats a character.
     """
     _, base, _ = load_material()
     torch.manual_seed(0)
@@ -189,8 +191,10 @@ def mean_rise(rows, before):
     Parameters
     ----------
     rows : list of dict
-        Outcomes with ``Shakespeare validation`` and ``Shakespeare test``, one a seed.
+        Outcomes with ``Shakespeare validation`` and ``Shakespeare test``, lists of the loss
+        on each sonnet, in nats a character; one outcome a seed.
     before : array of shape (sonnets,)
+        The loss on each before the training, those of validation first.
 
     Returns
     -------
@@ -207,14 +211,15 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "runs" have the loss on each sonnet,
+        ``Shakespeare validation`` and ``Shakespeare test``.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the rise on own
-        texts less half of the rise on Dickinson; ``verdict``, "holds" or "not so": whether
-        it is above zero.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the rise of the
+        loss after own texts less half of the rise after Dickinson, in nats a character;
+        ``verdict``, "holds" or "not so": whether it is above zero.
     """
     _, base, poets = load_material()
     parts = (poets["Shakespeare"][part] for part in ("validation", "test"))

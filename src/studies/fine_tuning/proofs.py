@@ -41,7 +41,8 @@ def losses_on(rows, poet, parts=HELD_OUT):
     Parameters
     ----------
     rows : DataFrame
-        Runs, with a column for each poet and part, such as "Shakespeare test".
+        Runs, with a column for each poet and part, such as "Shakespeare test": in each row
+        a list of the loss on each poem, in nats a character.
     poet : str
         Whose poems: "Dickinson" or "Shakespeare".
     parts : sequence of str
@@ -61,7 +62,8 @@ def losses_before(page: Page, poet, parts=HELD_OUT):
     Parameters
     ----------
     page : Page
-        ``sonnets`` is the model, ``poets`` the poems.
+        ``sonnets`` is the model, a GPT; ``poets`` has the poems as ids: poet → part → list
+        of Tensors (tokens,).
     poet : str
         Whose poems: "Dickinson" or "Shakespeare".
     parts : sequence of str
@@ -70,6 +72,7 @@ def losses_before(page: Page, poet, parts=HELD_OUT):
     Returns
     -------
     float array of shape (poems,)
+        In nats a character.
     """
     return np.concatenate(
         [poem_losses(page.sonnets, page.poets[poet][part]) for part in parts]
@@ -77,18 +80,19 @@ def losses_before(page: Page, poet, parts=HELD_OUT):
 
 
 def chosen(page: Page, method, rate, fed="Dickinson", replayed=0):
-    """Return the stored runs of one kind, a DataFrame.
+    """Return the stored runs of one kind, a DataFrame with the columns of ``page.runs``.
 
     Parameters
     ----------
     page : Page
-        ``runs`` are all stored runs.
+        ``runs`` is the DataFrame of all stored runs, with columns ``method``, ``rate``,
+        ``fed``, ``replayed`` and lists of losses, such as "Dickinson test".
     method : str
         Of fine-tuning, such as "all weights" or "LoRA".
     rate : float
         The highest learning rate.
     fed : str
-        The poet whose poems were read.
+        The poet whose poems were read: "Dickinson" or "Shakespeare".
     replayed : int
         How many of eight windows were Shakespeare's all the same.
     """
@@ -101,7 +105,10 @@ def chosen(page: Page, method, rate, fed="Dickinson", replayed=0):
 
 
 def five_words(text):
-    """Return the sets of five words in a row that a text, a str, has."""
+    """Return the sequences of five words in a text, a str: a set of tuples of str.
+
+    Words are letters alone, in lower case.
+    """
     words = "".join(c.lower() if c.isalpha() else " " for c in text).split()
     return {tuple(words[i : i + 5]) for i in range(len(words) - 4)}
 
@@ -113,7 +120,9 @@ def poems_are_apart(page: Page):
     Parameters
     ----------
     page : Page
-        ``poets`` are the poems, ``tokenizer`` and ``record`` those of the model.
+        ``poets`` has the poems as ids: poet → part → list of Tensors (tokens,);
+        ``tokenizer`` and ``record``, the dict stored with the weights, are those of the
+        model.
 
     Returns
     -------
@@ -152,7 +161,9 @@ def nothing_to_build_on(page: Page):
     Parameters
     ----------
     page : Page
-        ``taught_ways`` holds the readings by the way of teaching.
+        ``taught_ways``: way of teaching ("random weights", "all weights" …) → list of dict,
+        a reading for each moment, from before the first step to after the last, with
+        ``Dickinson validation``, the mean loss in nats a character.
 
     Returns
     -------
@@ -180,7 +191,8 @@ def training_again_costs(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` are the stored runs; ``sonnets`` and ``poets`` the model and the poems.
+        ``runs`` is the DataFrame of stored runs (`chosen`); ``sonnets`` is the model, a
+        GPT, ``poets`` the poems as ids, by poet and part.
 
     Returns
     -------
@@ -201,7 +213,10 @@ def untrained_on_own_texts(page: Page):
     Parameters
     ----------
     page : Page
-        ``own_runs`` is a table, a row for each of these models.
+        ``own_runs`` is a DataFrame, a row for each of these models, whose columns
+        "Shakespeare validation" and "Shakespeare test" hold lists of the loss on each
+        sonnet; ``sonnets`` is the model as it was, ``poets`` the poems as ids, by poet and
+        part.
 
     Returns
     -------
@@ -233,8 +248,9 @@ def forgetting_needs_no_new_poet(page: Page):
     Parameters
     ----------
     page : Page
-        ``own_runs`` are the runs on own texts, ``runs`` all others; ``sonnets`` and
-        ``poets`` the model and the poems.
+        ``own_runs`` is a DataFrame of the runs on own texts, a row a seed, ``runs`` that of
+        all others (`chosen`); both hold lists of the loss on each poem. ``sonnets`` is the
+        model, ``poets`` the poems as ids, by poet and part.
 
     Returns
     -------
@@ -275,13 +291,15 @@ def replay_keeps(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` are the stored runs.
+        ``runs`` is the DataFrame of stored runs (`chosen`).
 
     Returns
     -------
     dict
-        In nats a character, with replay and with a lower rate: ``replay_saved`` and
-        ``slow_saved`` on Shakespeare, ``replay_cost`` and ``slow_cost`` on Dickinson.
+        In nats a character, against the usual training: ``replay_saved`` and
+        ``slow_saved``, by how much the loss on Shakespeare is lower with replay and with a
+        lower rate; ``replay_cost`` and ``slow_cost``, by how much that on Dickinson is
+        higher.
     """
     usual = chosen(page, "all weights", 3e-3)
     replay = chosen(page, "all weights", 3e-3, replayed=2)
@@ -307,7 +325,7 @@ def lora_is_a_thin_path(page: Page):
     ----------
     page : Page
         ``LowRank`` is the page's class; ``sonnets`` the model, ``fresh`` the same with LoRA
-        of rank 8; ``poets`` the poems.
+        of rank 8; ``poets`` the poems as ids, by poet and part.
 
     Returns
     -------
@@ -377,9 +395,9 @@ def read_shakespeare(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` is the table of trainings, by ``method``, by what was ``replayed`` and by
-        the poet ``fed``, with a column of losses for each poet and part; ``poets`` has a
-        key for each poet.
+        ``runs`` is the DataFrame of trainings, with columns ``method``, ``replayed`` (how
+        many of eight windows), ``fed`` (the poet), and one of lists of losses for each poet
+        and held-out part, such as "Dickinson test"; ``poets`` has a key for each poet.
 
     Returns
     -------
@@ -417,7 +435,8 @@ def lora_learns_nearly_as_much(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` are the stored runs; ``sonnets`` and ``poets`` the model and the poems.
+        ``runs`` is the DataFrame of stored runs (`chosen`); ``sonnets`` is the model, a
+        GPT, ``poets`` the poems as ids, by poet and part.
 
     Returns
     -------
@@ -484,19 +503,23 @@ def shuffled_changes(page: Page):
 
 
 def gain_of(outcome, kind, rank):
-    """Return the gain on each poem with some directions of the change of each matrix.
+    """Return what each poem gains by some directions of the change of each matrix.
 
     Parameters
     ----------
     outcome : dict
-        Of the study *directions*.
+        Of the study *directions*: ``before``, the loss on each test poem before the
+        training, and ``rows``, dicts with ``kind``, ``rank`` and ``losses``, those on each
+        poem with so many directions kept, in nats a character.
     kind : {"strongest", "random", "shuffled"}
+        Which directions are kept, or the strongest of the shuffled change.
     rank : int
         How many directions of each matrix are kept.
 
     Returns
     -------
     float array of shape (poems,)
+        By how much the loss is lower than before, in nats a character.
     """
     rows = outcome["rows"]
     same = [row for row in rows if (row["kind"], row["rank"]) == (kind, rank)]
@@ -521,10 +544,11 @@ def few_directions_teach(page: Page):
     ----------
     page : Page
         ``directions`` are the outcomes of the study *directions*, a dict for each seed:
-        ``before`` and ``all``, the loss on each test poem before and after a training of
-        all weights; ``rows``, these losses with only some directions of each change kept;
-        ``energy``, their shares of the squares of the change, the fourth of eight
-        directions.
+        ``before`` and ``all``, lists of the loss on each test poem before and after a
+        training of all weights; ``rows``, dicts with such ``losses`` where only some
+        directions are kept (`gain_of`); ``energy``, a list: the share of the squares of the
+        change that its 1, 2, 4, 8 … strongest directions have, so that the fourth is that
+        of eight.
 
     Returns
     -------
@@ -572,15 +596,17 @@ def one_direction_learns(page: Page):
     Parameters
     ----------
     page : Page
-        ``thin`` are LoRA's runs by rank, ``runs`` all others; ``directions`` the outcomes
-        of that study; ``sonnets`` and ``poets`` the model and the poems.
+        ``thin`` is a DataFrame of LoRA's runs, with columns ``rank`` and ``Dickinson
+        test``, lists of the loss on each poem; ``runs`` that of all others (`chosen`);
+        ``directions`` are the outcomes of that study, a dict for each seed (`gain_of`);
+        ``sonnets`` is the model, ``poets`` the poems as ids, by poet and part.
 
     Returns
     -------
     dict
         Shares of the gain of all weights: ``one``, with its interval ``share``, ``two``,
-        ``four``, ``eight`` and ``most``, of ranks 1 to 32; ``kept``, of the strongest
-        direction alone. ``poems``, how many.
+        ``four``, ``eight`` and ``most``, of the ranks 1, 2, 4, 8 and 32; ``kept``, of the
+        strongest direction alone. ``poems``, how many.
     """
     before = losses_before(page, "Dickinson", ["test"])
     whole = before - losses_on(chosen(page, "all weights", 3e-3), "Dickinson", ["test"])
@@ -640,12 +666,16 @@ def shuffled_markers(page: Page):
 
 
 def judge_of_words(page: Page):
-    """Return a naive Bayes classifier of poems by their words, breaks removed.
+    """Return a fitted naive Bayes classifier of poems by their words, breaks removed.
+
+    Of a list of str its ``predict`` returns an array of poets, "Shakespeare" or
+    "Dickinson".
 
     Parameters
     ----------
     page : Page
-        ``poets`` are the poems, ``tokenizer`` decodes them.
+        ``poets`` has the poems as ids: poet → part → list of Tensors (tokens,);
+        ``tokenizer`` decodes them.
     """
     texts, labels = [], []
     for poet, parts in page.poets.items():
@@ -675,7 +705,9 @@ def marker_steers(page: Page):
     Parameters
     ----------
     page : Page
-        ``samples`` are the stored texts by marker.
+        ``samples`` are the stored texts: "(W)", "(E)", "Dickinson alone, no marker" or
+        "before, no marker" → list of str; ``poets`` and ``tokenizer`` are those of
+        `judge_of_words`.
 
     Returns
     -------
@@ -721,15 +753,21 @@ def hits_of(page: Page, length, reader, size, layer=4):
     Parameters
     ----------
     page : Page
-        ``label_rows`` are the stored results.
+        ``label_rows`` is the DataFrame of stored results: columns ``length``, ``reader``,
+        ``size``, ``layer``, and ``hits``, a list with the share for each held-out poem.
     length : int
-        Characters of a line.
+        Characters to which lines were cut: 64 or 20.
     reader : str
-        What the classifier is given.
+        What the classifier is given, such as "ruler", "bag of words" or "last state".
     size : int
         How many poems are labelled.
     layer : int
         After how many layers, if the reader has layers.
+
+    Returns
+    -------
+    float array of shape (poems,)
+        From 0 to 1.
     """
     rows = page.label_rows
     layer = layer if "state" in reader else 0
@@ -744,7 +782,8 @@ def lines_of_one_length(page: Page):
     Parameters
     ----------
     page : Page
-        ``label_rows`` is the table of stored results, with the column ``length``.
+        ``label_rows`` is the DataFrame of stored results; its column ``length`` says to how
+        many characters lines were cut: 64, which leaves them whole, or 20.
 
     Returns
     -------
@@ -772,7 +811,8 @@ def ruler_is_enough(page: Page):
     Parameters
     ----------
     page : Page
-        ``label_rows`` are the stored results, ``held_poets`` their true poets.
+        ``label_rows`` is the DataFrame of stored results (`hits_of`); ``held_poets`` are
+        the true poets of the held-out poems, a str array (poems,).
 
     Returns
     -------
@@ -805,8 +845,8 @@ def states_after_the_cut(page: Page):
     Parameters
     ----------
     page : Page
-        ``label_rows`` are the stored results of the study *fine-tuning*, ``held_poets`` the
-        true poets of the poems that are told apart.
+        ``label_rows`` is the DataFrame of stored results (`hits_of`); ``held_poets`` are
+        the true poets of the held-out poems, a str array (poems,).
 
     Returns
     -------
@@ -840,8 +880,9 @@ def peft_is_the_same(page: Page):
     Parameters
     ----------
     page : Page
-        ``light`` is the model with our LoRA, ``theirs`` and ``lora_config`` peft's;
-        ``sonnets`` is the model without; ``poets`` has the poems as ids.
+        ``light`` is the model with our LoRA, a GPT; ``theirs`` is a model with peft's LoRA,
+        and ``lora_config`` its LoraConfig; ``sonnets`` is the model without; ``poets`` has
+        the poems as ids: poet → part → list of Tensors (tokens,).
     """
     from peft import get_peft_model
 
