@@ -61,7 +61,8 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``. "tuning" and "runs": ``kind``, the model, a
         key of `KINDS`; ``seed``; ``steps`` of training; of "tuning" also ``rate``, the
-        learning rate that is tried. "counts": ``order``, that of the n-grams.
+        learning rate that is tried. "counts": ``order``, the length of the n-grams, 1 to 3
+        tokens.
     """
     kinds, most = (["two layers"], 1) if small else (KINDS, None)
     rates = SETTINGS["rates"][:most]
@@ -151,7 +152,8 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
         "tuning" tries a learning rate, "runs" trains at the best one, "counts" tests an
         n-gram model.
     kind : str
-        A key of `KINDS`.
+        The model, a key of `KINDS`: "two layers", "one layer", "eight heads" or "added
+        positions".
     seed : int
         Of the first weights, and of all that is drawn.
     rate : float, optional
@@ -159,15 +161,17 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     steps : int
         How many steps of training.
     order : int, optional
-        That of an n-gram model, which then is counted instead.
+        Of the group "counts": how many tokens an n-gram has, 1 to 3.
 
     Returns
     -------
     dict
-        Losses in nats a token. Of "counts" ``order``, ``weight``, that of shorter n-grams,
-        and ``loss`` on the repetition. Of the others ``kind``, ``seed``, ``rate`` and, for
-        "tuning", ``validation``; for "runs" ``loss`` on the repetition, ``numbers``, how
-        many parameters, ``history`` and, of two layers, ``heads``, the effect of each.
+        Losses in nats a token. Of "counts" ``order``; ``weight``, of the shorter n-grams;
+        ``loss`` on the repetition. Of the others ``kind``, ``seed``, ``rate`` and, for
+        "tuning", ``validation``, the loss on other texts; for "runs" ``loss`` on the
+        repetition, ``numbers``, how many parameters, ``history`` of the training loss and,
+        of two layers, ``heads``, a dict for each: where it attends, and how the loss rises
+        without it (`train_rows`).
     """
     if group == "counts":
         return count_rows(order)
@@ -183,13 +187,13 @@ def count_rows(order):
     Parameters
     ----------
     order : {1, 2, 3}
-        How many characters an n-gram has.
+        How many tokens an n-gram has.
 
     Returns
     -------
     dict
-        ``order``, that of the n-grams; ``weight``, that of shorter n-grams, chosen on the
-        tuning texts; ``loss``, in nats a token of the repetition.
+        ``order``; ``weight``, how many counts a shorter n-gram adds, chosen on the tuning
+        texts; ``loss``, in nats a token of the repetition.
     """
     tuning_texts = sample_rows(tuning=True)
     best = min(
@@ -205,10 +209,12 @@ def train_rows(kind, seed, rate, steps, tuning):
     Parameters
     ----------
     kind : str
-        A key of `KINDS`.
+        A key of `KINDS`, which has the model's layers and sizes: "two layers", "one layer",
+        "eight heads" or "added positions".
     seed : int
         Of the first weights, and of all that is drawn.
     rate : float
+        The highest learning rate.
     steps : int
         How many steps of training.
     tuning : bool
@@ -219,9 +225,11 @@ def train_rows(kind, seed, rate, steps, tuning):
     dict
         ``kind``, ``seed``, ``rate``; ``validation``, the loss on the tuning texts, or:
         ``loss``, that on test texts; ``numbers``, the model's parameters; ``history``, the
-        loss in training, in about 100 means; of two layers ``heads``, a list of dict: where
-        each head attends in the repetition, and how much the loss rises without it. Losses
-        are in nats a token.
+        loss in training, in about 100 means; of two layers ``heads``, a dict for each:
+        ``layer`` and ``head``, from 0; in the repetition its attention, 0 to 1, to the
+        token ``before`` and to what ``followed`` last time; how much the loss rises without
+        it on the ``first`` row and on the repetition, ``again``. Losses are in nats a token
+        of the repetition.
     """
     layers, _, _, sizes = KINDS[kind]
     model, history = train_repeater(seed, layers, steps, rate, **sizes)
@@ -247,14 +255,15 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "runs" have ``kind`` and ``loss`` on the
+        repetition.
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, of one layer's
-        loss less two layers'; ``verdict``, "holds" or "not so": whether every model of one
-        layer has a higher loss than every model of two layers.
+        loss less two layers', in nats a token; ``verdict``, "holds" or "not so": whether
+        every model of one layer has a higher loss than every model of two layers.
     """
     kinds = (alike(results["runs"], kind=kind) for kind in ("one layer", "two layers"))
     one, two = ([row["loss"] for row in rows] for rows in kinds)

@@ -63,8 +63,10 @@ def rules_are_those_of_transformers(page: Page):
     Parameters
     ----------
     page : Page
-        ``top_k``, ``top_p``, ``min_p`` and ``penalized`` are the page's rules; ``write``
-        is its loop; ``gpt`` the model, ``ids_of`` and ``text_of`` its tokens.
+        ``top_k``, ``top_p`` and ``min_p`` are the page's rules, from probabilities and a
+        number to probabilities; ``penalized`` goes from logits, ids and a number to logits;
+        ``write`` is its loop, from a text, a number of tokens and a rule to a text; ``gpt``
+        the model; ``ids_of`` goes from a text to ids (1, tokens), ``text_of`` back.
     """
     generator = torch.Generator().manual_seed(0)
     logits = 3 * torch.randn(4, 40, generator=generator).double()  # (batch, vocab_size)
@@ -93,7 +95,8 @@ def human_lines(page: Page):
     Parameters
     ----------
     page : Page
-        ``texts`` holds texts by who wrote them, ``human`` are Shakespeare's.
+        ``texts``: name of who wrote them → ids (texts, tokens); ``human`` are
+        Shakespeare's, the same shape.
 
     Returns
     -------
@@ -124,8 +127,10 @@ def likely_is_not_good(page: Page):
     Parameters
     ----------
     page : Page
-        ``texts`` holds texts by who wrote them, each (texts, tokens), beginnings and
-        continuations; ``surprise`` and ``repetition`` measure them, (texts,).
+        ``texts``: who wrote them ("greedy", "four beams", "greedy, penalty 1.3",
+        "Shakespeare" …) → ids (texts, tokens), beginnings and continuations. Of these
+        ``surprise`` returns the mean loss in nats a character, ``repetition`` the share of
+        ten-character sequences that were there before, (texts,) each.
 
     Returns
     -------
@@ -177,7 +182,7 @@ def cache_changes_nothing(page: Page):
     Parameters
     ----------
     page : Page
-        ``ids`` is a text, (1, tokens); ``gpt`` and ``config`` are the model's.
+        ``ids`` is a text, (1, tokens); ``gpt`` is the model and ``config`` its GPTConfig.
 
     Returns
     -------
@@ -212,7 +217,8 @@ def ngram_orders(page: Page):
     Parameters
     ----------
     page : Page
-        ``tokenizer``, ``parts`` and ``vocab_size``, as the page has them.
+        ``tokenizer`` encodes a str to a list of int; ``parts.training`` is the text;
+        ``vocab_size``, how many tokens there are.
 
     Returns
     -------
@@ -230,8 +236,8 @@ def expects_t(page: Page, pronoun: str, after: str = "") -> list[bool]:
     Parameters
     ----------
     page : Page
-        ``WORDS`` stand between the pronoun and each of the ``ENDS``; ``lean`` is the
-        difference of the two letters' logits.
+        ``WORDS`` stand between the pronoun and each of the ``ENDS``, *shal* and *wil*;
+        ``lean`` returns the logit of *t* less that of *l* after a text.
     pronoun : str
         It follows "And" at the beginning of each prompt.
     after : str
@@ -280,8 +286,13 @@ def pronouns_matter(page: Page) -> float:
     Parameters
     ----------
     page : Page
-        ``WORDS`` stand between the pronoun and *shal*; ``lean`` is the difference of the
-        logits of *t* and *l* after a text.
+        ``WORDS`` stand between the pronoun and *shal*; ``lean`` returns the logit of *t*
+        less that of *l* after a text.
+
+    Returns
+    -------
+    float
+        The mean size of the difference over the words, in logits.
     """
     gaps = [
         page.lean(f"And thou {word} shal") - page.lean(f"And they {word} shal")
@@ -305,15 +316,19 @@ def thou_reaches_over_a_word(page: Page):
     Parameters
     ----------
     page : Page
-        ``WORDS``, ``ENDS``, ``lean`` and ``ngram`` are the page's; ``parts`` the sonnets.
+        ``WORDS`` and ``ENDS``, lists of str, make the prompts; ``lean`` returns the logit
+        of *t* less that of *l* after a text; ``ngram`` is the page's n-gram model, ``gpt``
+        the model; ``parts`` has the texts ``training`` and ``validation``; ``tokenizer``,
+        ``ids_of`` and ``vocab_size`` are the model's.
 
     Returns
     -------
     dict
         ``span``: the interval of the share after *thou*; ``ngram`` and ``they``: after how
-        many of the ``thou_prompts`` counting expects the *t*, and after *they* in the place
-        of *thou* our GPT; ``they_between``: the share with *they* after the word;
-        ``answer``: the letter of the task's right choice.
+        many of the ``thou_prompts``, an int, counting expects the *t* (added up over the
+        n-gram models), and after *they* in the place of *thou* our GPT; ``they_between``:
+        the share with *they* after the word; ``answer``: the letter of the task's right
+        choice.
     """
     thou = expects_t(page, "thou")
     others = {who: np.mean(expects_t(page, who)) for who in ("they", "we", "you")}
@@ -362,9 +377,10 @@ def lens_ends_in_the_model(page: Page):
     Parameters
     ----------
     page : Page
-        ``early`` are the loop's last logits for ``THOU``, (1, tokens, vocab_size);
-        ``read`` the lens on ``windows``, (layers + 1, windows, vocab_size, tokens);
-        ``gpt`` is the model, with its ``config``, and ``ids_of`` encodes a text.
+        ``early`` are the loop's last logits for ``THOU``, a str, (1, tokens, vocab_size);
+        ``read`` the lens on ``windows``, ids (windows, tokens + 1), of shape (layers + 1,
+        windows, vocab_size, tokens); ``gpt`` is the model, with its ``config``; ``ids_of``
+        encodes a text.
 
     Returns
     -------
@@ -400,8 +416,12 @@ def heads_are_missed_together(page: Page):
     Parameters
     ----------
     page : Page
-        ``mean_outputs``, ``losses_with``, ``cut`` are the page's functions; ``HEADS`` are
-        all heads, (layer, head); ``windows`` are the held-out texts, (windows, tokens).
+        ``HEADS`` are all heads, (layer, head), from 0; ``cut`` takes so many windows of so
+        many tokens, here ``room``, from a text, ids (windows, tokens); ``mean_outputs``
+        returns what each head gives on average at each position of windows, (layer, head) →
+        (tokens, d_head); ``losses_with`` the loss of each held-out window, an array, while
+        heads return what a dict has for them. ``parts.training`` is a text;
+        `missed_at_line_ends` uses more.
 
     Returns
     -------
@@ -460,11 +480,11 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
     Parameters
     ----------
     page : Page
-        ``gpt`` is the model, ``HEADS`` are all its heads; ``held_out`` is the text, which
-        ``cut`` divides into windows of at most ``room`` tokens; ``ids_of`` and ``text_of``
-        encode and decode.
+        ``gpt`` is the model, ``HEADS`` are all its heads, (layer, head), from 0;
+        ``held_out`` is the text, from which ``cut`` takes 96 windows of ``room`` tokens;
+        ``ids_of`` and ``text_of`` encode and decode.
     usual : dict
-        Mean output by position of each head, (layer, head).
+        (layer, head) → the head's mean output by position, (tokens, d_head).
 
     Returns
     -------
@@ -524,14 +544,14 @@ def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
     texts, sources : sequences of str of one length
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
-        Layer and head.
+        Layer and head, from 0.
     *answers : str
         Two letters in the place of *t* and *l*.
 
     Returns
     -------
     array of shape (texts,)
-        In logits.
+        The logit of *t* less that of *l*.
     """
     found = []
     for text, source in zip(texts, sources, strict=True):
@@ -546,13 +566,14 @@ def direct_prompts(page: Page) -> list[tuple[str, str]]:
     Parameters
     ----------
     page : Page
-        ``parts`` are the sonnets; ``ENDS`` are *shal* and *wil*.
+        ``parts.training`` is the text of the training sonnets; ``ENDS`` are *shal* and
+        *wil*.
 
     Returns
     -------
     list of (str, str)
-        *… they shal* and *… thou shal*, for the words that begin most training lines; also
-        with *you* and *we*, and *wil*.
+        *… they shal* and *… thou shal*, for the 16 words that begin most training lines;
+        also with *you* and *we* in the first, and with *wil*.
     """
     lines = (line.split() for line in page.parts.training.splitlines())
     firsts = [line[0] for line in lines if line]
@@ -575,12 +596,14 @@ def loses_t_without(page: Page, texts, head) -> float:
         ``windows`` are held-out texts, ids (windows, tokens).
     texts : sequence of str
     head : (int, int)
-        Layer and head: it returns its mean over all positions of the held-out windows.
+        Layer and head, from 0: it returns its mean over all positions of the held-out
+        windows.
 
     Returns
     -------
     float
-        The mean over texts; 0 if there is no such head.
+        The probability before less that without the head, the mean over texts; 0 if there
+        is no such head.
     """
     if head not in page.HEADS:
         return 0.0
@@ -626,9 +649,12 @@ def two_heads_carry_thou(page: Page):
     Parameters
     ----------
     page : Page
-        ``PAIRS`` are pairs of texts, with *they* and with *thou*; ``TWO`` are the two
-        heads, (layer, head), ``rest`` the others; ``share_copied`` is the page's
-        experiment, ``lean`` the difference of the two letters' logits.
+        ``PAIRS`` are pairs of texts, with *they* and with *thou*; ``TWO`` is the list of
+        the two heads, (layer, head) from 0, ``rest`` that of the others, ``HEADS`` of all;
+        ``lean`` returns the logit of *t*, or of the first letter given, less that of *l*,
+        or of the second, after a text; ``share_copied`` which share of the difference of
+        two texts' leans comes along if heads are copied from the second to the first.
+        ``THOU`` is a text; ``gpt`` is the model, ``ids_of`` encodes.
 
     Returns
     -------
@@ -723,11 +749,12 @@ def dost_prompts(pairs) -> list[tuple[str, str]]:
     Parameters
     ----------
     pairs : sequence of (str, str)
-        Pairs of prompts, whose first words are taken.
+        Pairs of prompts, of whose second ones the first words are taken.
 
     Returns
     -------
     list of (str, str)
+        *… they do* or *… we do*, and *… thou do*; each opening once with either.
     """
     openings = sorted({there.split()[0] for _, there in pairs})
     return [(f"{w} {who} do", f"{w} thou do") for w in openings for who in ("they", "we")]
@@ -744,13 +771,14 @@ def changed_by(page: Page, pairs, heads, *answers) -> np.ndarray:
     pairs : sequence of (str, str)
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
-        Layer and head.
+        Layer and head, from 0.
     *answers : str
         Two letters: the second one is expected at first.
 
     Returns
     -------
     bool array of shape (pairs,)
+        Whether the first letter is the likelier one with the copied heads.
     """
     return leans_with(page, *zip(*pairs, strict=True), heads, *answers) > 0
 
@@ -761,10 +789,11 @@ def told_apart(page: Page, pairs, *answers) -> list[tuple[str, str]]:
     Parameters
     ----------
     page : Page
-        ``lean`` is the difference of two letters' logits.
+        ``lean`` returns the logit of the first of two letters less that of the second,
+        after a text.
     pairs : sequence of (str, str)
     *answers : str
-        What is expected after the second text of a pair, and after the first.
+        The letter expected after the second text of a pair, and that after the first.
 
     Returns
     -------
@@ -786,14 +815,15 @@ def thou_attention(page: Page, head) -> float:
     ----------
     page : Page
         ``THOU`` is that text; ``gpt`` reads characters, which ``ids_of`` encodes; ``HEADS``
-        are all its heads.
+        are all its heads, (layer, head).
     head : (int, int)
-        Layer and head.
+        Layer and head, from 0.
 
     Returns
     -------
     float
-        0 if there is no such head, or a token is no character.
+        The sum over the four letters, 0 to 1; 0 if there is no such head, or a token is no
+        character.
     """
     ids = page.ids_of(page.THOU)
     if head not in page.HEADS or ids.shape[1] != len(page.THOU):
@@ -835,7 +865,8 @@ def share_of_t(page: Page, word: str, **options) -> float:
     Parameters
     ----------
     page : Page
-        ``lean`` is the difference of the two letters' logits.
+        ``lean`` returns the logit of *t* less that of *l* after a text; ``WORDS``, a list
+        of str, stand in between.
     word : str
         It follows "And" at the beginning of each prompt.
     **options
@@ -851,15 +882,16 @@ def share_brought(page: Page, words) -> float:
     Parameters
     ----------
     page : Page
-        ``TWO`` are the two heads, (layer, head); ``lean`` is how far a text's next *t* is
-        above its next *l*, in logits.
+        ``TWO`` are the two heads, (layer, head), from 0; ``lean`` is how far a text's next
+        *t* is above its next *l*, in logits.
     words : sequence of str
+        In the place of *thou* in the sentences from which the heads are copied.
 
     Returns
     -------
     float
-        Of all sentences with *they … shal* in which the *l* is likelier; 0 if there are
-        none.
+        The share, 0 to 1, of all sentences with *they … shal* in which the *l* is likelier;
+        0 if there are none.
     """
     here = prompts_after(page, "they", ends=("shal",))
     pairs = [
@@ -903,8 +935,9 @@ def it_spells_thou(page: Page):
     Parameters
     ----------
     page : Page
-        ``counted``: words of the training text with their numbers; ``WORDS``, ``lean`` and
-        ``TWO`` are the page's.
+        ``counted``: Counter of the words of the training text; ``WORDS``, a list of str,
+        stand in between; ``lean`` returns the logit of *t* less that of *l* after a text;
+        ``TWO`` are the two heads, (layer, head).
 
     Returns
     -------
@@ -987,7 +1020,12 @@ def two_layers_repeat(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study *inside-gpt*.
+        ``study`` is the stored study *inside-gpt*. Its ``results`` have "counts", dicts
+        with ``order`` of the n-grams and ``loss``, and "runs", dicts with ``kind`` and
+        ``loss`` in nats a token and, of two layers, ``heads``, those of layer 0 first:
+        dicts with the attention to the token ``before`` and to what ``followed`` last time,
+        0 to 1, and ``again``, how much the loss on the repetition rises without the head.
+        ``settings["steps"]``: kind → steps of training.
 
     Returns
     -------
@@ -1080,7 +1118,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
     Parameters
     ----------
     gpt : callable
-        From ids (batch, tokens) to logits (batch, tokens, vocab_size).
+        From ids (batch, tokens) to logits (batch, tokens, vocab_size), or to log
+        probabilities.
     lines : int64 Tensor of shape (lines, tokens)
     stop : int
         The token that ends a line.
@@ -1088,7 +1127,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
     Returns
     -------
     array of shape (lines,)
-        In nats a token; the line's first token does not count.
+        The loss after the line before it less that after itself, in nats a token; the
+        line's first token does not count.
     """
     ends = torch.full((len(lines), 1), stop)
 
@@ -1124,8 +1164,8 @@ def it_does_not_repeat_lines(page: Page):
     Parameters
     ----------
     page : Page
-        ``held_out`` is the text; ``gpt`` reads it, ``tokenizer`` and ``ids_of`` encode it;
-        ``room`` are the tokens that a window may have.
+        ``held_out`` is the text, a str; ``gpt`` reads it, ``tokenizer`` and ``ids_of``
+        encode it; ``room`` is how many tokens a window may have.
 
     Returns
     -------
@@ -1154,8 +1194,8 @@ def parts_add_up(page: Page):
     Parameters
     ----------
     page : Page
-        ``margins`` is a DataFrame, a row for each of the ``windows``, a column a part;
-        ``gpt`` is the model.
+        ``margins`` is a DataFrame in logits, a row for each of the ``windows``, ids
+        (windows, tokens), a column a part of the model; ``gpt`` is the model.
 
     Returns
     -------
@@ -1176,9 +1216,10 @@ def same_anatomy(page: Page):
     Parameters
     ----------
     page : Page
-        ``skeleton`` is the model of `transformers`, ``ours`` the course's; ``theirs`` the
-        former's parameters by name, ``their_name`` from our name to theirs; ``anatomy`` the
-        page's table.
+        ``skeleton`` is the model of `transformers`, ``ours`` the course's; ``theirs``: the
+        former's name of each parameter → the parameter; ``their_name`` goes from our name
+        to theirs; ``anatomy`` is the page's DataFrame, a row for each kind of parameter:
+        ``here``, its name in our model, and ``weights``, how many numbers.
 
     Returns
     -------
