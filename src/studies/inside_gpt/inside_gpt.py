@@ -228,8 +228,8 @@ def train_rows(kind, seed, rate, steps, tuning):
         loss in training, in about 100 means; of two layers ``heads``, a dict for each:
         ``layer`` and ``head``, from 0; in the repetition its attention, 0 to 1, to the
         token ``before`` and to what ``followed`` last time; how much the loss rises without
-        it on the ``first`` row and on the repetition, ``again``. Losses are in nats a token
-        of the repetition.
+        it on the ``first`` row and on the repetition, ``again``. Losses are in nats a
+        token.
     """
     layers, _, _, sizes = KINDS[kind]
     model, history = train_repeater(seed, layers, steps, rate, **sizes)

@@ -105,7 +105,7 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, which is "training", "counting", "stops" or
         "packed"; ``steps``, after which the model is kept, a list; of "stops" also
-        ``stop``, the place in that list.
+        ``stop``, the place in that list, from 0.
     """
     steps = STEPS[:3] if small else STEPS
     stops = [{"group": "stops", "steps": steps, "stop": i} for i in range(len(steps))]
@@ -123,13 +123,18 @@ def run(folder, group, **setting):
     group : {"training", "counting", "stops", "packed"}
         What to do: train the GPT and keep its checkpoints; ask n-gram models for the
         likeliest characters; ask the checkpoint of one stop; pack all stops into one file.
+    **setting
+        ``steps``, after which the model is kept, a sequence of int; of "stops" also
+        ``stop``, the place in it, from 0.
 
     Returns
     -------
     dict or list of dict
         Of "training" the ``history`` of its losses, and how far the model is from the
-        book's. Of "counting" the ``losses`` of n-grams, and how often they are ``right``.
-        Of "stops", and for each stop of "packed", ``step`` and what the model does there.
+        book's (`train_and_compare`). Of "counting" the ``losses`` of n-grams, and the share
+        of places where they are ``right`` (`count_ngrams`). Of "stops" a dict, and of
+        "packed" one for each stop: ``step``, losses in nats a character, the agreement with
+        n-grams and what *thou* does (`ask` names the keys).
     """
     functions = {"training": train_and_compare, "counting": count_ngrams}
     functions |= {"stops": ask_stop, "packed": pack_stops}
@@ -271,9 +276,10 @@ def count_ngrams(folder, steps):
     Returns
     -------
     dict
-        ``places``: how many are asked; ``losses``: the loss of each order on them, in nats
-        a character; ``right``: the share of them where its likeliest character is the one
-        that stands there; ``spaces``: the share of spaces in the training text.
+        ``places``: how many are asked; ``losses``: a list, the loss of each order of
+        `ORDERS` on them, in nats a character; ``right``: a list, the share of them where
+        that order's likeliest character is the one that stands there; ``spaces``: the share
+        of spaces in the training text.
     """
     tokenizer, _, _ = load_gpt("sonnets", device="cpu")
     training = train_val_test_split(load_texts("sonnets")).training
@@ -304,7 +310,7 @@ def ask_stop(folder, steps, stop):
     steps : sequence of int
         The steps of all stops, ascending.
     stop : int
-        The place of its step.
+        The place of its step in ``steps``, from 0.
 
     Returns
     -------
@@ -374,7 +380,8 @@ def agreement(likeliest, tokenizer, model):
     Parameters
     ----------
     likeliest : int array of shape (orders, places)
-        Of the n-gram models.
+        The ids of the n-gram models' likeliest next characters at the places of `held_out`,
+        of orders 1 to 6.
     tokenizer : CharTokenizer
     model : GPT
 
@@ -383,9 +390,9 @@ def agreement(likeliest, tokenizer, model):
     dict
         ``held_out``: the loss at these places of the test text, in nats a character;
         ``right``: the share of places where the model's likeliest character is the one that
-        stands there; ``agrees``: for each order, where it is that of the n-gram model;
-        ``closest``: the order with most; ``ahead``: by how much it is ahead of the next, a
-        95 % interval over sonnets drawn again.
+        stands there; ``agrees``: a list, for each order the share of places where it is
+        that of the n-gram model; ``closest``: the order with the highest share; ``ahead``:
+        by how much that share is above the next, a 95 % interval over sonnets drawn again.
     """
     ids, starts, places, sonnets = held_out(tokenizer)
     logits, targets = answers(model, ids, starts)
@@ -476,11 +483,12 @@ def thou(tokenizer, model):
     -------
     dict
         ``t``: by the word in its place, *thou*, *they* or *though*, after which share of
-        prompts *t* is likelier than *l*; ``told``: by how many logits the lead of *t* is
-        larger after *thou* than after *they*. ``brought``: by how many it rises in the
-        prompts with *they* if the two heads are copied from those with *thou*; ``from_we``:
-        if from those with *we*; ``interval``: of the difference of the two, over the words
-        in between drawn again. ``heads``: ``brought`` by each head alone, layer by layer.
+        prompts *t* is likelier than *l*; ``told``: by how many logits the lead of *t* over
+        *l* is larger after *thou* than after *they*. ``brought``: by how many it rises in
+        the prompts with *they* if the two heads of `TWO` are copied from those with *thou*;
+        ``from_we``: if from those with *we*; ``interval``: of the difference of the two,
+        over the words in between drawn again. ``heads``: a list, ``brought`` by each head
+        alone, layer by layer.
     """
     prompts = {
         who: [f"And {who} {word} {end}" for end in ENDS for word in words_between()]
@@ -526,11 +534,12 @@ def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
     sources : list of str, optional
         A text for each, from whose last character the outputs of ``heads`` are copied.
     heads : list of (int, int)
-        Layer and head.
+        Layer and head, from 0.
 
     Returns
     -------
     float array of shape (texts,)
+        In logits.
     """
     sources = sources or texts
     yes, no = tokenizer.encode("tl")
@@ -591,15 +600,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "stops" are what `ask_stop` returns.
 
     Returns
     -------
     dict
         ``n``, how many stops; ``seeds``; ``interval``, of what the two heads bring from
-        *thou* less what they bring from *we*, at the stop from which on they matter (the
-        last, if there is none); ``verdict``, "holds" or "not so": whether that is a later
-        stop than the one from which on the GPT is closest to 4-grams or longer ones.
+        *thou* less what they bring from *we*, in logits, at the stop from which on they
+        matter (the last, if there is none); ``verdict``, "holds" or "not so": whether that
+        is a later stop than the one from which on the GPT is closest to 4-grams or longer
+        ones.
     """
     rows = results["stops"]
     matters = first_for_good([thou_matters(row) for row in rows])

@@ -355,7 +355,7 @@ def mean_losses(tokenizer, ids, losses, every):
     -------
     dict
         ``test``: the mean with 64 characters shown. ``reach``: kind ("line ends", "word
-        starts" or "elsewhere") → characters shown, a str → mean loss.
+        starts" or "elsewhere") → characters shown, a str → mean loss. In nats a character.
     """
     text, positions, _ = positions_to_test(tokenizer, ids, every)
     letter = np.array([character.isalpha() or character in "'’" for character in text])
@@ -377,7 +377,8 @@ def average_models(folder, tokenizer, parts, seeds, every):
     Parameters
     ----------
     folder : Path
-        Holds the losses of all but the course's GPT, arrays (positions,).
+        Holds the losses of all but the course's GPT, arrays (positions,): ``counting.npy``,
+        and ``SEED.npy`` of each small GPT.
     tokenizer : CharTokenizer
     parts : list of int64 Tensor of shape (tokens,)
         The ids of the training, validation and test text.
@@ -389,9 +390,10 @@ def average_models(folder, tokenizer, parts, seeds, every):
     Returns
     -------
     list of dict
-        ``models``, one or two names; ``test``, the mean loss; ``sonnets``, of one model its
-        mean loss on each sonnet, of two by how much their average is better than the better
-        one of them.
+        ``models``, a list of one or two names ("counting", a seed as a str, "the
+        course's"); ``test``, the mean loss; ``sonnets``, a list: of one model its mean loss
+        on each sonnet, of two by how much their average is better there than the one of
+        them that is better on the whole. In nats a character.
     """
     losses = {str(name): np.load(folder / f"{name}.npy") for name in ("counting", *seeds)}
     positions = torch.arange(FAR, len(parts[2]), every)
@@ -435,7 +437,8 @@ def train_live(folder, tokenizer, parts, steps):
     Returns
     -------
     list of dict
-        At each estimate: ``step``, ``loss`` (of the validation text), ``sample`` (a text).
+        At each estimate: ``step``, ``loss`` (of the validation text, in nats a character),
+        ``sample`` (a text of 120 characters after a line break).
     """
     sizes = {name: LIVE_SIZES[name] for name in ("context", "layers", "heads", "d_model")}
     config = TrainingConfig(
@@ -474,14 +477,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "averaged" have ``models``, one or two names
+        ("counting", seeds such as "1", "the course's"), and ``sonnets``, of two what
+        averaging gains on each.
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, 95 % of the
-        difference of the two gains, over sonnets drawn again; ``verdict``, "holds" or "not
-        so": whether it is above zero.
+        difference of the two gains, in nats a character, over sonnets drawn again;
+        ``verdict``, "holds" or "not so": whether it is above zero.
     """
     gains = {tuple(row["models"]): row["sonnets"] for row in results["averaged"]}
     two_gpts = [

@@ -87,12 +87,12 @@ def run(folder, group, every, seed=0, steps=0):
     Returns
     -------
     dict
-        The setting ``seed``; ``reach``: kind of character (a line end, another mark, a
-        letter …) → how many characters the model was shown, a str → mean loss in nats;
-        ``lines``: name of a change of the text that is shown, a key of `CHANGES` such as
-        "no vowels" → the mean probability of a new line, ``ends`` after marks at line ends
-        and ``inside`` after other marks; of a GPT ``shuffled``, the same with shuffled
-        weights.
+        The setting ``seed``; ``reach``: kind of character ("line ends", "first letters",
+        "other letters" or "other") → how many characters the model was shown, a str → mean
+        loss in nats a character; ``lines``: name of a change of the text that is shown, a
+        key of `CHANGES` such as "no vowels" → the mean probability of a new line, ``ends``
+        after marks at line ends and ``inside`` after other marks; of a GPT ``shuffled``,
+        the same as ``lines`` with shuffled weights.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
@@ -130,10 +130,11 @@ def count_lines(tokenizer, texts, every):
     Returns
     -------
     dict
-        ``seed``, 0; ``reach``: kind of character → characters shown, a str → mean loss in
-        nats; ``lines``: change → the mean probability of a new line, ``ends`` after marks
-        at line ends and ``inside`` after other marks, of the order that the study *ladder*
-        chose.
+        ``seed``, 0; ``reach``: kind of character ("line ends", "first letters", "other
+        letters" or "other") → characters shown, a str → mean loss in nats a character;
+        ``lines``: change of the line, a key of `CHANGES` such as "no vowels" → the mean
+        probability of a new line rather than a space, ``ends`` after marks at line ends and
+        ``inside`` after other marks, of the order that the study *ladder* chose.
     """
     training, _, test = (np.array(tokenizer.encode(text)) for text in texts)
     models = {
@@ -165,7 +166,8 @@ def kinds_of(text):
     Returns
     -------
     dict of str to bool array of shape (characters,)
-        Each character has one kind: "line ends" are new lines and the marks before them.
+        Keys "line ends", which are new lines and the marks before them, "first letters" of
+        words, "other letters" and "other". Each character has one kind.
     """
     letters = np.array([character.isalpha() or character in "'’" for character in text])
     newlines = np.array([character == "\n" for character in text])
@@ -188,13 +190,15 @@ def by_kind(text, positions, losses):
     text : str
         The test text.
     positions : int array of shape (positions,)
+        Of the characters in the text, from 0.
     losses : dict of int to array of shape (positions,)
         Characters shown → the loss at each position, in nats.
 
     Returns
     -------
     dict
-        Kind → characters shown, a str → mean loss. A kind at no position is missing.
+        Kind ("line ends", "first letters", "other letters" or "other") → characters shown,
+        a str → mean loss. A kind at no position is missing.
     """
     return {
         kind: {str(r): round(float(each[at].mean()), 4) for r, each in losses.items()}
@@ -213,12 +217,14 @@ def line_probs(texts, new_line, every):
     new_line : callable
         From a list of str to the probability of a new line after each, an array.
     every : int
-        Test after every so-manieth mark, a tenth of what is said of positions.
+        After every so-manieth mark a tenth of it: of 200 every twentieth mark is asked,
+        below 20 every one.
 
     Returns
     -------
     dict
-        Change → ``ends``, the mean after marks at line ends; ``inside``, after others.
+        Change, a key of `CHANGES` such as "no vowels" → ``ends``, the mean after marks at
+        line ends; ``inside``, after others. Under "n" how many marks of either kind.
     """
     at = [
         (text, position)
@@ -241,7 +247,8 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "trained" and "course" have ``lines``: change
+        → mean probability of a new line, ``ends`` and ``inside``.
 
     Returns
     -------

@@ -184,9 +184,10 @@ def mean_gain(rows, name):
     Parameters
     ----------
     rows : list of dict
-        Of the group "averaged".
+        Of the group "averaged": ``with``, what a GPT was averaged with, and ``gained``, a
+        list of the gain on each sonnet, in nats a character.
     name : int or str
-        What ``with`` says.
+        What ``with`` says: the length of the n-grams, or "GPT".
 
     Returns
     -------
@@ -201,7 +202,8 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "averaged" have ``seed``, ``with`` (the
+        length of the n-grams, or "GPT") and ``gained``, on each sonnet.
 
     Returns
     -------

@@ -103,9 +103,10 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     -------
     dict
         The settings ``heads``, ``rate``, ``seed``; ``validation``, the last validation loss
-        in nats a character; of "runs" also ``reach``, losses by the kind of character and
-        by how many are shown, and ``lines`` and ``shuffled``, how probable a new line is
-        after marks, with trained and with shuffled weights.
+        in nats a character; of "runs" also ``reach``: kind of character, such as "line
+        ends" → how many are shown, a str → mean loss; and ``lines`` and ``shuffled``:
+        change of the line → how probable a new line is after marks, at ``ends`` of lines
+        and ``inside``, with trained and with shuffled weights.
     """
     if not rate:
         rate = best_tuned(folder, heads=1)["rate"] if heads == 1 else RATE_OF_FOUR
@@ -132,10 +133,11 @@ def measure(tokenizer, model, every):
     Returns
     -------
     dict
-        ``reach``: kind of character → characters shown, a str → mean loss on the test text,
-        in nats. ``lines``: change → the mean probability of a new line, ``ends`` after
-        marks at line ends and ``inside`` after other marks; ``shuffled``: the same of the
-        model with shuffled weights.
+        ``reach``: kind of character ("line ends", "first letters", "other letters" or
+        "other") → characters shown, "5" or "64" → mean loss on the test text, in nats a
+        character. ``lines``: change of the line, such as "no vowels" → the mean probability
+        of a new line, ``ends`` after marks at line ends and ``inside`` after other marks;
+        ``shuffled``: the same of the model with shuffled weights.
     """
     texts = train_val_test_split(load_texts("sonnets"))
     test = torch.tensor(tokenizer.encode(texts.test))
@@ -163,16 +165,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "runs" have ``heads``, ``lines`` and
+        ``reach`` (`measure`).
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, lowest and highest
         over the seeds of what the text more than five characters back gains at line ends,
-        in nats; ``verdict``, "holds" or "not so": whether a new line at line ends is
-        likelier than a half with other letters and the same number of characters, and less
-        likely with 20 characters fewer, with every seed.
+        in nats a character; ``verdict``, "holds" or "not so": whether a new line at line
+        ends is likelier than a half with other letters and the same number of characters,
+        and less likely with 20 characters fewer, with every seed.
     """
     runs = alike(results["runs"], heads=4)
     same = ("as written", "letters shuffled", "one letter throughout", "no vowels")

@@ -53,8 +53,9 @@ def parts_are_whole(page: Page):
     Parameters
     ----------
     page : Page
-        ``parts`` are the texts for training, validation and test; ``tokenizer`` makes ids
-        of a text and back; ``sonnets_text`` is the corpus.
+        ``parts`` are the texts for training, validation and test, each a str of sonnets
+        with an empty line between them; ``tokenizer`` makes ids of a text and back;
+        ``sonnets_text`` is the corpus, a str.
 
     Returns
     -------
@@ -111,9 +112,11 @@ def best_ngrams(page: Page):
     Parameters
     ----------
     page : Page
-        ``ladder`` holds n-gram models by length, ``counted`` their validation losses;
-        ``best_n`` is the best length; ``guess`` the loss of equal probabilities;
-        ``climbed``: results of the study *ladder*; ``tokenizer``, ``vocab_size``.
+        ``ladder``: length → n-gram model; ``counted``: a Series, length → its validation
+        loss; ``best_n`` is the best length; ``guess`` the loss of equal probabilities;
+        ``climbed``: results of the study *ladder*, whose "counting" has one dict with the
+        ``order`` chosen there and its ``validation`` loss; ``tokenizer``, ``vocab_size``.
+        Losses are in nats a character.
 
     Returns
     -------
@@ -146,10 +149,16 @@ def held_out_loss(page, sonnets, share) -> float:
     Parameters
     ----------
     page : Page
-        ``tokenizer``, ``vocab_size``, ``best_n``.
+        ``tokenizer``; ``vocab_size``, how many characters there are; ``best_n``, the length
+        of the n-grams.
     sonnets : list of str
     share : int
         From 0 to 9: which tenth.
+
+    Returns
+    -------
+    float
+        In nats a character.
     """
     left_out = (share, (share + 5) % 10)
     counted = [text for i, text in enumerate(sonnets) if i % 10 not in left_out]
@@ -263,8 +272,11 @@ def learned_so_far(page: Page):
     Parameters
     ----------
     page : Page
-        ``history``: the losses of the page's run by step; ``runs``: three stored runs with
-        their ``history``; ``guess``; ``counted``: losses of n-grams by length; ``best_n``.
+        ``history``: a DataFrame of the page's run by step, with the column ``validation``;
+        ``runs``: three stored runs, dicts with ``history``, lists of step, training and
+        validation loss; ``guess``, the loss of equal probabilities; ``counted``: a Series,
+        length of n-grams → validation loss; ``best_n``, the best length. Losses are in nats
+        a character.
 
     Returns
     -------
@@ -290,11 +302,14 @@ def ngrams_instead(page: Page):
     Parameters
     ----------
     page : Page
-        ``ended``: results of the study *line-ends*.
+        ``ended``: results of the study *line-ends*: "trained", "course" and "counting" →
+        dicts, one a model, with ``reach``: kind of character → characters shown, a str →
+        mean loss.
 
     Returns
     -------
     Page
+        In ``ended``, every GPT has the ``reach`` of the n-grams.
     """
     (counting,) = page.ended["counting"]
     found = {
@@ -329,8 +344,9 @@ def far_text_helps_at_line_ends(page: Page):
     Parameters
     ----------
     page : Page
-        ``ended``: results of the study *line-ends*; ``parts``: the texts; ``context``: 64;
-        ``tokenizer``.
+        ``ended``: results of the study *line-ends*: "trained", "course" and "counting" →
+        dicts, one a model, with ``reach``: kind of character → characters shown, a str →
+        mean loss in nats; ``parts``: the texts; ``context``: 64; ``tokenizer``.
 
     Returns
     -------
@@ -379,7 +395,7 @@ def gained_by_the_courses(page) -> dict[str, float]:
     Parameters
     ----------
     page : Page
-        ``parts``: the texts; ``tokenizer``; ``context``: 64.
+        ``parts.test``: the test text, a str; ``tokenizer``; ``context``: 64.
 
     Returns
     -------
@@ -424,7 +440,13 @@ def course_reach(page) -> list[dict]:
     Parameters
     ----------
     page : Page
-        ``ended``: results of the study *line-ends*.
+        ``ended["course"]``: a list of one dict, of the study *line-ends*, with ``reach``.
+
+    Returns
+    -------
+    list of dict
+        Kind of character, such as "line ends" → characters shown, a str → mean loss in nats
+        a character; one dict.
     """
     return [row["reach"] for row in page.ended["course"]]
 
@@ -446,12 +468,13 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``sonnets`` is the GPT; ``each`` its probabilities of a new line, by how the line is
-        changed, which are computed again.
+        ``sonnets`` is the GPT; ``each`` its probabilities of a new line after each mark:
+        change of the line → array (marks,); ``all_changes`` computes these of a GPT.
 
     Returns
     -------
     Page
+        With ``sonnets`` shuffled, and ``each`` computed again.
     """
     shuffled = page.replaced(sonnets=shuffled_weights(page.sonnets))
     return shuffled.replaced(each=shuffled.all_changes(shuffled.sonnets))
@@ -463,6 +486,7 @@ def sonnet_interval(values, sonnets) -> tuple[float, float]:
     Parameters
     ----------
     values : array of shape (marks,)
+        Of which the mean is taken.
     sonnets : int array of shape (marks,)
         The number of the sonnet that each is in.
     """
@@ -503,11 +527,13 @@ def lines_are_measured_in_characters(page: Page):
     Parameters
     ----------
     page : Page
-        ``each``: change → probability of a new line after each mark, arrays (marks,);
-        ``ends``: which marks end a line, a bool array (marks,); ``at``: their positions in
-        the test text; ``parts``; ``tokenizer``; ``ladder``: n-gram models by length;
-        ``ended``: results of the study *line-ends*; ``blank``: as ``each``, as written, of
-        the GPT with shuffled weights.
+        ``each``: change, such as "no vowels" → probability of a new line after each mark,
+        arrays (marks,); ``ends``: which marks end a line, a bool array (marks,); ``at``:
+        the positions after them in the test text, list of int; ``parts``: the texts
+        ``training`` and ``test``; ``tokenizer``; ``ladder``: length → n-gram model;
+        ``ended``: results of the study *line-ends*, whose "trained" are dicts with
+        ``lines``: change → mean probability at ``ends`` and ``inside`` lines; ``blank``:
+        probabilities (marks,), as written, of the GPT with shuffled weights.
 
     Returns
     -------
@@ -568,13 +594,14 @@ def new_line_by_ngrams(page, model) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        ``at``: positions in the test text; ``parts``; ``tokenizer``.
+        ``at``: positions after marks in the test text, list of int; ``parts.test``, that
+        text; ``tokenizer``.
     model : NgramModel
 
     Returns
     -------
     array of shape (marks,)
-        Of a new line or a space.
+        Its probability as a share of that of a new line or a space.
     """
     test = page.tokenizer.encode(page.parts.test)
     newline, space = page.tokenizer.encode("\n ")
@@ -588,7 +615,8 @@ def new_line_by_length(page) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        ``parts``: it is counted in the training text; ``at``: positions in the test text.
+        ``parts``: the texts; it is counted in the training text; ``at``: positions after
+        marks in the test text, list of int.
 
     Returns
     -------
@@ -617,11 +645,13 @@ def single_shuffled(page: Page):
     Parameters
     ----------
     page : Page
-        ``single``: runs of the study *one-layer*.
+        ``single``: runs of the study *one-layer*, dicts: ``lines``, change of the line →
+        mean probability of a new line, and ``shuffled``, the same with shuffled weights.
 
     Returns
     -------
     Page
+        In ``single``, ``lines`` is what ``shuffled`` is.
     """
     return page.replaced(single=[row | {"lines": row["shuffled"]} for row in page.single])
 
@@ -649,16 +679,19 @@ def one_layer_measures_lines(page: Page):
     Parameters
     ----------
     page : Page
-        ``single``: runs of the study *one-layer*; ``ended``: results of *line-ends*.
+        ``single``: runs of the study *one-layer*, dicts: ``heads``; ``lines``, change of
+        the line → mean probability of a new line at ``ends`` and ``inside``; ``reach``,
+        kind of character → characters shown, a str → mean loss. ``ended["trained"]``: such
+        dicts of the study *line-ends*.
 
     Returns
     -------
     dict
         ``written``, ``e`` and ``cut``: lowest and highest mean probability of the seeds, as
         written, with one letter throughout, with 20 characters fewer. ``one``, ``head`` and
-        ``two``: what 64 characters gain over five at line ends, mean of three seeds, with
-        one layer of four heads, one layer of one, and two layers. ``ends``: how many line
-        ends.
+        ``two``: what 64 characters gain over five at line ends, mean of three seeds, in
+        nats a character, with one layer of four heads, one layer of one, and two layers.
+        ``ends``: how many line ends.
     """
     four = alike(page.single, heads=4)
     assert len(four) == len(alike(page.single, heads=1)) == 3
@@ -698,11 +731,13 @@ def parts_shuffled(page: Page):
     Parameters
     ----------
     page : Page
-        ``built``: test losses, one row for each part, one column for each seed.
+        ``built``: a DataFrame of test losses, one row for each part, one column for each
+        seed.
 
     Returns
     -------
     Page
+        With the losses in each column of ``built`` shuffled.
     """
     built = page.built.copy()
     for seed in built.columns:
@@ -730,9 +765,11 @@ def heads_depend_on_the_rest(page: Page):
     Parameters
     ----------
     page : Page
-        ``built``: test losses, one row for each part, one column for each seed; ``sizes``:
-        one row for each run of the study *sizes*, with ``axis``, ``value``, ``seed`` and
-        ``loss``; ``single``: runs of the study *one-layer*.
+        ``built``: a DataFrame of test losses, one row for each part in the order in which
+        they are added, one column for each seed; ``sizes``: a DataFrame, one row for each
+        run of the study *sizes*, with ``axis``, ``value`` (a str), ``seed`` and ``loss``;
+        ``single``: runs of the study *one-layer*, dicts with ``heads`` and ``validation``,
+        the loss. In nats a character.
 
     Returns
     -------
@@ -778,14 +815,16 @@ def width_helps(page: Page):
     Parameters
     ----------
     page : Page
-        ``sizes``: one row for each run of the study *sizes*.
+        ``sizes``: a DataFrame, one row for each run of the study *sizes*: ``axis``
+        ("d_model", "layers", "shape" …), ``value`` (a str, of a shape "layers × width"),
+        ``seed``, ``parameters`` and ``loss`` in nats a character.
 
     Returns
     -------
     dict
-        ``narrow``: lowest and highest gain from width 16 to 64; ``second``: mean gain of
-        the second layer; ``deep``: how much worse four narrow layers are than two, on
-        average; ``runs``: how many.
+        In nats a character: ``narrow``, lowest and highest gain from width 16 to 64;
+        ``second``, mean gain of the second layer; ``deep``, how much worse four narrow
+        layers are than two, on average. ``runs``: how many.
     """
     losses = page.sizes.pivot_table("loss", ["axis", "value"], "seed")
     width = losses.loc["d_model"]
@@ -824,9 +863,9 @@ def little_text_is_learned_by_heart(page: Page):
     Parameters
     ----------
     page : Page
-        ``little``: a table of the runs with ``dropout``, ``seed``, ``best`` and
-        ``history``, rows of step, own loss, held-out loss; ``little_counted``: the n-grams'
-        loss.
+        ``little``: a DataFrame of the runs with ``dropout`` (0 or 0.3), ``seed``, ``best``,
+        the lowest held-out loss, and ``history``, lists of step, own loss, held-out loss;
+        ``little_counted``: the n-grams' loss. In nats a character.
 
     Returns
     -------
@@ -863,11 +902,14 @@ def pairs_shuffled(page: Page):
     Parameters
     ----------
     page : Page
-        ``climbed``: results of the study *ladder*.
+        ``climbed``: results of the study *ladder*, whose "averaged" are dicts: ``models``,
+        one or two names ("counting", seeds such as "1"), and ``sonnets``, of two what their
+        average gains on each sonnet, in nats a character.
 
     Returns
     -------
     Page
+        In ``climbed``, the ``sonnets`` of pairs of small GPTs and n-grams are shuffled.
     """
     found = {tuple(row["models"]): [*row["sonnets"]] for row in page.climbed["averaged"]}
     pairs = [("counting", "1"), ("counting", "2"), ("counting", "3")]
@@ -905,9 +947,12 @@ def counting_adds_more(page: Page):
     Parameters
     ----------
     page : Page
-        ``climbed``: results of the study *ladder*; ``lengths``: those of the study
-        *ngram-lengths*, its group "averaged"; ``sonnets``: the course's GPT; ``ladder``:
-        n-gram models by length; ``test_ids``, ``parts``, ``context``.
+        ``climbed``: results of the study *ladder*, whose "averaged" are dicts: ``models``,
+        one or two names, and ``sonnets``, the loss or the gain on each; ``lengths``: rows
+        of the study *ngram-lengths*, dicts with ``with`` (the length of the n-grams, or
+        "GPT") and ``gained``, on each sonnet; ``sonnets``: the course's GPT; ``ladder``:
+        length → n-gram model; ``test_ids``, an int64 Tensor (characters,), ``parts``,
+        ``context``. In nats a character.
 
     Returns
     -------
@@ -963,13 +1008,15 @@ def gains_by_length(page) -> dict[int, np.ndarray]:
     Parameters
     ----------
     page : Page
-        ``sonnets``: the GPT; ``ladder``: n-gram models by length; ``test_ids``; ``parts``;
-        ``context``: 64. The GPT sees the last 32 to 63 characters before each.
+        ``sonnets``: the GPT; ``ladder``: length → n-gram model; ``test_ids`` of the test
+        text, an int64 Tensor (characters,), which is ``parts.test``, a str; ``context``:
+        64. The GPT sees the last 32 to 63 characters before each.
 
     Returns
     -------
     dict of int to array of shape (sonnets,)
-        Length of the n-grams → the GPT's loss less that of the mean of both probabilities.
+        Length of the n-grams → the GPT's loss less that of the mean of both probabilities,
+        in nats a character.
     """
     half = page.context // 2
     ids, text = page.test_ids, page.parts.test
@@ -998,8 +1045,9 @@ def lines_give_it_away(page: Page):
     Parameters
     ----------
     page : Page
-        ``written``: eight texts of the course's GPT, ``by_count`` one of the n-gram model,
-        each a str; ``sonnets_text``; ``three``: the writers' texts by their letter.
+        ``written``: eight texts of the course's GPT, a list of str; ``by_count``: one of
+        the n-gram model, a str; ``sonnets_text``, a str; ``three``: letter, such as "a" →
+        the beginning of that writer's text.
 
     Returns
     -------
@@ -1096,7 +1144,10 @@ def fast_is_fast(page: Page):
     Parameters
     ----------
     page : Page
-        ``recipes``: the record of the study *recipes*.
+        ``recipes``: the record of the study *recipes*: ``results["ways"]`` are dicts with
+        ``way``, the recipe ("classic", "fast", "without ngrams" …), ``seed``, ``seconds``
+        to the loss of ``settings["target"]``, in nats a character, and ``reached``, whether
+        it was.
 
     Returns
     -------
@@ -1131,9 +1182,10 @@ def mistakes_do_harm(page: Page):
     Parameters
     ----------
     page : Page
-        ``copying``: the last loss of a model trained without a shift; ``parroted``: its
-        prompt and what it wrote then; ``high``: a trainer after its run at a rate of 1;
-        ``told``: error messages of three attempts; ``guess``.
+        ``copying``: the last loss of a model trained without a shift, in nats a character;
+        ``parroted``: its prompt and what it wrote then, a str; ``high``: a trainer after
+        its run at a rate of 1; ``told``: error messages of three attempts, list of str;
+        ``guess``: the loss of equal probabilities.
 
     Returns
     -------

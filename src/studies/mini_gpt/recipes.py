@@ -63,20 +63,21 @@ def run(folder, group, way, seed, target, most):
     group : {"ways"}
         The only kind of run; unused.
     way : str
-        The recipe, a key of `WAYS`.
+        The recipe, a key of `WAYS`: "classic", "fast", or "fast" without one idea, such as
+        "without rotary".
     seed : int
         Of the first weights, and of all that is drawn.
     target : float
-        In nats a character.
+        The validation loss to reach, in nats a character.
     most : int
         How many steps to take at most.
 
     Returns
     -------
     dict
-        The settings ``way``, ``seed``; ``parameters``, ``steps``, ``seconds`` (of the
-        processor), ``loss`` (the last one), ``reached`` (whether that is the target or
-        below).
+        The settings ``way``, ``seed``; ``parameters``, how many; ``steps`` that were made;
+        ``seconds`` (of the processor); ``loss``, the last on validation text, in nats a
+        character; ``reached``, whether that is the target or below.
     """
     corpus = SETTINGS["corpus"]
     parts = train_val_test_split(load_texts(corpus))
@@ -110,7 +111,8 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "ways" have ``way``, ``seed``, ``seconds``
+        and ``reached``, whether they reached the target.
 
     Returns
     -------

@@ -110,9 +110,10 @@ def run(folder, group, **setting):
     Returns
     -------
     dict
-        The setting that varies, ``rate`` and what the training gave: of "tuning" a
-        validation loss; of the others ``history``, losses by step, and of "runs" also
-        ``parameters``, ``seconds`` and ``sample``, a text.
+        The setting that varies, ``rate`` and what the training gave, losses in nats a
+        character: of "tuning" ``validation``, a loss; of the others ``history``, lists of a
+        step and its losses, and of "runs" also ``parameters``, ``seconds`` and ``sample``,
+        a text.
     """
     functions = {
         "tuning": tune_model,
@@ -241,6 +242,7 @@ def train_on_little(folder, dropout, rate, seed, changes):
     folder : Path
         Unused.
     dropout, rate : float
+        The share of numbers that are dropped, 0 to 1; the highest learning rate.
     seed : int
         Of the first weights, and of all that is drawn.
     changes : dict
@@ -250,7 +252,7 @@ def train_on_little(folder, dropout, rate, seed, changes):
     -------
     dict
         The settings ``dropout``, ``rate``, ``seed``; ``history``, a list of (step, loss on
-        the training text, validation loss).
+        the training text, validation loss), in nats a character.
     """
     settings = BASE | {"dropout": dropout, "learning_rate": rate, "seed": seed} | changes
     _, trainer = new_trainer(settings, SHARE)
@@ -272,14 +274,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs; those of "runs" have ``axis``, ``value``, ``seed`` and
+        ``history``, pairs of a step and its validation loss.
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the narrowest
-        model's last validation loss less the widest's; ``verdict``, "holds" or "not so":
-        whether each width has a lower loss than the one before, with every seed.
+        model's last validation loss less the widest's, in nats a character; ``verdict``,
+        "holds" or "not so": whether each width has a lower loss than the one before, with
+        every seed.
     """
     runs = alike(results["runs"], axis="d_model")
     widths = (alike(runs, value=width) for width in AXES["d_model"])
