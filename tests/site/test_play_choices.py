@@ -52,6 +52,10 @@ def shown(page):
     return page.locator(".lmv-line:visible").all_text_contents()
 
 
+def taken(page):
+    return int(page.get_by_label("pairs chosen").evaluate("bar => bar.value"))
+
+
 def choices_by(property_, sign=1):
     """Return for each pair whether the first line has more of a property."""
     count = [[sign * preferences.properties(x)[property_] for x in p] for p in pairs()]
@@ -297,5 +301,18 @@ def test_other_choices_end_a_training(opened):
     wait(page, "It writes, before it learns")
     button(page, "Undo").click()
     assert button(page, "Let the model learn it").is_visible()
-    assert page.locator(".play-note").inner_text() == ""
+    assert "The training was ended" in page.locator(".play-note").inner_text()
     workers_end(page)
+    button(page, "Undo").click()
+    assert page.locator(".play-note").inner_text() == ""
+
+
+def test_a_key_that_is_held_chooses_once(opened):
+    page = opened.page
+    page.locator(".lmv-line").first.focus()
+    for key in ("1", "Enter"):
+        before = taken(page)
+        for _ in range(4):
+            page.keyboard.down(key)
+        page.keyboard.up(key)
+        assert taken(page) == before + 1

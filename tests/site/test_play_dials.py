@@ -65,3 +65,12 @@ def test_on_a_phone_a_value_stands_beside_its_slider(opened):
             abs(value["y"] + value["height"] / 2 - slider["y"] - slider["height"] / 2) < 9
         )
         assert value["x"] + value["width"] <= PHONE
+
+
+def test_a_key_before_the_text_is_called_one(opened):
+    page = opened.page
+    told = page.get_by_role("status")
+    page.get_by_label("position of the query").fill("5")
+    for behind, early in (("5", False), ("6", True)):
+        page.get_by_label("the key is before it by").fill(behind)
+        assert ("before the text begins" in told.text_content()) == early

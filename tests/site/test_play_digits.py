@@ -125,6 +125,58 @@ def test_keys_and_the_pointer_draw(opened):
     assert not ink(page)[36]
 
 
+def stroke(page, button="left"):
+    """Draw down the fifth column."""
+    box = page.locator(".lmd-paper").bounding_box()
+    x, y = box["x"] + box["width"] * 4.5 / 8, box["y"]
+    page.mouse.move(x, y + 20)
+    page.mouse.down(button=button)
+    page.mouse.move(x, y + box["height"] - 20)
+    page.mouse.up(button=button)
+
+
+@pytest.mark.parametrize("anew", ["Clear", "Another"])
+def test_on_a_new_paper_the_pen_draws(opened, anew):
+    page = opened.page
+    page.get_by_label("erase").check()
+    page.get_by_role("button", name=anew).click()
+    stroke(page)
+    assert not page.get_by_label("erase").is_checked()
+    assert all(ink(page)[8 * row + 4] > 0.7 for row in range(1, 7))
+
+
+def test_another_button_of_the_mouse_draws_nothing(opened):
+    page = opened.page
+    ask(page)
+    stroke(page, "right")
+    assert not any(ink(page))
+
+
+def test_two_clicks_on_the_paper_select_no_text(opened):
+    page = opened.page
+    page.locator(".lmd-paper").dblclick(position={"x": 20, "y": 200})
+    assert page.evaluate("getSelection().toString()") == ""
+
+
+def test_without_an_answer_the_answer_of_another_model_is_gone(opened):
+    page = opened.page
+    switch = page.get_by_label("Had it learned nothing?")
+    switch.select_option("shuffled patches")
+    told = page.locator(".play-remains")
+    told.get_by_text("in another order").wait_for()
+    page.route(f"**/{RANDOM}/**", lambda route: route.abort())
+    switch.select_option("random weights")
+    page.get_by_role("status").filter(has_text="The model could not answer").wait_for()
+    page.get_by_label("0", exact=True).last.check()  # it is drawn again
+    assert "The model could not answer" in page.locator(".lmd-status").text_content()
+    assert told.text_content() == ""
+    assert "%" not in page.locator(".lmd-both").inner_text()
+    page.unroute_all()
+    opened.errors.clear()  # the file that did not come
+    switch.select_option("as it is")
+    heard(page, answer(digits()[0][0].flatten().tolist())[0])
+
+
 def patches(cells):
     """Return the patches of a drawing (64 numbers, whole sixteenths), row after row."""
     cut = torch.tensor(cells).view(4, 2, 4, 2).permute(0, 2, 1, 3).reshape(16, 4)

@@ -29,3 +29,10 @@ def test_a_guess_is_told_once_and_counted(opened):
     wrong = "AB"[1 - make()[0].data["pairs"][1]["neuron"]]
     page.get_by_role("button", name=f"{wrong} is the neuron").click()
     assert page.get_by_role("status").text_content().endswith("1 of 2.")
+
+
+def test_after_a_guess_the_keyboard_stands_at_the_next_pair(opened):
+    page = opened.page
+    page.get_by_role("button", name="A is the neuron").press("Enter")
+    page.keyboard.press("Enter")
+    assert page.get_by_label("Open").locator("option:checked").text_content() == "neuron 1"

@@ -104,3 +104,24 @@ def test_arrow_keys_carry_a_word(opened):
     check_order(page, [1, 2, 0], 0, turned)
     page.keyboard.press("ArrowLeft")
     check_order(page, [1, 0, 2], 0, turned)
+
+
+def test_what_can_be_done_and_the_poem_s_line_are_always_told(opened):
+    page = opened.page
+    hint = page.get_by_text("Click two words to swap them")
+    assert hint.is_visible()
+    page.locator(".lmo-line button").nth(0).press("ArrowRight")
+    assert hint.is_visible()
+    assert (
+        "the poem’s line, “dog bites <b>man”" in page.locator(".lmo-status").text_content()
+    )
+
+
+def test_escape_lets_go_of_a_word(opened):
+    page = opened.page
+    line = page.locator(".lmo-line button")
+    line.nth(0).click()
+    page.keyboard.press("Escape")
+    assert line.nth(0).get_attribute("aria-pressed") == "false"
+    line.nth(2).click()
+    assert line.all_text_contents() == WORDS

@@ -50,3 +50,19 @@ def test_random_weights_come_back(opened):
     lengths = sparse.toy_start().norm(dim=0).tolist()
     cells = page.locator("tr td:nth-child(2)").all_text_contents()[-5:]
     assert [float(text) for text in cells] == pytest.approx(lengths, abs=0.006)
+
+
+def test_the_table_stays_beside_the_picture(opened):
+    """The sentence below the table is longer for random weights: it wraps."""
+    page = opened.page
+    page.locator(".lmc-play").evaluate("e => { e.style.width = '766px'; }")
+    boxes = []
+    for world in ("trained", "random weights"):
+        page.get_by_label("Had it learned nothing?").select_option(world)
+        visits.heard(
+            page.locator("[aria-live=polite]"), {"trained": "Arrows"}.get(world, "Random")
+        )
+        plane, table = page.locator(".lms-plane"), page.locator(".lms-told table")
+        boxes.append(plane.bounding_box())
+        assert table.bounding_box()["x"] >= boxes[-1]["x"] + boxes[-1]["width"]
+    assert boxes[0] == boxes[1]

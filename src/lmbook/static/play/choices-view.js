@@ -208,6 +208,8 @@ export function mount(element, data, context) {
   /** @param {KeyboardEvent} event */
   function press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    /* A key that is held would choose from pairs that nobody has read. */
+    if (event.repeat && event.key !== "Tab") return event.preventDefault();
     const which = ["1", "2"].indexOf(event.key);
     const across = arrow(event)?.[0] ?? 0;
     if (event.key === "Backspace" && chosen.length) takeBack();
@@ -219,8 +221,10 @@ export function mount(element, data, context) {
 
   /* What was trained on other choices is no longer shown. */
   function change() {
+    note.textContent = client
+      ? "The training was ended: it was not of these choices, or not of this model."
+      : "";
     end();
-    note.textContent = "";
     result.replaceChildren();
     draw();
   }

@@ -153,12 +153,13 @@ export function mount(element, data) {
       ...[-count, 0, count].map((value) =>
         svg("text", { x: LEFT - 8, y: y(value) + 5, class: "play-end" }, fixed(value, 0)),
       ),
-      svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 37 }, "tokens between key and query"),
+      svg("text", { x: (LEFT + RIGHT) / 2, y: BOTTOM + 37 }, "tokens from key to query"),
       svg("path", { d: `M${points.join("L")}`, class: "play-curve" }),
       svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }),
     );
+    const early = d > m ? " That is before the text begins, but only the distance counts." : "";
     status.textContent =
-      `The query is at position ${m}, the key ${d} before it. The score of ` +
+      `The query is at position ${m}, the key ${d} before it.${early} The score of ` +
       `${count === 1 ? "one pair" : `${count} pairs`}: ${fixed(score(d))} of at most ${count}.`;
   }
 

@@ -106,6 +106,7 @@ export function mount(element, data, context) {
   let layer = weights.length - 1;
   let head = 0;
   let chosen = 0; // the token whose attention is shown
+  let failure = ""; // why there is no answer to what is drawn; "" if there is one
 
   /** @type {(size: number) => (x: number) => SVGRectElement} */
   const square = (size) => (x) =>
@@ -122,6 +123,7 @@ export function mount(element, data, context) {
       "aria-label": "Your digit: arrow keys move, space adds ink, Delete takes it away",
       onkeydown: keys,
       onpointerdown: (event) => {
+        if (event.button !== 0) return;
         pen = place(event);
         follow(event);
       },
@@ -193,7 +195,7 @@ export function mount(element, data, context) {
         make(
           "p",
           { class: "play-controls" },
-          button("Clear", () => start(ink.map(() => 0))),
+          button("Clear", () => startAnew(ink.map(() => 0))),
           button("Another", startNext),
           make("label", {}, eraser, " erase"),
         ),
@@ -210,6 +212,12 @@ export function mount(element, data, context) {
     layers,
     heads,
     status,
+    make(
+      "p",
+      { class: "play-muted" },
+      "Framed is the token that attends; click another one. With keys: the arrows move on the " +
+        "paper, space adds ink, Delete takes it away.",
+    ),
     where,
   );
 
@@ -220,7 +228,17 @@ export function mount(element, data, context) {
   }
   function startNext() {
     example = (example + 1) % data.examples.length;
-    start(data.examples[example].ink);
+    startAnew(data.examples[example].ink);
+  }
+
+  /**
+   * What the next stroke is for is to be seen, so the pen draws again.
+   *
+   * @param {number[]} other ink
+   */
+  function startAnew(other) {
+    erasing = eraser.checked = false;
+    start(other);
   }
 
   function lift() {
@@ -292,6 +310,7 @@ export function mount(element, data, context) {
         "digits",
       );
       if (!answer || world !== worlds.value) return;
+      failure = "";
       probs = probsOf(answer);
       weights = Object.values(answer.kept).map(({ values, shape: [heads] }) =>
         Array.from({ length: heads }, (_, h) =>
@@ -303,7 +322,10 @@ export function mount(element, data, context) {
       draw();
       if (world !== WORLDS.asItIs) await tellLeft(probs);
     } catch (error) {
-      status.textContent = `The model could not answer: ${error.message}`;
+      if (world !== worlds.value) return;
+      failure = `The model could not answer: ${error.message}`;
+      told.textContent = "";
+      draw();
     }
   }
 
@@ -356,20 +378,20 @@ export function mount(element, data, context) {
       : `the patch in row ${Math.floor((token - 1) / ACROSS)}, column ${(token - 1) % ACROSS}`;
 
   function draw() {
-    const shares = weights[layer][head][chosen];
-    const most = Math.max(...shares);
+    const shares = failure ? tokens.map(() => 0) : weights[layer][head][chosen];
+    const most = Math.max(...shares) || 1;
     drawn.forEach((cell, i) => cell.setAttribute("fill-opacity", ink[i].toFixed(2)));
     cursor.setAttribute(
       "transform",
       `translate(${20 * (at % SIDE)} ${20 * Math.floor(at / SIDE)})`,
     );
     tokens.forEach((each, token) => {
-      const share = percent(shares[token]);
+      const share = failure ? "" : percent(shares[token]);
       each.style.setProperty("--strength", (shares[token] / most).toFixed(3));
       each.setAttribute("aria-pressed", String(token === chosen));
       if (token) /** @type {Node} */ (each.lastChild).textContent = share;
       else each.textContent = `class token ${share}`;
-      each.setAttribute("aria-label", `${nameOf(token)}, ${share}`);
+      each.setAttribute("aria-label", failure ? nameOf(token) : `${nameOf(token)}, ${share}`);
       if (token)
         cellsOf(token - 1).forEach((cell, i) =>
           small[token - 1][i].setAttribute("fill-opacity", read[cell].toFixed(2)),
@@ -379,9 +401,15 @@ export function mount(element, data, context) {
       make(
         "tbody",
         {},
-        ...probs.map((share, digit) => row(digit, bar(share, share), percent(share))),
+        ...probs.map((share, digit) =>
+          failure ? row(digit, bar(0, 0), "") : row(digit, bar(share, share), percent(share)),
+        ),
       ),
     );
+    if (failure) {
+      status.textContent = failure;
+      return;
+    }
     const digit = best(probs);
     const seen = shares.indexOf(most);
     status.textContent =

@@ -39,6 +39,7 @@ export function mount(element, { pairs }) {
     const guess = button(`${letter} is the neuron`, () => {
       if (!guesses.has(+chosen.value)) guesses.set(+chosen.value, side);
       draw();
+      next.focus(); // a button that is switched off loses the focus
     });
     return { list, guess, letter, box: make("div", { class: "lmn-side" }, list, guess) };
   });
@@ -64,7 +65,8 @@ export function mount(element, { pairs }) {
     const right = Array.from(guesses).filter(([i, side]) => pairs[i].neuron === side).length;
     status.textContent =
       guess === undefined
-        ? "Each text ends with the letter at which the answer is strong. One list is the neuron's."
+        ? "Each text ends with the letter at which the neuron, or its copy, answers strongly. " +
+          "A line under nothing is a space. One list is the neuron’s."
         : `${guess === neuron ? "Right" : "No"}: ${sides[neuron].letter} is the neuron. Of its ${plural(lists[0].length, "text")}, ` +
           `${alike(lists[neuron])} end in the same letter. In the other list it is ${alike(lists[1 - neuron])}. ` +
           `Right so far: ${right} of ${guesses.size}.`;

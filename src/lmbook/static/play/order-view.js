@@ -112,6 +112,11 @@ export function mount(element, data) {
   element.append(
     kinds,
     line,
+    make(
+      "p",
+      { class: "play-muted" },
+      "Click two words to swap them, or move one with the arrow keys.",
+    ),
     make("p", { class: "play-controls" }, start.label, button("Start again", reset)),
     make("div", { class: "play-both" }, table, make("div", { class: "lmo-words" }, status, note)),
   );
@@ -141,12 +146,16 @@ export function mount(element, data) {
   }
 
   /**
-   * The arrow keys carry a word along the line.
+   * The arrow keys carry a word along the line; Escape lets go of the one that was chosen.
    *
    * @param {KeyboardEvent} event
    * @param {number} place
    */
   function move(event, place) {
+    if (event.key === "Escape") {
+      waiting = null;
+      draw();
+    }
     const [by] = arrow(event) || [];
     if (!by || !(place + by in order)) return;
     event.preventDefault();
@@ -187,9 +196,9 @@ export function mount(element, data) {
     const text = order.map((word) => words[word]).join(" ");
     const moved = order.some((word, place) => word !== place) || at > 0;
     status.textContent = moved
-      ? `“${text}”: compared with the poem’s line, ${count || "none"} of the ${all} pairs of words ` +
-        `${count > 1 ? "have" : "has"} another score.`
-      : "This is the poem’s line. Click two words to swap them, or move one with the arrow keys.";
+      ? `“${text}”: compared with the poem’s line, “${words.join(" ")}”, ${count || "none"} of ` +
+        `the ${all} pairs of words ${count > 1 ? "have" : "has"} another score.`
+      : "This is the poem’s line.";
     note.textContent = scheme.told;
   }
 

@@ -216,7 +216,7 @@ export function mount(element, data) {
       "div",
       { class: "play-both" },
       plane,
-      make("div", {}, make("table", {}, head, body), result),
+      make("div", { class: "lms-told" }, make("table", {}, head, body), result),
     ),
     live,
   );
@@ -236,7 +236,8 @@ export function mount(element, data) {
 
   const long = () => toy.arrows.filter((arrow) => Math.hypot(...arrow) > 0.8).length;
   function tell() {
-    if (worlds.selectedIndex) return "Random weights: the arrows point anywhere.";
+    if (worlds.selectedIndex)
+      return "Random weights: the arrows point anywhere, however often a feature is 0.";
     return `Arrows longer than 0.8: ${long()} of ${data.features}. Loss ${fixed(toy.loss, 4)}.`;
   }
 
@@ -244,6 +245,7 @@ export function mount(element, data) {
   function train() {
     const sparsity = Number(zeros.input.value);
     zeros.value.textContent = percent(sparsity);
+    zeros.input.setAttribute("aria-valuetext", percent(sparsity));
     const mine = ++running;
     const made = learner(data, sparsity);
     toy = made.toy;
