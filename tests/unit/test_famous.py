@@ -524,6 +524,43 @@ def test_a_gpt_without_the_letters_of_the_sonnets_can_not_be_asked(monkeypatch, 
         little.sonnets.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("record", "alphabet", "reason"),
+    [
+        ({"corpus_sha256": "0" * 64}, None, "no record says that it was trained on these"),
+        ({"name": "gpt2"}, None, "no record says that it was trained on these"),
+        (None, "abcdefghijklmnopqrstuvwxyz \n", "its tokens are not the characters"),
+    ],
+)
+def test_a_gpt_that_read_something_else_is_not_compared_with_ngrams_of_the_sonnets(
+    monkeypatch, record, alphabet, reason
+):
+    tokenizer, model, ours = load_gpt("sonnets", device="cpu")
+    if alphabet:
+        tokenizer = CharTokenizer(alphabet)
+    monkeypatch.setattr(little, "gpt", lambda: (tokenizer, model))
+    monkeypatch.setattr(little, "record", lambda: record or ours)
+    stored_outcome = {"name": "counts", "ours": 0.7, "interval": [0.6, 0.8], "holds": True}
+    monkeypatch.setattr(proofs, "measure", lambda name: little.counts(small=True))
+    little.sonnets.cache_clear()
+    try:
+        found = proofs.measured("counts", stored_outcome)
+    finally:
+        little.sonnets.cache_clear()
+    assert found["ours"] == UNMEASURED
+    assert proofs.verdict_on(found) == "can’t be asked"
+    assert proofs.with_reason("can’t be asked", found).startswith(
+        f"can’t be asked: {reason}"
+    )
+
+
+def test_our_gpt_is_compared_with_ngrams_of_the_sonnets(monkeypatch):
+    kept = load_gpt("sonnets", device="cpu")
+    monkeypatch.setattr(little, "loaded", lambda: kept)
+    little.refuse_other_texts()  # raises nothing
+    assert proofs.with_reason("holds", {"holds": True}) == "holds"
+
+
 def test_a_gpt_that_lacks_some_characters_reads_the_others(monkeypatch):
     tokenizer = CharTokenizer("abcdefghijklmnopqrstuvwxyz \n")
     monkeypatch.setattr(little, "gpt", lambda: (tokenizer, None))

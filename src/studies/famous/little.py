@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from lmcourse.ablation import replaced
-from lmcourse.data import load_texts, train_val_test_split
+from lmcourse.data import fingerprint, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.training import cut_windows
 from lmcourse.ngrams import NgramModel
@@ -26,14 +26,23 @@ KNOWN = 0.5  # the share of the sonnets' characters that a model must know, to b
 
 
 class Unasked(ValueError):
-    """A model can't be asked at all: what it would have to read is not in its alphabet."""
+    """A model can't be asked at all; the message says why."""
 
 
 @cache
+def loaded():
+    """Return the tokenizer, the model, a `lmcourse.gpt.model.GPT`, and its record."""
+    return load_gpt(device="cpu")
+
+
 def gpt():
-    """Return the tokenizer and the model, a `lmcourse.gpt.model.GPT`, on the CPU."""
-    tokenizer, model, _ = load_gpt(device="cpu")
-    return tokenizer, model
+    """Return the tokenizer and the model, on the CPU."""
+    return loaded()[:2]
+
+
+def record():
+    """Return the record of the model: how it was trained, if that is known, a dict."""
+    return loaded()[2]
 
 
 @cache
@@ -61,6 +70,25 @@ def sonnets():
 # --- counting ----------------------------------------------------------------------------
 
 
+def refuse_other_texts():
+    """Make sure that the model was trained on the sonnets, in their own alphabet.
+
+    n-grams that have read the sonnets say nothing of a model that has read something else.
+    What a model has read is known from its record; a GPT-2 has none.
+
+    Raises
+    ------
+    Unasked
+        If it was trained on another text, or nobody knows on which, or its tokens are not
+        the characters of the sonnets.
+    """
+    corpus = load_corpus("sonnets")
+    if record().get("corpus_sha256") != fingerprint(corpus):
+        raise Unasked("no record says that it was trained on these sonnets")
+    if {*getattr(gpt()[0], "alphabet", "")} != {*corpus}:
+        raise Unasked("its tokens are not the characters of these sonnets")
+
+
 def counts(small=False):
     """Measure how often our GPT and n-grams find the same next token likeliest.
 
@@ -78,7 +106,13 @@ def counts(small=False):
         the length of the n-grams; ``tokens``, how many are asked; ``right`` and
         ``right_by_count``, the shares of right answers; ``lowest`` and ``highest``, the
         least and the most that n-grams of another length have in common with the GPT.
+
+    Raises
+    ------
+    Unasked
+        If the GPT has not read what the n-grams have, in the same alphabet.
     """
+    refuse_other_texts()
     training, validation, test = sonnets()
     tokens = min(len(test), 600 if small else 6000)
     vocab_size = gpt()[0].vocab_size

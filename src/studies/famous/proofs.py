@@ -72,12 +72,18 @@ def measured(name: str, stored: dict) -> dict:
     -------
     dict
         As ``stored``. Of a model that can't be asked at all it has no number: each is
-        `UNMEASURED`, ``holds`` is None and ``able`` False.
+        `UNMEASURED`, ``holds`` is None, ``able`` False, and ``reason`` says why.
     """
     try:
         return measure(name)
-    except Unasked:
-        return dict.fromkeys(stored, UNMEASURED) | {"holds": None, "able": False}
+    except Unasked as error:
+        unmeasured = dict.fromkeys(stored, UNMEASURED)
+        return unmeasured | {"holds": None, "able": False, "reason": str(error)}
+
+
+def with_reason(verdict: str, found: dict) -> str:
+    """Return a verdict, and behind it why a model can't be asked at all, if it can't."""
+    return f"{verdict}: {found['reason']}" if "reason" in found else verdict
 
 
 def shown(name: str, found: dict) -> dict:
@@ -152,7 +158,8 @@ def results(page: Page):
             assert abs(again["ours"] - found["ours"]) < NEAR
             assert verdict_on(again) == verdict_on(found)
         verdicts[name] = verdict_over(found, forms)
-        said = {"verdict": verdicts[name], "foretold": published.foretold}
+        verdict = with_reason(verdicts[name], found)
+        said = {"verdict": verdict, "foretold": published.foretold}
         values |= shown(name, found | said)
         for form, outcome in forms.items():
             values |= shown(f"{name}_{form}", outcome)
