@@ -24,6 +24,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from lmcourse.models import load_bert
+from lmcourse.numbers import plural
 from lmcourse.pooling import nearest, pool_layers, untrained
 from lmcourse.probe import gram, interval, predict, score, smoothers
 from lmcourse.shuffled import shuffled_words
@@ -208,9 +209,9 @@ def _table_rows(content, delimiter, name) -> list[dict]:
             continue
         if len(cells) != len(header):
             raise ValueError(
-                f"{name}, line {line}: {len(cells)} cells, and the first line "
-                f"has {len(header)}. A text with {DELIMITERS[delimiter]} in it stands in "
-                "quotes"
+                f"{name}, line {line}: {len(cells)} {plural(len(cells), 'cell')}, and the "
+                f"first line has {len(header)}. A text with {DELIMITERS[delimiter]} in it "
+                "stands in quotes"
             )
         row = dict(zip(header, cells, strict=True))
         found.append({key: row[key] for key in COLUMNS if key in row})
@@ -320,8 +321,9 @@ def check(texts):
     counts = labels.value_counts()
     if "" in counts:
         empty = "; ".join(texts.title[labels == ""][:3])
+        has = "has" if counts[""] == 1 else "have"
         raise ValueError(
-            f"{counts['']} of {len(texts):,} texts have no label: {empty}. Give each one, "
+            f"{counts['']} of {len(texts):,} texts {has} no label: {empty}. Give each one, "
             "or leave the column `label` out"
         )
     if len(counts) < 2:

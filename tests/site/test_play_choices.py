@@ -115,7 +115,9 @@ def test_the_reward_is_pythons_and_says_how_often_a_line_was_taken(opened):
     often = max(longer, unequal - longer)
     assert f"line in {often} of {unequal} pairs that differ." in said
     right = foretold(apart, taken)
-    assert page.get_by_text(f"predicts that one right {right:g} times in 20").is_visible()
+    assert page.get_by_text(
+        f"predicts that one correctly {right:g} times in 20"
+    ).is_visible()
     assert page.get_by_text("the choices follow something").is_visible()
 
 
@@ -159,7 +161,7 @@ def test_a_coin_tells_nothing(opened):
     assert not page.get_by_text("the choices tell nothing").is_visible()
     page.get_by_label("Had it learned nothing?").select_option("a coin’s choices")
     assert page.get_by_text("the choices tell nothing").is_visible()
-    assert "predicted right instead of" in page.locator(".play-remains").text_content()
+    assert "predicted correctly instead of" in page.locator(".play-remains").text_content()
     assert "The coin took" in page.locator(".lmv-fitted").inner_text()
 
 

@@ -10,6 +10,7 @@ from bare import served
 from lmcourse import data, views
 from lmcourse.film import load_film
 from lmcourse.gpt.inside import lens
+from lmcourse.numbers import plural
 from lmcourse.views.generator import write_on
 from test_engine import near
 
@@ -143,7 +144,7 @@ def test_attention_is_torch_s_at_the_stop(opened):
 
 def test_what_is_recorded_of_a_stop_stands_there(opened):
     page = opened.page
-    for stop in (0, 8):
+    for stop in (0, 1, 8):
         to(page, stop)
         recorded = results()["stops"][stop]
         rows = page.locator(".lmf-bars tr")
@@ -156,7 +157,11 @@ def test_what_is_recorded_of_a_stop_stands_there(opened):
         assert f"{recorded['held_out']:.2f} nats" in told
         assert ("learned nothing" in told) == (stop == 0)
         label = page.locator(".lmf-curve").get_attribute("aria-label")
-        assert f"after {recorded['step']} steps it is {recorded['held_out']:.2f}" in label
+        steps = f"{recorded['step']:,} {plural(recorded['step'], 'step')}"
+        assert f"After {steps} the loss" in told
+        slider = page.get_by_label("Steps of training")
+        assert slider.get_attribute("aria-valuetext") == steps
+        assert f"after {steps} it is {recorded['held_out']:.2f}" in label
 
 
 def test_a_named_stop_is_reached_by_its_button(opened):

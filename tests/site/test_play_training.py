@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEXT = "so long as men can breathe or eyes can see\n" * 60
 RUN = [
-    {"step": 0, "loss": 2.5, "sample": "qzv"},
+    {"step": 1, "loss": 2.5, "sample": "qzv"},
     {"step": 150, "loss": 1.5, "sample": "<b>so long</b>"},
 ]
 
@@ -38,6 +38,8 @@ def test_a_model_learns_while_the_reader_watches(opened):
     slider.focus()
     page.keyboard.press("ArrowLeft")
     assert sample.inner_text() == "qzv"
+    assert told.inner_text().startswith("A stored training wrote this after 1 step, at")
+    assert slider.get_attribute("aria-valuetext") == "1 step"
     page.get_by_role("button", name="Train it here").click()
     focused = "button => button === document.activeElement"
     assert page.get_by_role("button", name="Stop").evaluate(focused)
@@ -63,5 +65,5 @@ def test_without_scripts_there_are_simple_models_and_a_stored_training():
     stored = make()[0].stored
     assert ">2-grams</th>" in stored
     assert "&lt;b&gt;ours&lt;/b&gt;</th><td>1.00</td>" in stored
-    assert '<th scope="row">0</th><td>2.50</td><td>qzv</td>' in stored
+    assert '<th scope="row">1</th><td>2.50</td><td>qzv</td>' in stored
     assert "After steps" not in training(TEXT, alt="A model learns.").stored

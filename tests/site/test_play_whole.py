@@ -432,6 +432,26 @@ def test_texts_of_all_kinds_are_read_or_told_of(opened_page):
         expect(shown).to_have_count(15 if which == 0 else 5)
 
 
+def test_one_token_one_layer_and_one_head_are_told_of_as_one(opened_page, tmp_path):
+    page = opened_page
+    config = GPTConfig(3, 4, 1, heads=1, d_model=8)
+    path = tmp_path / "mine.safetensors"
+    save_model(path, GPT(config), {"alphabet": "abc", "model": vars(config)})
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_text("This is your model.").wait_for(timeout=visits.LOAD)
+    write(page, "b")
+    part(page, "tokens").press("Enter")
+    expect(page.locator(".lmw-text")).to_contain_text("Your text is 1 token.")
+    page.get_by_role("button", name="Take the tour").press("Enter")
+    card, texts = page.get_by_role("group", name="Tour"), []
+    for _ in range(10):
+        texts.append(card.inner_text())
+        page.keyboard.press("ArrowRight")
+    assert "cut into 1 token. " in texts[1]
+    assert "through 1 layer. " in texts[3]
+    assert "This model has one head. " in texts[5]
+
+
 def test_the_readers_model_is_opened_from_a_file_and_the_books_comes_back(
     opened_page, tmp_path
 ):

@@ -47,7 +47,7 @@ def test_stored_are_the_first_pair_and_what_more_echoes_would_get(view):
     weights = preferences.fit_reward(apart, taken)
     cells = [float(cell) for cell in re.findall(r"<td>([-\d.]+)</td>", view.stored)]
     assert cells == pytest.approx(weights, abs=0.006)
-    assert f"predict {foretold(apart, taken):g} of {PAIRS} choices right" in view.alt
+    assert f"predict {foretold(apart, taken):g} of {PAIRS} choices correctly" in view.alt
 
 
 def test_what_is_left_out_is_foretold_from_the_others_alone():

@@ -14,7 +14,7 @@ from lmcourse.ablation import hooked_heads
 from lmcourse.film import Film, first_for_good, load_film, pack
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.views.film import named_stops
+from lmcourse.views.film import named_stops, told_of
 from studies.mini_gpt import film as study
 
 
@@ -255,6 +255,16 @@ def test_stops_are_where_something_begins_for_good():
         (4, "“thou” decides"),
     ]
     assert found[0]["told"].startswith("From step 10 on, first spaces: 15\xa0% of")
+
+
+def test_one_step_is_a_step():
+    for step, words in (
+        (0, "0 steps"),
+        (1, "1 step"),
+        (2, "2 steps"),
+        (1200, "1,200 steps"),
+    ):
+        assert told_of(row(step)).startswith(f"After {words} the loss")
 
 
 def test_verdict_asks_which_came_first():

@@ -34,9 +34,9 @@ BAD = {  # name: (what is stored, what is said)
     "latin.txt": ("eins\n\nzwölf".encode("latin-1"), r'latin.txt, line 3: .*"latin-1"'),
     "picture.txt": (b"GIF\n\0\0", "picture.txt, line 2: a zero byte"),
     "named.csv": (b"poem,label\na,b\n", r"named.csv, line 1: .*`poem`, `label`; .*`text`"),
-    "short.csv": (b"text,label\none,a\ntwo\n", "short.csv, line 3: 1 cells, .* has 2"),
+    "short.csv": (b"text,label\none,a\ntwo\n", "short.csv, line 3: 1 cell, .* has 2"),
     "open.csv": (b"text,label\none, two,a\n", "open.csv, line 2: 3 cells"),
-    "long.csv": (b'text,label\n"a\nb",c\n"d\ne"\n', "long.csv, line 4: 1 cells"),
+    "long.csv": (b'text,label\n"a\nb",c\n"d\ne"\n', "long.csv, line 4: 1 cell,"),
     "quote.csv": (b'text\none\n"two\n\nthree\n', "quote.csv, line 3: a quote opens"),
     "inside.csv": (b'text\n"one" two\n', "inside.csv, line 2: .* written twice"),
     "semicolon.csv": (b'"Text";label\na;b\n', "line 1: .* by semicolons, where commas"),
@@ -95,6 +95,14 @@ def test_a_file_is_read_as_it_is_said_to_be_stored_and_its_titles_are_kept(tmp_p
             "two columns .* `text`",
         ),
         (pd.DataFrame({"text": [*"abcd"], "label": ["x"] * 4}), "the label 'x'"),
+        (
+            pd.DataFrame({"text": [*"abcd"], "label": [*"xxx", " "]}),
+            "1 of 4 texts has no label: d",
+        ),
+        (
+            pd.DataFrame({"text": [*"abcd"], "label": [*"xx", "", " "]}),
+            "2 of 4 texts have no label: c; d",
+        ),
         (
             pd.DataFrame({"text": [*"abcde"], "label": [*"xxxyy"]}),
             r"\['y'\]: a label needs",

@@ -8,6 +8,7 @@ import torch
 
 from lmcourse.gpt.generation import generate
 from lmcourse.guessing import held_out_lines
+from lmcourse.numbers import plural
 from lmcourse.preferences import PROPERTIES, differences, fit_reward, properties
 from lmcourse.views.generator import too_much
 from lmcourse.views.markup import table
@@ -191,8 +192,9 @@ def _stored(pairs) -> str:
         "echoes (words that begin with the same letter as another word of the line), this "
         "reward would fit your choices:</p>\n"
         + table(["property", "weight"], rows)
-        + f"<p>Fitted to all choices but one, it predicts that one right {right:g} times "
-        f"in {PAIRS}. A coin would be right {PAIRS / 2:g} times on average.</p>"
+        + f"<p>Fitted to all choices but one, it predicts that one correctly {right:g} "
+        f"{plural(right, 'time')} in {PAIRS}. A coin would be right {PAIRS / 2:g} "
+        "times on average.</p>"
     )
 
 
@@ -206,5 +208,5 @@ def _told(pairs) -> str:
     return (
         f"{PAIRS} pairs of lines to choose from; the first: “{first}” or “{second}”. If "
         f"you always took the line with more echoes, a reward would predict {right:g} of "
-        f"{PAIRS} choices right."
+        f"{PAIRS} choices correctly."
     )

@@ -3,7 +3,7 @@
 import html
 
 from lmcourse.film import first_for_good, thou_matters
-from lmcourse.numbers import percent
+from lmcourse.numbers import percent, plural
 from lmcourse.views.generator import SEED, TEMPERATURE, look_at_end, write_on
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
@@ -103,8 +103,8 @@ def told_of(row) -> str:
     """
     share = row["agrees"][row["closest"] - 1]
     return (
-        f"After {row['step']:,} steps the loss on held-out sonnets is "
-        f"{row['held_out']:.2f} nats a character. The likeliest next character is most "
+        f"After {row['step']:,} {plural(row['step'], 'step')} the loss on held-out "
+        f"sonnets is {row['held_out']:.2f} nats a character. The likeliest next character is most "
         f"often that of {row['closest']}-grams: at {percent(share)} of positions. After "
         f"“And thou … shal” the lead of t over l is {fixed(row['told'])} logits larger "
         f"than after “And they … shal”; t is the likelier in "

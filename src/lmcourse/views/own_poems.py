@@ -71,7 +71,7 @@ def own_poems(mine, tokenizer, text=0) -> View:
         f"<p>The texts nearest to “{escape(titles[text])}”, level by level:</p>\n"
         f"{table(['level', 'nearest', 'second', 'third'], by_level)}\n"
         f"<p>{escape(_sentence(data))} On the site BERT reads your own texts here.</p>\n"
-        f"{table(['told by', 'labels right'], shares)}"
+        f"{table(['guessed by', 'labels guessed correctly'], shares)}"
     )
     alt = (
         "A box for texts of your own. A BERT reads them on your device; then the nearest "
@@ -90,7 +90,7 @@ def _nearest(vectors) -> list:
 
 
 def _sentence(data) -> str:
-    """Say how often the labels of the view's data are predicted right, and by what.
+    """Say how often the labels of the view's data are guessed correctly, and by what.
 
     ``data`` : dict: ``told``, a triple for each level; ``told_words``, that of counting
     words, and ``told_dealt``, that of shuffled labels. Each begins with the share right, 0
@@ -99,6 +99,6 @@ def _sentence(data) -> str:
     shares = [data["told"][-1], data["told_words"], data["told_dealt"]]
     top, words, dealt = (f"{share[0]:.0%}".replace("%", " %") for share in shares)
     return (
-        f"At the last level {top} of the labels are predicted right. By counting words it "
-        f"is {words}. If the labels are shuffled, it is {dealt}."
+        f"At the last level {top} of the labels are guessed correctly. By counting words "
+        f"it is {words}. If the labels are shuffled, it is {dealt}."
     )

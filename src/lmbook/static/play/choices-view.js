@@ -87,8 +87,9 @@ function tellTaken(name, apart) {
   const fewer = apart.filter((value) => value < 0).length;
   if (!more && !fewer) return "Both lines of each pair have as many.";
   if (more === fewer) return `You took ${CALLED[name][0]} as often as the other.`;
-  const all = more + fewer === apart.length ? apart.length : `${more + fewer} pairs that differ`;
   const which = CALLED[name][more > fewer ? 0 : 1];
+  if (more + fewer === 1) return `You took ${which} in the one pair that differs.`;
+  const all = more + fewer === apart.length ? apart.length : `${more + fewer} pairs that differ`;
   return `You took ${which} in ${Math.max(more, fewer)} of ${all}.`;
 }
 
@@ -287,7 +288,7 @@ export function mount(element, data, context) {
     if (isCoin()) {
       const own = foretold(rowsOf(chosen), names.length, ridge);
       const coin = foretold(rows, names.length, ridge);
-      told.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are predicted right instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
+      told.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are predicted correctly instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
     }
   }
 
@@ -297,8 +298,8 @@ export function mount(element, data, context) {
     const chance = chanceOf(Math.floor(right), rows.length);
     const share = chance < 0.001 ? "less than 0.1" : fixed(100 * chance, 1);
     return (
-      `Fitted to all choices but one, the reward predicts that one right ${fixed(right, right % 1 ? 1 : 0)} ` +
-      `times in ${rows.length}. A coin would be right ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
+      `Fitted to all choices but one, the reward predicts that one correctly ${fixed(right, right % 1 ? 1 : 0)} ` +
+      `${right === 1 ? "time" : "times"} in ${rows.length}. A coin would be right ${fixed(rows.length / 2, rows.length % 2 ? 1 : 0)} times on average, ` +
       `and as often as the reward or more with a probability of ${share} %: ` +
       (chance > RARE
         ? "by these properties, the choices tell nothing."

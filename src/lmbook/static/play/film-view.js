@@ -149,7 +149,10 @@ export function curve(stops, ngrams) {
       dot.setAttribute("cx", String(x(step)));
       dot.setAttribute("cy", String(y(held_out)));
       const told = `${held_out.toFixed(2)} on held-out text, ${train.toFixed(2)} on training text`;
-      picture.setAttribute("aria-label", `The loss falls; after ${step} steps it is ${told}.`);
+      picture.setAttribute(
+        "aria-label",
+        `The loss falls; after ${plural(step, "step")} it is ${told}.`,
+      );
     },
   };
 }
@@ -337,7 +340,7 @@ export function mount(element, data, context) {
     let message = "";
     if (strange === 1) message = "Left out: one character that it has never read. ";
     if (strange > 1) message = `Left out: ${strange} characters that it has never read. `;
-    if (known.length > room) message += `It sees the last ${room} characters.`;
+    if (known.length > room) message += `It sees the last ${plural(room, "character")}.`;
     return { usual, message };
   }
 
@@ -447,7 +450,7 @@ export function mount(element, data, context) {
     const { step, agrees, closest, told: sentence } = stops[stop];
     const here = named.filter((each) => each.stop === stop);
     steps.value.textContent = step.toLocaleString("en");
-    steps.input.setAttribute("aria-valuetext", `${step} steps`);
+    steps.input.setAttribute("aria-valuetext", plural(step, "step"));
     jumps.forEach((jump, i) => jump.setAttribute("aria-pressed", String(named[i].stop === stop)));
     const nothing = stop === 0 ? ["This model has learned nothing: its weights are random."] : [];
     told.replaceChildren(
@@ -509,7 +512,7 @@ export function mount(element, data, context) {
   }
 
   function tell() {
-    return `After ${stops[now()].step} steps it goes on: ${decode(written.slice(0, 60))}`;
+    return `After ${plural(stops[now()].step, "step")} it goes on: ${decode(written.slice(0, 60))}`;
   }
 
   drawStop();

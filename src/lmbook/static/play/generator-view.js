@@ -218,7 +218,7 @@ export function mount(element, data, context) {
       ? `Left out, as it has never read them: ${strange.join(" ")}. `
       : "";
     if (line.length > room || all.length > LONGEST)
-      message += `It sees the last ${tail(line).length} characters.`;
+      message += `It sees the last ${plural(tail(line).length, "character")}.`;
     return message;
   }
 

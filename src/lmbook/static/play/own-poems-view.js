@@ -238,6 +238,8 @@ export function mount(element, data, context) {
   /** @param {Line[]} lines */
   function tellUnknown(lines) {
     const some = lines.filter(({ isUnknown }) => isUnknown).length;
+    if (some === 1)
+      return " Of 1 text the model’s vocabulary has no word: it knows its length alone.";
     return some
       ? ` Of ${plural(some, "text")} the model’s vocabulary has no word: by their length alone it tells them apart.`
       : "";
@@ -445,7 +447,7 @@ export function mount(element, data, context) {
       make(
         "p",
         {},
-        `All the other texts predict a text’s label right in ${percent(top)} of the cases at the last level${isRandom ? " with random weights" : ""}. By counting words it is ${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. The brackets hold 95 % intervals: over texts, and over the ways to shuffle.`,
+        `From all the other texts, a text’s label is guessed correctly in ${percent(top)} of the cases at the last level${isRandom ? " with random weights" : ""}. By counting words it is ${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. The brackets hold 95 % intervals: over texts, and over the ways to shuffle.`,
       ),
       make(
         "table",

@@ -1,9 +1,8 @@
 /* What own-text.js shows when a training rests: who predicts a text better that neither has
    read, what both write, where each is surprised, and the model as a file. */
 
-import { button, fixed, heading, make, radios, row } from "./dom.js";
+import { button, fixed, heading, make, plural, radios, row } from "./dom.js";
 import { checkpoint, keepOwn } from "./own-model.js";
-import { count } from "./own-texts.js";
 import { bitsAt } from "./random.js";
 import { mount as surprise } from "./surprise.js";
 
@@ -52,7 +51,7 @@ function contest({ result, counted }) {
     make(
       "p",
       {},
-      `Both read ${count(characters)} characters that neither has learned from. `,
+      `Both read ${plural(characters, "character")} that neither has learned from. `,
       make("strong", {}, verdict(result)),
     ),
     make(
@@ -62,7 +61,7 @@ function contest({ result, counted }) {
       make(
         "tbody",
         {},
-        line(`the GPT, after ${count(step)} steps`, losses.gpt),
+        line(`the GPT, after ${plural(step, "step")}`, losses.gpt),
         line(`counting: ${order}-grams`, losses.ngrams),
         line("blind guessing", Math.log(alphabet.length)),
       ),
@@ -70,7 +69,7 @@ function contest({ result, counted }) {
     make(
       "p",
       { class: "play-muted" },
-      `Lower is better. ${losses.gpt > losses.ngrams ? "Counting learns from little, a GPT from practice: go on, take a longer text, or the larger model. " : ""}The moment of the GPT and the length of the n-grams were chosen by ${count(counted.sizes.validation)} other characters.`,
+      `Lower is better. ${losses.gpt > losses.ngrams ? "Counting learns from little, a GPT from practice: go on, take a longer text, or the larger model. " : ""}The moment of the GPT and the length of the n-grams were chosen by ${plural(counted.sizes.validation, "other character")}.`,
     ),
   ];
 }
@@ -95,7 +94,7 @@ function guess({ result, counted }) {
     const right = both[at].whose === "counting";
     names.forEach((name, i) => (name.textContent = `: ${both[i].whose}`));
     const which = both[0].whose === "counting" ? "A" : "B";
-    told.textContent = `${right ? "Right" : "No"}: ${which} is by counting. It sees ${counted.order - 1} characters back, and forgets how the line or the sentence began.`;
+    told.textContent = `${right ? "Right" : "No"}: ${which} is by counting. It sees ${plural(counted.order - 1, "character")} back, and forgets how the line or the sentence began.`;
     for (const button of buttons) button.disabled = true;
   }
   const buttons = both.map((_, at) => button(`${"AB"[at]} is by counting`, () => answer(at)));

@@ -5,7 +5,7 @@
 import source from "worker:./own-text-worker.js";
 import { button, duration, fixed, make, plural, radios } from "./dom.js";
 import { resultOf } from "./own-text-result.js";
-import { charactersOf, count, decodeText, faultOf, MOST } from "./own-texts.js";
+import { charactersOf, decodeText, faultOf, MOST } from "./own-texts.js";
 import { startWorker } from "./start-worker.js";
 import { readText } from "./store.js";
 import { chart } from "./training.js";
@@ -203,12 +203,11 @@ export function mount(element, data, context) {
   /** @param {string[]} characters */
   function said(characters) {
     if (!characters.length) return "";
-    const all = count(characters.length);
-    const different = count(new Set(characters).size);
+    const different = new Set(characters).size;
     const isCut = characters.length === MOST && box.text().length > MOST;
     const cut = isCut ? "Of a longer text the beginning is learned: " : "";
     const little = characters.length < LITTLE ? " That is little: counting is hard to beat." : "";
-    return `${cut}${all} characters, ${different} different ones.${little}`;
+    return `${cut}${plural(characters.length, "character")}, ${plural(different, "different one")}.${little}`;
   }
 
   function begin() {

@@ -180,7 +180,7 @@ function tableRows(content, delimiter, name) {
     if (!cells.some((cell) => strip(cell))) continue;
     if (cells.length !== header.length)
       throw new Error(
-        `${name}, line ${line}: ${cells.length} cells, and the first line has ${header.length}. A text with ${DELIMITERS[delimiter]} in it stands in quotes`,
+        `${name}, line ${line}: ${plural(cells.length, "cell")}, and the first line has ${header.length}. A text with ${DELIMITERS[delimiter]} in it stands in quotes`,
       );
     const known = COLUMNS.filter((column) => header.includes(column));
     const row = Object.fromEntries(known.map((column) => [column, cells[header.indexOf(column)]]));
@@ -307,7 +307,7 @@ export function faultOf(poems) {
   const labels = labelsOf(poems);
   const empty = poems.filter((_, i) => !labels[i]).map(({ title }) => title);
   if (empty.length)
-    return `${empty.length} of ${all} texts have no label: ${empty.slice(0, 3).join("; ")}. Give each one, or leave the column \`label\` out`;
+    return `${empty.length} of ${all} texts ${empty.length === 1 ? "has" : "have"} no label: ${empty.slice(0, 3).join("; ")}. Give each one, or leave the column \`label\` out`;
   /** @type {Map<string, number>} */
   const counts = new Map();
   for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);

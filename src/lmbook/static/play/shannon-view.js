@@ -589,8 +589,8 @@ export function mount(element, data, context) {
     if (!parts.length) return "They are reading …";
     const letters = lettersOf(linesOf()[chosen].text);
     const spaces = letters.filter((letter) => letter === " ").length;
-    const always = `Whoever always guesses the space is right ${spaces} times.`;
-    const found = `of this line’s ${letters.length} letters, at once ${parts.join(", ")}.`;
+    const always = `Whoever always guesses the space is right ${plural(spaces, "time")}.`;
+    const found = `of this line’s ${plural(letters.length, "letter")}, at once ${parts.join(", ")}.`;
     return worlds.value === WORLDS.random
       ? `With random weights: ${found} ${always} Counting has no weights, and stays.`
       : `With its letters in another order: ${found} ${always} Your guesses of this order are counted apart.`;

@@ -1,7 +1,7 @@
 /* A poem whose letters are coloured by surprise: what was expected at the one chosen, by
    pointer, by touch, or with the slider below it by key. With `ways` it is one of several
    pieces, read by a model at several moments of a training, in several ways. */
-import { make, radios, slider, stateOf } from "./dom.js";
+import { make, plural, radios, slider, stateOf } from "./dom.js";
 
 /**
  * A letter: how probable it was, in per cent; how surprising, from 0 to 1; the likeliest
@@ -69,7 +69,7 @@ function choices({ pieces, ways, moments }, read) {
     const { letters, losses } = ways[way];
     const now = Math.min(at, losses.length - 1);
     steps.value.textContent = String(moments[at]);
-    steps.input.setAttribute("aria-valuetext", `${moments[at]} steps`);
+    steps.input.setAttribute("aria-valuetext", plural(moments[at], "step"));
     told.textContent = losses[now];
     read(pieces[piece].text, letters[piece][now]);
   }

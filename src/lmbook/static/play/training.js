@@ -3,7 +3,7 @@
    it wrote on the way can be looked at again; until it begins, that of a stored training. */
 
 import source from "worker:./training-worker.js";
-import { button, make, slider, stateOf, svg } from "./dom.js";
+import { button, make, plural, slider, stateOf, svg } from "./dom.js";
 import { startWorker } from "./start-worker.js";
 import { readText } from "./store.js";
 
@@ -92,8 +92,8 @@ export function mount(element, data, context) {
     back.input.value = String(at);
     const { step, loss, sample: written } = moments[at];
     const whose = moments === run ? "A stored training wrote" : "It wrote";
-    back.value.textContent = `${whose} this after ${step} steps, at a loss of ${loss.toFixed(2)}:`;
-    back.input.setAttribute("aria-valuetext", `${step} steps`);
+    back.value.textContent = `${whose} this after ${plural(step, "step")}, at a loss of ${loss.toFixed(2)}:`;
+    back.input.setAttribute("aria-valuetext", plural(step, "step"));
     sample.textContent = written;
   }
 
@@ -120,7 +120,7 @@ export function mount(element, data, context) {
     const follows = !moments.length || Number(back.input.value) === moments.length - 1;
     moments.push({ step, loss, sample: written });
     drawCurve(moments, "now");
-    const reached = `${loss.toFixed(2)} nats a character after ${step} steps`;
+    const reached = `${loss.toFixed(2)} nats a character after ${plural(step, "step")}`;
     picture.setAttribute("aria-label", `Loss while training: ${reached}.`);
     now.textContent = `Loss ${reached}, ${seconds.toFixed(0)} s.`;
     show(follows ? undefined : Number(back.input.value));

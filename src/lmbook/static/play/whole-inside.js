@@ -1,7 +1,7 @@
 /* What stands below the picture of the view *whole*: the part that is open, in a sentence, in
    rows with bars, and in numbers on demand. */
 
-import { fixed, heading, make, percent, row } from "./dom.js";
+import { fixed, heading, make, percent, plural, row } from "./dom.js";
 import { count, quoted } from "./whole-tour.js";
 
 /** @import { Reading } from "./whole-reading.js" */
@@ -44,7 +44,7 @@ export const PARTS = {
     return {
       title: "Tokens",
       text:
-        `Your text is ${count(ids.length)} tokens. The model never sees letters or words, only their numbers ` +
+        `Your text is ${plural(ids.length, "token")}. The model never sees letters or words, only their numbers ` +
         `in a vocabulary of ${count(sizes.vocab_size)}. Press a token to ask the model there.`,
       shown: [],
       numbers: [

@@ -1,6 +1,6 @@
 /* The tour of the view *whole*: ten stops, each a sentence or two about the reader's own text. */
 
-import { fixed, percent, WORLDS } from "./dom.js";
+import { fixed, percent, plural, WORLDS } from "./dom.js";
 
 /** @import { Reading } from "./whole-reading.js" */
 /** @import { Opened } from "./whole-picture.js" */
@@ -32,6 +32,19 @@ export const quoted = (piece) => `“\u2068${piece}\u2069”`; // what turns rou
 
 /** @type {(number: number) => string} */
 export const count = (number) => number.toLocaleString("en");
+
+/**
+ * How many heads a model has.
+ *
+ * @param {number} layers
+ * @param {number} heads of each layer
+ */
+function headsOf(layers, heads) {
+  const all = layers * heads;
+  if (all === 1) return "This model has one head.";
+  const each = layers === 1 ? "" : `, ${count(all)} in all`;
+  return `Each layer has ${plural(heads, "head")}${each}, and each attends in its own way.`;
+}
 
 /**
  * The head of a layer that attends most to one token, from the place. The first token and the
@@ -108,7 +121,7 @@ export function stops(reading, { name, unit, world }) {
       part: "tokens",
       title: "Text becomes tokens",
       text:
-        `The text is cut into ${count(ids.length)} tokens. For the model each is only a number: ` +
+        `The text is cut into ${plural(ids.length, "token")}. For the model each is only a number: ` +
         `${word(ids[first])} is number ${count(ids[first])} of ${count(vocab_size)}.${hasSpace ? " (The dot is a space.)" : ""}`,
       open: { part: "tokens" },
     },
@@ -126,7 +139,7 @@ export function stops(reading, { name, unit, world }) {
       part: "stream",
       title: "The residual stream",
       text:
-        `Every token's vector flows from left to right through ${count(layers)} layers. This line is that of ${own}: ` +
+        `Every token's vector flows from left to right through ${plural(layers, "layer")}. This line is that of ${own}: ` +
         "each part reads from it and adds something to it (⊕).",
       open: { part: "stream", layer, head: look.head },
     },
@@ -142,7 +155,7 @@ export function stops(reading, { name, unit, world }) {
       part: "heads",
       title: "Many heads at once",
       text:
-        `Each layer has ${count(heads)} heads, ${count(layers * heads)} in all, and each attends in its own way. In a small map every row is a token that attends` +
+        `${headsOf(layers, heads)} In a small map every row is a token that attends` +
         (sizes.causal
           ? "; the upper half is empty, because no token may see what comes later."
           : ", and both halves are full: this model sees the text after the gap, too."),

@@ -510,7 +510,9 @@ export function mount(element, data, context) {
   function atEnd(all, message = "") {
     const ids = all.slice(-given.room);
     const cut =
-      ids.length < all.length ? `The picture has room for the last ${given.room} tokens.` : "";
+      ids.length < all.length
+        ? `The picture has room for the last ${plural(given.room, "token")}.`
+        : "";
     const place = Math.min(pressed ?? ids.length - 1, ids.length - 1);
     return { ids, place, message: `${message}${cut}` };
   }

@@ -11,6 +11,7 @@ import {
   learnedSwitch,
   make,
   numbersField,
+  plural,
   row,
   someOf,
   stateOf,
@@ -215,7 +216,7 @@ export function poems(canvas, data) {
         square.setAttribute("aria-pressed", String(cell[0] === own && cell[1] === other));
         square.setAttribute(
           "aria-label",
-          `${count} poems: editors ${names[own]}, model ${names[other]}`,
+          `${plural(count, "poem")}: editors ${names[own]}, model ${names[other]}`,
         );
       }),
     );
