@@ -104,8 +104,9 @@ def told_of(row) -> str:
     share = row["agrees"][row["closest"] - 1]
     return (
         f"After {row['step']:,} {plural(row['step'], 'step')} the loss on held-out "
-        f"sonnets is {row['held_out']:.2f} nats a character. The likeliest next character is most "
-        f"often that of {row['closest']}-grams: at {percent(share)} of positions. After "
+        f"sonnets is {row['held_out']:.2f} nats a character. The likeliest next "
+        f"character is most often that of {row['closest']}-grams: at "
+        f"{percent(share)} of positions. After "
         f"“And thou … shal” the lead of t over l is {fixed(row['told'])} logits larger "
         f"than after “And they … shal”; t is the likelier in "
         f"{percent(row['t']['thou'])} of the prompts with “thou”."
