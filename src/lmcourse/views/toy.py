@@ -95,7 +95,8 @@ def _drawing(words: list[str], keys, query, weights, output) -> str:
         mark(key, "key", 7 + 26 * math.sqrt(weight), f"{word} {100 * weight:.0f} %")
         for key, weight, word in zip(keys, weights, words, strict=True)
     ]
-    marks += [mark(query, "query", 6, "query"), mark(output, "output", 1, "output")]
+    # The query's arrow is the thinner one: on top, both are seen where they meet.
+    marks += [mark(output, "output", 1, "output"), mark(query, "query", 6, "query")]
     return (
         '<svg viewBox="0 0 480 480" style="max-width: 480px; width: 100%" '
         f'aria-hidden="true">{"".join(marks)}</svg>'

@@ -245,8 +245,8 @@ export function mount(element, data) {
     const beyond = 1 + 0.4 / (Math.hypot(...output) || 1);
     lines.replaceChildren(
       ...keys.map((key) => vector(key, "key")),
-      vector(query, "query"),
       vector(output, "output"),
+      vector(query, "query"), // the thinner one, so that both are seen where they meet
       label(
         output.map((number) => beyond * number),
         "output",
