@@ -273,31 +273,36 @@ def dpo_beats_the_best(page: Page):
     }
 
 
-@proof
+@proof(
+    "Fine-tuned again and again on the best of its own new lines, our GPT comes near one "
+    "round of DPO in two rounds and passes it in three; two rounds of DPO go further still."
+)
 def rounds_go_on(page: Page):
-    """Fine-tuning on the best of new lines, round after round, passes one round of DPO.
+    """In echoes a line, with every seed; the price of two rounds is nearly the same.
 
-    With every seed two rounds come within an echo a line of DPO, and three are beyond it by
-    half an echo at least, at a greater loss of held-out answers. Three rounds on any of the
-    lines, best or not, raise echoes, too, but they stay an echo below the second round on
-    the best.
+    Two rounds of fine-tuning come within an echo of one of DPO, and three are beyond it by
+    half an echo at least. Two rounds of DPO have an echo more than three of fine-tuning;
+    held-out answers are predicted worse by as much as after two, to a tenth of a nat a
+    character, and at most six in ten answers begin with the letter asked for, nearly all
+    after fine-tuning. Three rounds on any of the lines, best or not, raise echoes, too, but
+    they stay an echo below the second round on the best.
 
     Parameters
     ----------
     page : Page
         ``rounds_study``: way ("the best", "any line", "DPO") → list of dict, one a seed, in
         the same order. Each has ``rounds``, a list of dict, the first before training, with
-        ``echoes`` a line and ``losses``, whose ``answers`` are nats a character.
+        ``echoes`` a line; ``obeyed``, the share of answers that begin with the letter asked
+        for, 0 to 1; ``losses``, whose ``answers`` are nats a character.
 
     Returns
     -------
     dict
-        Echoes a line, means over seeds: ``second`` and ``third``, after so many rounds of
-        fine-tuning on the best lines; ``dpo`` and ``dpo_again``, after one and two rounds
-        of DPO; ``before``; ``any``, after three rounds on any line. By how many nats a
-        character held-out answers are predicted worse than before: ``price``, after the
-        third round on the best lines, ``dpo_price`` and ``dpo_again_price``. ``seeds``: how
-        many.
+        Echoes a line, means over seeds: ``before``; ``second`` and ``third``, after so many
+        rounds of fine-tuning on the best lines; ``dpo_again``, after two rounds of DPO;
+        ``any``, after three rounds on any line. ``obeyed`` and ``obeyed_again``: shares of
+        answers that begin with the letter asked for, after two rounds of fine-tuning and of
+        DPO. ``seeds``: how many.
     """
     ways = page.rounds_study
 
@@ -305,28 +310,33 @@ def rounds_go_on(page: Page):
         """Return the echoes a line after a round of a way (0: before), one a seed."""
         return np.array([run["rounds"][number]["echoes"] for run in ways[way]])
 
-    def price(way, number):
-        """Return by how many nats a character answers are harder, one a seed."""
-        rows = [(run["rounds"][number], run["rounds"][0]) for run in ways[way]]
-        return np.array([a["losses"]["answers"] - b["losses"]["answers"] for a, b in rows])
+    def obeyed(way, number):
+        """Return the share of answers with the letter asked for, one a seed."""
+        return np.array([run["rounds"][number]["obeyed"] for run in ways[way]])
+
+    def loss(way, number):
+        """Return the loss of held-out answers in nats a character, one a seed."""
+        return np.array([run["rounds"][number]["losses"]["answers"] for run in ways[way]])
 
     second, third = echoes("the best", 2), echoes("the best", 3)
-    dpo, anyway = echoes("DPO", 1), echoes("any line", 3)
+    dpo, again = echoes("DPO", 1), echoes("DPO", 2)
+    anyway = echoes("any line", 3)
     assert max(abs(second - dpo)) < 1
     assert min(third - dpo) > HALF
-    assert min(price("the best", 3) - price("DPO", 1)) > HALF
+    assert min(again - third) > 1
+    assert max(abs(loss("the best", 2) - loss("DPO", 2))) < 0.1
+    assert max(obeyed("DPO", 2)) < 0.6
+    assert min(obeyed("the best", 2)) > 0.95
     assert min(anyway - echoes("any line", 0)) > 1
     assert min(second - anyway) > 1
     return {
         "before": np.mean(echoes("the best", 0)),
         "second": np.mean(second),
         "third": np.mean(third),
-        "dpo": np.mean(dpo),
-        "dpo_again": np.mean(echoes("DPO", 2)),
+        "dpo_again": np.mean(again),
         "any": np.mean(anyway),
-        "price": np.mean(price("the best", 3)),
-        "dpo_price": np.mean(price("DPO", 1)),
-        "dpo_again_price": np.mean(price("DPO", 2)),
+        "obeyed": np.mean(obeyed("the best", 2)),
+        "obeyed_again": np.mean(obeyed("DPO", 2)),
         "seeds": len(dpo),
     }
 
