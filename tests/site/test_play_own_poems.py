@@ -3,6 +3,7 @@
 import csv
 import importlib
 import io
+import re
 from functools import cache
 
 import pandas as pd
@@ -200,6 +201,34 @@ def test_texts_of_all_kinds_are_read_or_told_of(opened):
     expect(page.locator(".play-note").first).to_contain_text(
         "1 text, where 4 are the least"
     )
+
+
+def test_who_stops_and_goes_on_loses_nothing(opened):
+    """What was read is not read again: of the model only the other texts are asked."""
+    page = opened.page
+    status, model = (
+        page.locator(".play-note").nth(1),
+        page.get_by_role("button", name="Load"),
+    )
+    long = [f"{i} " + "sea " * 600 for i in range(12)]
+    give(page, "\n\n".join(long).encode(), "long.txt")
+    model.click()
+    status.get_by_text(re.compile("^[1-9].* to go")).wait_for(timeout=visits.LOAD)
+    page.get_by_role("button", name="Stop").click()
+    status.get_by_text("goes on from here").wait_for(timeout=visits.LOAD)
+    page.evaluate(
+        """() => {
+          window.asked = [];
+          const post = Worker.prototype.postMessage;
+          Worker.prototype.postMessage = function (message, ...rest) {
+            asked.push(message.request);
+            return post.call(this, message, ...rest);
+          };
+        }"""
+    )
+    model.click()
+    status.get_by_text("12 texts were read.").wait_for(timeout=visits.LOAD)
+    assert 0 < page.evaluate("asked.filter(what => what === 'forward').length") < 12
 
 
 def test_what_is_more_than_is_read_is_named(opened):

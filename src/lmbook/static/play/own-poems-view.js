@@ -299,7 +299,8 @@ export function mount(element, data, context) {
       }
       const trained = await reader.read(lines, false, count(lines));
       if (!trained) {
-        status.textContent = "Stopped; what stood here before is still below.";
+        status.textContent =
+          "Stopped; what stood here before is still below. The same button goes on from here.";
         return;
       }
       shown = {
