@@ -406,6 +406,19 @@ def values_unchecked(proof: Proof, page: Page) -> dict:
 
     Its module is compiled again without ``assert`` statements, as ``python -O`` does.
 
+    Parameters
+    ----------
+    proof : Proof
+        The finding.
+    page : Page
+        The names that the lesson has defined, as attributes.
+
+    Returns
+    -------
+    dict
+        Name → value: bool, int, float, str or a tuple of these, Python's own. Empty if the
+        finding returns nothing.
+
     Raises
     ------
     RuntimeError

@@ -1,5 +1,7 @@
 """Preferences: what is counted in a line, masked losses, rewards, and DPO."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from lmcourse import preferences as pref
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.tokenization import CharTokenizer
+from studies.preferences import rounds
 from studies.preferences.rarer import kinds_of_pairs
 
 TOKENIZER = CharTokenizer("\n ()ATabcdeft")
@@ -212,3 +215,40 @@ def test_kinds_of_pairs_of_groups_worked_by_hand():
         ("(B)", best, poor),
     ]
     assert pairs["equals"] == [("(A)", best, other), ("(A)", other, best)]
+
+
+@pytest.mark.parametrize(
+    ("way", "chosen"),
+    [
+        ("the best", ["a a b b b", "f f g g g"]),
+        ("DPO", ["a a b b b"]),  # of the second request all lines have as many echoes
+    ],
+)
+def test_a_round_trains_the_model_on_what_was_chosen_of_its_lines(monkeypatch, way, chosen):
+    groups = [["a a b b c", "a a b b b", "a b c d e"], ["f f g g g", "f f f g g"]]
+    runs = SimpleNamespace(
+        seed=3,
+        part=lambda steps: steps,
+        encoded=lambda requests, lines: list(zip(requests, lines, strict=True)),
+        dpo=lambda model, pairs, steps: (model, pairs, steps),
+    )
+    monkeypatch.setattr(
+        rounds,
+        "train_answers",
+        lambda model, dialogues, steps, *_, **__: (model, dialogues, steps),
+    )
+    trained, found = rounds.one_round(runs, "before", way, ["(A)", "(F)"], groups, None)
+    pairs = {"the best": list(zip(["(A)", "(F)"], chosen, strict=False))}
+    pairs["DPO"] = [("(A)", "a a b b b", "a b c d e")]
+    assert found == chosen
+    assert trained == ("before", pairs[way], 100)
+
+
+def test_any_line_of_each_group_is_drawn(monkeypatch):
+    runs = SimpleNamespace(seed=3, part=lambda steps: steps, encoded=lambda *_: None)
+    monkeypatch.setattr(rounds, "train_answers", lambda *_, **__: None)
+    rng = np.random.default_rng(0)
+    groups = [["a a b", "a b c", "b c d"]] * 60
+    _, chosen = rounds.one_round(runs, None, "any line", ["(A)"] * 60, groups, rng)
+    assert len(chosen) == 60
+    assert {*chosen} == {*groups[0]}

@@ -210,12 +210,15 @@ def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome
     code : list of str
         Its cells.
     box : Sandbox
+        One that runs.
     limits : Namespace
-        ``cell`` and ``seconds``: how long a cell and the whole may take.
+        ``cell`` and ``seconds``: how long a cell and the whole may take, in seconds.
 
     Returns
     -------
     Outcome
+        ``tasks``, the names of the tasks that are looked at; ``kept``, task → the answer
+        that was given to its check; ``problems``, str, which cells failed, "" if none did.
     """
     request = "run", code, limits.cell, limits.seconds
     found, problems = box.ask(*request, seconds=limits.seconds + START_SECONDS)
@@ -399,7 +402,12 @@ class Table:
         return self
 
     def add(self, rows: list[dict]) -> None:
-        """Write the rows of a submission, dicts column → text; others stay empty."""
+        """Write the rows of a submission.
+
+        ``rows`` : list of dict, column → text, of `COLUMNS`: "submission", "task",
+        "verdict", "diagnosis" and "judged". A column that a row lacks stays empty; other
+        keys are left out.
+        """
         rows = [{key: clean_cell(row.get(key, "")) for key in COLUMNS} for row in rows]
         self.rows += rows
         self._writer.writerows(rows)

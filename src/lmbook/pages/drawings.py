@@ -207,9 +207,15 @@ def read_drawing(folder: Path, name: str, value: Callable[[str, str], str]) -> s
     folder : Path
         The folder of the chapters.
     name : str
-        The drawing's.
+        The drawing's, without ".svg".
     value : callable
-        Gives the text of a value from its key and its format.
+        ``value(key, format)`` gives the text for each ``{{key}}`` or ``{{key:format}}`` in
+        the drawing. The format is such as ".2f", "" if there is none.
+
+    Returns
+    -------
+    str
+        The drawing as SVG.
 
     Raises
     ------

@@ -115,9 +115,11 @@ def module_name(kind: str) -> str:
 def view_node(view: dict) -> nodes.raw:
     """Return a view as a node that knows what the page must load.
 
-    ``view`` : dict: ``kind``, ``data``, ``stored``, ``alt`` and ``stores``. The node has
-    the attributes ``lmcourse_kind``, a str, ``lmcourse_traces`` and ``lmcourse_stores``,
-    lists of str, for `page_assets`.
+    ``view`` : dict: ``kind``, str, what draws it, such as "head_view"; ``data``, what it is
+    drawn from, JSON-ready, None if nothing draws it; ``stored``, the HTML that stands there
+    before any script runs; ``alt``, str, the view in words; ``stores``, list of str, the
+    weights and vocabularies that it loads. The node has the attributes ``lmcourse_kind``, a
+    str, ``lmcourse_traces`` and ``lmcourse_stores``, lists of str, for `page_assets`.
     """
     node = nodes.raw("", view_html(view), format="html")
     node["lmcourse_kind"] = view["kind"]

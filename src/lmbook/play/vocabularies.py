@@ -75,8 +75,9 @@ def wordpiece(tokenizer) -> dict:
     dict
         JSON-ready. ``vocab``: the pieces in the order of their IDs; ``special``: those
         that are found in a text as they stand; ``unknown``, ``prefix`` and ``longest``
-        (characters of a word); ``lowercase``, ``accents`` (are they kept); ``tables``:
-        classes of characters, each a list of the first and the last of every range.
+        (characters of a word); ``lowercase``, ``accents`` (are they kept); ``tables``: name
+        of a class of characters → code points, [first, last, first, last, …]; the last
+        belongs to its range.
 
     Raises
     ------

@@ -238,7 +238,8 @@ def _trained(model, training, apart, name="the model"):
     Parameters
     ----------
     model : object
-        The answer.
+        The answer: should be an nn.Module, from ids (batch, 64) to logits (batch, 64,
+        vocab_size).
     training, apart : int64 Tensor of shape (tokens,)
         The text that it was trained on, and the one kept apart.
     name : str
@@ -248,8 +249,9 @@ def _trained(model, training, apart, name="the model"):
     -------
     SimpleNamespace
         ``loss`` on the text kept apart and ``own`` on the training text, in nats a token;
-        ``bar``, the loss of counting single characters; ``sees_one``, a function that tells
-        whether it sees the last token alone.
+        ``bar``, the loss of counting single characters; ``sees_one``, a function without
+        arguments that returns whether it sees the last token alone, bool; ``name``, as
+        given.
 
     Raises
     ------

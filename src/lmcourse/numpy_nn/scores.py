@@ -46,7 +46,10 @@ class WatchedSoftmax(Softmax):
 def watched(heads):
     """Put a `WatchedSoftmax` into each of some heads, and take it out again.
 
-    ``heads`` : list of `ProjectedAttention`. The ``with`` gives these modules, a list.
+    ``heads`` : list of `ProjectedAttention`. The ``with`` gives the modules put in, a list
+    in the order of the heads. After a backward pass each has ``d_weights`` and
+    ``d_scores``, the gradients of the loss by weights and scores; an array that is set as
+    its ``change`` is added to its scores.
     """
     softmaxes = [head.attention.softmax for head in heads]
     for head in heads:

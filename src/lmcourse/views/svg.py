@@ -67,7 +67,11 @@ def draw(figure: Figure) -> tuple[str, str, bool]:
 
 @contextmanager
 def _layout_restored(figure: Figure) -> Iterator[None]:
-    """Put back sizes, type, panels and labels of a figure when the ``with`` is left."""
+    """Put a figure back as it was when the ``with`` is left.
+
+    Its size, the font size of all words, what is rasterized and, of axes that were moved to
+    another cell of their grid, place, position and whether tick labels show.
+    """
     size = figure.get_size_inches().copy()
     fonts = {word: word.get_fontsize() for word in figure.findobj(Text)}
     rasterized = {part: part.get_rasterized() for part in figure.findobj(Collection)}

@@ -621,7 +621,10 @@ def a_new_order_is_not_read(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group; ``right`` are shares read, by style.
+        ``study``: group → list of dict, one a model; the training texts of those of
+        "varied" vary letters, commas or centuries (``vary``). ``right`` lists the shares of
+        held-out days that are read, 0 to 1, by style: 0 to 2 are those of training, 7 has
+        the year first.
 
     Returns
     -------

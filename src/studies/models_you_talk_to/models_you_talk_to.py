@@ -338,19 +338,21 @@ def by_length(texts):
 
 @torch.no_grad()
 def answers(texts, tokens):
-    """Return what the model writes after each text, greedily, until it ends its turn.
+    """Return what SmolLM2 writes after each text, greedily, until it ends its turn.
 
     Parameters
     ----------
     texts : list of str
+        As the model reads them: a chat template, if it is wanted, is already in them.
     tokens : int
         How many at most.
 
     Returns
     -------
     list of dict
-        ``text``; ``ended``, whether it ended its turn; ``sure``, the geometric mean of its
-        tokens' probabilities; ``end``, the probability of ending at once.
+        In the order of the texts. ``text``, the answer alone; ``ended``, whether it ended
+        its turn; ``sure``, the geometric mean of the probabilities of the answer's tokens
+        (0 if it has none); ``end``, the probability of ending at once.
     """
     tokenizer, model = talker()
     end, found = tokenizer.eos_token_id, {}

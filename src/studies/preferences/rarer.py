@@ -102,14 +102,7 @@ def run(folder, group, seed, share):
         new``, how much likelier their lines became, in nats.
     """
     runs = Runs(seed, share)
-    requests, answers = dialogues_of("training", ASKED)
-    reference = train_answers(
-        runs.base,
-        encode_dialogues(runs.tokenizer, requests, answers),
-        runs.part(SETTINGS["dialogue steps"]),
-        batch=SETTINGS["batch"],
-        seed=seed,
-    )
+    reference = answering_model(runs)
     found = {"seed": seed, "before": counted(runs.answers(reference))}
     number = runs.part(SETTINGS["groups"])
     pairs = kinds_of_pairs(*runs.groups(reference, number, 4, 2000 + seed), seed)
@@ -117,6 +110,21 @@ def run(folder, group, seed, share):
     for kind, trained_on in pairs.items():
         found[kind] = moved_by(runs, reference, trained_on, new["far apart"])
     return found
+
+
+def answering_model(runs):
+    """Return a copy of our GPT that has learned to answer requests, a GPT.
+
+    ``runs`` : Runs, whose model and seed are taken. It is trained as in *preferences*.
+    """
+    requests, answers = dialogues_of("training", ASKED)
+    return train_answers(
+        runs.base,
+        encode_dialogues(runs.tokenizer, requests, answers),
+        runs.part(SETTINGS["dialogue steps"]),
+        batch=SETTINGS["batch"],
+        seed=runs.seed,
+    )
 
 
 def kinds_of_pairs(requests, groups, seed):

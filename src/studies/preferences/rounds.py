@@ -17,16 +17,10 @@ best had been seen with one other seed.
 
 import numpy as np
 
-from lmcourse.preferences import best_of, encode_dialogues, train_answers
+from lmcourse.preferences import best_of, train_answers
 from studies.harness import count, grid, verdict
-from studies.preferences.preferences import (
-    ASKED,
-    SETTINGS,
-    Runs,
-    dialogues_of,
-    echoes,
-    extremes,
-)
+from studies.preferences.preferences import SETTINGS, Runs, echoes, extremes
+from studies.preferences.rarer import answering_model
 
 CHAPTER = "preferences"
 CLAIM = (
@@ -95,15 +89,7 @@ def run(folder, group, seed, share):
         that the round has chosen, None before any training.
     """
     runs = Runs(seed, share)
-    requests, answers = dialogues_of("training", ASKED)
-    reference = train_answers(
-        runs.base,
-        encode_dialogues(runs.tokenizer, requests, answers),
-        runs.part(SETTINGS["dialogue steps"]),
-        batch=SETTINGS["batch"],
-        seed=seed,
-    )
-    model = reference
+    model = reference = answering_model(runs)
     rounds = [{"trained on": None} | runs.measured(reference, reference)]
     rng = np.random.default_rng(seed)
     for number in range(ROUNDS[group]):

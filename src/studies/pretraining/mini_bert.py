@@ -127,8 +127,10 @@ def run(folder, group, training):
     group : {"runs"}
         The only kind of run; unused.
     training : dict
-        The settings by name: ``vocab_size``, ``steps``, ``batch``, ``share`` of hidden
-        tokens, ``seed``, learning rates, ``weight_decay`` and ``dropout``.
+        The settings by name: ``vocab_size``, ``steps``, ``batch`` (passages a step),
+        ``share`` of hidden tokens (0 to 1), ``seed``, ``learning_rate`` (of AdamW),
+        ``muon_learning_rate``, ``weight_decay`` and ``dropout``. The sizes of the model are
+        not among them.
 
     Returns
     -------

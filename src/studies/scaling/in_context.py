@@ -111,6 +111,10 @@ def mean_by_example(losses):
 def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     """Train a model on texts of tasks.
 
+    A task gives each of eight pairs of questions (0 to 15; 0 and 8 are a pair) one of four
+    answers (16 to 19). A text is 24 questions of one task, each with its answer behind it:
+    int64 ids (48,). One answer in ten is random.
+
     Parameters
     ----------
     seed : int
@@ -149,7 +153,8 @@ def train_on_texts(sample, seed, steps, learning_rate, batch=32):
     Parameters
     ----------
     sample : callable
-        From a number of texts to such texts, ids (texts, 48).
+        From a number of texts to such texts, int64 ids (texts, 48): question (0 to 15) and
+        answer (16 to 19) in turn. The loss counts the answers only.
     seed : int
         Of the initial weights.
     steps : int

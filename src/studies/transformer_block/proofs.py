@@ -136,17 +136,19 @@ def two_lines(page):
 
 @proof("Each round of attention lies within the convex hull of the one before.")
 def averages_stay_inside(page):
-    """Three rounds of nine points; the fourth is too small for its hull to be computed.
+    """The first three rounds of nine points; then they are too close to compute a hull.
 
     Parameters
     ----------
     page : Page
-        ``rounds`` are the points after each round of averaging, Tensors (9, 2).
+        ``rounds``: list of float64 Tensors (9, 2), the points as drawn, then those after
+        each of the rounds of averaging.
 
     Returns
     -------
     dict
-        ``first`` and ``last``: the largest distance of two points, before and after.
+        ``first`` and ``last``: the largest distance of two points, as drawn and after the
+        last round.
     """
     for before, after in zip(page.rounds[:3], page.rounds[1:], strict=False):
         half_planes = ConvexHull(before.numpy()).equations

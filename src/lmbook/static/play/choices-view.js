@@ -223,7 +223,7 @@ export function mount(element, data, context) {
   /* What was trained on other choices is no longer shown. */
   function change() {
     note.textContent = client
-      ? "The training was ended: it was not of these choices, or not of this model."
+      ? "The training was stopped, because the choices or the model have changed."
       : "";
     end();
     result.replaceChildren();
