@@ -303,7 +303,7 @@ def test_other_choices_end_a_training(opened):
     wait(page, "It writes, before it learns")
     button(page, "Undo").click()
     assert button(page, "Let the model learn it").is_visible()
-    assert "The training was stopped" in page.locator(".play-note").inner_text()
+    assert "The training has stopped" in page.locator(".play-note").inner_text()
     workers_end(page)
     button(page, "Undo").click()
     assert page.locator(".play-note").inner_text() == ""

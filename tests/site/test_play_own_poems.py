@@ -215,7 +215,7 @@ def test_who_stops_and_goes_on_loses_nothing(opened):
     model.click()
     status.get_by_text(re.compile("^[1-9].* to go")).wait_for(timeout=visits.LOAD)
     page.get_by_role("button", name="Stop").click()
-    status.get_by_text("goes on from here").wait_for(timeout=visits.LOAD)
+    status.get_by_text("Press the same button").wait_for(timeout=visits.LOAD)
     page.evaluate(
         """() => {
           window.asked = [];

@@ -223,7 +223,7 @@ export function mount(element, data, context) {
   /* What was trained on other choices is no longer shown. */
   function change() {
     note.textContent = client
-      ? "The training was stopped, because the choices or the model have changed."
+      ? "The training has stopped, because the choices or the model changed."
       : "";
     end();
     result.replaceChildren();

@@ -157,7 +157,7 @@ export function mount(element, data) {
       svg("path", { d: `M${points.join("L")}`, class: "play-curve" }),
       svg("circle", { cx: x(d), cy: y(score(d)), r: 7, class: "lmd-now" }),
     );
-    const early = d > m ? " That is before the text begins, but only the distance counts." : "";
+    const early = d > m ? " That is before the text begins; but only the distance counts." : "";
     status.textContent =
       `The query is at position ${m}, the key ${d} before it.${early} The score of ` +
       `${count === 1 ? "one pair" : `${count} pairs`}: ${fixed(score(d))} of at most ${count}.`;

@@ -215,8 +215,8 @@ export function mount(element, data, context) {
     make(
       "p",
       { class: "play-muted" },
-      "Framed is the token that attends; click another one. With keys: the arrows move on the " +
-        "paper, space adds ink, Delete takes it away.",
+      "The token in the frame attends to the others. Click another one. You can draw with keys, " +
+        "too: the arrows move over the paper, the space bar adds ink, and Delete removes it.",
     ),
     where,
   );

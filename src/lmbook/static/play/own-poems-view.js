@@ -239,7 +239,7 @@ export function mount(element, data, context) {
   function tellUnknown(lines) {
     const some = lines.filter(({ isUnknown }) => isUnknown).length;
     if (some === 1)
-      return " Of 1 text the model’s vocabulary has no word: it knows its length alone.";
+      return " The model’s vocabulary has no word of 1 text: of this text it knows only the length.";
     return some
       ? ` Of ${plural(some, "text")} the model’s vocabulary has no word: by their length alone it tells them apart.`
       : "";
@@ -300,7 +300,7 @@ export function mount(element, data, context) {
       const trained = await reader.read(lines, false, count(lines));
       if (!trained) {
         status.textContent =
-          "Stopped; what stood here before is still below. The same button goes on from here.";
+          "Stopped. What stood here before is still below. Press the same button to go on.";
         return;
       }
       shown = {

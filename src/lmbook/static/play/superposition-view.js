@@ -237,7 +237,7 @@ export function mount(element, data) {
   const long = () => toy.arrows.filter((arrow) => Math.hypot(...arrow) > 0.8).length;
   function tell() {
     if (worlds.selectedIndex)
-      return "Random weights: the arrows point anywhere, however often a feature is 0.";
+      return "Random weights: the arrows point anywhere. How often a feature is 0 makes no difference.";
     return `Arrows longer than 0.8: ${long()} of ${data.features}. Loss ${fixed(toy.loss, 4)}.`;
   }
 
