@@ -457,9 +457,10 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
 
 
 @finding(
-    "In one head of a small BERT, words said of animals draw “it” towards the animal, "
-    "words said of places towards the place.",
-    rival="sixty words said of both; the words' static vectors are right for "
+    "In one head of a small BERT, “it” leans more towards the animal if the sentence ends "
+    "in a word for animals, such as “tired”, than if it ends in a word for places, such as "
+    "“wide”.",
+    rival="sixty words for both; the words' static vectors are right for "
     "{static:.0%} of the pairs",
     null=random_endings,
     n="{words} words, each in {pairs} sentences",
@@ -551,8 +552,8 @@ def random_persons(page: Page):
 
 
 @finding(
-    "In one head of a small BERT, “He” attends to persons, such as a doctor, and hardly "
-    "to things, such as a lunch.",
+    "In one line of verse, a head of a small BERT lets “He” attend far more to a person, "
+    "such as a doctor, than to a thing, such as a lunch.",
     rival="how common the word is, {common:.0%} of the pairs; with random weights "
     "{random:.0%}",
     null=random_persons,
@@ -670,8 +671,8 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
 
 
 @finding(
-    "Midway through a small BERT, the nouns are easier to read from “it” if the weights "
-    "are random: being readable doesn't prove learning.",
+    "In the middle of a small BERT, the vector of “it” tells which nouns its sentence has, "
+    "and tells it better if the weights are random: being readable doesn't prove learning.",
     rival="the trained weights, {trained:.0%} against {random:.0%}",
     null=worlds_exchanged,
     n="400 sentences of {kinds} kinds; what is fitted on the other kinds is tested on each",
