@@ -74,7 +74,10 @@ def test_nothing_is_wrong_with_the_page(name):
     code = article.find_all(["pre", "code", "script"])
     of_code = {id(text) for tag in code for text in tag.find_all(string=True)}
     prose = "".join(text for text in article.strings if id(text) not in of_code)
-    markup = re.search(r"\{[a-z:-]+\}`|:::|```|\?\?\?|<IPython|Object at 0x", prose)
+    markup = re.search(
+        r"\{[a-z:-]+\}`|:::|```|\?\?\?|<IPython|Object at 0x|(?<![\w*])\*[A-Za-z][^*\n]*\*",
+        prose,
+    )
     assert not markup, markup
 
 

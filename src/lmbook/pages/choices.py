@@ -15,7 +15,7 @@ from sphinx_exercise.nodes import exercise_enumerable_node
 
 from lmbook.pages.findings import default_models_note
 from lmbook.pages.glue import format_glue
-from lmbook.pages.markup import html_tag, with_code
+from lmbook.pages.markup import html_tag, inline_nodes
 from lmbook.pages.tasks import checks_by_label
 from lmcourse.exercises import check
 
@@ -114,7 +114,7 @@ def add_feedback(app: Sphinx, doctree: nodes.document) -> None:
                 verdict = check(check_name, letter)
                 _compare_with_check(node, letter, verdict, note)
                 if not (verdict or feedback or letter == node["right"]):
-                    feedback = [nodes.paragraph("", "", *with_code(verdict.message))]
+                    feedback = [nodes.paragraph("", "", *inline_nodes(verdict.message))]
             if feedback:
                 option += nodes.container("", *feedback, classes=["lm-told"])
 

@@ -7,7 +7,6 @@ opens on what it was held against; `static/findings.js` groups them by their ver
 
 import itertools
 import json
-import re
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -18,7 +17,7 @@ from sphinx.application import Sphinx
 from lmbook.execute.keys import DEFAULTS
 from lmbook.execute.run import load_stored_notebook
 from lmbook.execute.verdicts import FIELDS
-from lmbook.pages.markup import with_code
+from lmbook.pages.markup import inline_html, inline_nodes
 from lmcourse.numbers import format_number
 
 VERDICT_MARKS = {"checked": "✓ holds", "holds": "✓ holds", "not so": "✗ not so"}
@@ -68,7 +67,7 @@ def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
     fields : dict of str to str
         The text of each field by its name; code stands between backticks.
     """
-    lines = [with_code(f"{name}: {text}") for name, text in fields.items()]
+    lines = [inline_nodes(f"{name}: {text}") for name, text in fields.items()]
     items = [nodes.list_item("", nodes.paragraph("", "", *line)) for line in lines]
     return [nodes.bullet_list("", *items, classes=["lm-fields"])] if items else []
 
@@ -183,18 +182,18 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
         for page, anchor in row["at"]
     ]
     terms = [
-        (FIELD_LABELS[name], _inline_html(row[name])) for name in FIELDS if row.get(name)
+        (FIELD_LABELS[name], inline_html(row[name])) for name in FIELDS if row.get(name)
     ]
     for name in ("rival", "null"):
         if not row.get(name):
             terms.append((FIELD_LABELS[name], "none yet"))
     if row.get("about"):
-        terms.append(("What is asserted", _inline_html(row["about"])))
+        terms.append(("What is asserted", inline_html(row["about"])))
     if row.get("failed"):
-        terms.append(("Where it failed", _inline_html(f"`{row['failed']}`")))
+        terms.append(("Where it failed", inline_html(f"`{row['failed']}`")))
     if row["note"]:
         origin = "Run by" if row["kind"] == "study" else "Model"
-        terms.append((origin, _inline_html(row["note"])))
+        terms.append((origin, inline_html(row["note"])))
     if links:
         terms.append(("Shown in", ", ".join(links)))
     fields = "".join(f"<dt>{name}</dt><dd>{text}</dd>\n" for name, text in terms)
@@ -205,15 +204,10 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
     return (
         f'<details class="lm-claim {"lm-holds" if holds else "lm-fails"}"'
         f' data-kind="{row["kind"]}">\n<summary><span class="lm-sentence">'
-        f'{_inline_html(row["claim"])}</span> <span class="lm-mark">{mark}</span>'
+        f'{inline_html(row["claim"])}</span> <span class="lm-mark">{mark}</span>'
         f' <small class="lm-from">{escape(where)}</small></summary>\n'
         f"<dl>{fields}</dl></details>\n"
     )
-
-
-def _inline_html(text: str) -> str:
-    """Return words as HTML, code between backticks."""
-    return re.sub(r"`(.+?)`", r"<code>\1</code>", escape(text))
 
 
 def _page_name(app: Sphinx, page: str) -> str:

@@ -1,19 +1,33 @@
 """Small parts of pages that several directives make."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from docutils import nodes
+from markdown_it import MarkdownIt
 from sphinx import addnodes
 
+_INLINE = MarkdownIt("zero").enable(["backticks", "emphasis"])
 
-def with_code(text: str) -> list[nodes.Node]:
-    """Return a sentence as nodes; what stands between backticks is code."""
-    parts = re.split(r"`([^`]+)`", text)  # text and code by turns
-    return [
-        nodes.literal(part, part) if number % 2 == 1 else nodes.Text(part)
-        for number, part in enumerate(parts)
-    ]
+
+def inline_nodes(text: str) -> list[nodes.Node]:
+    """Return a sentence as nodes: code between backticks, italics between asterisks."""
+    made = nodes.inline()
+    for token in _INLINE.parseInline(text)[0].children:
+        if token.type == "code_inline":
+            made += nodes.literal(token.content, token.content)
+        elif token.nesting == 1:
+            made += nodes.strong() if token.type == "strong_open" else nodes.emphasis()
+            made = made[-1]
+        elif token.nesting == -1:
+            made = made.parent
+        else:
+            made += nodes.Text(token.content)
+    return made.children
+
+
+def inline_html(text: str) -> str:
+    """Return a sentence as HTML: code between backticks, italics between asterisks."""
+    return _INLINE.renderInline(text)
 
 
 def page_link(name: str, text: str, env) -> addnodes.pending_xref:

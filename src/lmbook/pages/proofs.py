@@ -26,7 +26,7 @@ from lmbook.execute.verdicts import (
     require_checks_last,
 )
 from lmbook.pages.findings import default_models_note, fields_list, not_so_words
-from lmbook.pages.markup import html_tag, page_link, with_code
+from lmbook.pages.markup import html_tag, inline_nodes, page_link
 
 logger = logging.getLogger(__name__)
 WORK_CLASS = "lm-work"  # what is for those who work through a page
@@ -191,7 +191,7 @@ def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) 
     words = VERDICT_MARKS.get(verdict) or f"✗ {not_so_words(models)}:"
     mark = nodes.inline("", words, classes=["lm-mark"])
     cell.parent.replace(cell, proof)
-    proof += fold_line("", "", mark, nodes.Text(" "), *with_code(text))
+    proof += fold_line("", "", mark, nodes.Text(" "), *inline_nodes(text))
     return proof
 
 

@@ -16,14 +16,13 @@ from typing import ClassVar, NamedTuple
 
 from docutils import nodes
 from docutils.parsers.rst.directives import flag
-from markdown_it import MarkdownIt
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import load_executed_chapter
 from lmbook.pages.cells import parse_cells
 from lmbook.pages.course_map import reading_time
 from lmbook.pages.findings import findings_html
-from lmbook.pages.markup import html_table
+from lmbook.pages.markup import html_table, inline_html
 from lmbook.pages.tasks import CHECK_CALL, KIND_TITLES, checks_by_label, read_classes
 from lmcourse import exercises
 
@@ -173,7 +172,7 @@ def _mistakes(app, link, node) -> str:
         elif sentences:
             html += f"<h3>{_task_link(link, chapter, task)}</h3>\n"
         if sentences:
-            items = "".join(f"<li>{_inline(each)}</li>\n" for each in sentences)
+            items = "".join(f"<li>{inline_html(each)}</li>\n" for each in sentences)
             html += f"<details><summary>{len(sentences)} wrong answers that its check knows"
             html += f"</summary><ul>{items}</ul></details>\n"
     return f'<div class="lm-mistakes">{html}</div>'
@@ -184,12 +183,9 @@ def _task_link(link, chapter, task: Task) -> str:
 
     ``link`` is from a page's name to its address; ``chapter`` is the task's `Chapter`.
     """
-    return f'<a href="{link(chapter.name)}#{escape(task.label)}">{_inline(task.title)}</a>'
-
-
-def _inline(text: str) -> str:
-    """Return words as HTML: code between backticks, what is stressed between asterisks."""
-    return MarkdownIt("zero").enable(["backticks", "emphasis"]).renderInline(text)
+    return (
+        f'<a href="{link(chapter.name)}#{escape(task.label)}">{inline_html(task.title)}</a>'
+    )
 
 
 def _bug_and_fix(app, link, chapter, task: Task) -> str:
@@ -202,7 +198,7 @@ def _bug_and_fix(app, link, chapter, task: Task) -> str:
     highlight = app.builder.highlighter.highlight_block
     wrong = highlight(_without_checks(task.code), "python")
     right = highlight(_without_checks(task.solution), "python")
-    verdict = _inline(_verdict_on_bug(app, chapter.name, task))
+    verdict = inline_html(_verdict_on_bug(app, chapter.name, task))
     return (
         f"<h3>{_task_link(link, chapter, task)}</h3>\n{wrong}"
         f'<p class="lm-verdict lm-wrong">{verdict}</p>\n'

@@ -367,7 +367,7 @@ def array(value: object) -> np.ndarray:
             raise Unfit(said) from error
         raise Unfit(f"an array or tensor is expected, not {type_name(value)}.") from error
     if found.dtype.kind not in "biuf":
-        raise Unfit(f"numbers are expected, not {type_name(value)} ({found.dtype}).")
+        raise Unfit(f"numbers are expected, not {type_name(value)}.")
     return found
 
 

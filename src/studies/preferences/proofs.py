@@ -275,13 +275,15 @@ def dpo_beats_the_best(page: Page):
 
 @proof(
     "Fine-tuned again and again on the best of its own new lines, our GPT comes near one "
-    "round of DPO in two rounds and passes it in three; two rounds of DPO go further still."
+    "round of DPO in two rounds and passes it in three. Two rounds of DPO go further "
+    "still, in longer lines."
 )
 def rounds_go_on(page: Page):
-    """In echoes a line, with every seed; the price of two rounds is nearly the same.
+    """In echoes a line, with every seed.
 
     Two rounds of fine-tuning come within an echo of one of DPO, and three are beyond it by
-    half an echo at least. Two rounds of DPO have an echo more than three of fine-tuning;
+    half an echo at least. Two rounds of DPO have an echo more than three of fine-tuning, in
+    lines longer by a word, and as many echoes a word, to five in a hundred words;
     held-out answers are predicted worse by as much as after two, to a tenth of a nat a
     character, and at most six in ten answers begin with the letter asked for, nearly all
     after fine-tuning. Three rounds on any of the lines, best or not, raise echoes, too, but
@@ -293,30 +295,41 @@ def rounds_go_on(page: Page):
         ``rounds_study``: way ("the best", "any line", "DPO") → list of dict, one a seed, in
         the same order. Each has ``rounds``, a list of dict, the first before training, with
         ``echoes`` a line; ``obeyed``, the share of answers that begin with the letter asked
-        for, 0 to 1; ``losses``, whose ``answers`` are nats a character.
+        for, 0 to 1; ``words`` a line; ``a word``, echoes for each; ``losses``, a dict of
+        nats a character: ``answers``, held-out ones, and ``text``, held-out sonnets.
 
     Returns
     -------
     dict
         Echoes a line, means over seeds: ``before``; ``second`` and ``third``, after so many
         rounds of fine-tuning on the best lines; ``dpo_again``, after two rounds of DPO;
-        ``any``, after three rounds on any line. ``obeyed`` and ``obeyed_again``: shares of
+        ``any``, after three rounds on any line. ``lost`` and ``lost_dpo``: by how many nats
+        a character held-out sonnets are predicted worse than before, after two rounds of
+        fine-tuning on the best lines and after one of DPO. ``obeyed`` and ``obeyed_again``: shares of
         answers that begin with the letter asked for, after two rounds of fine-tuning and of
         DPO. ``seeds``: how many.
     """
     ways = page.rounds_study
 
+    def averages(way, number, key):
+        """Return a mean over answers after a round of a way (0: before), one a seed."""
+        return np.array([run["rounds"][number][key] for run in ways[way]])
+
     def echoes(way, number):
-        """Return the echoes a line after a round of a way (0: before), one a seed."""
-        return np.array([run["rounds"][number]["echoes"] for run in ways[way]])
+        """Return the echoes a line after a round of a way, one a seed."""
+        return averages(way, number, "echoes")
 
     def obeyed(way, number):
         """Return the share of answers with the letter asked for, one a seed."""
-        return np.array([run["rounds"][number]["obeyed"] for run in ways[way]])
+        return averages(way, number, "obeyed")
 
-    def loss(way, number):
-        """Return the loss of held-out answers in nats a character, one a seed."""
-        return np.array([run["rounds"][number]["losses"]["answers"] for run in ways[way]])
+    def lost(way, number, what):
+        """Return by how many nats a character the loss has risen, one a seed.
+
+        ``what`` : "answers" or "text": held-out answers to requests, or held-out sonnets.
+        """
+        rows = [(run["rounds"][number], run["rounds"][0]) for run in ways[way]]
+        return np.array([now["losses"][what] - was["losses"][what] for now, was in rows])
 
     second, third = echoes("the best", 2), echoes("the best", 3)
     dpo, again = echoes("DPO", 1), echoes("DPO", 2)
@@ -324,7 +337,13 @@ def rounds_go_on(page: Page):
     assert max(abs(second - dpo)) < 1
     assert min(third - dpo) > HALF
     assert min(again - third) > 1
-    assert max(abs(loss("the best", 2) - loss("DPO", 2))) < 0.1
+    words = averages("DPO", 2, "words") - averages("the best", 3, "words")
+    assert min(words) > 1
+    a_word = averages("DPO", 2, "a word") - averages("the best", 3, "a word")
+    assert max(abs(a_word)) < 0.05
+    assert max(abs(lost("the best", 2, "answers") - lost("DPO", 2, "answers"))) < 0.1
+    text, text_dpo = lost("the best", 2, "text"), lost("DPO", 1, "text")
+    assert min(text - 3 * text_dpo) > 0
     assert max(obeyed("DPO", 2)) < 0.6
     assert min(obeyed("the best", 2)) > 0.95
     assert min(anyway - echoes("any line", 0)) > 1
@@ -335,6 +354,8 @@ def rounds_go_on(page: Page):
         "third": np.mean(third),
         "dpo_again": np.mean(again),
         "any": np.mean(anyway),
+        "lost": np.mean(text),
+        "lost_dpo": np.mean(text_dpo),
         "obeyed": np.mean(obeyed("the best", 2)),
         "obeyed_again": np.mean(obeyed("DPO", 2)),
         "seeds": len(dpo),
