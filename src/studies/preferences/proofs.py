@@ -281,13 +281,17 @@ def dpo_beats_the_best(page: Page):
 def rounds_go_on(page: Page):
     """In echoes a line, with every seed.
 
-    Two rounds of fine-tuning come within an echo of one of DPO, and three are beyond it by
-    half an echo at least. Two rounds of DPO have an echo more than three of fine-tuning, in
-    lines longer by a word, and as many echoes a word, to five in a hundred words;
-    held-out answers are predicted worse by as much as after two, to a tenth of a nat a
-    character, and at most six in ten answers begin with the letter asked for, nearly all
-    after fine-tuning. Three rounds on any of the lines, best or not, raise echoes, too, but
-    they stay an echo below the second round on the best.
+    Two rounds of fine-tuning come within an echo of one of DPO, three are half an echo
+    beyond it or more, and two rounds of DPO are an echo beyond these. Their lines have a
+    word more; counted for each word, they have as many echoes, to five in a hundred words.
+
+    After two rounds, held-out answers are as hard for both, to a tenth of a nat a
+    character. At most six in ten answers of DPO begin with the letter asked for, nearly all
+    after fine-tuning. Held-out sonnets suffer more than three times as much from two rounds
+    of fine-tuning as from one of DPO.
+
+    Three rounds on any of the lines, best or not, raise echoes, too; they stay an echo below
+    the second round on the best.
 
     Parameters
     ----------
@@ -301,13 +305,13 @@ def rounds_go_on(page: Page):
     Returns
     -------
     dict
-        Echoes a line, means over seeds: ``before``; ``second`` and ``third``, after so many
+        Means over seeds. Echoes a line: ``before``; ``second`` and ``third``, after so many
         rounds of fine-tuning on the best lines; ``dpo_again``, after two rounds of DPO;
         ``any``, after three rounds on any line. ``lost`` and ``lost_dpo``: by how many nats
         a character held-out sonnets are predicted worse than before, after two rounds of
-        fine-tuning on the best lines and after one of DPO. ``obeyed`` and ``obeyed_again``: shares of
-        answers that begin with the letter asked for, after two rounds of fine-tuning and of
-        DPO. ``seeds``: how many.
+        fine-tuning on the best lines and after one of DPO. ``obeyed`` and ``obeyed_again``:
+        shares of answers that begin with the letter asked for, after two rounds of
+        fine-tuning and of DPO. ``seeds``: how many.
     """
     ways = page.rounds_study
 
