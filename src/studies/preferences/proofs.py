@@ -290,8 +290,8 @@ def rounds_go_on(page: Page):
     after fine-tuning. Held-out sonnets suffer more than three times as much from two rounds
     of fine-tuning as from one of DPO.
 
-    Three rounds on any of the lines, best or not, raise echoes, too; they stay an echo below
-    the second round on the best.
+    Three rounds on any of the lines, best or not, raise echoes, too; they stay an echo
+    below the second round on the best.
 
     Parameters
     ----------
