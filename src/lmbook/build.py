@@ -146,10 +146,15 @@ def _replace(folder: Path, stage: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the command line and build; return the exit status."""
+    """Read the command line, execute the chapters, build the site; return the exit status.
+
+    ``arguments`` : of the command line; default ``sys.argv``. The folder is the book's, and
+    the site comes into its ``_build/html``. With ``--page`` the other chapters are built
+    with what they said when they were last executed.
+    """
     parser = argparse.ArgumentParser("python -m lmbook.build", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT, help="of the book")
     parser.add_argument("--page", help="execute this chapter alone, for example attention")
     asked = parser.parse_args(arguments)
     return build(asked.folder, (asked.page or "").removesuffix(".md") or None)

@@ -193,8 +193,10 @@ def count_changed(scheme, order, start=0):
     Parameters
     ----------
     scheme : dict of str to Tensor
-        The scores of a scheme of positions: ``offsets``, (words, words, offsets), or the
-        four terms of a sum, of words and positions: ``ww``, ``wp``, ``pw``, ``pp``.
+        The scores of a scheme of positions. Either ``offsets``, (words, words, offsets), a
+        score for each offset of the key from the query, the lowest (negative) first and 0
+        in the middle; or the four terms of a sum, query first: ``ww`` (words, words),
+        ``wp`` (words, positions), ``pw`` (positions, words), ``pp`` (positions, positions).
     order : list of int
         The words as they stand now: their positions in the line itself, from 0.
     start : int

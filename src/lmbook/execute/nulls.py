@@ -156,9 +156,13 @@ def _disable_figures() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a line for each finding; return 0 if all are as they should be, else 1.
+    """Print a line for each finding of a chapter; return 0 if no one has a problem, else 1.
 
-    ``arguments`` are those of the command line. Default: ``sys.argv``.
+    A finding, a function that asserts what a sentence of the page says, has a problem if it
+    fails on the page, or does not fail on its null. With ``--json`` a list is printed: of
+    each finding ``name``, ``problem`` ("" if it has none), ``no_null`` (why it has no null,
+    "" if it has one) and ``seconds``. ``arguments`` are those of the command line; default:
+    ``sys.argv``.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", help="of the chapter")

@@ -226,7 +226,9 @@ class Sandbox:
         seconds : float
             How long it may take.
         held : callable, optional
-            Makes something callable of the number and the name of a function in there.
+            Makes something callable of the number under which the program keeps a function
+            that it returned, and of the function's name. Without it such a function
+            becomes an object that cannot be called.
 
         Returns
         -------

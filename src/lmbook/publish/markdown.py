@@ -301,7 +301,11 @@ def _quoted(text: str) -> str:
 
 
 def _lettered(text: str) -> str:
-    """Turn a list of choices into paragraphs with letters, without what a click tells."""
+    """Turn a list of choices into paragraphs with letters, without what a click tells.
+
+    ``text`` : MyST, a list with a dash before each choice; what a click tells stands behind
+    the choice, after an empty line or a spaced dash (—).
+    """
     options = re.split(r"^- +", text.strip(), flags=re.MULTILINE)[1:]
     asked = [re.split(r"\n\n|\s—\s", option)[0] for option in options]
     pairs = zip(LETTERS, asked, strict=False)

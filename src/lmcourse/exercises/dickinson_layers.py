@@ -159,8 +159,19 @@ def _forty(chosen):
 def _handed_in(answer):
     """Return the positions and the share, and how many poems there are to choose from.
 
-    ``answer`` : the reader's (positions, share). Returns a SimpleNamespace: ``chosen``,
-    ``share``, and ``last``, the last position there is; of a missing share ``share`` alone.
+    Parameters
+    ----------
+    answer : tuple
+        The reader's two: positions of forty poems in the table of poems, a sequence of int;
+        and which share of a poem's five nearest neighbours the last layer keeps, mean of
+        the forty, 0 to 1, or None. `NotTried` is raised where one of them is ``...``, and
+        `Unfit` where the positions aren't forty whole numbers.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``chosen``, a list of int; ``share``, as it was handed in; ``last``, the last
+        position there is. Of a share that is None, ``share`` alone.
     """
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
     if chosen is ... or share is ...:

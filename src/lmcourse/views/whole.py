@@ -72,9 +72,22 @@ def whole(*, gpt=None, bert=None, talker=None) -> View:
 def _gpt(text: str, tokenizer, model) -> dict:
     """Return what the view shows of a GPT, a dict; weights are rounded as the site's are.
 
-    ``text`` : what the reader finds in the view; ``tokenizer``, ``model`` : of a GPT of the
-    course. Its key ``reading`` holds the rounded numbers that the picture shows of the text
-    (`read` names them); ``why`` says why the model does not run in the page, "" if it does.
+    Parameters
+    ----------
+    text : str
+        What the reader finds in the view, of as many tokens as there is ``room`` for; else
+        ValueError.
+    tokenizer, model
+        Of a GPT of the course, in letters or GPT-2's.
+
+    Returns
+    -------
+    dict
+        ``name`` and ``store``, under which the page keeps the model; ``pieces``, the store
+        of its vocabulary, "" as letters need none; ``text``; ``room``, how many tokens the
+        view shows at most; ``alphabet``, "" if tokens are not letters; ``unit``, what a
+        token is called; ``reading``, the rounded numbers that the picture shows of the text
+        (`read` names them); ``why`` the model does not run in the page, "" if it does.
     """
     why = too_much(tokenizer, model)
     model = copy.deepcopy(model).cpu().half().float().eval()
