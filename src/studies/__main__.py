@@ -52,7 +52,14 @@ def load_studies() -> dict[str, ModuleType]:
 
 
 def try_out(study: ModuleType) -> None:
-    """Make the few short runs of a study's small plan; print each, and their summary."""
+    """Make the few short runs of a study's small plan; print each, and their summary.
+
+    Parameters
+    ----------
+    study : module
+        Its ``plan(small)`` lists settings, ``run`` makes one of them; with a ``CLAIM`` it
+        also has ``summary``.
+    """
     with tempfile.TemporaryDirectory() as folder:
         done = running.outcomes(study, study.plan(small=True), Path(folder))
     for each in done:
@@ -74,7 +81,15 @@ def _brief(outcome: object) -> str:
 
 
 def write(study: ModuleType, processes: int) -> None:
-    """Make all runs of a study that are not finished yet, so many at a time; store it."""
+    """Make all runs of a study that are not finished yet, so many at a time; store it.
+
+    Parameters
+    ----------
+    study : module
+        Its ``plan(small)`` lists the settings of its runs.
+    processes : int
+        How many runs at a time.
+    """
     folder = running.runs_of(study)
     plan = study.plan(small=False)
     done = running.outcomes(study, plan, folder, processes)
@@ -111,6 +126,12 @@ def main(arguments: list[str] | None = None) -> int:
     ----------
     arguments : list of str, optional
         What follows ``python -m studies``. Default: of this process.
+
+    Returns
+    -------
+    int
+        0 if all went well, 1 if the study can't run, or if ``--stale`` names any; without a
+        name that of the first study that failed.
     """
     known = load_studies()
     parser = argparse.ArgumentParser("python -m studies", description=__doc__)
@@ -160,6 +181,7 @@ def run_each(names: Iterable[str], options: list[str]) -> int:
     Parameters
     ----------
     names : iterable of str
+        Of studies, such as "beyond-text".
     options : list of str
         Further arguments of the command, the same for each study.
 

@@ -34,8 +34,8 @@ def code_hash(source: str) -> str:
     Parameters
     ----------
     source : str
-        The program. Its comments and docstrings do not count, nor do the texts of a
-        study's claim: what it assigns to a name of `CLAIMS`.
+        The program. Its comments and docstrings do not count, nor do the texts of a study's
+        claim: what it assigns to ``CLAIM``, ``RIVAL`` and ``NULL``.
     """
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -60,7 +60,10 @@ def _is_claim(node: ast.AST) -> bool:
 
 @cache
 def module_path(name: str) -> Path | None:
-    """Return the file of a module of `PACKAGES`, by its dotted name, or None."""
+    """Return the file of a module of `lmcourse` or `studies`, by its dotted name, or None.
+
+    None also if there is no such module, or if it has no file.
+    """
     if name.partition(".")[0] not in PACKAGES:
         return None
     try:
@@ -106,8 +109,9 @@ def modules_of(study: ModuleType) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Dotted name → `code_hash`, sorted: the study, what it imports of `PACKAGES`, what
-        these import, and the packages in which they are.
+        Dotted name → SHA-256 of its program (`code_hash`), sorted by name: the study, what
+        it imports of `lmcourse` and `studies`, what these import, and the packages in which
+        they are.
     """
     found: dict[str, str] = {}
     waiting = [study.__name__]
@@ -140,12 +144,14 @@ def file_hash(path: Path) -> str | None:
 def _watch(event: str, arguments: tuple) -> None:
     """Record a file of data that is opened for reading: an audit hook of `sys`.
 
+    The file's path is added to the set ``_opened`` if it lies in a folder of ``_watched``.
+
     Parameters
     ----------
     event : str
         Others than "open" are ignored.
     arguments : tuple
-        Of "open": the path, the mode, the flags.
+        Of "open": the path, the mode, the flags (an int, or None).
     """
     if event != "open" or not isinstance(arguments[0], (str, bytes, os.PathLike)):
         return
@@ -217,8 +223,10 @@ def changed(record: dict, study: ModuleType, data: Path) -> list[str]:
     Parameters
     ----------
     record : dict
-        ``modules`` (`modules_of`) and ``data`` (`recording`) as they were.
+        As they were: ``modules``, dotted name → hash of its program, and ``data``, path
+        below the folder → SHA-256 of the file.
     study : module
+        The study that rests on them.
     data : Path
         The folder of data.
 

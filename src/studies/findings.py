@@ -201,6 +201,11 @@ def proof(sentence: str) -> Callable[[Callable], Proof]:
     ----------
     sentence : str
         What is checked, for people; code stands between backticks.
+
+    Returns
+    -------
+    callable
+        The decorator, from a function of a `Page` to a `Proof`.
     """
 
     def decorate(function: Callable[[Page], dict]) -> Proof:
@@ -292,6 +297,11 @@ def proofs_module(chapter: str) -> ModuleType:
 
     A book that is not this one (``LMBOOK_STUDIES`` names its folder) may have its own.
 
+    Parameters
+    ----------
+    chapter : str
+        The page's name, such as "bert-internals".
+
     Raises
     ------
     ModuleNotFoundError
@@ -305,6 +315,13 @@ def proofs_module(chapter: str) -> ModuleType:
 
 def find(chapter: str, name: str) -> Proof:
     """Return a proof by the name of its function.
+
+    Parameters
+    ----------
+    chapter : str
+        The page's name, such as "bert-internals".
+    name : str
+        Of the function.
 
     Raises
     ------
@@ -328,10 +345,11 @@ def run(chapter: str, name: str, names: dict) -> None:
     Parameters
     ----------
     chapter : str
+        The page's name, such as "bert-internals".
     name : str
         Of the proof's function.
     names : dict
-        The page's namespace.
+        The page's namespace: name → value.
 
     Raises
     ------
@@ -374,6 +392,18 @@ def same_draws() -> Iterator[None]:
 
 def plain_values(proof: Proof, returned: object) -> dict:
     """Return what a proof returned, numbers of NumPy and PyTorch made Python's.
+
+    Parameters
+    ----------
+    proof : Proof
+        Only its name is used, in messages.
+    returned : mapping or None
+        Name → number, text, or tuple or list of these.
+
+    Returns
+    -------
+    dict
+        Name → bool, int, float, str or a tuple of these; empty for None.
 
     Raises
     ------

@@ -100,6 +100,11 @@ def best_rate(folder: Path, **values) -> float:
     folder, **values
         As `best_tuned` takes them: the study's finished runs, and which of their outcomes
         are compared. These have ``rate``, a learning rate, and ``validation``, a loss.
+    folder : Path
+        Holds a JSON file for each finished run of the study.
+    **values
+        Only outcomes of the group "tuning" that have these values of these keys are
+        compared. Each has ``rate``, a learning rate, and ``validation``, a loss.
     """
     rows = alike(finished(folder, "tuning"), **values)
     return float(pd.DataFrame(rows).groupby("rate").validation.mean().idxmin())

@@ -119,8 +119,10 @@ def outcomes(
     Parameters
     ----------
     study : module
+        Its ``run`` makes a run.
     plan : sequence of dict
-        A setting for each run. Neighbours of the same group may run at the same time.
+        A setting for each run: ``group``, the kind of run, and the other arguments of the
+        study's ``run``. Neighbours of the same group may run at the same time.
     folder : Path
         Holds a file for each finished run, and weights that the study saves for later
         runs.
@@ -163,7 +165,10 @@ def _is_finished(path: Path) -> bool:
 def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
     """Make one run of a study, and write its file.
 
-    A reader's own choices of models are ignored: no variable ``LMCOURSE_…`` is set.
+    A reader's own choices of models are ignored: no variable ``LMCOURSE_…`` is set. The
+    file is JSON with ``setting``; ``outcome``, what the study's ``run`` returned;
+    ``seconds``; ``threads``, how many it computed with; ``data``, path of each file that it
+    read → its hash.
 
     Parameters
     ----------
@@ -172,7 +177,7 @@ def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
     folder : Path
         Where the study's finished runs are.
     run : (dict, Path)
-        The setting, and the file to write.
+        The setting (the arguments of the study's ``run``), and the file to write.
     """
     setting, path = run
     module = import_module(study)
@@ -217,9 +222,12 @@ def document(study: ModuleType, done: Sequence[dict]) -> dict:
     Parameters
     ----------
     study : module
+        Read are ``CLAIM``, ``RIVAL``, ``NULL``, ``SETTINGS`` and ``summary``, if it has a
+        claim.
     done : sequence of dict
-        All of its runs: ``setting``, ``outcome``, ``seconds``, ``threads`` and ``data``,
-        path of each file that was read → its hash.
+        All of its runs: ``setting``, a dict with ``group``; ``outcome``, a dict, a list of
+        dict or None; ``seconds``; ``threads``; ``data``, path of each file that was read →
+        its hash.
 
     Returns
     -------
@@ -279,11 +287,12 @@ def store(study: ModuleType, done: Sequence[dict], folder: Path) -> list[Path]:
     Parameters
     ----------
     study : module
+        ``CHECKPOINTS``, if it has them, are the names of its weights.
     done : sequence of dict
         All of its runs: ``setting``, ``outcome``, ``seconds``, ``threads`` and ``data``,
         path of each file that was read → its hash.
     folder : Path
-        In which the runs saved weights.
+        In which the runs saved weights, as ``NAME.safetensors``.
 
     Returns
     -------
@@ -393,8 +402,8 @@ def differences(one: object, other: object, place: str = "") -> Iterator[str]:
     Yields
     ------
     str
-        A path like "runs[0].loss", and both values. Seconds may differ, and numbers by
-        `TOLERANCE` of their size, or within `ROUNDED`.
+        A path like "runs[0].loss", and both values. Seconds may differ, and numbers by a
+        thousandth of their size (`TOLERANCE`), or by no more than `ROUNDED`.
     """
     numbers = (int, float)
     if isinstance(one, dict) and isinstance(other, dict):

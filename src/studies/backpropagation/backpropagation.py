@@ -88,7 +88,7 @@ def plan(small):
     list of dict
         The arguments of each run: ``group`` and ``seed``; of long trainings ``marks``, the
         steps after which they are measured; of short ones ``way``, what happens to the word
-        vectors, ``rate``, the learning rate, and ``steps``.
+        vectors ("trained", "held" or "unit"), ``rate``, the learning rate, and ``steps``.
     """
     long_runs = []
     for text in SETTINGS["texts"]:
@@ -128,10 +128,12 @@ def run(folder, group, seed, **setting):
     Returns
     -------
     dict
-        ``seed`` and ``states``, a list with a dict for each mark: where the heads attend
-        and the losses there (`measure` names the keys). Of a short training ``way``,
-        ``rate``, ``seed``; ``unseen``, the lowest loss on held-out sonnets, in nats a word;
-        and ``step``, after how many steps it was measured.
+        ``seed`` and ``states``, a list with a dict for each mark: ``looks`` and
+        ``elsewhere``, the attention weights of the last of seven words, (layers, heads, 7),
+        on its own text and on held-out sonnets; ``trained`` and ``unseen``, the losses on
+        these, in nats a word; of "sonnets" also ``samples``, a list of three poems. Of a
+        short training ``way``, ``rate``, ``seed``; ``unseen``, the lowest loss on held-out
+        sonnets, in nats a word; and ``step``, after how many steps it was measured.
     """
     if group == "vectors":
         return train_briefly(seed, **setting)
@@ -254,6 +256,7 @@ def sample_poems(model):
     Returns
     -------
     list of str
+        Each of at most 60 words, which ends earlier if the end token is drawn.
     """
     start, end = model.dictionary.encode([decoder.START, decoder.END])
     settings = SETTINGS["samples"]
@@ -296,7 +299,11 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        By text, "sonnets", "shuffled" and "dealt" (shuffled anew at every step), an outcome
+        of each seed: ``seed``, and ``states``, a dict for each mark, the steps after which
+        it was measured. Each has ``looks``, attention weights of the last of seven words,
+        (layers, heads, 7), the farthest first, and ``unseen``, the loss on held-out
+        sonnets.
 
     Returns
     -------

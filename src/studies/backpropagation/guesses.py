@@ -83,9 +83,10 @@ def run(folder, group, trained, seed, guesses):
     Returns
     -------
     list of dict
-        One a sequence: ``trained``, ``seed``; ``loss``, before the step; ``gradient`` and
-        ``shuffled``, by how much the loss falls along the gradient and along the shuffled
-        one, by length of the step; ``random``, the same of each guess, (guesses, lengths).
+        One a sequence: ``trained``, ``seed``; ``loss``, before the step, in nats;
+        ``gradient`` and ``shuffled``, by how many nats the loss falls along the gradient
+        and along the shuffled one, a list by length of the step (``SETTINGS["lengths"]``);
+        ``random``, the same of each guess, (guesses, lengths).
     """
     vocabulary, vectors, words, _, _ = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)
@@ -108,7 +109,7 @@ def compare_steps(model, numbers, guesses, rng):
     ----------
     model : lmcourse.numpy_nn.decoder.Decoder
     numbers : int array of shape (tokens + 1,)
-        The sequence and its last word's successor.
+        The words of the sequence, by their numbers, and its last word's successor.
     guesses : float
         Which share of the random directions to try.
     rng : numpy Generator
@@ -116,9 +117,10 @@ def compare_steps(model, numbers, guesses, rng):
     Returns
     -------
     dict
-        ``loss``, before the step; ``gradient`` and ``shuffled``, by how much the loss falls
-        along the gradient and along the shuffled one, by length; ``random``, the same of
-        each guess, (guesses, lengths), in a random order.
+        ``loss``, before the step, in nats; ``gradient`` and ``shuffled``, by how many nats
+        the loss falls along the gradient and along the shuffled one, a list by length of
+        the step (``SETTINGS["lengths"]``); ``random``, the same of each guess, (guesses,
+        lengths), in a random order.
     """
     loss = SoftmaxCrossEntropy()
     named = {n: p for n, p in model.parameters().items() if p.trainable}
@@ -201,14 +203,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "decoders" → a dict for each sequence: ``seed``; ``gradient``, by how many nats a
+        step along the gradient lowers the loss, a list by length of the step; ``random``,
+        the same of each random direction, (guesses, lengths).
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the fall,
-        gradient less best guess, each at the better length; ``verdict``, "holds" or "not
-        so": whether the gradient is ahead for every sequence.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the mean fall
+        of the loss in nats, gradient less best guess, each at the better length, 95 % over
+        sequences; ``verdict``, "holds" or "not so": whether the gradient is ahead for every
+        sequence.
     """
     rows = results["decoders"]
     steps = np.array([row["gradient"] for row in rows]).max(axis=1)  # (sequences,)

@@ -41,9 +41,11 @@ def assert_agree(module, function, *inputs):
 
     Parameters
     ----------
-    module : Module
+    module : lmcourse.numpy_nn.core.Module
+        Has ``forward``, ``backward`` and ``parameters``.
     function : callable
-        From a dict of parameters, and the inputs, to the same output in PyTorch.
+        From a dict, name of a parameter → Tensor, and the inputs as Tensors, to the same
+        output in PyTorch.
     *inputs : array of shape (batch, ...)
 
     Raises
@@ -83,9 +85,9 @@ def graph_by_hand(page: Page):
     Parameters
     ----------
     page : Page
-        ``q``, ``k``, ``v``, ``t``, ``s``, ``a``, ``o``, ``d`` and ``L`` are the numbers of
-        the graph, ``dq``, ``dk``, ``dv``, ``dt`` and so on their gradients; ``small``
-        computes the loss of the first four.
+        Numbers, float: ``q``, ``k``, ``v``, ``t``; ``s`` = q · k, ``a`` its sigmoid, ``o``
+        = a · v, ``d`` = o − t, and the loss ``L`` = d². ``dq``, ``dk``, ``dv``, ``dt`` and
+        so on are the gradients of the loss. ``small(q, k, v, t)`` returns the loss.
 
     Returns
     -------
@@ -172,9 +174,10 @@ def one_pass_beats_guesses(page: Page):
     Parameters
     ----------
     page : Page
-        ``guessed`` holds the outcomes of the study *guesses*, a dict for each sequence: how
-        far a step lowers the loss, at each of two lengths, along the ``gradient`` and along
-        each ``random`` direction. ``untrained`` is the decoder.
+        ``guessed`` holds the outcomes of the study *guesses*, a dict for each sequence: by
+        how many nats a step lowers the loss, along the ``gradient``, a list by length of
+        the step (two of them), and along each ``random`` direction, (guesses, lengths).
+        ``untrained`` is the decoder, whose trainable numbers are counted.
 
     Returns
     -------
@@ -238,9 +241,12 @@ def scores_move(page: Page):
     Parameters
     ----------
     page : Page
-        ``d_scores`` are the gradients of the scores of layer 1 on ``line``, ``head`` is
-        the head that is drawn, ``loss_after_step`` the loss after its step;
-        ``with_moved_scores`` moves scores of the decoder ``untrained``.
+        ``line`` are the numbers of eight words, int array (8,), and ``untrained`` is the
+        decoder that reads them; ``d_scores`` are the gradients of the scores of its layer 1
+        (of 0 and 1), (heads, 7, 7); ``head`` is the number of the head that is drawn, from
+        0, and ``loss_after_step`` the loss after its step. ``with_moved_scores(decoder,
+        line, layer, head, change)`` returns the loss with ``change`` (7, 7) added to a
+        head's scores, and the head's weights.
 
     Returns
     -------
@@ -260,17 +266,19 @@ def scores_move(page: Page):
 def torch_heads(p, x, start="modules.1.", count=2):
     """Compute causal heads with rotary positions in PyTorch.
 
-    ``p`` has the parameters by name, those of the heads behind ``start``; ``x`` is
-    (..., tokens, d_model). Returns a Tensor of the same shape.
-
     Parameters
     ----------
     p : dict of str to Tensor
+        The parameters by name.
     x : Tensor of shape (..., tokens, d_model)
     start : str
         Where the names of the heads' parameters begin.
     count : int
         The number of heads.
+
+    Returns
+    -------
+    Tensor of shape (..., tokens, d_model)
     """
     outputs = []
     for h in range(count):
@@ -296,7 +304,8 @@ def small_modules_agree(page: Page):
     Parameters
     ----------
     page : Page
-        Has the lesson's ``Sigmoid``, ``Linear``, ``Chain``, ``Softmax`` and ``L2Loss``.
+        Has the lesson's classes ``Sigmoid``, ``Linear``, ``Chain``, ``Softmax`` and
+        ``L2Loss``, modules with ``forward`` and ``backward``.
     """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 5, 4))
@@ -342,8 +351,9 @@ def attention_agrees(page: Page):
     Parameters
     ----------
     page : Page
-        Has the lesson's ``CausalMask`` and ``Softmax``, and the reader's
-        ``ScaledDotProductAttention`` or the package's.
+        Has the lesson's classes ``CausalMask`` and ``Softmax``, and the reader's
+        ``ScaledDotProductAttention`` or the package's, which is made from the width of a
+        query; modules with ``forward`` and ``backward``.
     """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 5, 4))
@@ -389,12 +399,14 @@ def a_fit_needs_keys(page: Page):
     Parameters
     ----------
     page : Page
-        ``learn_solution`` is the task's solution.
+        ``learn_solution(Q, K, V, target, rate, steps)`` is the task's solution: it moves
+        the three matrices against their gradients and returns them and the list of losses,
+        one a step.
 
     Returns
     -------
     dict
-        ``three``, the median loss at the end with three keys.
+        ``three``, the median loss (a mean square) at the end with three keys.
     """
     ends = {}
     for keys in (3, 4):
@@ -416,8 +428,9 @@ def a_decoder_agrees(page: Page):
     Parameters
     ----------
     page : Page
-        Has the lesson's ``Fork``, ``Linear``, ``SkipAddNorm`` and ``Decoder``, and the
-        reader's ``MultiHeadAttention`` or the package's.
+        Has the lesson's classes ``Fork``, ``Linear``, ``SkipAddNorm`` and ``Decoder``, and
+        the reader's ``MultiHeadAttention`` or the package's, modules with ``forward`` and
+        ``backward``.
     """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 5, 4))
@@ -485,7 +498,9 @@ def random_directions(page: Page):
     Parameters
     ----------
     page : Page
-        ``fits`` is a table of losses, (kinds of gradient, starts); ``L2Loss`` the lesson's.
+        ``fits`` is a DataFrame, a row for each kind of gradient and a column for each
+        start: the last loss of a training as a share of its first; ``L2Loss`` is the
+        lesson's class.
 
     Returns
     -------
@@ -531,8 +546,11 @@ def small_fit_misses_wrong_gradients(page: Page):
     Parameters
     ----------
     page : Page
-        ``fits`` is a table of the last losses as shares of the first, (kinds of gradient,
-        starts); ``wrongs`` has the kinds by name, and ``broken`` gives one to a head.
+        ``fits`` is a DataFrame, a row for each kind of gradient and a column for each
+        start: the last loss of a training as a share of its first. ``wrongs``: name of a
+        kind → function from the gradients of queries, keys and values to those that are
+        given instead; "right" is the first, "values: wrong sign" the last of five.
+        ``broken(head, wrong)`` gives such a function to a head.
 
     Returns
     -------
@@ -571,14 +589,15 @@ def sizes_of_the_decoder(page: Page):
     Parameters
     ----------
     page : Page
-        ``untrained`` is the decoder, ``text`` its training words, ``many`` sequences of
-        them, (sequences, tokens).
+        ``untrained`` is the decoder (`lmcourse.numpy_nn.decoder.Decoder`); ``text`` are the
+        numbers of its training words, int array (words,); ``many`` are sequences of seven
+        of them, (sequences, 7).
 
     Returns
     -------
     dict
         ``words`` of the training text, ``size``, how many numbers are trained, ``even``, an
-        even share of attention.
+        even share of attention, one seventh.
     """
     named = page.untrained.parameters()
     size = sum(p.value.size for p in named.values() if p.trainable)
@@ -596,13 +615,14 @@ def a_short_training_turns_layer_1(page: Page):
     Parameters
     ----------
     page : Page
-        ``back`` has how many words back the last word attends, (layers, heads), for the
-        decoders "untrained" and "this page's".
+        ``back``: "untrained" and "this page's", a decoder → how many words back the last
+        word attends, float array (layers, heads).
 
     Returns
     -------
     dict
-        ``layer_0`` and ``layer_1``: how many words back the last word attends, on average.
+        ``layer_0`` and ``layer_1``: how many words back the last word attends, averaged
+        over a layer's heads.
     """
     back = page.back["this page's"]
     assert abs(page.back["untrained"].mean(-1) - 3).max() < 0.15
@@ -666,7 +686,11 @@ def heads_turn_to_the_nearest(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study *backpropagation*.
+        ``study`` is the stored study *backpropagation*. In ``results``, a text ("sonnets",
+        "shuffled" once, or "dealt", anew at every step) → a dict for each decoder, whose
+        ``states`` have, at each mark, attention weights ``looks`` of the last of seven
+        words, (layers, heads, 7). In ``settings``: ``marks``, the steps at which it was
+        measured; ``texts``; ``dealt``, the steps of a training on the third text.
 
     Returns
     -------
@@ -733,7 +757,10 @@ def length_decides_which_layer_turns(page: Page):
     Parameters
     ----------
     page : Page
-        ``swapped`` holds the outcomes of the study *vector-lengths*.
+        ``swapped`` lists the outcomes of the study *vector-lengths*, a dict for each
+        training: ``way``, whose vectors are long; ``back``, how many words back the last
+        word attends, (marks, layers), marks being numbers of steps; ``lengths``, the mean
+        length of what each of the two layers' attention is given before training.
 
     Returns
     -------
@@ -784,13 +811,14 @@ def heads_choose_one_word(page: Page):
     Parameters
     ----------
     page : Page
-        ``models`` are the trained decoder and one with random weights; ``text`` and
-        ``other`` the words of training and others; words below ``known`` occur in training.
+        ``models``: "trained" and "random weights" → decoder; ``text`` and ``other`` are the
+        words of training and others by their numbers, int array (words,); numbers below
+        ``known`` are of words that occur in training.
 
     Returns
     -------
     dict
-        ``trained`` and ``random``, the mean of the greatest weight.
+        ``trained`` and ``random``, the mean over heads and texts of the greatest weight.
     """
     other = page.other[page.other < page.known]
     largest = {}
@@ -817,7 +845,8 @@ def heads_on_a_line(page: Page):
     Parameters
     ----------
     page : Page
-        ``lines`` and ``models`` are those of the picture.
+        ``lines``: name → a line's words, str; that of the proof is "a line it learned".
+        ``models``: name → decoder; that of the proof is "trained".
 
     Returns
     -------
@@ -844,13 +873,13 @@ def longer_contexts(page: Page):
     Parameters
     ----------
     page : Page
-        ``longer`` is the trained decoder, ``text`` its training words; words below
-        ``known`` occur in training.
+        ``longer`` is the trained decoder; ``text`` are its training words by their numbers,
+        int array (words,); numbers below ``known`` are of words that occur in training.
 
     Returns
     -------
     dict
-        Losses in nats: ``seven``, ``fourteen`` and, with 21 words, ``last``.
+        Losses in nats a word: ``seven``, ``fourteen`` and, with 21 words, ``last``.
     """
     losses = [
         decoder.loss_of_last(page.longer, page.text, page.known, context=words, every=15)
@@ -872,16 +901,21 @@ def most_is_copied(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study *backpropagation*; ``copied`` and ``fives`` are the
-        lesson's functions; ``seen`` and ``unseen`` lists of words, ``text`` and ``other``
-        the same as numbers in the ``vocabulary``; words below ``known`` occur in training.
+        ``study`` is the stored study *backpropagation*: ``results["sonnets"]`` has a dict
+        for each decoder, whose ``states`` have, at each of ``settings["marks"]`` (steps),
+        the losses ``trained`` and ``unseen`` and ``samples``, a list of poems.
+        ``copied(poem)`` lists for each five-word sequence of a poem whether the training
+        text has it; ``fives(words)`` lists the sequences, tuples of str. ``seen`` and
+        ``unseen`` are lists of words of training and others, ``text`` and ``other`` the
+        same as numbers in the list ``vocabulary``; numbers below ``known`` occur in
+        training.
 
     Returns
     -------
     dict
         ``copied``, the share of the samples' sequences that stand in the training text;
-        ``foreign``, that of held-out sonnets; mean losses in nats: ``best`` and ``last`` on
-        held-out sonnets, ``trained`` on its own text.
+        ``foreign``, that of held-out sonnets' sequences; mean losses in nats a word:
+        ``best`` and ``last`` on held-out sonnets, ``trained`` on its own text.
     """
     runs = page.study["results"]["sonnets"]
     ends = [run["states"][-1] for run in runs]
@@ -918,7 +952,8 @@ def shuffled_training(page: Page):
     Parameters
     ----------
     page : Page
-        ``started`` holds the outcomes of the study *starts*.
+        ``started``: group → outcomes of the study *starts*; of "runs" dicts, one a
+        training, with ``start``: "frequencies", "random" or "shuffled".
 
     Returns
     -------
@@ -953,14 +988,18 @@ def a_good_start_equals_pairs(page: Page):
     Parameters
     ----------
     page : Page
-        ``started`` holds the outcomes of the study *starts*.
+        ``started``: group → outcomes of the study *starts*. Of "runs" dicts, one a
+        training, with ``start`` ("frequencies", "random" or "shuffled"); of "counting" with
+        ``order``, the length of n-grams. Both have ``test``, the mean loss on test sonnets
+        in nats a word, and ``sonnets``, for each of them the sum of its losses and how many
+        there are.
 
     Returns
     -------
     dict
-        Losses in nats on test sonnets: ``ours``, ``random``, and by counts ``single``,
-        ``pairs``, ``triples``; ``difference`` and its interval ``span``, ours less pairs;
-        ``sonnets``, how many.
+        Losses in nats a word on test sonnets: ``ours``, ``random``, and by counts
+        ``single``, ``pairs``, ``triples``; ``difference`` and its interval ``span``, ours
+        less pairs; ``sonnets``, how many.
     """
     runs = {
         start: [row for row in page.started["runs"] if row["start"] == start]
@@ -995,9 +1034,13 @@ def near_in_rank(often, words, rng):
     ----------
     often : int array of shape (words,)
         The words, the most frequent first.
-    words : int array
+    words : int array of shape (n,)
         The words to which others are drawn.
     rng : numpy Generator
+
+    Returns
+    -------
+    int array of shape (n,)
     """
     rank = np.argsort(often)
     moves = rng.choice([*range(-9, 0), *range(1, 10)], len(words))
@@ -1035,9 +1078,10 @@ def trained_neighbours_are_alike(page: Page):
     Parameters
     ----------
     page : Page
-        ``tables`` are the word vectors before and after training, (words, d_model) each;
-        ``text`` and ``seen`` the training words, as numbers and as words; ``vocabulary``
-        lists the words by number, and those below ``known`` occur in training.
+        ``tables`` are the vectors of the words of training before and after it, a pair of
+        arrays (known, d_model); ``text`` and ``seen`` the training words, int array
+        (words,) and list of str; ``vocabulary`` lists the words by number, and those below
+        ``known`` occur in training.
 
     Returns
     -------

@@ -61,9 +61,10 @@ def load_parts():
         The words of training first.
     vectors : array of shape (vocab_size, 60)
         Counted on training; zeros for other words.
-    texts : dict of str to int array
-        "training", "validation" and "test".
+    texts : dict of str to int array of shape (words of the text,)
+        "training", "validation" and "test" → the words' numbers in the vocabulary.
     sonnet : int array of shape (words of the test,)
+        Of which test sonnet each word is, from 0.
     known : int
         How many words of the vocabulary occur in training.
     """
@@ -121,7 +122,7 @@ def run(folder, group, seed=0, steps=0, start="", order=0, **tuned):
     Parameters
     ----------
     folder : Path
-        Where the outcomes of the tuning lie.
+        Holds a file for each finished run of the tuning.
     group : {"tuning", "runs", "counting"}
         "tuning" tries a learning rate, "runs" trains at the best one, "counting" tests an
         n-gram model.
@@ -248,7 +249,8 @@ def targets(name):
 def losses(model, name):
     """Return a decoder's loss of the last word of each window that counts, in nats.
 
-    ``model`` : Decoder; ``name`` : "validation" or "test". A float array (windows,).
+    A window counts if its last word occurs in training. ``model`` : Decoder; ``name`` :
+    "validation" or "test", whose windows are read. Returns a float array (windows,).
     """
     windows, rows = targets(name)
     found = []
@@ -266,12 +268,14 @@ def by_sonnet(found):
     Parameters
     ----------
     found : float array of shape (windows,)
-        The loss of each test window that counts, in nats.
+        The loss in nats of each test window that counts, that is, whose last word occurs in
+        training.
 
     Returns
     -------
     dict
-        ``test``, the mean; ``sonnets``, a list of [sum, number].
+        ``test``, the mean, in nats a word; ``sonnets``, for each test sonnet [sum of its
+        losses, how many they are].
     """
     _, rows = targets("test")
     sonnet = load_parts()[3][rows + CONTEXT]
@@ -294,7 +298,7 @@ def count_words(order):
     -------
     dict
         ``order``, that of the n-grams; ``validation`` and ``test``, mean losses in nats a
-        word; ``sonnets``, sum and number of each test sonnet's losses.
+        word; ``sonnets``, for each test sonnet [sum of its losses, how many they are].
     """
     vocabulary, _, texts, _, _ = load_parts()
     model = NgramModel(texts["training"], order, len(vocabulary))
@@ -330,13 +334,15 @@ def gap(ones, others):
     Parameters
     ----------
     ones, others : list of dict
-        Outcomes: of several seeds, or one of counting.
+        Outcomes: of several seeds, whose losses are averaged, or one of counting. Each has
+        ``sonnets``: for each test sonnet [sum of its losses in nats, how many they are].
 
     Returns
     -------
     mean : float
         Of ``ones`` less ``others``, in nats a word.
     interval : pair of float
+        The ends, in nats a word.
     """
     one, size = sonnet_losses(ones)
     other, _ = sonnet_losses(others)
@@ -350,14 +356,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "runs" → dicts, one a training, with ``start`` (where it began: "frequencies",
+        "random" or "shuffled") and ``seed``; "counting" → dicts with ``order``, the length
+        of n-grams. Both have ``sonnets``: for each test sonnet [sum of its losses in nats,
+        how many they are].
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of its loss less
-        that of the pairs; ``verdict``, "holds" or "not so": whether that lies within a
-        tenth of a nat on either side.
+        ``n``, the number of trainings from the word frequencies, and their ``seeds``;
+        ``interval``, of their loss less that of the pairs, in nats a word, 95 % over test
+        sonnets; ``verdict``, "holds" or "not so": whether that lies within a tenth of a nat
+        on either side.
     """
     ours = [row for row in results["runs"] if row["start"] == "frequencies"]
     pairs = [row for row in results["counting"] if row["order"] == 2]

@@ -56,9 +56,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, which is "runs"; ``way``, a key of
-        ``SETTINGS["factors"]``, whose vectors are longer or shorter; ``seed``; ``steps`` of
-        training.
+        The arguments of each run: ``group``, which is "runs"; ``way``, which layer's input
+        is lengthened or shortened ("as it is", "both long", "both short", "swapped");
+        ``seed``; ``steps`` of training.
     """
     settings = grid(
         group="runs",
@@ -78,8 +78,8 @@ def run(folder, group, way, seed, steps):
         Unused: nothing is saved.
     group : {"runs"}
         The only kind of run; unused.
-    way : str
-        A key of ``SETTINGS["factors"]``.
+    way : {"as it is", "both long", "both short", "swapped"}
+        By what the input of each layer's attention is multiplied: ``SETTINGS["factors"]``.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -88,9 +88,10 @@ def run(folder, group, way, seed, steps):
     Returns
     -------
     dict
-        The settings ``way``, ``seed``; ``back``, by mark and layer, how many words back the
-        last word attends, (marks, layers); ``lengths``, the mean length of what the
-        attention of each layer is given before training.
+        The settings ``way``, ``seed``; ``back``, how many words back the last word attends,
+        on average, (marks, layers), marks being the steps ``SETTINGS["marks"]``;
+        ``lengths``, the mean length of what the attention of each layer is given before
+        training.
     """
     vocabulary, vectors, words, _, _ = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)
@@ -149,15 +150,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "runs" → a dict for each training: ``way``, a key of ``SETTINGS["factors"]``, by
+        which the layers' inputs are multiplied; ``seed``; ``back``, how many words back the
+        last word attends, (marks, layers), marks being the steps ``SETTINGS["marks"]``.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, how much farther
-        back layer 0 attends than layer 1, as it is; ``verdict``, "holds" or "not so":
-        whether after 100 steps each layer has turned where its input is long, and not where
-        it is short.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, how many words
+        farther back layer 0 attends than layer 1, as it is, lowest and highest over seeds;
+        ``verdict``, "holds" or "not so": whether after 100 steps each layer has turned
+        where its input is long, and not where it is short.
     """
     rows = results["runs"]
     if len(rows) < 12:  # a small plan

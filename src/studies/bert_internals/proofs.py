@@ -78,11 +78,11 @@ def hidden_is_hidden(page: Page):
     Parameters
     ----------
     page : Page
-        ``HIDDEN`` is the line; ``mini_tokenizer``, ``mini`` and ``random_mini`` are the
-        mini-BERT and the same with random weights. `climb` lists, for a hidden word of the
-        line, the rows that a picture shows; the third entry of each is a vector. In row 0
-        it is the table's row of the hidden token, in row 3 what enters layer 0, with the
-        position.
+        ``HIDDEN`` is the line, a str; ``mini_tokenizer``, ``mini`` and ``random_mini`` are
+        the mini-BERT's tokenizer, the mini-BERT and the same with random weights. `climb`
+        lists, for a hidden word of the line, the rows that a picture shows; the third entry
+        of each is a vector. In row 0 it is the table's row of the hidden token, in row 3
+        what enters layer 0, with the position.
 
     Returns
     -------
@@ -122,6 +122,11 @@ def ranks_of_hidden(tokenizer, model, lines) -> list[int]:
     model : lmcourse.masking.MaskedBert
     lines : list of str
         In each, every token that is a whole word is hidden, one at a time.
+
+    Returns
+    -------
+    list of int
+        Of all hidden tokens, line by line.
     """
     found = []
     for line in lines:
@@ -150,13 +155,16 @@ def head_is_missing(page: Page):
     Parameters
     ----------
     page : Page
-        ``with_head`` loads the model with a head, from a seed, and says what was missing;
-        ``weights`` are the file's tensors by name; ``tokenizer`` is BERT's.
+        ``with_head(seed)`` loads the model with a head for guessing tokens, whose random
+        numbers come from the seed; it returns the model and a dict whose ``missing_keys``
+        are the names of the weights that the file lacks. ``weights``: name → Tensor of the
+        file; ``tokenizer`` is BERT's.
 
     Returns
     -------
     dict
-        ``first``, ``second``: the best guesses for the blank, in quotation marks.
+        ``first``, ``second``: the best guesses for the blank from two seeds, in quotation
+        marks.
     """
     blank = page.tokenizer("Paris is the [MASK] of France.", return_tensors="pt")
     at = blank["input_ids"][0].tolist().index(page.tokenizer.mask_token_id)
@@ -183,13 +191,13 @@ def plain_path_is_ours(page: Page):
     ----------
     page : Page
         ``model`` and ``by_hand`` are the BERT as the course and as `transformers` load it;
-        ``tokenizer``, ``by_name`` and ``sample`` are their tokenizers and a line.
+        ``tokenizer`` and ``by_name`` their tokenizers; ``sample`` is a line, a str.
 
     Returns
     -------
     dict
         ``layers``, ``d_model``, ``tokens``, ``vocabulary``, ``positions``: sizes, of the
-        model and of the line; ``last``: the number of the last layer.
+        model and of the line; ``last``: the number of the last layer, counted from 0.
     """
     others = dict(page.by_hand.named_parameters())
     for name, parameter in page.model.named_parameters():
@@ -214,10 +222,11 @@ def three_tables(page: Page):
     Parameters
     ----------
     page : Page
-        ``word``, ``position``, ``kind`` are the rows of the tables, (..., tokens, d_model);
-        ``hidden_0`` is their normalised sum, ``normalise`` the lesson's function with
-        ``norm_0``, its weight and bias; ``reference`` is the library's output, ``config``
-        its model's sizes.
+        ``word``, ``position``, ``kind`` are the tokens' rows of the three tables, (...,
+        tokens, d_model); ``hidden_0`` is their normalised sum. ``normalise(x, weight,
+        bias)`` is the lesson's function, ``norm_0`` its weight and bias, (d_model,) each.
+        ``reference`` is the library's output with ``hidden_states`` and ``attentions``,
+        ``config`` its model's configuration.
 
     Returns
     -------
@@ -248,7 +257,9 @@ def budget_is_the_models(page: Page):
     Parameters
     ----------
     page : Page
-        ``budgets`` is a table of parameters by part and model; ``model`` is BERT.
+        ``budgets`` is a DataFrame of numbers of parameters, a row for each part (such as
+        "word embeddings") and a column for each of "this model", "BERT-base" and
+        "BERT-large"; ``model`` is BERT.
 
     Returns
     -------
@@ -277,14 +288,15 @@ def rebuilt_is_the_librarys(page: Page):
     Parameters
     ----------
     page : Page
-        ``rebuilt`` is our model in float64, ``exact`` the library's; ``inputs`` is a line,
-        and ``lines`` are texts, which ``tokenizer`` encodes; ``everything`` asks the
-        library for all outputs; ``model`` is the library's in float32.
+        ``rebuilt`` is our model in float64, ``exact`` the library's; ``inputs`` is a line
+        as the tokenizer returns it, ``lines`` are texts, a list of str, which ``tokenizer``
+        encodes; ``everything`` are the library's keyword arguments for all outputs;
+        ``model`` is the library's in float32.
 
     Returns
     -------
     dict
-        ``compared``: how many numbers.
+        ``compared``: how many numbers, of hidden states and attention weights.
     """
     lines, tokenizer = page.lines, page.tokenizer
     batch = tokenizer(["\n".join(lines), lines[0]], padding=True, return_tensors="pt")
@@ -304,10 +316,10 @@ def _numbers_that_agree(page: Page, example) -> int:
     Parameters
     ----------
     page : Page
-        ``rebuilt`` is our model in float64, ``exact`` the library's; ``everything`` asks
-        the latter for all outputs.
+        ``rebuilt`` is our model in float64, ``exact`` the library's; ``everything`` are the
+        latter's keyword arguments for all outputs.
     example : BatchEncoding
-        What the tokenizer returns.
+        What the tokenizer returns: texts with their ``attention_mask``, (batch, tokens).
     """
     with torch.no_grad():
         mine, theirs = page.rebuilt(**example), page.exact(**example, **page.everything)
@@ -331,9 +343,10 @@ def fused_has_no_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``fused`` is the model with a fused kernel, ``quiet`` its output on ``inputs``;
-        ``reference`` is the library's output with weights, ``state`` the tensors by name;
-        ``rebuilt`` is our model.
+        ``fused`` is the model with a fused kernel, ``quiet`` its output on ``inputs``, a
+        line as the tokenizer returns it; ``reference`` is the library's output with
+        weights; ``state``: name → Tensor of the library's model; ``rebuilt`` is our model,
+        whose ``pooler`` may be None.
     """
     with torch.no_grad():
         again = page.fused.double()(**page.inputs, output_attentions=True)
@@ -386,16 +399,19 @@ def head_follows_the_numbers(page: Page):
     Parameters
     ----------
     page : Page
-        ``model``, ``stanzas``, ``read_as`` and ``to_number_before``: the model, the texts
-        and the lesson's functions.
+        ``model`` is the BERT, ``stanzas`` are the texts' ids, int64 Tensor (texts, tokens).
+        ``read_as(model, ids, numbers)`` returns the attention weights, (layers, texts,
+        heads, tokens, tokens), of tokens that have these numbers as positions;
+        ``to_number_before(weights, numbers)`` the share that goes to the token numbered one
+        lower, (layers, texts, heads).
 
     Returns
     -------
     dict
-        ``head``: its name; ``printed``: its share in printed order; ``shuffled``,
-        ``span``: in random order, the lowest of three, and its interval; ``neighbour``: to
-        the token printed before; ``next``: the share of the next best head; ``random``: on
-        random words; ``texts``, ``orders``: how many.
+        ``head``: its layer and number, from 0, with a dot between; shares of its attention:
+        ``printed`` in printed order; ``shuffled``, ``span``: in random order, the lowest of
+        three, and its interval; ``neighbour``: to the token printed before; ``next``: that
+        of the next best head; ``random``: on random words. ``texts``, ``orders``: how many.
     """
     ids, heads = page.stanzas, page.model.config.num_attention_heads
     printed = torch.arange(ids.shape[1]).expand_as(ids)
@@ -474,14 +490,17 @@ def middle_is_narrow(page: Page):
     Parameters
     ----------
     page : Page
-        ``model``, ``stanzas`` and ``read_as``: the model, the texts, the lesson's function.
+        ``model`` is the BERT, ``stanzas`` are the texts' ids, int64 Tensor (texts, tokens).
+        ``read_as(model, ids, numbers)`` returns the attention weights, (layers, texts,
+        heads, tokens, tokens), of tokens that have these numbers as positions.
 
     Returns
     -------
     dict
-        ``gap``: in bits; ``span``: its interval over heads; ``random``: the largest with
-        random weights; ``even``: the entropy of an even spread over all tokens; ``texts``,
-        ``heads``: how many.
+        In bits: ``gap``, the entropy in layers 3 to 5 less that in layers 1 and 2;
+        ``span``: its interval over heads; ``random``: the largest with random weights;
+        ``even``: the entropy of an even spread over all tokens. ``texts``, ``heads`` of a
+        layer: how many.
     """
     numbers = torch.arange(page.stanzas.shape[1])
 
@@ -557,17 +576,20 @@ def sink_has_two_causes(page: Page):
     Parameters
     ----------
     page : Page
-        ``model``, ``stanzas``, ``first_is`` and ``read_as``: the model, the texts and the
-        lesson's functions; ``tokenizer`` is BERT's.
+        ``model`` is the BERT, ``stanzas`` are the texts' ids, int64 Tensor (texts, tokens),
+        and ``first_is(word)`` the same with a word in the place of [CLS]. ``read_as(model,
+        ids, numbers)`` returns the attention weights, (layers, texts, heads, tokens,
+        tokens), of tokens that have these numbers as positions; ``tokenizer`` is BERT's.
 
     Returns
     -------
     dict
-        ``both``, ``span``: the share of the first token and its interval; ``the``: with
-        another word at position 0; ``later``: [CLS] counted from 7; ``neither``: without
-        both, at most; ``least``, ``most``: of [CLS] alone; ``own``, ``as_cls``, ``as_0``,
-        ``as_40``: of the sixth token; ``even``: an even share; ``sep``: of [SEP];
-        ``answer``, ``judged``: the letters of the tasks; ``texts``, ``few``: how many.
+        Shares of the middle layers' attention: ``both``, ``span``: of the first token and
+        its interval; ``the``: with another word at position 0; ``later``: [CLS] counted
+        from 7; ``neither``: without both, at most; ``least``, ``most``: of [CLS] alone;
+        ``own``, ``as_cls``, ``as_0``, ``as_40``: of the sixth token; ``even``: an even
+        share; ``sep``: of [SEP]. ``answer``, ``judged``: the letters of the tasks;
+        ``texts``, ``few``: how many.
     """
     tokens = page.stanzas.shape[1]
     zero = torch.arange(tokens)
@@ -627,10 +649,10 @@ def moved_without(model, out, token, masked):
     out : BaseModelOutput
         What it returned for the texts, with all hidden states.
     token : int
-        In all layers but the first and last the others either cannot attend to it, or
-        fetch zeros from it.
+        Its position, from 0. In all layers but the first and last the others either cannot
+        attend to it, or fetch zeros from it.
     masked : bool
-        Which of the two.
+        True: they cannot attend to it; False: they fetch zeros.
 
     Returns
     -------
@@ -684,18 +706,21 @@ def weight_is_not_what_is_fetched(page: Page):
     Parameters
     ----------
     page : Page
-        ``model``, ``stanzas``, ``poems``, ``read_as``, ``of_length``: the model, the texts,
-        the lesson's functions.
+        ``model`` is the BERT, ``stanzas`` are the texts' ids, int64 Tensor (texts, tokens),
+        ``poems`` is a DataFrame with the column ``text``. ``read_as(model, ids, numbers)``
+        returns the attention weights, (layers, texts, heads, tokens, tokens), of tokens
+        that have these numbers as positions; ``of_length(texts, tokens)`` the ids of texts
+        cut to so many tokens, without shorter ones.
 
     Returns
     -------
     dict
-        ``first``, ``mean``: how far the vectors move without the values of the first token,
-        and of another on average; ``gap``: the interval of mean less first; ``long``: how
-        many times as far the first moves them as another, in 96 tokens; ``masked``: with
-        the first token masked; ``masked_other``: with one of three others, at most;
-        ``times``: how many times the attention of any other token the first one gets;
-        ``others``, ``texts``, ``long_texts``: how many.
+        Shares of the vectors' length: ``first``, ``mean``: how far the vectors move without
+        the values of the first token, and of another on average; ``gap``: the interval of
+        mean less first; ``masked``: with the first token masked; ``masked_other``: with one
+        of three others, at most. ``long``: how many times as far the first moves them as
+        another, in 96 tokens; ``times``: how many times the attention of any other token
+        the first one gets; ``others``, ``texts``, ``long_texts``: how many.
     """
     ids = page.stanzas
     tokens = ids.shape[1]
@@ -805,8 +830,9 @@ def without_punctuation(page: Page):
     Parameters
     ----------
     page : Page
-        ``poems`` is a table with the column ``text``; ``both`` are the page's excerpts,
-        (excerpts, tokens); ``of_length`` cuts texts into excerpts of so many tokens.
+        ``poems`` is a DataFrame with the column ``text``; ``both`` are the page's excerpts,
+        of which the number of tokens is taken, (excerpts, tokens); ``of_length(texts,
+        tokens)`` returns the ids of texts cut to so many tokens, without shorter ones.
 
     Returns
     -------
@@ -842,17 +868,20 @@ def counts_tell_the_poets(page: Page):
     Parameters
     ----------
     page : Page
-        ``both`` are the excerpts as ids, ``states`` their hidden states, (levels, texts,
-        tokens, d_model); ``tried`` has the vectors of each recipe, trained and random;
-        ``poet`` are the poets' names; ``poems``, ``model`` and ``of_length``: Dickinson's
-        poems, BERT, the lesson's function.
+        ``both`` are the excerpts' ids, int64 Tensor (texts, tokens), ``states`` their
+        hidden states, (levels, texts, tokens, d_model), level 0 being before layer 0;
+        ``tried["random weights"]``: recipe → vectors from a BERT with random weights,
+        (texts, d_model); ``poet`` are the poets' names, (texts,). ``poems`` is a DataFrame
+        with the column ``text``, ``model`` the BERT; ``of_length(texts, tokens)`` returns
+        the ids of texts cut to so many tokens.
 
     Returns
     -------
     dict
-        ``counts``: of the better counts; ``lowest``, ``highest``: of the levels; ``last``,
-        ``cls``: of the last layer's mean and [CLS]; ``best``: the largest lead's interval;
-        ``behind``: how far the last layer is behind; ``texts``, ``tokens``: how many.
+        Balanced accuracies, 0 to 1: ``counts``: of the better counts; ``lowest``,
+        ``highest``: of the levels; ``last``, ``cls``: of the last layer's mean and [CLS].
+        Differences of these: ``best``: the largest lead's interval; ``behind``: the
+        interval of how far the last layer is behind. ``texts``, ``tokens``: how many.
     """
     names = page.poet
     bags = [right(bag, names) for bag in counted(page.both)]
