@@ -169,18 +169,24 @@ def run(folder, group, **setting):
     ----------
     folder : Path
         Where the models of the page are saved.
-    group : str
-        What to do. "simple": classify digits without a network, `classify_without_network`;
-        "digits": train on images of them, `train_on_digits`; "graphs": train on distances
-        in graphs, `train_on_graphs`; "rules": train on letters that follow a rule,
-        `train_on_rules`; "counted": count what can be told without a model,
-        `count_baselines`.
+    group : {"simple", "digits", "graphs", "rules", "counted"}
+        What to do. "simple": classify digits without a network; "digits": train on images
+        of them; "graphs": train on distances in graphs; "rules": train on letters that
+        follow a rule; "counted": count what can be told without a model.
+    **setting
+        Of "simple" ``fold``; of "digits" ``reader``, ``fold``, ``seed``, ``rate`` and
+        ``steps``; of "graphs" ``counted``, ``layers``, ``seed`` and ``steps``; of "rules"
+        ``kept``, ``seed`` and ``steps``; of "counted" ``kind``.
 
     Returns
     -------
     dict
-        The setting, and what was measured: accuracies of digits and graphs; of letters,
-        losses and attention. The function of each group names the keys.
+        The setting, and what was measured. "simple": the accuracies ``neighbours`` and
+        ``logistic``, 0 to 1, and the values that were chosen; "digits": the accuracies
+        ``validation`` and ``test``; "graphs": ``right``, the accuracy, and others without
+        the graph's edges; "rules": the losses ``whole`` and ``without`` each head, in nats
+        a letter, and ``looks``, attention weights by distance; "counted": accuracies or
+        losses of models that count.
     """
     functions = {
         "simple": classify_without_network,
@@ -242,7 +248,7 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
         The network: a vision Transformer, with or without positions; a convolutional
         network, or one whose images have their patches shuffled, alike in all images.
     fold : int
-        The test fold; the next one is for validation.
+        The test fold, from 0 to 4; the next one is for validation.
     seed : int
         Of the first weights, and of all that is drawn.
     rate : float
@@ -325,8 +331,9 @@ def train_on_graphs(folder, counted, layers, seed, steps):
     -------
     dict
         The settings ``counted``, ``layers``, ``seed``; ``right``, the accuracy on test
-        graphs; and, if the model knows edges, the accuracy without them: ``away``, ``other
-        graph`` and ``back`` (`accuracies_without_edges` says what is taken away).
+        graphs, 0 to 1; and, if the model knows edges, the accuracies with the bias of edges
+        at zero, ``away``, with the edges of another graph, ``other graph``, and as at
+        first, ``back``.
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["graphs"]
@@ -412,9 +419,8 @@ def train_on_rules(folder, kept, seed, steps):
     dict
         The settings ``kept``, ``seed``, ``steps``; ``looks``, of each head the mean
         attention weights on letters that stand 1 to `rules.REACH` places before the one to
-        predict; ``whole``, the loss of sequences by their rule, in nats a letter;
-        ``without``, the same with each head ablated in its turn
-        (`lmcourse.rules.ablate_heads`).
+        predict; ``whole``, for each of the two rules the loss of sequences by it, in nats a
+        letter; ``without``, the same with each head ablated in its turn, (heads, rules).
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["rules"]
@@ -452,7 +458,8 @@ def letter_baselines(seed=99, training_count=20_000):
     dict
         In nats a letter, from `rules.FIRST_JUDGED` on: ``three in a row``, a trigram model;
         ``two places``, a model of the letters at two distances, ``best two``, that predict
-        the training sequences best; ``again``, a mixture of `pair_losses`.
+        the training sequences best; ``again``, a mixture of models each of which knows one
+        distance.
     """
     training, _ = rules.sample_sequences(
         training_count, torch.Generator().manual_seed(seed + 1)
@@ -590,7 +597,9 @@ def tuned_accuracies(results, steps):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs.
+        "digits" → a dict for each training: ``reader``, the network, such as "Transformer";
+        ``fold``, ``seed``, ``steps``; the accuracies ``validation`` and ``test``. May be
+        missing.
     steps : int
         Of the trainings to compare.
 
@@ -619,15 +628,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs, each with ``seed``. "simple": ``fold`` and
+        ``neighbours``, the accuracy of nearest neighbours on it. "digits": ``reader``, the
+        network, such as "Transformer"; ``fold``, ``steps``; the accuracies ``validation``
+        and ``test``. Both may be missing.
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the
-        Transformer's test accuracy less that of the nearest neighbours; ``verdict``,
-        "holds" or "not so": whether the neighbours classify more correctly on every fold
-        and seed, also after ten times the steps.
+        Transformer's test accuracy less that of the nearest neighbours, lowest and highest
+        over folds and seeds; ``verdict``, "holds" or "not so": whether the neighbours
+        classify more correctly on every fold and seed, also after ten times the steps.
     """
     neighbours = {each["fold"]: each["neighbours"] for each in results.get("simple", [])}
     sizes = SETTINGS["digits"]

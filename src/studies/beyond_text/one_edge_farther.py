@@ -193,15 +193,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs, each with ``seed``. "graphs": ``layers``, ``steps``,
+        and ``own``, how many nodes at each distance (rows: 1, 2, 3, 4 or more) are given
+        each distance (columns). Of "rules" only the seeds are used. Both may be missing.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the gain by a
-        layer; ``verdict``, "holds" or "not so": whether every distance up to the number of
-        layers is told apart in more than 98 % of the nodes, and no farther one in more than
-        80 %.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of how much better
+        a distance of as many edges as layers is told apart than with a layer fewer, in
+        shares of the nodes, lowest and highest; ``verdict``, "holds" or "not so": whether
+        every distance up to the number of layers is told apart in more than 98 % of the
+        nodes, and no farther one in more than 80 %.
     """
     rows = results.get("graphs", [])
     within, beyond = [], []

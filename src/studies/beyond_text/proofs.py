@@ -41,8 +41,9 @@ def nothing_learned(page):
     Parameters
     ----------
     page : Page
-        ``reader`` is the trained vision Transformer; ``images`` and ``labels`` are all
-        digits, ``judged`` the rows of those that it was not trained on.
+        ``reader`` is the trained vision Transformer, from images to logits (digits, 10) and
+        a list of attention weights; ``images`` (digits, 8, 8) and ``labels`` (digits,) are
+        Tensors of all digits, ``judged`` the rows of those that it was not trained on.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def patches_are_unfold(page):
     Parameters
     ----------
     page : Page
-        ``patches`` cuts ``images``, a Tensor (digits, 8, 8).
+        ``patches`` cuts ``images``, a Tensor (digits, 8, 8), into squares: (digits, 16, 4).
 
     Returns
     -------
@@ -98,9 +99,9 @@ def exchanged(page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study *beyond-text*. In its results, "simple" has the
-        accuracy ``neighbours`` of each part of the file (``fold``), and "digits" the
-        accuracy ``test`` of each network on it.
+        ``study`` is the stored study *beyond-text*. In its results, "simple" lists dicts
+        with the accuracy ``neighbours`` on each part of the file (``fold``, from 0), and
+        "digits" dicts with the accuracy ``test`` of a network (``reader``) on a part.
 
     Returns
     -------
@@ -145,7 +146,10 @@ def neighbours_lead(page):
     Parameters
     ----------
     page : Page
-        ``labels`` are those of all digits, ``study`` is the stored study.
+        ``labels`` are those of all digits; ``study`` is the stored study *beyond-text*: in
+        ``results``, "simple" and "digits" list dicts with the accuracies of readers on each
+        part (``fold``); in ``settings["digits"]``, ``steps`` and ``longer`` are the steps
+        of the shorter and of the longer training.
 
     Returns
     -------
@@ -195,8 +199,9 @@ def here_as_in_the_study(page):
     Parameters
     ----------
     page : Page
-        ``accuracy_here``: dict of str to float, the accuracies of the three readers;
-        ``study`` is the stored study.
+        ``accuracy_here``: "Transformer", "nearest neighbours" and "logistic regression" →
+        the accuracy on the first part, 0 to 1. ``study`` is the stored study *beyond-text*,
+        with the accuracies of the same readers on each part.
     """
     table = reader_accuracies(page.study)
     table = table[table.fold == 0]
@@ -217,8 +222,11 @@ def shuffled_patches(page):
     Parameters
     ----------
     page : Page
-        ``learner`` is a trained Transformer, ``images`` are all digits, ``judged`` rows of
-        test digits; ``study`` is the stored study.
+        ``learner`` is a trained vision Transformer, ``images`` are all digits, a Tensor
+        (digits, 8, 8), ``judged`` rows of test digits; ``patches`` cuts images into
+        squares, (digits, 16, 4). ``study`` is the stored study *beyond-text*, with the
+        accuracies of networks on each part and, in ``settings["digits"]``, the ``steps`` of
+        the shorter training.
 
     Returns
     -------
@@ -266,8 +274,10 @@ def no_bias_no_answer(page):
     Parameters
     ----------
     page : Page
-        ``walker`` is the trained graph Transformer; ``joined`` and ``marked`` are the test
-        graphs (`lmcourse.graphs.sample_graphs`).
+        ``walker`` is the trained graph Transformer, whose ``bonus`` (heads, 3) is added to
+        the scores of pairs of nodes. Of the test graphs, ``joined`` says which nodes an
+        edge joins, bool Tensor (graphs, nodes, nodes), and ``marked`` is each one's marked
+        node, int64 Tensor (graphs,).
 
     Returns
     -------
@@ -292,7 +302,9 @@ def heads_differ(page):
     Parameters
     ----------
     page : Page
-        ``walker`` is the trained graph Transformer.
+        ``walker`` is the trained graph Transformer; its ``bonus`` (heads, 3) is what each
+        head adds to the score of a pair of nodes that no edge joins, that an edge joins,
+        and of a node with itself.
 
     Returns
     -------
@@ -339,15 +351,20 @@ def edges_are_used(page):
     Parameters
     ----------
     page : Page
-        ``walker`` is the trained graph Transformer; ``joined`` and ``marked`` are the test
-        graphs; ``study`` is the stored study *beyond-text*.
+        ``walker`` is the trained graph Transformer. Of the test graphs, ``joined`` says
+        which nodes an edge joins, bool Tensor (graphs, nodes, nodes), and ``marked`` is
+        each one's marked node, int64 Tensor (graphs,). ``study`` is the stored study
+        *beyond-text*: ``results["graphs"]`` lists dicts, one a training, with ``counted``
+        (whether only the number of links was told), ``layers``, and accuracies: ``right``,
+        ``away`` (bonuses at zero), ``other graph`` and ``back``.
 
     Returns
     -------
     dict
-        Accuracies: ``told`` and ``numbers``, lowest and highest; ``away`` and ``other``,
-        the highest without bonuses and with another graph's edges; ``frequent``,
-        ``counts``, ``two_steps``, of tables; ``nodes`` and ``steps``, how many.
+        Accuracies, 0 to 1: ``told`` and ``numbers``, lowest and highest; ``away`` and
+        ``other``, the highest without bonuses and with another graph's edges; ``frequent``,
+        ``counts``, ``two_steps``, of tables. ``nodes`` of a graph and ``steps`` of a
+        training, how many.
     """
     tables = table_accuracies(page.joined, page.marked)
     rows = page.study["results"]["graphs"]
@@ -386,7 +403,8 @@ def one_layer_sees_neighbours(page):
     Parameters
     ----------
     page : Page
-        ``joined`` and ``marked`` are the test graphs.
+        Of the test graphs, ``joined`` says which nodes an edge joins, bool Tensor (graphs,
+        nodes, nodes), and ``marked`` is each one's marked node, int64 Tensor (graphs,).
 
     Returns
     -------
@@ -417,9 +435,10 @@ def other_edges(page):
     Parameters
     ----------
     page : Page
-        ``farther`` is the stored study *one-edge-farther*: ``own`` counts the nodes whose
-        distance is predicted right with the graph's own edges, ``other`` with another
-        graph's.
+        ``farther`` is the stored study *one-edge-farther*: in the dicts of
+        ``results["graphs"]``, ``own`` counts how many nodes of each distance (rows: 1, 2,
+        3, 4 or more) are given each distance (columns) with the graph's own edges,
+        ``other`` with another graph's.
 
     Returns
     -------
@@ -450,7 +469,10 @@ def each_layer_sees_one_edge_farther(page):
     Parameters
     ----------
     page : Page
-        ``farther`` is the stored study *one-edge-farther*.
+        ``farther`` is the stored study *one-edge-farther*. ``results["graphs"]`` lists
+        dicts, one a training: ``layers``, ``steps`` and ``own``, how many nodes of each
+        distance (rows: 1, 2, 3, 4 or more) are given each distance (columns); ``settings``
+        has ``steps`` and ``longer``, the steps of the shorter and of the longer training.
 
     Returns
     -------
@@ -522,7 +544,8 @@ def no_rule(page):
     ----------
     page : Page
         ``study`` and ``farther`` are the stored studies *beyond-text* and
-        *one-edge-farther*; ``kept`` is the share of letters that follow a rule.
+        *one-edge-farther*; in ``results["rules"]`` of both, dicts, one a model, have
+        ``kept``, the share of letters that follow a rule.
 
     Returns
     -------
@@ -542,8 +565,10 @@ def losses_by_owner(run):
     Parameters
     ----------
     run : dict
-        Of a model of the rules, losses in nats a letter by rule: ``whole``, and ``without``
-        each head; ``looks``, how much attention each head gives at each distance.
+        Of a model of the two rules (two letters back, and four): losses in nats a letter,
+        ``whole``, by rule, and ``without``, (heads, rules), with each head ablated;
+        ``looks``, how much attention each head gives to letters 1, 2, 3 … places back,
+        (heads, distances).
 
     Returns
     -------
@@ -583,9 +608,10 @@ def a_head_for_each_rule(page):
     Parameters
     ----------
     page : Page
-        ``study`` and ``farther`` are the stored studies; ``heads`` tells of the heads of
-        the page's model: their ``attention`` by distance, the losses of the ``whole`` model
-        and ``without`` each head.
+        ``study`` and ``farther`` are the stored studies *beyond-text* and
+        *one-edge-farther*. In ``results["rules"]`` of both, dicts, one a model, have
+        ``kept`` and ``steps``; ``looks``, each head's attention by distance; the losses in
+        nats a letter, ``whole``, by rule, and ``without`` each head, (heads, rules).
 
     Returns
     -------
@@ -619,14 +645,15 @@ def shown_model_has_both(page):
     Parameters
     ----------
     page : Page
-        ``heads`` tells of the model's heads, as `lmcourse.rules.ablate_heads` measures
-        them: how much attention each gives at each distance, ``whole`` and ``without``
-        each, losses in nats a letter by rule.
+        ``heads`` is a dict that tells of the model's heads: ``attention``, how much each
+        gives to letters 1, 2, 3 … places back, (heads, distances); losses in nats a letter,
+        ``whole``, by rule, and ``without`` each head, (heads, rules).
 
     Returns
     -------
     dict
-        ``two`` and ``four``: the loss of each rule without its head, in nats.
+        ``two`` and ``four``: the loss of each rule (two and four letters back) without its
+        head, in nats a letter.
     """
     run = page.heads | {"looks": page.heads["attention"]}
     without = losses_by_owner(run)
@@ -645,7 +672,11 @@ def counting_the_rules(page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study.
+        ``study`` is the stored study *beyond-text*. In ``results``, the second dict of
+        "counted" has losses of models that count letters, in nats a letter (``three in a
+        row``; ``two places``, at the distances ``best two``; ``again``, with sorting), and
+        those of "rules", one a model, have ``kept``, ``steps`` and the losses ``whole``, by
+        rule.
 
     Returns
     -------
@@ -756,7 +787,8 @@ def test_digits_leak(page):
     Parameters
     ----------
     page : Page
-        ``images`` and ``labels`` are all digits, in the order of the file.
+        ``images`` (digits, 8, 8) and ``labels`` (digits,) are Tensors of all digits, in the
+        order of the file.
 
     Returns
     -------

@@ -147,8 +147,8 @@ def beside(way, where, seed, poems=None):
     -------
     dict
         The settings ``way``, ``where``, ``seed``; ``steps``, a list of float, the share
-        that each layer keeps, mean over poems; ``last``, a list of int, how many of its ten
-        each poem keeps in the last layer.
+        from 0 to 1 of the ten nearest that each layer keeps, mean over poems; ``last``, a
+        list of int, how many of its ten each poem keeps in the last layer.
     """
     texts, tokenizer, model, levels, _ = printed(poems)
     depth = len(levels) - 2
@@ -169,7 +169,7 @@ def struck(poem, count=None):
     Parameters
     ----------
     poem : int
-        Its row.
+        Its row, from 0.
     count : int, optional
         How many poems, the first ones. Default: all.
 
@@ -178,7 +178,8 @@ def struck(poem, count=None):
     words : list of str
         In the order of the text.
     levels : Tensor of shape (levels, words, d_model)
-        The poem's vector at each level without each word.
+        The poem's vector at each level without each word; the levels are static vectors,
+        before layer 0, after layer 0, 1, and so on.
     """
     poems, tokenizer, model, _, _ = printed(count)
     text = poems.text[poem]
@@ -193,9 +194,10 @@ def answers(poem, level, versions, count=None):
     Parameters
     ----------
     poem : int
-        Its row.
+        Its row, from 0.
     level : int
-        The level of the vectors.
+        The level of the vectors, from 0: static vectors, before layer 0, after layer 0, 1,
+        and so on.
     versions : Tensor of shape (versions, d_model)
         The poem's vector in each version.
     count : int, optional
@@ -204,7 +206,8 @@ def answers(poem, level, versions, count=None):
     Returns
     -------
     int32 Tensor of shape (versions, sections)
-        The support for each section, in hundredths.
+        The support for each section, in hundredths: 100 where the vector adds nothing to
+        the section's share of the poems, more where it speaks for it.
     """
     poems, _, _, levels, shelves = printed(count)
     penalty = shelves[level].penalty[poem].item()
@@ -221,7 +224,8 @@ def words(first, end, poems=None):
     Parameters
     ----------
     first, end : int
-        Every third poem from row ``first`` on is used, before row ``end``.
+        Every third poem from row ``first`` on is used, before row ``end``. Rows are counted
+        from 0.
     poems : int, optional
         How many poems, the first ones. Default: all.
 
@@ -229,8 +233,8 @@ def words(first, end, poems=None):
     -------
     list of dict
         Of each poem ``poem``, its row; ``words``, how many it has; ``static`` and ``top``,
-        the lead without each word, in hundredths, a list of int in the order of the words:
-        with static vectors, and with those after the last layer.
+        the lead without each word, in hundredths of support, a list of int in the order of
+        the words: with static vectors, and with those after the last layer.
     """
     texts, *_, shelves = printed(poems)
     rows = []
@@ -257,9 +261,10 @@ def close():
     Returns
     -------
     list of dict
-        Of each poem ``poem``, its row; ``words``, a list of str; ``said``, nested lists of
-        int of shape (levels, words, sections): the support for each section without each
-        word, in hundredths.
+        Of each poem ``poem``, its row, from 0; ``words``, a list of str; ``said``, nested
+        lists of int of shape (levels, words, sections): the support for each section
+        without each word, in hundredths. The levels are static vectors, before layer 0,
+        after layer 0, 1, and so on.
     """
     poems, *_, shelves = printed()
     top, below = (shelf.support for shelf in (shelves[-1], shelves[-2]))
@@ -284,7 +289,9 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "beside" → a dict for each model: ``way``, "trained" or how its layers are
+        untrained; ``where``, in "all" layers or the "last"; ``seed``; ``last``, how many of
+        its ten nearest each poem keeps in the last layer.
 
     Returns
     -------

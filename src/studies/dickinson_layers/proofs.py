@@ -59,20 +59,19 @@ def paired(new, old, labels) -> tuple[float, float]:
 def levels_are_named(page: Page):
     """Layer 0 is run by itself on ``page.states[0]``.
 
-    ``page.states`` has depth + 1 entries (1, tokens, d_model), ``page.level_names`` one
-    more, since static vectors have a name, too.
-
     Parameters
     ----------
     page : Page
         ``model`` is BERT and ``depth`` its number of layers; ``encoded`` is a poem as its
-        input, ``states`` are the poem's hidden states.
+        input, with ``input_ids`` (1, tokens). ``states`` are the poem's hidden states,
+        depth + 1 Tensors (1, tokens, d_model); ``level_names`` has one name more, since
+        static vectors have one, too.
 
     Returns
     -------
     dict
         ``tokens`` of the poem; ``d_model``, the width of their vectors; ``last``, the
-        number of the last layer.
+        number of the last layer, counted from 0.
     """
     model, ids = page.model, page.encoded["input_ids"]
     with torch.no_grad():
@@ -90,12 +89,11 @@ def levels_are_named(page: Page):
 def cls_is_blank_at_first(page: Page):
     """Two poems of different length, before layer 0 and after each layer.
 
-    ``page.cls_one`` and ``page.cls_other`` are lists of the vectors of [CLS], (d_model,).
-
     Parameters
     ----------
     page : Page
-        ``cls_one`` and ``cls_other`` are lists of the vectors of [CLS], by level.
+        ``cls_one`` and ``cls_other`` are lists of the vectors of [CLS] in two poems,
+        Tensors (d_model,): before layer 0, after layer 0, 1, and so on.
     """
     for level, (one, other) in enumerate(zip(page.cls_one, page.cls_other, strict=True)):
         largest = one.abs().max().item()
@@ -112,10 +110,11 @@ def padding_changes_nothing(page: Page):
     Parameters
     ----------
     page : Page
-        ``states`` are the hidden states of the poem ``prairie``, read alone; ``pooled``
-        holds the vectors of all ``texts``, ``few`` those of some poems, and ``padded_last``
-        those of the same poems padded to 512 tokens, after the last layer; ``flops`` and
-        ``flops_padded`` are operations.
+        ``states`` are the hidden states of the poem ``prairie`` (a str), read alone,
+        Tensors (1, tokens, d_model). ``pooled.layers`` are the vectors of all ``texts`` (a
+        list of str), (layers + 1, texts, d_model), ``few.layers`` those of some poems;
+        ``padded_last`` are those of the same poems padded to 512 tokens, after the last
+        layer, (poems, d_model). ``flops`` and ``flops_padded`` are numbers of operations.
 
     Returns
     -------
@@ -142,9 +141,12 @@ def left_out_is_refitted(page: Page):
     Parameters
     ----------
     page : Page
-        ``left_out`` is the lesson's formula, from a kernel, truth and penalty to support;
-        ``levels`` are the poems' vectors, (poems, d_model), level by level; ``guesses`` the
-        `Predictions` from each; ``sections`` the poems' sections, ``texts`` the poems.
+        ``left_out(kernel, truth, penalty)`` is the lesson's formula: from products of the
+        poems' vectors, (poems, poems), and one-hot sections to the support for each
+        section, (poems, sections). ``levels`` are the poems' vectors, Tensor (levels,
+        poems, d_model); ``guesses`` the `Predictions` from each level, with ``support`` and
+        ``penalty`` of each poem; ``sections`` the poems' sections, array of str; ``texts``
+        the poems, list of str.
     """
     kernel = probe.gram(page.levels[-1])
     truth = F.one_hot(torch.tensor(np.unique(page.sections, return_inverse=True)[1]))
@@ -174,13 +176,15 @@ def shuffled_sections(page: Page):
     Parameters
     ----------
     page : Page
-        ``sections`` has the section of each poem; ``levels`` and ``random_levels`` are the
-        poems' vectors, level by level, of the model and of one with random weights.
+        ``sections`` has the section of each poem, array of str; ``levels`` and
+        ``random_levels`` are the poems' vectors, (levels, poems, d_model), of the model and
+        of one with random weights.
 
     Returns
     -------
     Page
-        ``sections`` are shuffled; ``guesses`` and ``random_guesses`` predict these.
+        ``sections`` are shuffled; ``guesses`` and ``random_guesses`` predict these, a
+        `Predictions` for each level.
     """
     sections = np.array(nulls.shuffled(page.sections))
     guesses = [predict(level, sections) for level in page.levels]
@@ -198,12 +202,13 @@ def weighted_static(page: Page) -> dict[str, torch.Tensor]:
     Parameters
     ----------
     page : Page
-        With ``model`` and ``tokenizer``, BERT's, and the poems ``texts``.
+        With ``model`` and ``tokenizer``, BERT's, and the poems ``texts``, a list of str.
 
     Returns
     -------
     dict of str to Tensor of shape (poems, d_model)
-        By the name of the average.
+        By the name of the average: "no special tokens", "no stop words", "idf", "idf
+        squared", "SIF" and "each token once".
     """
     table = page.model.embeddings.word_embeddings.weight.detach().cpu()
     ids = [window[1:-1] for window in page.tokenizer(page.texts)["input_ids"]]
@@ -270,6 +275,8 @@ def letters_and_words(texts, labels) -> np.ndarray:
     Returns
     -------
     float array of shape (poems,)
+        1.0 where the poem's own section is predicted from all other poems, else 0.0; of the
+        bag with the best balanced accuracy.
     """
     found = []
     for unit, sizes in (("word", (1, 1)), ("char_wb", (3, 5))):
@@ -296,6 +303,7 @@ def by_neighbours(vectors, labels, count=5) -> np.ndarray:
     Returns
     -------
     float array of shape (poems,)
+        1.0 where the poem's own section has most of the vote, else 0.0.
     """
     names, code = np.unique(labels, return_inverse=True)
     code = torch.tensor(code)
@@ -314,6 +322,11 @@ def across_volumes(vectors, labels, volumes) -> float:
     vectors : Tensor of shape (poems, d_model)
     labels, volumes : array of shape (poems,)
         The section of each poem, and the volume in which it was printed.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
     """
     kernel, (names, code) = probe.gram(vectors), np.unique(labels, return_inverse=True)
     truth = F.one_hot(torch.tensor(code), len(names)).double()
@@ -351,10 +364,12 @@ def context_helps(page: Page):
     Parameters
     ----------
     page : Page
-        ``guesses`` are the `Predictions` from each level, ``random_guesses`` those of a
-        model with random layers; ``levels`` are the poems' vectors, ``sections`` their
-        sections, ``texts`` and ``poems`` the poems as a list and as a table;
-        ``pooled.tokens`` are their lengths.
+        ``guesses`` are the `Predictions` from each level, whose ``hits`` (poems,) are 1.0
+        where the section is right; ``random_guesses`` those of a model with random layers.
+        ``levels`` are the poems' vectors, Tensor (levels, poems, d_model), static vectors
+        first; ``sections`` their sections, array of str; ``texts`` the poems as a list,
+        ``poems`` as a DataFrame with the volume, ``series``; ``pooled.tokens`` are their
+        lengths in tokens; ``model`` and ``tokenizer`` are BERT's.
 
     Returns
     -------
@@ -419,12 +434,15 @@ def untrained_last_layer(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` is the trained model; levels and predictions are computed again.
+        ``model`` is the trained model, ``tokenizer`` its tokenizer, ``depth`` its number of
+        layers; ``texts`` are the poems, ``sections`` their sections. Levels and predictions
+        are computed again.
 
     Returns
     -------
     Page
-        ``model`` has the shuffled layer; ``levels`` and ``guesses`` are computed with it.
+        ``model`` has the shuffled layer; ``levels``, a Tensor (levels, poems, d_model), and
+        ``guesses``, the `Predictions` from each, are computed with it.
     """
     blank = untrained(page.model, 9, True, [page.depth - 1])
     levels = pool_layers(page.texts, page.tokenizer, blank).levels
@@ -439,8 +457,9 @@ def without(page: Page, start: str, word: str):
     ----------
     page : Page
         ``model`` and ``tokenizer`` are BERT's; ``texts`` are the poems, ``sections`` their
-        sections; ``levels`` are the poems' vectors and ``guesses`` what is predicted from
-        them, level by level.
+        sections; ``levels`` are the poems' vectors, Tensor (levels, poems, d_model), and
+        ``guesses`` the `Predictions` from each level, with the ``support`` and the
+        regression's ``penalty`` of each poem.
     start : str
         How the poem begins.
     word : str
@@ -449,7 +468,7 @@ def without(page: Page, start: str, word: str):
     Returns
     -------
     poem : int
-        The row of the poem.
+        The row of the poem, from 0.
     support, said : Tensor of shape (sections,)
         The support for each section (`lmcourse.probe.Predictions`), as printed and without
         the word.
@@ -474,18 +493,18 @@ def hope_is_in_a_word(page: Page):
     """The section is predicted from all other poems, with the word and without it.
 
     The regression's penalty is the one that was chosen for all poems. Not asserted: with a
-    much smaller one the poem goes to Love, or stays.
-
-    ``page.close`` is the stored result of `close` in the study *dickinson-layers*, which
-    has the same for every other word: none takes more support from Life.
+    much smaller one the poem goes to Love, or stays. Of the poem's other words none takes
+    more support from Life.
 
     Parameters
     ----------
     page : Page
-        ``guesses`` are the `Predictions` from each level; ``names`` are the sections,
-        ``sections`` those of the poems; ``close`` lists stored results, dicts with ``poem``
-        (a row), ``words`` and ``said``: by level and word, the support for each section
-        without it, in hundredths.
+        ``guesses`` are the `Predictions` from each level, with the ``support`` for each
+        section, (poems, sections); ``names`` are the sections, ``sections`` those of the
+        poems, array of str; ``levels``, ``model``, ``tokenizer`` and ``texts``, with which
+        the poem is read again without the word. ``close`` lists stored results, dicts with
+        ``poem`` (a row), ``words`` and ``said``: by level and word, the support for each
+        section without it, in hundredths.
 
     Returns
     -------
@@ -530,8 +549,8 @@ def bees(page: Page):
     ----------
     page : Page
         ``texts`` are the poems, ``names`` the sections; ``close`` lists stored results,
-        dicts with ``poem`` (a row), ``words`` and ``said``: by level and word, the support
-        for each section without it.
+        dicts with ``poem`` (a row), ``words`` (list of str) and ``said``, (levels, words,
+        sections): the support for each section without each word, in hundredths.
 
     Returns
     -------
@@ -553,9 +572,9 @@ def columns_mixed(page: Page):
     Parameters
     ----------
     page : Page
-        ``struck`` is the stored result of `words` in the study *dickinson-layers*: a dict
-        for each poem, in which ``static`` and ``top`` belong to the static vectors and to
-        the last layer.
+        ``struck`` lists stored results, a dict for each poem: ``static`` and ``top``, with
+        static vectors and after the last layer, are the lead that the poem's section keeps
+        without each of its words, lists of int, in hundredths.
 
     Returns
     -------
@@ -589,9 +608,11 @@ def one_word_decides(page: Page):
     Parameters
     ----------
     page : Page
-        ``struck`` lists stored results, dicts with ``poem`` (a row), ``words`` (how many)
-        and, for "static" vectors and the "top" layer, the lead that is left without each
-        word; ``guesses`` are the `Predictions` from each level.
+        ``struck`` lists stored results, dicts with ``poem`` (a row, from 0), ``words`` (how
+        many) and, for ``static`` vectors and the ``top`` layer, the lead that the poem's
+        section keeps without each word, lists of int in hundredths, below 0 if it is lost;
+        ``guesses`` are the `Predictions` from each level, with the ``support`` for each
+        section, (poems, sections).
 
     Returns
     -------
@@ -647,7 +668,7 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
     Returns
     -------
     list of Tensor of shape (poems, d_model)
-        In the order of `SEEDS`.
+        One for each seed of `SEEDS`.
     """
     depth, inputs = model.config.num_hidden_layers, []
 
@@ -706,8 +727,10 @@ def last_layer_reshuffles(page: Page):
     ----------
     page : Page
         ``model`` and ``tokenizer`` are BERT's, ``texts`` the poems; ``levels`` are the
-        poems' vectors, (poems, d_model), level by level; ``beside_runs`` are the stored
-        runs of untrained layers; ``pooled.tokens`` are the poems' lengths.
+        poems' vectors, Tensor (levels, poems, d_model), the last layer's last.
+        ``beside_runs`` lists stored runs, dicts with ``where`` the layers are untrained
+        ("last" or "all") and ``steps``, the share of neighbours that each layer keeps;
+        ``pooled.tokens`` are the poems' lengths in tokens.
 
     Returns
     -------
@@ -772,19 +795,19 @@ def alike(before, after) -> float:
 def poems_of_a_length(page: Page):
     """Forty different poems, ``page.chosen``, by their rows.
 
-    ``share``, which the text quotes, is computed by the page's solution; ``random`` is the
-    share of five nearest that chance keeps.
+    ``share``, which the text quotes, is computed by the page's solution.
 
     Parameters
     ----------
     page : Page
-        ``chosen`` are rows of poems, ``share`` what the solution finds; ``pooled.tokens``
-        are the poems' lengths.
+        ``chosen`` are rows of poems, list of int from 0; ``share``, a float, is what the
+        solution finds: the mean share of a poem's five nearest, of these forty, that the
+        last layer keeps. ``pooled.tokens`` are the poems' lengths in tokens, (poems,).
 
     Returns
     -------
     dict
-        ``share`` and ``random``, as above: shares of the five nearest poems.
+        ``share``, as the page has it, and ``random``, the share that chance keeps.
     """
     lengths = page.pooled.tokens[page.chosen]
     assert len(set(page.chosen)) == 40
@@ -802,8 +825,9 @@ def twenty_were_drawn(page: Page):
     Parameters
     ----------
     page : Page
-        ``drawn`` are rows of poems; ``texts`` are all poems, ``sections`` their sections,
-        ``names`` the names of the sections.
+        ``drawn`` are rows of poems, list of int from 0; ``texts`` are all poems, list of
+        str, ``sections`` their sections, array of str, ``names`` the names of the four
+        sections.
 
     Returns
     -------

@@ -57,7 +57,7 @@ def material(without=0):
     learned : list of str
         The words that occur five times or more, the most frequent first.
     pairs : int array of shape (pairs, 2)
-        Rows of that list: a word, and a word near it.
+        Numbers of words in that list, from 0: a word, and a word near it.
     shares : array of shape (words,)
         The probability with which each is drawn as a negative.
     """
@@ -114,9 +114,10 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
     -------
     dict
         The arguments; ``most`` and ``last``, the highest and the last mean cosine of all
-        pairs of words; ``cosines``, the first eleven, every 30 steps. Of seed 0 and all
-        words also ``picture``, after 330 steps, for the page to draw: mean cosines, the
-        mean score, and the angles of words and contexts; and the ``words``.
+        pairs of words; ``cosines``, the first eleven of these, one every 30 steps. Of seed
+        0 and all words also ``picture``, a dict, after 330 steps, for the page to draw:
+        ``cosine`` and ``opposed``, mean cosines, ``score``, the mean score, ``angles``,
+        those of words and contexts in degrees, and ``words``.
     """
     learned, pairs, shares = material(without)
     cosines, picture = [], {}
@@ -146,6 +147,7 @@ def drawn(model):
     Parameters
     ----------
     model : SkipGram
+        With tables of vectors of words and of contexts, and its ``constant``.
 
     Returns
     -------
@@ -177,7 +179,9 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "cones" → a dict for each training: ``seed``; ``k``, negatives for each pair;
+        ``constant``, added to every score; ``without``, how many of the most frequent words
+        are left out; ``most``, the highest mean cosine of all pairs of words.
 
     Returns
     -------

@@ -57,10 +57,10 @@ def lookup_is_a_product(page: Page):
     Parameters
     ----------
     page : Page
-        ``table`` is BERT's table, (vocab_size, d_model); ``ids`` are some tokens, and
-        ``lookup`` and ``product`` their vectors by indexing and by a product with one-hot
-        vectors; ``number`` maps a word to its ID; ``bert`` and ``tokenizer`` are the
-        model's.
+        ``table`` is BERT's table, Tensor (vocab_size, d_model); ``ids`` are some tokens,
+        list of int, and ``lookup`` and ``product`` their vectors by indexing and by a
+        product with one-hot vectors, (tokens, d_model); ``number``: token → its ID;
+        ``bert`` and ``tokenizer`` are the model's.
 
     Returns
     -------
@@ -97,8 +97,9 @@ def one_product(page: Page):
     Parameters
     ----------
     page : Page
-        ``matrix`` is the table of vectors, (vocab_size, d_model); ``number`` maps a word to
-        its row; ``neighbours`` is the lesson's function.
+        ``matrix`` is the table of vectors, array (vocab_size, d_model); ``number``: token →
+        its row. ``neighbours(vectors, row, k)`` is the lesson's function: it returns the
+        rows of the k nearest, the nearest first, and their cosines.
     """
     bee = page.matrix[page.number["bee"]]
     nearest, cosines = page.neighbours(page.matrix, page.number["bee"], 6)
@@ -178,9 +179,10 @@ def groups_on_the_map(page: Page):
     Parameters
     ----------
     page : Page
-        ``matrix`` is BERT's table; ``map_rows`` are the rows of the words that are drawn,
-        ``groups_of_words`` their groups, ``points`` their places on the map, (words, 3),
-        and ``random_points`` those from the shuffled table.
+        ``matrix`` is BERT's table, array (vocab_size, d_model); ``map_rows`` are the rows
+        of the words that are drawn, list of int, ``groups_of_words`` the names of their
+        groups; ``points`` are their places on the map, (words, 3), and ``random_points``
+        those from the shuffled table.
 
     Returns
     -------
@@ -227,9 +229,10 @@ def king_stays(page: Page):
     Parameters
     ----------
     page : Page
-        ``nearest_words`` are the words nearest to the sum; ``asked`` holds Google's
-        questions by kind, rows of ``vectors``, (questions, 4); ``vectors`` are BERT's word
-        vectors, (words, d_model).
+        ``nearest_words`` are the words nearest to king − man + woman, list of str, the
+        nearest first; ``vectors`` are BERT's word vectors, array (words, d_model);
+        ``asked``: kind, such as "families" → Google's questions "a is to b as c is to d",
+        as numbers of four rows of ``vectors``, int array (questions, 4).
 
     Returns
     -------
@@ -325,9 +328,10 @@ def sums_answer(page: Page):
     Parameters
     ----------
     page : Page
-        ``names`` are the whole words of the table and ``vectors`` their vectors, (words,
-        d_model); ``asked`` holds Google's questions by kind, rows of ``vectors``,
-        (questions, 4).
+        ``names`` are the whole words of the table, list of str, and ``vectors`` their
+        vectors, array (words, d_model); ``asked``: kind ("families", "capitals" …) →
+        Google's questions "a is to b as c is to d", as numbers of four rows of ``vectors``,
+        int array (questions, 4).
 
     Returns
     -------
@@ -409,8 +413,10 @@ def sums_fail(page: Page):
     Parameters
     ----------
     page : Page
-        ``names`` are the whole words of the table and ``vectors`` their vectors, (words,
-        d_model); ``asked`` holds Google's questions by kind.
+        ``names`` are the whole words of the table, list of str, and ``vectors`` their
+        vectors, array (words, d_model); ``asked``: kind ("families", "capitals" …) →
+        Google's questions "a is to b as c is to d", as numbers of four rows of ``vectors``,
+        int array (questions, 4).
 
     Returns
     -------
@@ -448,8 +454,10 @@ def nothing_left(page: Page):
     Parameters
     ----------
     page : Page
-        ``matrix`` is BERT's table; ``whole_rows`` chooses its whole words, whose vectors
-        are ``vectors``; ``asked`` holds Google's questions by kind.
+        ``matrix`` is BERT's table, array (vocab_size, d_model); ``whole_rows`` are the rows
+        of its whole words, whose vectors are ``vectors``, (words, d_model); ``asked``:
+        kind, such as "families" → Google's questions "a is to b as c is to d", as numbers
+        of four rows of ``vectors``, int array (questions, 4).
 
     Returns
     -------
@@ -497,9 +505,11 @@ def pairs_match(page: Page):
     Parameters
     ----------
     page : Page
-        ``level_names`` are the levels from the input to the last layer; ``taught`` and
-        ``tried`` hold, by level, the vectors of the words that give the direction and of
-        those that are tested; ``tokenizer`` is BERT's.
+        ``level_names`` are the levels, from the input to the last layer, such as "after
+        layer 0". ``taught`` and ``tried``: level → vectors of the words that give the
+        direction, and of those that are tested, arrays (2, pairs, 2, words, d_model): used
+        as a verb and as a noun, the verb's sentence first and second. ``tokenizer`` is
+        BERT's.
 
     Returns
     -------
@@ -538,10 +548,12 @@ def verb_or_noun(page: Page):
     Parameters
     ----------
     page : Page
-        ``taught`` and ``tried`` hold, by level, the vectors of the words that give the
-        direction and of those that are tested, (2, pairs, words, d_model), verb first;
-        ``random_taught`` and ``random_tried`` are those of untrained layers;
-        ``level_names`` are the levels; ``bert`` and ``tokenizer`` are the model's.
+        ``level_names`` are the levels, from the input to the last layer, such as "after
+        layer 0". ``taught`` and ``tried``: level → vectors of the words that give the
+        direction, and of those that are tested, arrays (2, pairs, 2, words, d_model): used
+        as a verb and as a noun, the verb's sentence first and second; ``random_taught`` and
+        ``random_tried`` are those of untrained layers. ``bert`` and ``tokenizer`` are the
+        model's.
 
     Returns
     -------
@@ -591,7 +603,8 @@ def flipped(vectors, turned) -> np.ndarray:
 
     Parameters
     ----------
-    vectors : array of shape (2, pairs, words, d_model)
+    vectors : array of shape (2, pairs, 2, words, d_model)
+        Used as a verb, as a noun; the verb's sentence first, second.
     turned : bool array of shape (pairs,)
         Which pairs.
 
@@ -609,7 +622,7 @@ def static_is_not_level_0(page: Page):
     Parameters
     ----------
     page : Page
-        ``line`` is a text; ``bert`` and ``tokenizer`` are the model's.
+        ``line`` is a text, a str; ``bert`` and ``tokenizer`` are the model's.
     """
     inputs = page.tokenizer(page.line, return_tensors="pt").to(page.bert.device)
     parts = page.bert.embeddings
@@ -634,8 +647,9 @@ def flat_at_pmi(page: Page):
     Parameters
     ----------
     page : Page
-        ``SkipGram`` is the lesson's class, and ``skip_gram_loss`` its loss; ``counted``
-        counts the words of the texts.
+        ``SkipGram(vocab_size, d_model)`` is the lesson's class, which scores words and
+        contexts by their numbers; ``skip_gram_loss(model, words, contexts, negatives)`` is
+        its loss; ``counted``: word → how often the texts have it.
 
     Returns
     -------
@@ -674,9 +688,14 @@ def cones_again(page: Page):
     Parameters
     ----------
     page : Page
-        ``trainings`` are the stored runs, dicts with ``k`` negatives, a ``constant`` that
-        is added to the score, ``cosines`` by step, and more; ``train_skip_gram`` yields a
-        model a step, from the pairs ``met`` and the words' ``shares``.
+        ``trainings`` lists the stored runs, dicts with ``seed``; ``k`` negatives; a
+        ``constant`` that is added to the score; ``without``, how many frequent words are
+        left out; ``cosines``, the mean cosine of all words every 30 steps, ``most`` and
+        ``last`` of these; of seed 0 also ``picture``, a dict with the mean ``score`` and
+        ``opposed``, the cosine of the mean word and the mean context.
+        ``train_skip_gram(pairs, shares, k, constant, steps=…)`` yields a model a step;
+        ``met`` are pairs of words near each other by their numbers, (pairs, 2), and
+        ``shares`` how probably each word is drawn as a negative.
 
     Returns
     -------
@@ -725,8 +744,9 @@ def counts_are_a_loop(page: Page):
     Parameters
     ----------
     page : Page
-        ``cooccurrence`` and ``ppmi`` are the lesson's functions; ``poems`` is a table with
-        the column ``text``; ``split`` lists the words of each text.
+        ``cooccurrence(texts, vocabulary, window)`` and ``ppmi(counts, smoothing)`` are the
+        lesson's functions, which return sparse matrices (words, words); ``poems`` is a
+        DataFrame with the column ``text``; ``split`` lists the words of each text.
 
     Returns
     -------
@@ -819,13 +839,15 @@ def shares_by_word(page: Page, versions, width=50, **how) -> tuple[np.ndarray, n
     Parameters
     ----------
     page : Page
-        Its ``common`` are the words, the most frequent first, ``theirs`` BERT's vectors.
+        Its ``common`` are the words, list of str, the most frequent first; ``theirs`` are
+        BERT's vectors of them, array (words, d_model).
     versions : list of list of list of str
         Texts as words; the shares are means over these.
     width : int
-        Directions of the vectors.
+        How many directions the counted vectors have.
     **how
-        Other options of `lmcourse.embeddings.word_vectors`.
+        Other options of `lmcourse.embeddings.word_vectors`: ``window``, how many words
+        apart, and ``smoothing``, the power of the contexts' counts.
 
     Returns
     -------
@@ -867,7 +889,8 @@ def poems_teach(page: Page):
     ----------
     page : Page
         ``split`` lists the words of each text; ``common`` are the words that are compared,
-        the most frequent first, and ``theirs`` BERT's vectors of them.
+        list of str, the most frequent first, and ``theirs`` BERT's vectors of them, array
+        (words, d_model).
 
     Returns
     -------
@@ -926,13 +949,16 @@ def shuffled_poems(page: Page):
     ----------
     page : Page
         ``split`` lists the words of each text; ``common`` are the words that are compared,
-        and ``theirs`` BERT's vectors of them.
+        list of str, the most frequent first, and ``theirs`` BERT's vectors of them, array
+        (words, d_model).
 
     Returns
     -------
     dict
-        Shares of ten neighbours that are BERT's, by kind of text and window, such as
-        ``within_2``; ``together``, of the shuffles counted together.
+        Shares of ten neighbours that are BERT's: ``poems_…``, ``within_…`` and
+        ``across_…``, of the poems, of each poem shuffled by itself, and of all words
+        shuffled, with the window, 2 or 5, in the place of the dots; ``together``, of five
+        shuffles of each poem counted together.
     """
     made = _versions(tuple(map(tuple, page.split)))
     found = {}

@@ -52,6 +52,7 @@ def word_pairs(texts, vocabulary, window=4):
     Parameters
     ----------
     texts : list of list of str
+        The words of each.
     vocabulary : list of str
         Other words are left out.
     window : int
@@ -60,7 +61,7 @@ def word_pairs(texts, vocabulary, window=4):
     Returns
     -------
     int array of shape (pairs, 2)
-        Numbers of words in the vocabulary.
+        Numbers of words in the vocabulary, from 0.
     """
     counts = cooccurrence(texts, vocabulary, window).tocoo()
     times = counts.data.astype(int)
