@@ -95,7 +95,9 @@ def talker():
     Returns
     -------
     tokenizer : PreTrainedTokenizerFast
+        Called with a str, it gives the ids as ``input_ids``.
     model : Llama
+        With the weights of SmolLM2-135M-Instruct.
     """
     return load_talker(device="cpu")
 
@@ -124,11 +126,12 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, a key of `GROUPS`. "heads": ``layer``, whose
-        heads are tried. "moves": ``task``. "asks": ``task``, what is asked, and ``form``,
-        the form of the prompt. "bits": ``bits`` of each weight, and ``block``, how many
-        weights share a scale (0: a row). "shots": ``task``; ``shots``, how many examples;
-        ``right``, whether these are. "chat": ``question``. "writing": ``line``, the
+        The arguments of each run: ``group``, what is done. "heads": ``layer``, counted from
+        0, whose heads are tried. "moves": ``task``, "capitals" or "opposites". "asks":
+        ``task``, the same, and ``form``, the form of the prompt. "bits": ``bits`` of each
+        weight, and ``block``, how many weights share a scale (0: a row). "shots": ``task``,
+        such as "French"; ``shots``, how many examples; ``right``, whether their answers are
+        right. "chat": ``question``. "writing": ``line``, the
         beginning; ``way`` of sampling; ``seed``. "counting" takes none. A small plan also
         has ``count``, how many texts or questions.
     """
@@ -159,20 +162,22 @@ def run(folder, group, **setting):
     folder : Path
         Unused.
     group : str
-        What is done, a key of `GROUPS`: the model with fewer bits, a unigram model,
-        questions, examples before a question, heads or states copied from another prompt,
-        one chat, or writing on.
+        What is done: "bits", the model with fewer bits for each weight; "counting", a
+        unigram model; "asks", questions; "shots", examples before a question; "heads" and
+        "moves", heads' outputs or states copied from another prompt; "chat", one question;
+        "writing", a line continued.
     **setting
-        The arguments of the group's function, which explains them, such as ``task`` and
-        ``form``.
+        The arguments of the function of that name, such as ``task`` and ``form``.
 
     Returns
     -------
     dict or list of dict
-        The setting, and what was found: ``losses`` of poems, in nats a token, and ``text``;
-        of "asks" and "shots" which answers are right, ``right`` or ``hits``; of "heads"
-        ``effect`` and ``flips``; of "moves" how many answers change; of "chat" and
-        "writing" what the model writes.
+        The setting, and what was found: of "bits" and "counting" ``losses``, one of each
+        poem, in nats a token, and ``text``, what the model writes; of "asks" a list, one
+        dict a question, with ``right``, bool; of "shots" ``hits``, 1 or 0 for each word;
+        of "heads" a list, one dict a head, with ``effect``, in logits, and ``flips``, how
+        many answers change; of "moves" how many answers change; of "chat" and "writing"
+        ``text``, what the model writes.
     """
     return GROUPS[group](**setting)
 
@@ -205,6 +210,7 @@ def poem_losses(model, count):
     Returns
     -------
     list of float
+        One a poem, over its first tokens; rounded to four decimals.
     """
     losses = []
     for ids in poem_ids(count):
@@ -253,8 +259,8 @@ def bits(block, bits, count=None):
     Returns
     -------
     dict
-        The settings ``block``, ``bits``; ``text``, how it continues a beginning; ``losses``
-        of the poems.
+        The settings ``block``, ``bits``; ``text``, str, how it continues a beginning;
+        ``losses``, one of each poem, in nats a token.
     """
     tokenizer, model = talker()
     other = requantised(model, bits, block)
@@ -298,7 +304,9 @@ def prompt(question, form):
     ----------
     question : str
     form : str
-        One of `FORMS`: how the question is put to the model, such as "template".
+        How the question is put to the model: "template", in the chat template as it is
+        shipped; "no system", without its system turn; "plain system", with a plain one;
+        "bare", alone.
 
     Returns
     -------
@@ -327,8 +335,9 @@ def by_length(texts):
     Yields
     ------
     rows : list of int
-        The numbers of the texts in the list.
+        Which texts have one length: their numbers in the list, counted from 0.
     ids : int64 Tensor of shape (texts, tokens)
+        Their ids; lengths ascend from one pair to the next.
     """
     every = [talker()[0](text).input_ids for text in texts]
     for length in sorted({len(ids) for ids in every}):
@@ -393,16 +402,18 @@ def asks(task, form, count=None):
     ----------
     task : {"capitals", "opposites"}
     form : str
-        Of the prompt, one of `FORMS`.
+        Of the prompt: "template", "no system", "plain system" or "bare"; after "bare" the
+        model answers with one token.
     count : int, optional
         How many questions. Default: all.
 
     Returns
     -------
     list of dict
-        ``task``, ``form``, the ``word`` that is asked about, whether the answer is
-        ``right``; and, of the answer, its ``text`` and how ``sure`` the model is of it
-        (`answers`).
+        One a question: ``task``, ``form``, the ``word`` that is asked about, whether the
+        answer is ``right``; and of the answer its ``text``; ``ended``, whether the model
+        ended its turn; ``sure``, the geometric mean of its tokens' probabilities; ``end``,
+        the probability of ending at once.
     """
     asked = pairs(task)[:count]
     texts = [prompt(QUESTIONS[task].format(word), form) for word, _ in asked]
@@ -418,9 +429,9 @@ def asks(task, form, count=None):
 
 
 def pairs(task):
-    """Return the pairs of a task: a word, or a country, and its answer.
+    """Return the pairs of a task, a list of (str, str): a word, or a country; its answer.
 
-    ``task`` : str, "capitals" or a task of `lmcourse.prompts`.
+    ``task`` : str, "capitals" or a task of `lmcourse.prompts`, such as "opposites".
     """
     return [*CAPITALS.items()] if task == "capitals" else task_pairs(task)
 
@@ -455,7 +466,7 @@ def shots(task, shots, right, count=None):
     Parameters
     ----------
     task : str
-        One of ``SETTINGS["tasks"]``.
+        "opposites", "past tense" or "French": what is asked of each word.
     shots : int
         How many examples, drawn at random from the other words.
     right : bool
@@ -466,7 +477,8 @@ def shots(task, shots, right, count=None):
     Returns
     -------
     dict
-        The arguments; ``hits``, 1 or 0 for each word; ``said``, the tokens it answered.
+        The arguments ``task``, ``shots`` and ``right``; by word ``hits``, 1 if the token
+        that it answered begins the right answer, else 0, and ``said``, that token, a str.
     """
     tokenizer, model = talker()
     words, rng, texts = task_pairs(task), np.random.default_rng(0), []
@@ -492,21 +504,25 @@ def shots(task, shots, right, count=None):
 
 @cache
 def twin_texts(count):
-    """Return errands of the first twenty names, and what was computed of their twins.
+    """Return sentences about two people, and what was computed of their twins.
+
+    In a sentence one person gives something; it ends before the name of the other. In its
+    twin that other person gives. The names are the first twenty.
 
     Parameters
     ----------
     count : int
-        Of pairs of twins: sentences in which the two people have changed places.
+        How many pairs of twins.
 
     Returns
     -------
     other, giver : int64 Tensor of shape (pairs,)
-        The first tokens of the two names.
+        The first tokens of the two names in the sentences: who is given it, and who gives.
     stream : Tensor of shape (layers + 1, pairs, tokens, d_model)
         The states of the sentences.
-    outputs : dict of (int, int) to Tensor
-        Layer and head → what the head returns in the twins.
+    outputs : dict of (int, int) to Tensor of shape (pairs, tokens, d_head)
+        Layer and head, from 0 → what the head returns in the twins. (The feed-forward
+        networks' are in it, too, unused.)
     """
     one = errands(count, seed=1, names=NAMES[:20])
     other, giver = (
@@ -526,7 +542,7 @@ def logits_from(stream, layer):
     stream : Tensor of shape (layers + 1, texts, tokens, d_model)
         The states between the layers.
     layer : int
-        The first that is computed.
+        The first that is computed, from 0.
 
     Returns
     -------
@@ -541,26 +557,29 @@ def logits_from(stream, layer):
 def heads(layer, count=None):
     """Measure how far each head of a layer, copied from the twins, moves the lead.
 
-    The lead is by how many logits the other person is ahead of the giver.
+    A sentence tells who gives something and ends before the name of the other; in its twin
+    that other person gives. The lead is by how many logits the other's name is ahead of the
+    giver's. One head's output at the last token is replaced by that in the twin.
 
     Parameters
     ----------
     layer : int
-        Whose heads are copied.
+        Whose heads are copied, from 0.
     count : int, optional
-        Of pairs of twins. Default: as `SETTINGS` says.
+        How many pairs of twins. Default: as `SETTINGS` says.
 
     Returns
     -------
     list of dict
-        ``layer``, ``head``; ``effect``, the mean change of the lead, in logits; ``flips``,
-        in how many pairs the giver leads then.
+        One a head: ``layer``, ``head``, both from 0; ``effect``, the mean change of the
+        lead, in logits, below 0 if the copy speaks for the giver; ``flips``, in how many
+        pairs the giver leads then.
     """
     other, giver, stream, found = twin_texts(count or SETTINGS["pairs"])
     row = torch.arange(len(other))
 
     def leads():
-        """Return the lead in each pair, (pairs,)."""
+        """Return the lead in each pair, a Tensor (pairs,), in logits."""
         logits = logits_from(stream, layer)
         return logits[row, other] - logits[row, giver]
 
@@ -586,9 +605,10 @@ def known(task):
     Returns
     -------
     words : list of str
-        Those that are one token each.
+        What is asked about, such as countries: those that are one token each and whose
+        answer the model gives.
     ids : int64 Tensor of shape (words, tokens)
-        The prompts.
+        Their prompts, such as "The opposite of hot is".
     right : int64 Tensor of shape (words,)
         The token with which each answer begins.
     """
@@ -607,6 +627,9 @@ def known(task):
 def moves(task):
     """Measure, layer by layer, whose answer comes if a token's state is another prompt's.
 
+    The prompts ask of one word each, such as a country; the other prompt is the one before
+    in their list. All counts are of pairs whose two answers begin with different tokens.
+
     Parameters
     ----------
     task : {"capitals", "opposites"}
@@ -614,12 +637,14 @@ def moves(task):
     Returns
     -------
     dict
-        - ``task``, ``words``; ``of``, how many have another answer than the other prompt,
-        - ``word`` and ``last``: how many answers become the other's if the word (a country,
-          say) or the last token is copied before each layer,
-        - ``layers``: if all heads of a layer are copied at the last token,
-        - ``best``: the layer for which that is most; ``heads``: if one of its heads is,
-        - ``lens``: from which state on the lens reads each answer.
+        - ``task``; ``words``, list of str; ``of``, int, how many pairs count,
+        - ``word`` and ``last``: lists of int, one a layer: how many answers become the
+          other's if the state of the word, or of the last token, is copied before it,
+        - ``layers``: the same if all heads of a layer are copied at the last token,
+        - ``best``: the layer, from 0, for which that is most; ``heads``: list of int, the
+          same if one of its heads is copied,
+        - ``lens``: list of int, one a word: from which state on, of layers + 1, the logit
+          lens reads the right answer; layers + 1 if from none.
     """
     model, (words, ids, right) = talker()[1], known(task)
     depth, order = model.config.layers, torch.arange(len(words)).roll(1)
@@ -628,9 +653,9 @@ def moves(task):
     differ = right[order] != right
 
     def taken(layer):
-        """Return how many answers become the other's if a state is exchanged.
+        """Return how many answers become the other prompt's: those that differ from it.
 
-        ``layer`` : int, the first layer that runs anew.
+        ``layer`` : int, from 0, the first layer that runs anew, with what was copied.
         """
         told = logits_from(stream, layer).argmax(-1)
         return int((told == right[order])[differ].sum())
@@ -648,7 +673,7 @@ def moves(task):
     def taken_with(heads):
         """Return how many answers become the other's if heads are copied at the last token.
 
-        ``heads`` : list of (int, int), layer and number, all of one layer.
+        ``heads`` : list of (int, int), layer and head, both from 0, all of one layer.
         """
         with copied_heads(model, heads, swapped):
             return taken(heads[0][0])
@@ -673,16 +698,16 @@ def writing(line, way, seed, count=None):
     line : str
         With which the text begins.
     way : str
-        Of choosing tokens, a key of `WAYS`.
+        Of choosing tokens, a key of `WAYS`, such as "greedy" or "temperature 0.7".
     seed : int
         Of all that is drawn at random.
     count : int, optional
-        Of tokens. Default: 45.
+        How many tokens at most. Default: 45.
 
     Returns
     -------
     dict
-        ``line``, ``way``, ``seed``, ``text``.
+        The settings ``line``, ``way``, ``seed``; ``text``, what the model adds to the line.
     """
     tokenizer, model = talker()
     drawn = sample_tokens(
@@ -715,14 +740,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Of "bits": ``bits`` of each weight, int; ``block``,
+        how many weights share a scale, of which those with 32 count; ``losses``, one of
+        each poem, in nats a token. Of "counting", one outcome: ``losses`` of the same
+        poems.
 
     Returns
     -------
     dict
-        ``n``, how many poems; ``seeds``; ``interval``, 95 % of the loss with two bits less
-        that of counting, in nats a token, None after a short run; ``verdict``, "holds" or
-        "not so": whether it is above zero, and that of four bits ends below -2.
+        ``n``, how many poems; ``seeds``, [0]; ``interval``, [low, high], 95 % of the loss
+        with two bits less that of counting, in nats a token, None after a short run;
+        ``verdict``, "holds" or "not so": whether it is above zero, and that of four bits
+        ends below -2.
     """
     rows = {row["bits"]: row["losses"] for row in results["bits"] if row["block"] == 32}
     counted = np.array(results["counting"][0]["losses"])

@@ -32,12 +32,12 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``blank`` is that Llama.
+        ``blank`` is that Llama, and ``model`` SmolLM2.
 
     Returns
     -------
     Page
-        ``model`` is that Llama.
+        A page whose ``model`` is ``blank``.
     """
     return page.replaced(model=page.blank)
 
@@ -48,7 +48,7 @@ def ids_of(page: Page, texts) -> torch.Tensor:
     Parameters
     ----------
     page : Page
-        ``tokenizer`` encodes them.
+        ``tokenizer`` encodes them: called with a str, it gives ``input_ids``.
     texts : list of str
         All with the same number of tokens.
     """
@@ -61,7 +61,7 @@ def first_ids(page: Page, words) -> torch.Tensor:
     Parameters
     ----------
     page : Page
-        ``tokenizer`` encodes them.
+        ``tokenizer`` encodes them: called with a str, it gives ``input_ids``.
     words : list of str
         Each is read after a space.
     """
@@ -121,8 +121,10 @@ def same_as_transformers(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` is a Llama, ``config`` its sizes; ``france`` is a prompt, ids (1, tokens);
-        ``stream`` are its states at each level, and ``logits`` the model's answer.
+        ``model`` is a Llama, ``config`` its sizes (``layers``, ``heads``, ``vocab_size``);
+        ``france`` is a prompt, ids (1, tokens); as the page computed them of it, ``stream``
+        are the states, a list of layers + 1 Tensors (1, tokens, d_model), and ``logits``
+        (1, tokens, vocab_size).
 
     Returns
     -------
@@ -155,13 +157,15 @@ def block_is_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``file`` is the model's GGUF file; ``block`` are the first twenty bytes of a matrix
-        in it.
+        ``file`` is the model's `GgufFile`, whose ``read`` gives a matrix by name;
+        ``block`` are the first twenty bytes of the matrix "blk.0.attn_q.weight" in it, a
+        uint8 array: scale and minimum, float16, then two weights of four bits a byte.
 
     Returns
     -------
     dict
-        ``bits``: what a weight takes; ``megabytes``: the size of the file.
+        ``bits``: what a weight takes, scale and minimum included; ``megabytes``: the size
+        of the file.
     """
     scale, minimum = page.block[:4].copy().view(np.float16).astype(np.float32)
     halves = np.concatenate([page.block[4:] & 15, page.block[4:] >> 4])
@@ -181,14 +185,16 @@ def bits_are_told(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study by group.
+        ``study["bits"]`` is a list of dict: ``bits`` of each weight; ``block``, how many
+        weights share a scale (0: a row); ``losses``, one of each poem, in nats a token.
+        ``study["counting"][0]["losses"]`` are those of a unigram model.
 
     Returns
     -------
     dict
         Mean losses in nats a token: ``four``, ``three`` and ``two``, with so many bits and
         a scale for each 32 weights; ``row_four``, with four bits and a scale for each row;
-        ``counting``, of the n-gram model. ``texts``: how many.
+        ``counting``, of the unigram model. ``texts``: how many poems.
     """
     rows = page.study["bits"]
     losses = {(row["block"], row["bits"]): np.mean(row["losses"]) for row in rows}
@@ -225,17 +231,19 @@ def a_bare_question_ends(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` and ``tokenizer`` are SmolLM2's; ``templated`` puts a question into the
-        chat template; ``study`` holds the stored results by group.
+        ``model`` and ``tokenizer`` are SmolLM2's; ``templated`` is a function from a
+        question to the text of the chat template with it; ``study["asks"]`` is a list of
+        dict, one a question and form: ``task``, ``form`` and ``right``, bool.
 
     Returns
     -------
     dict
         Shares of questions after which the turn ends: ``ends``, with its interval ``span``;
         ``line_break``, with a line break behind it; ``template``, inside the template. How
-        many: ``silent``, ``questions``; of the study's ``asked`` ``right``,
-        ``right_without`` and ``right_plain``, by system turn. ``answer``, the letter of the
-        right choice.
+        many: ``silent``, that end, of ``questions``. Of the study's ``asked`` questions in
+        the template, how many answers are ``right`` with the system turn that is shipped,
+        ``right_without`` any and ``right_plain`` with a plain one. ``answer``, the letter
+        of the right choice.
     """
     questions = [f"What is the capital of {country}?" for country in [*CAPITALS][:40]]
     end = page.tokenizer.eos_token_id
@@ -285,8 +293,10 @@ def completed_not_answered(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` and ``tokenizer`` are SmolLM2's; ``CAPITAL_IS`` is the sentence; ``study``
-        holds the stored answers to the question in the template.
+        ``model`` and ``tokenizer`` are SmolLM2's; ``CAPITAL_IS`` is a sentence to complete,
+        with {} for the country; ``study["asks"]`` is a list of dict, one a question and
+        form: ``task``, "capitals" for one; ``form``, "template" for one; ``word``, the
+        country; ``right``, bool.
 
     Returns
     -------
@@ -318,8 +328,9 @@ def examples_must_be_right(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group; the rows of ``shots`` have ``task``,
-        ``shots``, ``right`` (whether the examples are) and ``hits`` by word.
+        ``study["shots"]`` is a list of dict: ``task``, "opposites", "past tense" or
+        "French"; ``shots``, how many examples; ``right``, whether these are right, bool;
+        ``hits``, 1 or 0 for each word that is asked.
 
     Returns
     -------
@@ -353,7 +364,8 @@ def known_capitals(page: Page):
     Parameters
     ----------
     page : Page
-        Its ``model`` and ``tokenizer`` are asked, in the prompt ``CAPITAL_IS``.
+        ``model`` and ``tokenizer`` are SmolLM2's; ``CAPITAL_IS`` is a sentence to complete,
+        with {} for the country.
 
     Returns
     -------
@@ -391,7 +403,7 @@ def last_lens(model, stream):
     Returns
     -------
     Tensor of shape (layers + 1, texts, vocab_size)
-        Logits.
+        Logits: what the model's last norm and output matrix make of each state.
     """
     return F.linear(model.norm(stream[:, :, -1]), model.output_matrix)
 
@@ -405,14 +417,15 @@ def told_without_mean(page: Page, state, right) -> float:
     page : Page
         ``model`` is the Llama, for its last norm and output matrix.
     state : Tensor of shape (countries, d_model)
-        Of the last token, at one height.
+        Of the last token, between two layers.
     right : int64 Tensor of shape (countries,)
         The first tokens of the capitals: the lens has to choose among these.
 
     Returns
     -------
     float
-        The share of countries. The mean is over every other country, the halves in turn.
+        The share of countries, 0 to 1. What is subtracted from one half of the countries is
+        the mean state of the other half: those at even places, and those at odd ones.
     """
     found = []
     for half in (0, 1):
@@ -445,18 +458,23 @@ def capital_moves_in_one_layer(page: Page):
     Parameters
     ----------
     page : Page
-        ``model``, ``tokenizer`` and ``config`` are SmolLM2's; ``CAPITAL_IS`` is the prompt
-        with a place for the country; ``study`` holds the stored results by group.
+        ``model``, ``tokenizer`` and ``config`` (with ``layers``, 30) are SmolLM2's;
+        ``CAPITAL_IS`` is the prompt with {} for the country. ``study["moves"]`` is a list
+        of dict, of capitals and of opposites, with counts of pairs whose answer becomes the
+        other prompt's: ``layers``, by layer from 0, all its heads copied at the last token;
+        ``heads``, each head of layer 23 alone; ``of``, how many pairs.
 
     Returns
     -------
     dict
         Shares of answers that become the other capital: ``word_before``, ``word_after``,
-        ``last_before``, ``last_after`` (which token, before or after layer 23), ``gap``,
-        the interval of the last two. Shares read: ``read_after_23``, ``centred``. Of the
-        study: ``layer``, ``head``, of ``studied`` pairs. ``paris`` and ``paris_before``,
-        its probability after the last layer and the one below; ``countries``, how many;
-        ``answer``, the letter of the right choice.
+        ``last_before``, ``last_after`` (the token that is copied, before or after layer
+        23); ``gap``, the 95 % interval of the last of these less the one before. Shares of
+        capitals read after layer 23: ``read_after_23``, by the plain lens; ``centred``, the
+        mean subtracted. Of the study's ``studied`` pairs, how many change by all heads of
+        layer 23, ``layer``, and by its best one, ``head``. ``paris`` and ``paris_before``:
+        its probability by the lens after the last layer and the one below. ``countries``,
+        how many; ``answer``, the letter of the right choice.
     """
     ids, right, known = known_capitals(page)
     order = torch.arange(len(ids)).roll(1)
@@ -517,7 +535,11 @@ class Names:
     Parameters
     ----------
     page : Page
+        ``model`` and ``tokenizer`` are SmolLM2's; ``HEADS`` are two heads, a list of
+        (layer, head), both from 0.
     told : Errands
+        ``texts``, list of str, each ends before the name of whom something is given;
+        ``other``, these names, and ``giver``, the givers', lists of str.
     """
 
     def __init__(self, page, told):
@@ -537,14 +559,16 @@ class Names:
         Parameters
         ----------
         heads : iterable of (int, int)
-            Layer and number of the heads whose output at the last token is replaced.
+            Layer and head, from 0, of those whose output at the last token is replaced.
         source : dict of (int, int) to Tensor, optional
-            What replaces it. Default: what the heads return for the twins of the texts, in
-            which the two people have changed places.
+            What replaces it: layer and head → (texts, tokens, d_head), or (d_head,) for all
+            texts. Default: what the heads return for the twins of the texts, in which the
+            other person gives.
 
         Returns
         -------
         other, giver : bool array of shape (texts,)
+            Whether the likeliest next token begins that person's name.
         """
         x = self.stream
         with copied_heads(self.model, heads, source or self.twins):
@@ -561,14 +585,16 @@ def attended_twice(page: Page, names):
     Parameters
     ----------
     page : Page
-        With ``model`` and ``HEADS``.
+        ``model`` is SmolLM2; ``HEADS`` are the two heads, a list of (layer, head), from 0.
     names : Names
-        The texts; the first ten are read.
+        ``ids`` are the texts, (texts, tokens), of which the first ten are read; ``giver``
+        the first token of the name that stands twice in each, (texts,).
 
     Returns
     -------
     lowest, highest : float
-        Of the mean weights of the heads, from the last token.
+        Attention weights from the last token, the mean over texts, of the head that has
+        less and of the one that has more.
     """
     ids = names.ids[:10]
     repeated = (ids == names.giver[:10, None]).double()  # (texts, tokens)
@@ -587,14 +613,15 @@ def rival_pairs(page: Page, count=5):
     Parameters
     ----------
     page : Page
-        With ``HEADS`` and ``config``.
+        ``HEADS`` are the two heads, a list of (layer, head), from 0; ``config.heads``, how
+        many heads a layer has.
     count : int
         How many pairs.
 
     Returns
     -------
     list of list of (int, int)
-        Layer and head, twice.
+        Each is a pair, one head from each of the two layers: layer and head, from 0.
     """
     rng, (one, two) = np.random.default_rng(0), page.HEADS
     others = [
@@ -611,8 +638,9 @@ def two_heads_are_named(page: Page):
     Parameters
     ----------
     page : Page
-        ``HEADS`` are the two heads, (layer, head); ``study`` holds the stored results by
-        group.
+        ``HEADS`` are the two heads, a list of (layer, head), from 0; ``study["heads"]`` is
+        a list of dict, one a head: ``layer``, ``head``; ``effect``, the change of the right
+        name's lead in logits if the head is copied from the other sentence, mostly below 0.
 
     Returns
     -------
@@ -648,17 +676,18 @@ def two_heads_carry_the_name(page: Page):
     Parameters
     ----------
     page : Page
-        ``model``, ``tokenizer`` and ``config`` are SmolLM2's; ``HEADS`` are the two heads,
-        (layer, head).
+        ``model``, ``tokenizer`` and ``config`` (with ``heads``, how many a layer has) are
+        SmolLM2's; ``HEADS`` are the two heads, a list of (layer, head), from 0.
 
     Returns
     -------
     dict
         How many of ``texts``: ``right``, ``changed`` (with the interval ``span`` of the
         share), ``ablated`` (still right), ``strangers`` (changed by other people's);
-        ``lunch`` changed, of ``lunch_right``. ``rival``, the most by other pairs, a share;
-        ``attended``, of each head to the second place; ``answer``, the letter of the right
-        choice.
+        ``lunch``, changed in sentences of another form, of which ``lunch_right`` are right.
+        ``rival``, the largest share changed by other pairs; ``attended``, the mean
+        attention weight of each head, the lower first, to the second place of the name;
+        ``answer``, the letter of the right choice.
     """
     here = Names(page, errands(30, seed=2, names=NAMES[20:]))
     heads = page.HEADS
@@ -724,17 +753,19 @@ def five_heads_repeat(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` and ``config`` are SmolLM2's; ``rows`` are random tokens, each row twice,
-        ids (rows, tokens); ``induction`` are the five heads, (layer, head), chosen on the
+        ``model`` and ``config`` (with ``heads``, how many a layer has) are SmolLM2's;
+        ``rows`` are random ids, (rows, tokens), the second half of a row like its first;
+        ``induction`` are the five heads, a list of (layer, head), from 0, chosen on the
         first ten rows.
 
     Returns
     -------
     dict
         Losses in nats a token: ``first``, ``again`` and, without the five, ``off``, on the
-        first reading and in the repetition. Rises: ``rise``, the interval without the five;
-        ``rival``, the most of three draws; ``before``, without head 16.0. ``rows``,
-        ``tokens``: how many.
+        first reading and in the repetition. Rises of the loss in the repetition: ``rise``,
+        the 95 % interval without the five; ``rival``, the most of three draws of five
+        others; ``before``, without head 16.0. ``rows``, ``tokens`` of a first half: how
+        many.
     """
     rows, length = page.rows[10:], page.rows.shape[1] // 2
     chosen, heads = page.induction, range(page.config.heads)
@@ -745,8 +776,8 @@ def five_heads_repeat(page: Page):
     def losses(off=()):
         """Return the mean losses of each row with some heads off, in nats a token.
 
-        ``off`` : list of (layer, head). The result is a pair of arrays of shape (rows,): of
-        the first reading, and of the repetition.
+        ``off`` : list of (layer, head), from 0. The result is a pair of arrays of shape
+        (rows,): of the first reading, and of the repetition.
         """
         with torch.no_grad(), ExitStack() as stack:
             for layer, head in off:
@@ -786,9 +817,9 @@ def it_cannot_know(page: Page):
     Parameters
     ----------
     page : Page
-        ``animal_weights`` holds the attention weights of the two sentences,
-        ``poem_weights`` those of a poem, each a list by layer of (batch, heads, tokens,
-        tokens); ``it`` is the position of "it".
+        ``animal_weights`` is a pair, of each sentence its attention weights;
+        ``poem_weights`` are those of a poem. Attention weights are a list, by layer, of
+        Tensors (1, heads, tokens, tokens). ``it`` is the position of "it", from 0.
 
     Returns
     -------
@@ -823,13 +854,14 @@ def sure_when_right(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group; the rows of ``asks`` have ``task``,
-        ``form``, ``right`` and ``sure``, the probability of the answer.
+        ``study["asks"]`` is a list of dict, one a question and form: ``task``, "capitals"
+        for one; ``form``, "template" for one; ``right``, bool; ``text``, the answer;
+        ``sure``, the geometric mean of its tokens' probabilities.
 
     Returns
     -------
     dict
-        ``right`` and ``wrong``: the mean probability of right answers and of wrong ones.
+        ``right`` and ``wrong``: the mean of ``sure`` of right answers and of wrong ones.
         Answers that begin with "The capital of": ``alike``, how many; ``wrong_alike``, how
         many of them are wrong; ``below``, how many of these lie below the median of the
         right ones.
@@ -874,6 +906,15 @@ def sizes(page: Page):
     ----------
     page : Page
         ``model`` is SmolLM2.
+
+    Returns
+    -------
+    dict
+        ``NAME_parameters_x`` and ``NAME_read_x`` (``ours``, ``talker``, ``gpt2``, ``gpt3``,
+        ``llama``, ``deepseek``): where the parameters, and the tokens read in training,
+        stand in the drawing, a number as text. ``ours_parameters``, ``ours_read`` and
+        ``talker_parameters``: these numbers in words. ``larger``: how many times as many
+        parameters SmolLM2 has as our GPT.
     """
     _, model, record = load_gpt("sonnets", device="cpu")
     batch, steps = record["training"]["batch"], record["progress"]["step"]

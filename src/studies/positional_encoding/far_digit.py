@@ -122,14 +122,16 @@ def sample_texts(ids, texts, tokens, generator):
     Parameters
     ----------
     ids : int64 Tensor of shape (characters,)
+        One long text.
     texts, tokens : int
+        How many texts, and how long each.
     generator : torch.Generator
 
     Returns
     -------
     inputs : int64 Tensor of shape (texts, tokens)
     digit : int64 Tensor of shape (texts, tokens)
-        The number of each text's digit, the same at all positions.
+        The id of each text's digit, the same at all positions.
     back : int64 Tensor of shape (texts, tokens)
         What stood three positions back; meaningless at the first three positions.
     known : bool Tensor of shape (texts, tokens)
@@ -154,7 +156,12 @@ def losses(model, inputs, digit, back, **options):
     digit, back : int Tensor of shape (texts, tokens)
         The right answers: the digit, and what stood some characters back.
     **options
-        Handed to the model.
+        Handed to the model: ``rotate``, ``mask`` or ``bias`` of attention.
+
+    Returns
+    -------
+    list of Tensor
+        In nats: of the digit, then of what stood some characters back.
     """
     logits = model(inputs, **options).movedim(-1, 2)  # (2, texts, vocab_size, tokens)
     return [
@@ -169,7 +176,7 @@ def train_digit_model(scheme, steps, seed, **options):
     Parameters
     ----------
     scheme : str
-        Of the positions.
+        Of the positions: "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     steps : int
         How many steps of training.
     seed : int
@@ -209,7 +216,8 @@ def measured(model, **options):
     model : DigitModel
     **options
         What the model does otherwise than in training: ``rotate``, another rotation of
-        queries and keys; ``mask``, which keys a query may see.
+        queries and keys; ``mask``, which keys a query may see; ``bias``, what is added to
+        the scores.
 
     Returns
     -------
@@ -288,8 +296,10 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
     dict
         The settings ``scheme``, ``base``, ``seed``; ``ways``: losses at trained lengths
         (``digit``, ``back``) and beyond (``digit far``, ``back far``), in nats, for the
-        model as it is (``none``), with far keys hidden (``near keys``), and changed: a
-        rotary model in the ways of `slowed_frequencies`, another one ``stretched``.
+        model as it is (``none``), with far keys hidden (``near keys``), and changed. Of a
+        rotary model four times slower are ``all`` pairs, the ``new`` ones, which did not
+        complete a turn in training, or the ``old`` ones; ``NTK-aware`` has a larger base.
+        Another one is ``stretched`` for long texts.
     """
     model = train_digit_model(scheme, steps, seed, base=base)
     ways = {"none": measured(model), "near keys": measured(model, mask=near_mask())}
@@ -310,11 +320,13 @@ def worse(losses):
     Parameters
     ----------
     losses : dict of str to float
-        ``digit far`` and ``back far``, in nats.
+        ``digit far``, of finding the digit, and ``back far``, of naming the character three
+        back, over the end of a long text; in nats.
 
     Returns
     -------
     float
+        In nats.
     """
     return max(losses["digit far"], losses["back far"])
 
@@ -325,7 +337,10 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "rotary" have ``base``, ``seed`` and
+        ``ways``, dict: the model as it is ("none"), with far keys hidden ("near keys"),
+        with its "new", "old" or "all" pairs slowed → dict with ``digit far`` and ``back
+        far``, its losses at the end of long texts, in nats.
 
     Returns
     -------

@@ -64,8 +64,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, ``seed``, and ``steps`` of training. "schemes"
-        and "longer": ``scheme``, the kind of positions. "reach": ``reach`` of relative
+        The arguments of each run: ``group``, what varies; ``seed``; ``steps`` of training.
+        "schemes" and "longer": ``scheme``, the kind of positions, such as "ALiBi". "reach":
+        ``reach`` of relative
         positions, from which all distances share a bucket. "bases": ``base`` of rotary
         positions, and ``length`` of the training texts in characters. "seven back":
         ``base``, and ``back``, how many positions back the character stands that the model
@@ -101,7 +102,7 @@ def losses_by_group(model, length, **options):
     ----------
     model : lmcourse.lengths.PositionModel
     length : int
-        Of the training texts; those read are four times as long.
+        Of the training texts, in characters; those read are four times as long.
     **options
         For `PositionModel.forward`: ``mask``, which keys are attended to; ``rotate``, what
         turns queries and keys.
@@ -123,7 +124,8 @@ def flatten_far_buckets(model):
     Parameters
     ----------
     model : lmcourse.lengths.PositionModel
-        With relative positions; it is changed.
+        With relative positions: ``relative`` is its table of biases, one row a bucket of
+        distances, of which those beyond ``reach`` share one. It is changed.
 
     Returns
     -------
@@ -144,7 +146,8 @@ def slowed_frequencies(base, length):
     base : float
         Of rotary positions.
     length : int
-        Of the training texts. A pair is new if it did not complete a turn over it.
+        Of the training texts, in characters. A pair is new if it did not complete a turn
+        over it.
 
     Returns
     -------
@@ -244,15 +247,20 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "bases" are one rotary model each: ``base``;
+        ``length`` of its training texts, in characters; ``seed``; ``ways``, dict, change of
+        the model ("new" pairs slowed, "NTK-aware", one pair "0" to "5") → its losses on
+        texts four times as long, in nats, a list by groups of eight positions.
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``. A model is clear if the first
-        pair that is new has a wavelength of more than 1.3 training lengths, else it is at
-        the edge. ``interval``: of clear models, the loss of NTK-aware scaling less that of
-        slowing new pairs. ``verdict``, "holds" or "not so": whether, with the new pairs
+        pair that is new (that did not complete a turn in training) has a wavelength of more
+        than 1.3 training lengths, else it is at the edge. All losses are over the last
+        quarter of the texts. ``interval``, [lowest, highest] of clear models: the loss of
+        NTK-aware scaling less that of slowing new pairs. ``verdict``, "holds" or "not so":
+        whether, with the new pairs
         slowed, each clear model has a loss below a nat, the single pair whose slowing gives
         the lowest loss is the first new one, and each model at the edge has a higher loss
         than all clear ones.

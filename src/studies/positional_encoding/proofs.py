@@ -73,8 +73,9 @@ def order_view_is_attention(page):
     Parameters
     ----------
     page : Page
-        ``line`` is the line of the figure, as words; ``tokenizer`` and ``bert`` are BERT's;
-        ``swapped`` is the order in which *soul* and *society* have changed places.
+        ``line`` is the line of the figure, a list of words; ``tokenizer`` and ``bert`` are
+        BERT's; ``swapped`` is the order in which *soul* and *society* have changed places:
+        a list of int, the places of the words, from 0.
 
     Returns
     -------
@@ -120,11 +121,17 @@ def attention_scores(parts, mixed, at):
     Parameters
     ----------
     parts : lmcourse.word_order.OrderParts
+        ``words`` are vectors, (words, d_model); ``queries`` and ``keys`` project them,
+        (d_model, 12); ``sinusoidal`` and ``learned`` are position vectors, one a row;
+        ``prices`` a bias for each offset, from -(words - 1) on.
     mixed, at : int64 Tensor of shape (words,)
+        The order, as numbers of words from 0, and the position of each, ascending by one.
 
     Returns
     -------
     dict of str to Tensor of shape (words, words)
+        "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative" → the scores, a row
+        for each query.
     """
     words = parts.words[mixed]
     root = math.sqrt(D_HEAD)
@@ -161,13 +168,14 @@ def order_is_not_seen(page):
     Parameters
     ----------
     page : Page
-        ``bert`` is the model; ``batch`` holds its inputs, a line and the same tokens in
-        another order, (2, tokens); ``order`` leads from the first order to the second.
+        ``bert`` is the model; ``batch`` its inputs, a dict with ``input_ids``, (2, tokens),
+        a line and the same tokens in another order; ``order``, int64 (tokens,), says where
+        each token of the line stands in the second, from 0.
 
     Returns
     -------
     dict
-        ``moved``: the smallest and the largest share.
+        ``moved``: the smallest and the largest share, a pair.
     """
     bert = copy.deepcopy(page.bert).double()
     batch, order = page.batch, page.order
@@ -193,8 +201,8 @@ def one_block_sees_no_order(page):
     Parameters
     ----------
     page : Page
-        ``moved_by`` maps a number of blocks to how far the last word's vector moves, as a
-        share of its length, when the words before it are reordered.
+        ``moved_by`` is a dict, number of blocks (1, 2) → how far the last word's vector
+        moves, as a share of its length, when the words before it are reordered.
 
     Returns
     -------
@@ -242,12 +250,12 @@ def rows_shuffled(page):
     Parameters
     ----------
     page : Page
-        ``bert_rows`` are BERT's position vectors, (positions, d_model).
+        ``bert_rows`` are BERT's position vectors, a Tensor (positions, d_model).
 
     Returns
     -------
     Page
-        Its ``bert_rows`` are shuffled.
+        A page like this one, whose ``bert_rows`` are shuffled.
     """
     return page.replaced(bert_rows=shuffled_rows(page.bert_rows, seed=7))
 
@@ -395,15 +403,19 @@ def added_positions_end(page):
     Parameters
     ----------
     page : Page
-        ``results`` holds the study's outcomes, group → list of dicts.
+        ``results``, group → list of dict, one a model, with ``loss`` and ``ways`` (its
+        losses by position, in nats, which `near_loss` and `far_loss` read), ``steps`` of
+        training, ``scheme`` of positions and ``reach`` of relative ones. Groups: "schemes",
+        "bases", "reach" and, of ten times the steps, "longer".
 
     Returns
     -------
     dict
         ``guess``: a guess's loss, in nats; ``steps``: of training; for each scheme its name
         with ``_near``, ``_far`` and ``_hidden``: the lowest and the highest loss at trained
-        lengths, at the far end, and there with far keys hidden; ``last_bias``: those of
-        relative positions of larger reach, with the last trained bias.
+        lengths, at the far end, and there with far keys hidden, a pair; ``last_bias``: the
+        same at the far end of relative positions of reach above 24, with the last trained
+        bias for all larger distances.
     """
     runs = runs_by_scheme(page.results)
     guess = guess_loss()
@@ -461,12 +473,14 @@ def ways_shuffled(page):
     Parameters
     ----------
     page : Page
-        ``results`` holds the study's outcomes, group → list of dicts with ``ways``.
+        ``results``, group → list of dict, one a model, with ``ways``: way to read on, str →
+        losses.
 
     Returns
     -------
     Page
-        Its ``results`` have shuffled names.
+        A page like this one, in whose ``results`` the ways of each model have each other's
+        losses.
     """
     return page.replaced(results=with_shuffled_ways(page.results, seed=0))
 
@@ -484,6 +498,7 @@ def with_shuffled_ways(results, seed):
     Returns
     -------
     dict of str to list of dict
+        The same groups and runs; in ``ways`` each way has another one's value.
     """
     rng = np.random.default_rng(seed)
     return {
@@ -504,6 +519,7 @@ def relabelled(ways, rng):
     Returns
     -------
     dict of str to object
+        The same names in their order, the values exchanged at random.
     """
     order = rng.permutation(len(ways))
     values = [*ways.values()]
@@ -528,15 +544,19 @@ def far_keys_do_the_harm(page):
     Parameters
     ----------
     page : Page
-        ``results`` holds the study's outcomes, group → list of dicts.
+        ``results``, group → list of dict, one a model, with ``loss`` and ``ways`` (its
+        losses by position, in nats, which `far_loss` reads). "bases" and "seven back" are
+        rotary: ``base``, and ``length`` of training texts; "schemes" have ``scheme``;
+        "reach" are relative positions with ``reach``.
 
     Returns
     -------
     dict
-        The lowest and the highest far loss, in nats: ``hidden``, of rotary models with far
-        keys hidden; ``none``, of these as they are; ``added`` and ``relative``, of other
-        schemes with far keys hidden. ``models`` and ``kinds``: how many rotary models and
-        kinds; ``other``: how many sinusoidal and learned models.
+        Pairs, the lowest and the highest far loss, in nats: ``hidden``, of rotary models
+        with far keys hidden; ``none``, of these as they are; with far keys hidden
+        ``added``, of sinusoidal and learned models, and ``relative``, of relative ones with
+        a reach above 24. ``models`` and ``kinds``: how many rotary models and kinds;
+        ``other``: how many sinusoidal and learned models.
     """
     runs = page.results["bases"] + page.results["seven back"]
     hidden = [far_loss(run, "near keys") for run in runs]
@@ -571,7 +591,9 @@ def far_keys_do_the_harm(page):
 def first_new(run) -> tuple[int, float]:
     """Return the first pair that did not come round in training, and its wavelength.
 
-    ``run`` has ``base`` and ``length``; the wavelength is in trained lengths.
+    ``run`` : dict of a rotary model, with ``base`` of its frequencies and ``length`` of its
+    training texts, in tokens. The pair is counted from 0; the wavelength is in trained
+    lengths.
     """
     waves = 2 * math.pi / frequencies(D_HEAD, run["base"]) / run["length"]
     first = int((waves > 1).int().argmax())
@@ -587,14 +609,16 @@ def first_new_pair_helps_most(page):
     Parameters
     ----------
     page : Page
-        ``results`` holds the study's outcomes, group → list of dicts.
+        ``results["bases"]`` is a list of dict, one a rotary model: ``base``; ``length`` of
+        training texts; ``ways``, its losses by position with a change, in nats, which
+        `far_loss` reads: pair "0" to "5" slowed, for one.
 
     Returns
     -------
     dict
-        ``waves``: as above; ``before`` and ``after``: the lowest and the highest far loss
-        of base 100,000, as it is and with pair 1 slowed; ``answer``: the letter of the
-        right choice.
+        ``waves``: the wavelengths, as text; ``before`` and ``after``: the lowest and the
+        highest far loss of base 100,000, in nats, as it is and with pair 1, counted from 0,
+        slowed; ``answer``: the letter of the right choice.
     """
     for run in page.results["bases"]:
         first, wavelength = first_new(run)
@@ -628,7 +652,10 @@ def ten_kinds_read_on(page):
     Parameters
     ----------
     page : Page
-        ``results`` holds the study's outcomes, group → list of dicts.
+        ``results["bases"]`` and ``results["seven back"]`` are lists of dict, one a rotary
+        model: ``base``; ``length`` of training texts; ``loss`` and ``ways``, its losses by
+        position in nats, which `near_loss` and `far_loss` read, as it is and with a change:
+        "new", "old" or "all" pairs slowed, or "NTK-aware", a larger base.
 
     Returns
     -------
@@ -636,9 +663,10 @@ def ten_kinds_read_on(page):
         ``models``, ``kinds`` and ``clear``: how many models, kinds, and kinds whose first
         new pair is clearly new; ``clear_new`` and ``edge_new``: the lowest and the highest
         far loss with new pairs slowed, of these and of the others; ``wave_2``: the
-        wavelength of pair 2, in tokens; ``seven``: far losses of what stood seven back;
-        ``seven_as_it_is`` and ``seven_hardly``: of base 10,000, as it is and with new pairs
-        slowed; ``price``: losses at trained lengths, base 100,000.
+        wavelength of pair 2 of base 10,000, in tokens; ``seven``: far losses of what stood
+        seven back with new pairs slowed, bases below 10,000; ``seven_as_it_is`` and
+        ``seven_hardly``: of base 10,000, as it is and with new pairs slowed; ``price``:
+        losses at trained lengths with new pairs slowed, base 100,000.
     """
     runs = page.results["bases"]
     clear = [run for run in runs if first_new(run)[1] > CLEARLY_NEW]
@@ -679,13 +707,14 @@ def digits_shuffled(page):
     Parameters
     ----------
     page : Page
-        ``digits`` holds the outcomes of the study *far-digit*, group → list of dicts with
-        ``ways``.
+        ``digits``, group → list of dict, one a model of the study *far-digit*, with
+        ``ways``: way to read on, str → losses.
 
     Returns
     -------
     Page
-        Its ``digits`` have shuffled names.
+        A page like this one, in whose ``digits`` the ways of each model have each other's
+        losses.
     """
     return page.replaced(digits=with_shuffled_ways(page.digits, seed=1))
 
@@ -696,9 +725,11 @@ def both_far(run, way) -> float:
     Parameters
     ----------
     run : dict
-        ``ways`` maps a way to read on to losses by name.
+        ``ways``, dict: way to read on → dict with ``digit far``, the loss of finding a
+        digit, and ``back far``, that of naming the character three back, at the end of a
+        long text, in nats.
     way : str
-        One of these ways.
+        One of these ways, such as "none" or "near keys".
 
     Returns
     -------
@@ -729,16 +760,22 @@ def slow_pairs_read_on(page):
     Parameters
     ----------
     page : Page
-        ``digits`` holds the outcomes of the study *far-digit*, group → list of dicts.
+        ``digits["rotary"]`` and ``digits["others"]`` are lists of dict, one a model: its
+        ``base`` or ``scheme``; ``ways``, way to read on ("none", "near keys", "new", "old",
+        "all", "NTK-aware"; "stretched" of other schemes) → dict with ``digit far``, the
+        loss of finding the digit, and ``back far``, that of naming the character three
+        back, in nats.
 
     Returns
     -------
     dict
         Each a lowest and highest far loss, in nats: ``slowed``, new pairs slowed;
         ``as_it_is``, the model unchanged; ``hidden``, far keys hidden; ``all``, all pairs
-        slowed; ``aware``, a larger base; ``others``, other schemes; ``edge``, base 30,000;
-        ``untouched_back`` and ``hidden_digit``, one of the two answers. ``highest``: the
-        largest of ``slowed``; ``models`` and ``other``: how many models.
+        slowed; ``aware``, a larger base; ``others``, other schemes; ``edge``, base 30,000,
+        new pairs slowed: all these are the larger of both losses. Of one loss alone:
+        ``untouched_back``, the character three back, the model unchanged; ``hidden_digit``,
+        the digit, far keys hidden. ``highest``: the largest of ``slowed``; ``models`` and
+        ``other``: how many models.
     """
     rotary = page.digits["rotary"]
     runs = [run for run in rotary if first_new(run | {"length": 32})[1] > CLEARLY_NEW]
@@ -782,7 +819,10 @@ def window(page):
     Parameters
     ----------
     page : Page
-        ``digits`` holds the outcomes of the study *far-digit*, group → list of dicts.
+        ``digits["rotary"]`` is a list of dict, one a model of the study *far-digit*:
+        ``ways["near keys"]``, its losses with far keys hidden, in nats: a dict with
+        ``digit far``, of finding the digit, and ``back far``, of naming the character three
+        back.
 
     Returns
     -------
@@ -809,16 +849,19 @@ def here_as_in_the_study(page):
     Parameters
     ----------
     page : Page
-        ``results`` holds the study's outcomes; ``here`` maps a way to read on to the page's
-        losses, near and far, of the page's ``model``; ``far_end`` measures these two with a
-        ``mask`` or a function ``rotate``, ``with_speeds`` with other angles per token;
-        ``usual`` are the model's own, and ``new`` marks the pairs that did not come round,
-        (pairs,); ``spoiled`` maps a name to a function that rotates wrongly.
+        ``results["bases"]`` are the study's outcomes, list of dict, one a rotary model.
+        ``here``, dict: way to read on → [near, far], the losses of the page's ``model`` in
+        nats. ``far_end``, function of ``mask`` or ``rotate``, returns such a list;
+        ``with_speeds`` does of angles per token, a Tensor (pairs,); ``usual`` are the
+        model's own, and ``new`` marks the pairs that did not come round, bool (pairs,).
+        ``spoiled``, dict: name → function that rotates queries or keys ("as trained", as is
+        right; "reordered first", "other layout", "twice").
 
     Returns
     -------
     dict
-        ``few`` and ``stopped``: the far loss with few keys, and with new pairs stopped.
+        In nats. ``few`` and ``stopped``: the far loss with few keys, and with new pairs
+        stopped.
         ``large_base``: the far loss of base 100,000 with a base 32 times as large. Losses
         of the next character: ``next_near``, at trained lengths; ``next_slowed`` and
         ``next_hidden``, at the far end with new pairs slowed and with far keys hidden.
@@ -872,8 +915,8 @@ def far_ends(model, **options) -> dict[str, float]:
     ----------
     model : lengths.PositionModel
     **options
-        What attention is given besides: ``rotate``, which turns queries and keys, or
-        ``mask``.
+        What attention is given besides: ``rotate``, a function that turns queries and keys,
+        or ``mask``, a bool Tensor (128, 128), which keys each query may see.
 
     Returns
     -------

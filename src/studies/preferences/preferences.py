@@ -147,8 +147,10 @@ def run(folder, group, seed, share):
     Returns
     -------
     dict
-        The setting ``seed``; of "gpt" ``dialogues``, ``ways``, ``pairs``, ``lines`` and
-        ``reward``, what each model answers after each way of training; of "talker"
+        The setting ``seed``. Of "gpt" ``dialogues``: model → how often it begins with the
+        letter asked for, and its losses; ``ways``: list of dict, one a way of training by
+        preferences, with means of its answers; ``pairs``: how many pairs they had;
+        ``lines``: some answers; ``reward``: rewards fitted to choices. Of "talker"
         ``named``, ``unnamed`` and ``shown``, what SmolLM2 answers.
     """
     if group == "talker":
@@ -226,9 +228,11 @@ class Runs:
         Returns
         -------
         dict
-            ``dialogues``: name of each model that learned to answer → how often it obeys,
-            and its losses; ``ways``, ``pairs`` and ``lines``: the trainings by preferences,
-            the numbers of their pairs, and answers; ``reward``: the rewards that were
+            ``dialogues``: "before", "answers" (fine-tuned on dialogues) or "shuffled" (on
+            shuffled ones) → dict: ``asked`` and ``never asked``, shares of answers that
+            begin with the letter asked for, and ``losses``. ``ways``: list of dict, one a
+            way of training by preferences, with means of its answers; ``pairs``: how many
+            pairs they had; ``lines``: some answers. ``reward``: the rewards that were
             fitted to choices, and the best of n by one of them.
         """
         models = self.dialogues()
@@ -241,8 +245,9 @@ class Runs:
     def dialogues(self):
         """Fine-tune our GPT on dialogues; return three models by name.
 
-        "before" is the GPT as it is, "answers" the one trained on requests and their
-        answers, "shuffled" the one trained with the requests shuffled among the answers.
+        The result is a dict of str to GPT. "before" is the GPT as it is, "answers" the one
+        trained on requests and their answers, "shuffled" the one trained with the requests
+        shuffled among the answers.
         """
         requests, answers = dialogues_of("training", ASKED)
         shuffled = [
@@ -339,10 +344,13 @@ class Runs:
         Returns
         -------
         dict
-            ``ways``: list of dict, with ``way``, its ``steps``, what the answers have
-            (``echoes`` and more), ``obeyed``, ``losses`` and ``kl``, as `measured` explains
-            them; ``pairs``: how many pairs there were, of any lengths and of equal lengths;
-            ``lines``: of four models the first ten answers.
+            ``ways``: list of dict, with ``way``, its name, such as "DPO"; its ``steps``;
+            means of its answers: ``echoes`` a line and more; ``obeyed``, the share that
+            begin with the letter asked for; ``losses`` in nats a character, a dict; ``kl``
+            from the reference, in nats an answer (not of "best of four"). ``pairs``: how
+            many there were, a dict, "DPO" (any lengths) and "equal lengths". ``lines``:
+            dict, "before", "after DPO", "four times the rate" or "choices at random" → the
+            first ten answers of that model.
         """
         count = self.part(SETTINGS["groups"])
         requests, groups = self.groups(reference, count, 4, 2000 + self.seed)
@@ -425,9 +433,7 @@ class Runs:
         return write_answers(model, self.tokenizer, self.judged(), 3000 + self.seed)
 
     def judged(self):
-        """Return the requests on which models are judged: each letter many times, list of
-        str.
-        """
+        """Return the requests on which models are judged, list of str: each letter often."""
         return [request(each) for each in ASKED] * self.part(SETTINGS["answers"])
 
     def measured(self, model, reference):
@@ -444,8 +450,9 @@ class Runs:
             Of its answers the means a line of ``echoes``, ``characters`` and ``words``; ``a
             word``, all echoes over all words; ``span``, the 95 % interval of the mean of
             echoes; ``n``, how many lines; ``different``, the share of different ones;
-            ``obeyed``, the share that begin with the letter asked for. ``losses``:
-            ``text``, on held-out sonnets, and ``answers``, on answers, in nats a character;
+            ``obeyed``, the share that begin with the letter asked for. ``losses``: a dict,
+            ``text``, on held-out sonnets, and ``answers``, on held-out answers, in nats a
+            character;
             ``kl``, the mean log-probability of an answer drawn from the model, less that by
             the reference, in nats.
         """
@@ -463,8 +470,10 @@ class Runs:
     def measured_best(self, reference):
         """Return what the best of four answers to each request have: the most echoes.
 
-        ``reference`` : GPT, which writes them. The result is a dict: ``echoes`` and what
-        else can be counted, ``obeyed`` and ``losses``.
+        ``reference`` : GPT, which writes them. The result is a dict: means a line of
+        ``echoes``, ``characters`` and ``words``, and what else `counted` counts;
+        ``obeyed``, the share that begin with the letter asked for; ``losses`` of the
+        reference in nats a character, a dict with ``text`` and ``answers``.
         """
         repeated = [each for each in self.judged() for _ in range(4)]
         answers = write_answers(reference, self.tokenizer, repeated, 3000 + self.seed)
@@ -487,11 +496,12 @@ class Runs:
         Returns
         -------
         dict
-            ``pairs``: how many; ``fits``: of each set of properties the ``weights`` of
-            properties whose spread is 1, those of ``each`` word or character, and the share
-            of ``right`` choices of held-out pairs; ``best``: list of dict, one for each n
-            of `SETTINGS` in their order, for the answer with the highest reward among n:
-            the mean ``reward``, ``echoes`` and what else can be counted of the answers.
+            ``pairs``: how many. ``fits``: "all" (properties), "without echoes", "length
+            alone" or "choices at random" → dict: ``weights``, property of a line → its
+            weight if the property's spread is 1; ``each``, the same for one word, one
+            character; ``right``, the share of held-out choices predicted. ``best``: list of
+            dict, one for each n of `SETTINGS` in their order, for the answers with the
+            highest reward among n: the mean ``reward``, ``echoes`` and other means a line.
         """
         count = self.part(2 * SETTINGS["groups"])
         _, groups = self.groups(reference, count, 2, 5000 + self.seed)
@@ -569,7 +579,8 @@ def alike_pair(group):
 def share_obeyed(requests, answers):
     """Return the share of answers that begin with the letter of their request.
 
-    ``requests`` and ``answers`` : lists of str, of one length.
+    ``requests`` and ``answers`` : lists of str, of one length; the second character of a
+    request is the letter it asks for, as in "(T)".
     """
     pairs = zip(requests, answers, strict=True)
     return round(float(np.mean([answer[:1] == ask[1] for ask, answer in pairs])), 4)
@@ -588,7 +599,8 @@ def counted(lines):
     dict
         Means a line: ``echoes`` (words that begin with the letter of another word of the
         line), ``characters`` and ``words``. ``a word``: all echoes over all words;
-        ``span``: the 95 % interval of the mean of echoes; ``n``: how many lines;
+        ``span``: [low, high], the 95 % interval of the mean of echoes; ``n``: how many
+        lines;
         ``different``: how many different ones there are, as a share.
     """
     rows = {name: [properties(line)[name] for line in lines] for name in PROPERTIES}
@@ -611,14 +623,16 @@ def ask_talker():
     Returns
     -------
     dict
-        ``named``: list of dict, ``name`` (that of the system turn) and ``answer``;
-        ``unnamed``: the answer with the system turn that is shipped, with one that has no
-        name, and with none; ``shown``: the answers to one question by its form.
+        ``named``: list of dict, ``name`` (that of the system turn) and ``answer``, both
+        str. ``unnamed``: dict of answers with the system turn that is shipped ("as
+        shipped"), with one that has "no name", and with "no system turn". ``shown``: dict,
+        form of one question ("in the template", "without system turn", "bare", "bare, and a
+        line break") → the answer.
     """
     tokenizer, model = load_talker(device="cpu")
 
     def turns(system, question):
-        """Return a dialogue of a system turn and a question."""
+        """Return a dialogue of a system turn and a question: list of role and content."""
         roles = {"system": system, "user": question}
         return [{"role": role, "content": text} for role, text in roles.items()]
 
@@ -661,13 +675,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs.
+        Group → outcomes of its runs. Those of "gpt", one a seed, have ``ways``, list of
+        dict: ``way``, "DPO" or "best of four" for two; ``steps``, int; ``echoes``, the mean
+        number of words a line that begin with the letter of another word of the line.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``: the lowest and
-        highest gap of echoes a line, DPO with most steps less the best of four, over seeds;
+        ``n``, the number of outcomes of all groups, and their ``seeds``; ``interval``:
+        [lowest, highest] gap of echoes a line, DPO with most steps less the best of four,
+        over seeds;
         ``verdict``, "holds" or "not so": whether all are above 0.
     """
     gaps = []

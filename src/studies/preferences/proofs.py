@@ -24,7 +24,11 @@ HALF = 0.5
 
 
 def row_of(run, way, steps=None):
-    """Return the row of a run whose way has this name, with so many steps if it matters."""
+    """Return the first row of a run whose way has this name, a dict.
+
+    ``run`` : dict with ``ways``, a list of dict with ``way``, str, and ``steps``, int;
+    ``way`` : a name, such as "DPO"; ``steps`` : int, how many the row must have, or None.
+    """
     rows = [row for row in run["ways"] if row["way"] == way]
     return next(row for row in rows if steps in (None, row["steps"]))
 
@@ -32,9 +36,10 @@ def row_of(run, way, steps=None):
 def gaps(runs, way, other, key, steps=None):
     """Return for each run what one way has more of than another one, list of float.
 
-    ``runs`` : list of dict, those of our GPT in the study *preferences*. ``way`` and
-    ``other`` : names of ways; ``key`` : what is compared, such as "echoes"; ``steps`` :
-    int, of ``way``.
+    ``runs`` : list of dict, one a seed, with ``ways``, a list of dict, one a way of
+    training: its name ``way``, ``steps``, and means of its answers. ``way`` and ``other`` :
+    such names, as "DPO"; ``key`` : which mean is compared, such as "echoes"; ``steps`` :
+    int, of ``way``, if several rows have its name.
     """
     return [row_of(run, way, steps)[key] - row_of(run, other)[key] for run in runs]
 
@@ -42,34 +47,46 @@ def gaps(runs, way, other, key, steps=None):
 def mean_of(runs, way, key, steps=None):
     """Return the mean over runs of what a way has.
 
-    ``runs`` : list of dict, those of our GPT; ``way``, ``steps`` : which row; ``key`` :
-    which of its values.
+    ``runs`` : list of dict, one a seed, with ``ways``, a list of dict; ``way``, str, such
+    as "DPO", and ``steps``, int or None : which of these rows; ``key`` : which of its
+    values, such as "echoes".
     """
     return float(np.mean([row_of(run, way, steps)[key] for run in runs]))
 
 
 def better_filtered(run):
-    """Return of a run's rows of filtered fine-tuning that with the most echoes."""
+    """Return of a run's rows of filtered fine-tuning that with the most echoes, a dict.
+
+    ``run`` : dict with ``ways``, a list of dict: ``way``, which begins with "filtered" in
+    these rows, and ``echoes`` a line.
+    """
     rows = [row for row in run["ways"] if row["way"].startswith("filtered")]
     return max(rows, key=lambda row: row["echoes"])
 
 
 def last_steps(runs):
-    """Return how many steps of DPO were the most."""
+    """Return the largest number of steps of any way of training, an int.
+
+    ``runs`` : list of dict; the first has ``ways``, a list of dict with ``steps``.
+    """
     return max(row["steps"] for row in runs[0]["ways"])
 
 
 def repeated(runs, name):
     """Return the share of words in a model's stored lines that the same line had before.
 
-    ``runs`` : list of dict, those of our GPT; ``name`` : whose lines, a key of ``lines``.
+    ``runs`` : list of dict, one a seed, with ``lines``, dict: model → its lines, list of
+    str; ``name`` : the model, such as "before" or "after DPO". The share is from 0 to 1.
     """
     lines = [line.lower().split() for run in runs for line in run["lines"][name]]
     return 1 - sum(len({*words}) for words in lines) / sum(map(len, lines))
 
 
 def words_with(letter, lines):
-    """Return the share of all words of some lines that begin with a letter, float."""
+    """Return the share of all words of some lines that begin with a letter, float.
+
+    ``letter`` : str, in lower case; ``lines`` : list of str.
+    """
     words = [word for line in lines for word in WORD.findall(line)]
     return float(np.mean([word[0].lower() == letter for word in words]))
 
@@ -78,6 +95,7 @@ def echoes_of(lines):
     """Return the mean number of echoes of a line, float.
 
     An echo is a word that begins with the same letter as another word of its line.
+    ``lines`` : iterable of str.
     """
     return float(np.mean([properties(line)["echoes"] for line in lines]))
 
@@ -120,7 +138,10 @@ def does_as_asked(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["gpt"]`` is a list of dict, one a seed, with ``dialogues``: "before",
+        "answers" (after training on dialogues) or "shuffled" → dict with ``asked`` and
+        ``never asked``, the shares of answers with the letter asked for, 0 to 1, by whether
+        dialogues had it, and ``losses["text"]``, in nats a character.
 
     Returns
     -------
@@ -170,7 +191,7 @@ def reference_stays(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` and ``tokenizer`` are our GPT's.
+        ``model``, a GPT, and ``tokenizer``, of characters, are our GPT's.
 
     Returns
     -------
@@ -199,13 +220,14 @@ def choices_at_random(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *preferences* by group; ``ways`` are a
-        run's rows, one for each way to use the choices.
+        ``study["gpt"]`` is a list of dict, one a seed, with ``ways``: list of dict, one for
+        each way to use the choices, with its name ``way`` and what it gave.
 
     Returns
     -------
     Page
-        In ``study``, the rows of DPO hold what "choices at random" gave.
+        A page like this one; in ``study``, the rows whose name begins with "DPO" hold what
+        "choices at random" gave.
     """
     study = copy.deepcopy(page.study)
     for run in study["gpt"]:
@@ -234,7 +256,11 @@ def dpo_beats_the_best(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["gpt"]`` is a list of dict, one a seed. ``ways``: list of dict with ``way``
+        ("reference", "best of four", "DPO", "filtered, RATE", "choices at random"),
+        ``steps``, and means of its answers: ``echoes`` a line and ``a word``, echoes for
+        each word. ``lines``: "before", "choices at random" → list of str. ``pairs["DPO"]``,
+        how many pairs.
 
     Returns
     -------
@@ -242,7 +268,8 @@ def dpo_beats_the_best(page: Page):
         Echoes a line, means: ``before``, ``best``, ``dpo``, ``filtered``; differences,
         lowest and highest over seeds: ``span``, DPO less the best of four; ``coin``, random
         choices less before, and its largest size ``coin_most``. Echoes a word:
-        ``word_before``, ``word_best``, ``word``. ``steps``, ``pairs``, ``seeds``: how many.
+        ``word_before``, ``word_best`` of four, ``word`` after DPO. ``steps`` of DPO,
+        ``pairs`` (a mean), ``seeds``: how many.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -316,7 +343,11 @@ def rounds_go_on(page: Page):
     ways = page.rounds_study
 
     def averages(way, number, key):
-        """Return a mean over answers after a round of a way (0: before), one a seed."""
+        """Return a mean over answers after a round of a way, an array, one a seed.
+
+        ``way`` : "the best", "any line" or "DPO"; ``number`` : the round, 0 is before any;
+        ``key`` : "echoes", "words", "a word" or "obeyed".
+        """
         return np.array([run["rounds"][number][key] for run in ways[way]])
 
     def echoes(way, number):
@@ -328,9 +359,10 @@ def rounds_go_on(page: Page):
         return averages(way, number, "obeyed")
 
     def lost(way, number, what):
-        """Return by how many nats a character the loss has risen, one a seed.
+        """Return by how many nats a character the loss has risen, an array, one a seed.
 
-        ``what`` : "answers" or "text": held-out answers to requests, or held-out sonnets.
+        ``way`` : "the best" or "DPO"; ``number`` : after which round; ``what`` : "answers"
+        or "text": held-out answers to requests, or held-out sonnets.
         """
         rows = [(run["rounds"][number], run["rounds"][0]) for run in ways[way]]
         return np.array([now["losses"][what] - was["losses"][what] for now, was in rows])
@@ -372,12 +404,14 @@ def pairs_of_equals(page: Page):
     Parameters
     ----------
     page : Page
-        ``pairs_study`` holds the stored results of each seed, by kind of pairs.
+        ``pairs_study`` is a list of dict, one a seed: kind of pairs ("far apart", "both
+        poor", "equals") → results of training on them.
 
     Returns
     -------
     Page
-        In its ``pairs_study`` all kinds of pairs have the results of the pairs of equals.
+        A page like this one, in whose ``pairs_study`` all kinds of pairs have the results
+        of the pairs of equals.
     """
     study = copy.deepcopy(page.pairs_study)
     for run in study:
@@ -411,7 +445,12 @@ def chosen_become_rarer(page: Page):
     Parameters
     ----------
     page : Page
-        ``pairs_study`` holds the stored results of each seed.
+        ``pairs_study`` is a list of dict, one a seed: ``before``, a dict with ``echoes`` a
+        line of the model's own lines; for each kind of pairs ("far apart", "both poor",
+        "equals") a dict: ``pairs``, how many; ``after["echoes"]``, those of its lines after
+        DPO; ``chosen``, echoes a line of the chosen; ``gained`` and ``gained, new``, dicts,
+        by how many nats ``chosen`` and ``rejected`` lines become likelier, those of its
+        training and others.
 
     Returns
     -------
@@ -428,7 +467,11 @@ def chosen_become_rarer(page: Page):
     runs = page.pairs_study
 
     def of(kind, *keys):
-        """Return of every seed a value of the models trained on pairs of one kind."""
+        """Return of every seed a value of the model trained on pairs of one kind, an array.
+
+        ``kind`` : "far apart", "both poor" or "equals"; ``keys`` : where the value stands
+        in its dict, such as "gained", "chosen".
+        """
         rows = [run[kind] for run in runs]
         for key in keys:
             rows = [row[key] for row in rows]
@@ -479,7 +522,8 @@ def one_letter_does_it(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["gpt"]`` is a list of dict, one a seed, with ``lines``: "before" or "after
+        DPO" → that model's lines, list of str.
 
     Returns
     -------
@@ -526,15 +570,20 @@ def lines_grow(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["gpt"]`` is a list of dict, one a seed, with ``ways``: list of dict, with
+        ``way`` ("reference", "DPO", "equal lengths", "choices at random"), ``steps``, and
+        means of its answers: ``characters`` and ``echoes`` a line, ``a word``, echoes for
+        each word.
 
     Returns
     -------
     dict
-        Characters a line: ``before``, ``after``; more than before ``more``, ``alike``
-        (equal pairs), ``coin``, as means or (``span``, ``alike_span``, ``coin``) lowest and
-        highest. Of equal pairs ``alike_echoes``, ``alike_gain``, ``alike_word``. ``seeds``;
-        ``answer`` and ``judge``, letters of right choices.
+        Characters a line, means: ``before``, ``after`` DPO. Characters more than before:
+        ``more``, after DPO, and ``alike``, on pairs of equal length, means; lowest and
+        highest over seeds ``span``, ``alike_span`` and, on choices at random, ``coin``. Of
+        equal pairs ``alike_echoes`` a line, ``alike_gain``, echoes more than before, lowest
+        and highest, and ``alike_word``, echoes a word. ``seeds``, how many; ``answer`` and
+        ``judge``, letters of right choices.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -581,14 +630,19 @@ def too_far(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["gpt"]`` is a list of dict, one a seed. ``ways``: list of dict with ``way``
+        ("reference", "DPO", "DPO, too far", "filtered, RATE", "choices at random"),
+        ``steps``; means of its answers, ``echoes`` a line and ``obeyed``, the share that do
+        as asked; ``losses["answers"]``, nats a character; ``kl``, nats an answer.
+        ``lines``: "before" or "four times the rate" → list of str.
 
     Returns
     -------
     dict
-        In nats a character: ``lost``, with lowest and highest ``span``, and ``mild``, at
-        the usual rate. ``echoes`` a line; ``twice`` and ``twice_before``, shares of words
-        that the same line had before. KL divergence from the reference, in nats an answer:
+        By how much the loss of held-out lines rises, in nats a character: ``lost``, at four
+        times the rate, with lowest and highest ``span``, and ``mild``, at the usual rate.
+        At four times the rate ``echoes`` a line; ``twice`` and ``twice_before``, shares of
+        words that the same line had before, then and in the reference. KL divergence from the reference, in nats an answer:
         ``kl``, after DPO; ``kl_far``, at four times the rate; ``kl_coin``, after choices at
         random; ``kl_early``, after the fewest steps of DPO, which are ``steps_early``;
         ``kl_filtered``, after fine-tuning on the best of four. Shares of answers that do as
@@ -599,9 +653,10 @@ def too_far(page: Page):
     last = last_steps(runs)
 
     def lost(way, steps=None):
-        """Return what held-out lines lose in each run.
+        """Return by how much the loss of held-out lines rises in each run.
 
-        ``way``, ``steps`` : which row of a run. A list of float, in nats a character.
+        ``way``, a name such as "DPO", and ``steps``, int or None : which row of a run. A
+        list of float, in nats a character.
         """
         return [
             row_of(run, way, steps)["losses"]["answers"]
@@ -665,15 +720,21 @@ def reward_counts_words(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["gpt"]`` is a list of dict, one a seed. ``reward``: dict, ``fits``: "all",
+        "without echoes", "length alone", "choices at random" → ``right``, the share of new
+        choices predicted, and ``weights``, by property of a line; ``best``, list of dict,
+        of one line, … of the best of sixteen by the reward: means ``words``, ``echoes``,
+        ``a word`` (echoes). ``ways``: list of dict, ``way``, "best of four" for one, with
+        such means.
 
     Returns
     -------
     dict
-        Shares of choices predicted: ``right``, ``right_all``, ``right_coin``. Means over
-        seeds of one line and of the best of sixteen: ``words`` and ``words_many``; echoes a
-        word ``word``, ``word_many`` and, of the best of four, ``word_best``;
-        ``echoes_many``.
+        Shares of new choices predicted: ``right``, by the reward that knows no echoes;
+        ``right_all``, by one that does; ``right_coin``, by one fitted to a coin's. Means
+        over seeds of one line and of the best of sixteen by the first: ``words`` and
+        ``words_many``; echoes a word ``word``, ``word_many`` and, of the best of four by
+        echoes, ``word_best``; ``echoes_many``, a line.
     """
     runs = [run["reward"] for run in page.study["gpt"]]
     fits = {
@@ -693,7 +754,7 @@ def reward_counts_words(page: Page):
         assert few["a word"] < more["a word"] < chosen["a word"]
 
     def mean(rows, key):
-        """Return the mean of a value over seeds."""
+        """Return the mean of a value over seeds: ``rows`` is one dict a seed."""
         return float(np.mean([row[key] for row in rows]))
 
     return {
@@ -718,13 +779,13 @@ def names_taken(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *preferences* by group; ``named`` are
-        SmolLM2's rows, with the ``name`` that the system turn gives, and the ``answer``.
+        ``study["talker"][0]["named"]`` is a list of dict: the ``name`` that the system turn
+        gives, and SmolLM2's ``answer``, both str.
 
     Returns
     -------
     Page
-        In ``study``, each ``answer`` gives the row's ``name``.
+        A page like this one; in ``study``, each ``answer`` gives the row's ``name``.
     """
     study = copy.deepcopy(page.study)
     for row in study["talker"][0]["named"]:
@@ -749,15 +810,17 @@ def name_is_its_own(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["talker"][0]`` is a dict: ``named``, list of dict, the ``name`` that the
+        system turn gives and the ``answer``; ``unnamed``, dict, "as shipped" or "no system
+        turn" → the answer. All are str.
 
     Returns
     -------
     dict
         How often the answer has the name that it was told: ``right``, of ``names``, with
         the 95 % interval ``span`` of the share. ``untold``: the name that it gives when
-        told none; ``own``: how many answers have that; ``shipped``: whether the system turn
-        that it is shipped with gives it, too.
+        told none; ``own``: how many of the ``names`` answers have that; ``shipped``:
+        whether the answer with the system turn that it is shipped with has it, too.
     """
     found = page.study["talker"][0]
     hits = np.array([row["name"] in row["answer"] for row in found["named"]])

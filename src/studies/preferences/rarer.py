@@ -97,9 +97,10 @@ def run(folder, group, seed, share):
         The setting ``seed``; ``before``: what the lines have before any training, a dict
         with ``echoes`` a line, words that begin with the same letter as another word of
         their line, and other means. For each kind of pairs (``far apart``, ``both poor``,
-        ``equals``) a dict: ``pairs``, how many; ``after``, the same of the lines then;
-        ``chosen`` and ``rejected``, echoes a line of the pairs; ``gained`` and ``gained,
-        new``, how much likelier their lines became, in nats.
+        ``equals``) a dict: ``pairs``, how many; ``after``, the same of the lines after
+        training on them; ``chosen`` and ``rejected``, echoes a line of the pairs;
+        ``gained`` and ``gained, new``, dicts, by how many nats ``chosen`` and ``rejected``
+        lines became likelier: those trained on, and others that are far apart.
     """
     runs = Runs(seed, share)
     reference = answering_model(runs)
@@ -115,7 +116,8 @@ def run(folder, group, seed, share):
 def answering_model(runs):
     """Return a copy of our GPT that has learned to answer requests, a GPT.
 
-    ``runs`` : Runs, whose model and seed are taken. It is trained as in *preferences*.
+    ``runs`` : Runs, whose GPT ``base``, ``tokenizer`` and ``seed`` are taken. It is trained
+    as in the study *preferences*.
     """
     requests, answers = dialogues_of("training", ASKED)
     return train_answers(
@@ -142,9 +144,11 @@ def kinds_of_pairs(requests, groups, seed):
     Returns
     -------
     dict of str to list of (str, str, str)
-        ``far apart``, ``both poor`` and ``equals``: request, chosen line, rejected line. Of
-        the first two kinds the chosen line has more echoes: words that begin with the same
-        letter as another word of their line.
+        Kind → request, chosen line, rejected line. ``far apart``: the lines of a group with
+        the most and the fewest echoes, words that begin with the same letter as another
+        word of their line. ``both poor``: the two with the fewest, the better one chosen.
+        ``equals``: the best line, and the best of another group with the same request and
+        as many echoes.
     """
     asked = list(zip(requests, groups, strict=True))
     poor = [(ask, *sorted(group, key=echoes)[1::-1]) for ask, group in asked]
@@ -173,6 +177,7 @@ def moved_by(runs, reference, pairs, new):
     Parameters
     ----------
     runs : Runs
+        What trains, and encodes lines.
     reference : GPT
         The model that answers, with which the training begins; it is left as it is.
     pairs, new : list of (str, str, str)
@@ -190,7 +195,10 @@ def moved_by(runs, reference, pairs, new):
     model = runs.dpo(reference, pairs, SETTINGS["steps"][-1])
 
     def gained(some):
-        """Return by how many nats both sides of some pairs have become likelier."""
+        """Return by how many nats both sides of some pairs have become likelier.
+
+        ``some`` : list of (request, chosen, rejected). A dict: "chosen" and "rejected".
+        """
         requests, *sides = zip(*some, strict=True)
         dialogues = [runs.encoded(requests, side) for side in sides]
         nats = [
@@ -222,13 +230,15 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs.
+        Group → outcomes of its runs. Those of "gpt" have ``seed``, and
+        ``["far apart"]["gained"]["chosen"]``: by how many nats the chosen lines of the
+        best-against-worst pairs have become likelier than before DPO.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``: the lowest and the
-        highest number of nats, over seeds, by which chosen lines have become likelier;
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``: [lowest, highest]
+        of these nats over seeds;
         ``verdict``, "holds" or "not so": whether all are below 0.
     """
     nats = [row["far apart"]["gained"]["chosen"] for row in results["gpt"]]

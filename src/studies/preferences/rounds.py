@@ -84,9 +84,11 @@ def run(folder, group, seed, share):
     -------
     dict
         The setting ``seed``; ``rounds``: list of dict, one a round, the first is before any
-        training: what the answers have (``echoes`` a line and more), ``losses``, ``kl``, as
-        `Runs.measured` explains them, and ``trained on``, the mean of echoes of the lines
-        that the round has chosen, None before any training.
+        training. Means of the answers: ``echoes``, ``characters`` and ``words`` a line and
+        more; ``obeyed``, the share with the letter asked for; ``losses``, a dict in nats a
+        character, of held-out ``text`` and ``answers``; ``kl`` from the model before any
+        training, in nats an answer; ``trained on``, the mean of echoes of the lines that
+        the round has chosen, None before any training.
     """
     runs = Runs(seed, share)
     model = reference = answering_model(runs)
@@ -109,11 +111,12 @@ def one_round(runs, model, way, requests, groups, rng):
     Parameters
     ----------
     runs : Runs
-        What trains.
+        What trains, with its seed and share of steps.
     model : GPT
         The model that wrote the lines; it is left as it is.
     way : {"the best", "any line", "DPO"}
-        The way of training, as `run` explains it.
+        The way of training: fine-tuning on the best of each four lines or on any of them,
+        or DPO on the best and the worst.
     requests : list of str
         What the lines answer: one a group.
     groups : list of list of str
@@ -156,14 +159,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Way → outcomes of its runs, one a seed, in the order of seeds.
+        Way ("the best", "any line", "DPO") → outcomes of its runs, one a seed, in the order
+        of seeds: ``seed``; ``rounds``, list of dict, one a round, the first before any
+        training, with ``echoes``, the mean a line.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes of "the best", and their ``seeds``; ``interval``: the
-        lowest and the highest difference over seeds, in echoes a line: two rounds of
-        fine-tuning on the best less one of DPO; ``verdict``, "holds" or "not so": whether
+        ``n``, the number of outcomes of "the best", and their ``seeds``; ``interval``:
+        [lowest, highest] difference over seeds, in echoes a line: two rounds of fine-tuning
+        on the best less one of DPO; ``verdict``, "holds" or "not so": whether
         all are above 0.
     """
     more = [
