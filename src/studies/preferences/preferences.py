@@ -433,7 +433,7 @@ class Runs:
         return write_answers(model, self.tokenizer, self.judged(), 3000 + self.seed)
 
     def judged(self):
-        """Return the requests on which models are judged, list of str: each letter often."""
+        """Return the requests on which models are judged, list of str; letters repeat."""
         return [request(each) for each in ASKED] * self.part(SETTINGS["answers"])
 
     def measured(self, model, reference):

@@ -642,11 +642,12 @@ def too_far(page: Page):
         By how much the loss of held-out lines rises, in nats a character: ``lost``, at four
         times the rate, with lowest and highest ``span``, and ``mild``, at the usual rate.
         At four times the rate ``echoes`` a line; ``twice`` and ``twice_before``, shares of
-        words that the same line had before, then and in the reference. KL divergence from the reference, in nats an answer:
-        ``kl``, after DPO; ``kl_far``, at four times the rate; ``kl_coin``, after choices at
-        random; ``kl_early``, after the fewest steps of DPO, which are ``steps_early``;
-        ``kl_filtered``, after fine-tuning on the best of four. Shares of answers that do as
-        asked: ``obeyed``, ``obeyed_far`` and, in the reference, ``obeyed_before``.
+        words that the same line had before, then and in the reference. KL divergence from
+        the reference, in nats an answer: ``kl``, after DPO; ``kl_far``, at four times the
+        rate; ``kl_coin``, after choices at random; ``kl_early``, after the fewest steps of
+        DPO, which are ``steps_early``; ``kl_filtered``, after fine-tuning on the best of
+        four. Shares of answers that do as asked: ``obeyed``, after DPO, ``obeyed_far`` and,
+        in the reference, ``obeyed_before``.
         ``seeds``: how many.
     """
     runs = page.study["gpt"]
