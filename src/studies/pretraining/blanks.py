@@ -227,7 +227,7 @@ def twins_of(kind):
     Parameters
     ----------
     kind : str
-        A key of `KINDS`.
+        A key of `KINDS`, such as "a fact", "agreement" or "a sum".
 
     Returns
     -------
@@ -244,7 +244,8 @@ def twins_of(kind):
 def written(text):
     """Return a function, without arguments, that returns the rows of a table of twins.
 
-    ``text`` : str, a line for each row, with vertical bars.
+    ``text`` : str, a line for each row, with vertical bars between its cells. A row is a
+    list of its cells, str.
     """
     return lambda: rows_of(text)
 
@@ -268,9 +269,9 @@ def agreements():
 
 
 def turned_agreements():
-    """Return the twins of `agreements` with the subject as the second noun.
+    """Return twins of sentences in which the subject is the second noun.
 
-    The other noun stands before it: whoever goes by the first noun is wrong.
+    The first noun differs from it in number: whoever goes by that one is wrong.
 
     Returns
     -------
@@ -356,13 +357,16 @@ KINDS = {
 
 @cache
 def talker():
-    """Return SmolLM2's tokenizer and the model, on the CPU."""
+    """Return SmolLM2's tokenizer and the model, a Llama, on the CPU."""
     return load_talker(device="cpu")
 
 
 @cache
 def random_talker(seed):
-    """Return SmolLM2 with the numbers of each matrix shuffled; ``seed`` : int."""
+    """Return SmolLM2, a Llama, with the numbers of each matrix shuffled.
+
+    ``seed`` : int, of the shuffling.
+    """
     return shuffled_weights(talker()[1], seed)
 
 
@@ -435,7 +439,7 @@ def word_vectors():
 
 
 def mean_vector(text):
-    """Return the mean of the static vectors of a text's tokens, (d_model,)."""
+    """Return the mean of the static vectors of a text's tokens, a Tensor (d_model,)."""
     tokenizer, vectors = word_vectors()
     return vectors[tokenizer(text, add_special_tokens=False)["input_ids"]].mean(0)
 
@@ -477,8 +481,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, who fills the blanks; ``kind`` of the blanks,
-        a key of `KINDS`; ``count``, how many pairs of twins; ``seed`` of shuffled weights.
+        The arguments of each run: ``group``, who fills the blanks, "trained", "random" or
+        "similarity"; ``kind`` of the blanks, such as "a fact"; ``count``, how many pairs of
+        twins; of "random" ``seed`` of the shuffled weights.
     """
     few = {"count": 2 if small else SETTINGS["twins"]}
     seeds = SETTINGS["seeds"][: 1 if small else None]
@@ -497,7 +502,8 @@ def run(folder, group, kind, count, seed=0):
     group : {"trained", "random", "similarity"}
         Who fills them: SmolLM2, SmolLM2 with shuffled weights, or word vectors.
     kind : str
-        A key of `KINDS`.
+        Of blanks: "a fact", "agreement", "agreement, turned", "coreference", "topic", "a
+        judgement" or "a sum".
     count : int
         How many pairs of twins, the first.
     seed : int
@@ -507,7 +513,8 @@ def run(folder, group, kind, count, seed=0):
     -------
     dict
         The settings ``kind``, ``seed``; ``leads``, how far each right word is ahead of the
-        wrong one, a list of two by pair of twins; ``twins`` (of "trained" alone), the
+        wrong one, a list of two by pair of twins: in nats of log probability, or, of
+        "similarity", a difference of cosines; ``twins`` (of "trained" alone), the
         sentences: of each pair ``begins``, the two beginnings, ``end``, what follows the
         blank in both, and ``words``, the right ones.
     """
@@ -522,9 +529,10 @@ def run(folder, group, kind, count, seed=0):
 
 
 def shares(leads):
-    """Return the share of right choices in each pair of twins, (pairs,): 0, 0.5 or 1.
+    """Return the share of right choices in each pair of twins: 0, 0.5 or 1.
 
-    ``leads`` : (pairs, 2) floats, above 0 where the right word is ahead.
+    ``leads`` : (pairs, 2) floats, above 0 where the right word is ahead. The result is an
+    array (pairs,).
     """
     return (np.array(leads) > 0).mean(axis=1)
 
@@ -535,14 +543,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Of "trained", one for each kind of blanks: ``kind``;
+        ``leads``, of each pair of twins two floats, above 0 where the right word is ahead.
+        Those of "random" have ``seed``.
 
     Returns
     -------
     dict
-        ``n``, the pairs of twins; ``seeds``, those of the random weights; ``interval``, 95
-        % of the lowest share; ``verdict``, "holds" or "not so": whether the interval of
-        each kind of `FILLED` begins above a half, and that of sums ends below 60 %.
+        ``n``, how many pairs of twins of all kinds; ``seeds``, those of the random weights;
+        ``interval``, [low, high], 95 % of the lowest share of right choices, 0 to 1;
+        ``verdict``, "holds" or "not so": whether the interval of each kind of `FILLED`
+        begins above a half, and that of sums ends below 60 %.
     """
     found = {row["kind"]: shares(row["leads"]) for row in results["trained"]}
     filled = [found[kind] for kind in FILLED]

@@ -34,6 +34,7 @@ def train_tokenizer(texts, vocab_size):
     ----------
     texts : list of str
     vocab_size : int
+        How many tokens at most.
 
     Returns
     -------
@@ -91,6 +92,7 @@ def mean_masked_loss(model, texts, tokenizer, room):
     ----------
     model : lmcourse.masking.MaskedBert
     texts : list of str
+        The poems, which are cut into passages.
     tokenizer : BertTokenizerFast
     room : int
         Tokens of a passage at most.

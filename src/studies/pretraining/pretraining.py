@@ -67,7 +67,7 @@ def cut(text, tokenizer, overlap=False):
     text : str
     tokenizer : BertTokenizerFast
     overlap : bool
-        Whether each passage begins in the middle of the one before.
+        Whether each passage begins in the middle of the one before; else at its end.
     """
     return list(passages(text, tokenizer, TRAINING["room"], overlap))
 
@@ -78,12 +78,14 @@ def whole_words(ids, tokenizer):
     Parameters
     ----------
     ids : int64 Tensor of shape (tokens,)
+        With a special token at each end.
     tokenizer : BertTokenizerFast
 
     Returns
     -------
     list of int
-        Without words behind an apostrophe.
+        From 0, ascending; never the first or the last. Words behind an apostrophe are left
+        out.
     """
     tokens = tokenizer.convert_ids_to_tokens(ids)
     rows = zip(tokens[:-2], tokens[1:-1], tokens[2:], strict=True)
@@ -102,13 +104,14 @@ def neighbours(ids, position, reach, tokenizer):
     ids : int64 Tensor of shape (tokens,)
         A passage.
     position, reach : int
-        ``reach`` is how many ids to return on each side.
+        Which position, from 0, and how many ids to return on each side.
     tokenizer : BertTokenizerFast
 
     Returns
     -------
     left : list of int
-        Of length ``reach``. Before the passage stands the end of another one.
+        Of length ``reach``, in the order of the text. Before the passage stands the end of
+        another one: zeros, then a separator.
     right : list of int
         Shorter where the passage ends.
     """
@@ -161,17 +164,22 @@ def run(folder, group, **setting):
     folder : Path
         Where the vocabulary is saved, and the finished runs of the group "tuning" are.
     group : str
-        What to do, with ``setting`` as its other arguments. "vocabulary": train and save
-        the tokenizer; "tuning": `tune_encoder`; "runs" and "longer": `train_encoder`;
-        "counting": `count_neighbours`.
+        What to do. "vocabulary": train and save the tokenizer; "tuning": train an encoder
+        at one learning rate; "runs" and "longer": train it at the best one, and measure it
+        on the way; "counting": count neighbours.
+    **setting
+        Of "tuning" ``steps``, ``rate`` and ``dropout``; of "runs" and "longer" ``seed`` and
+        ``steps``; of "counting" ``poems``, how many test poems, None for all.
 
     Returns
     -------
     dict or list of str
-        Of "vocabulary" the tokens. Of "tuning" ``seed``, ``rate``, ``dropout`` and the loss
-        ``validation``. Of "runs" and "longer" ``seed`` and ``stops``: step → losses and
-        predictions of the test poems. Of "counting" the same by reach, ``losses`` and
-        ``words``, and ``places``.
+        Of "vocabulary" the tokens. Of "tuning" ``seed``, ``rate``, ``dropout`` and
+        ``validation``, the loss in nats a token. Of "runs" and "longer" ``seed`` and
+        ``stops``: step → dict of lists by test poem, ``losses``, in nats a token, and
+        ``words``, how well its words are predicted. Of "counting" ``losses`` and ``words``,
+        each a dict, neighbours on each side (1 to 3) → such a list; and ``places``, the
+        positions of whole words.
     """
     if group == "vocabulary":
         training_poems, _, _ = poem_splits()
@@ -241,7 +249,7 @@ def tune_encoder(folder, tokenizer, steps, rate, dropout):
     -------
     dict
         The settings ``seed``, ``rate``, ``dropout``; ``validation``, the mean loss of
-        validation poems.
+        validation poems, in nats a token.
     """
     _, validation_poems, _ = poem_splits()
     measure = Measurements(tokenizer, [steps], validation_poems)
@@ -256,7 +264,8 @@ def train_encoder(folder, tokenizer, seed, steps):
     Parameters
     ----------
     folder : Path
-        Holds the finished runs of the group "tuning".
+        Holds the finished runs of the group "tuning", of which the one with the lowest loss
+        says the learning rate and the dropout.
     tokenizer : BertTokenizerFast
     seed : int
         Of the first weights, and of all that is drawn.
@@ -267,8 +276,10 @@ def train_encoder(folder, tokenizer, seed, steps):
     -------
     dict
         ``seed``; ``stops``: step → a dict of two lists by test poem: ``losses``, the mean
-        loss in nats a token, and ``words``, how well the words of a poem are predicted:
-        ``loss``, ``right`` and ``begin`` (`predictions_at_words` explains them).
+        loss in nats a token, and ``words``, how well the words of a poem are predicted, a
+        dict: ``loss``, their mean loss in nats; ``right``, how many have the highest
+        probability; ``begin``, for those of its first passage [the id of the highest
+        probability, the probability of the right one].
     """
     tuned = best_tuned(folder)
     stops = [step for step in (*SETTINGS["stops"], steps) if step <= steps]
@@ -312,6 +323,7 @@ class Measurements:
         model : lmcourse.families.Family
             It is in training mode before and afterwards.
         step : int
+            How many training steps it has had.
         """
         if step in self.stops:
             model.eval()
@@ -343,7 +355,8 @@ class Measurements:
 
         ``model`` : Family; the words of a poem are masked one by one. Each dict has
         ``loss``, in nats a word, ``right``, how many words have the highest probability,
-        and ``begin``, the predictions in the first passage.
+        and ``begin``, for each word of the first passage [the id of the highest
+        probability, the probability of the right one].
         """
 
         def predict(ids, positions):
@@ -418,8 +431,10 @@ def count_neighbours(folder, tokenizer, poems):
     dict
         ``losses``: reach (1, 2 or 3 neighbours on each side) → a list of float, the mean
         loss of each poem, in nats a token. ``words``: reach → a list of dict, for each poem
-        how well its words are predicted: ``loss``, ``right`` and ``begin``. ``places``: for
-        each poem a list by passage of the positions of whole words.
+        how well its words are predicted: ``loss``, their mean loss in nats; ``right``, how
+        many have the highest probability; ``begin``, for those of its first passage [the id
+        of the highest probability, the probability of the right one]. ``places``: for each
+        poem a list by passage of the positions of whole words, from 0.
     """
     training_poems, _, test_poems = poem_splits()
     training = [ids for text in training_poems for ids in cut(text, tokenizer)]
@@ -466,14 +481,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "runs", one a seed: ``seed``; ``stops``, step
+        of training, ascending → dict with ``losses``, the mean loss of each test poem, in
+        nats a token. Of "counting", one outcome: ``losses``, dict, neighbours on each side
+        (1, 2, 3, in this order) → the same list.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, 95 % of the
-        encoder's mean loss less counting's, over test poems drawn again; ``verdict``,
-        "holds" or "not so": whether it is above zero.
+        ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [low,
+        high], 95 % of the encoders' mean loss at the last step less that of counting three
+        neighbours, in nats a token, over test poems drawn again; ``verdict``, "holds" or
+        "not so": whether it is above zero.
     """
     last = [list(run["stops"].values())[-1]["losses"] for run in results["runs"]]
     three_neighbours = list(results["counting"][0]["losses"].values())[-1]

@@ -30,21 +30,24 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``blanks`` are the results of the study *blanks*, by group of runs.
+        ``blanks``, dict: "trained", "random" (shuffled weights) or "similarity" → list of
+        dict, one for each kind of blanks; those of "random" have ``seed``.
 
     Returns
     -------
     Page
-        In ``blanks``, the group "trained" is the first seed's run of "random".
+        A page like this one; in ``blanks``, the outcomes of "trained" are those of "random"
+        with seed 0.
     """
     untrained = [row for row in page.blanks["random"] if row["seed"] == 0]
     return page.replaced(blanks=page.blanks | {"trained": untrained})
 
 
 def shares_by_kind(rows):
-    """Return kind → share of right choices in each pair of twins, an array (pairs,).
+    """Return a dict: kind → share of right choices in each pair of twins, (pairs,).
 
-    ``rows`` are outcomes of the study *blanks*, with ``kind`` and ``leads``.
+    ``rows`` : list of dict, one a kind of blanks: ``kind``, str; ``leads``, of each pair of
+    twins two floats, above 0 where the right word is ahead. A share is 0, 0.5 or 1.
     """
     return {row["kind"]: shares(row["leads"]) for row in rows}
 
@@ -68,14 +71,17 @@ def verb_follows_subject(page: Page):
     Parameters
     ----------
     page : Page
-        ``blanks`` are the results of that study: "trained", "random" and "similarity".
+        ``blanks``, dict: "trained", "random" (shuffled weights) or "similarity" (word
+        vectors) → list of dict, one a kind of blanks: ``kind``, such as "agreement";
+        ``leads``, of each pair of twins two floats, above 0 where the right word is ahead;
+        ``seed``.
 
     Returns
     -------
     dict
-        Shares of right choices: ``right``, of both orders, with its interval ``span``;
-        ``near`` and ``first``, of one; ``similarity``, by word vectors. ``pairs``: how
-        many.
+        Shares of right choices, 0 to 1: ``right``, of both orders, with its 95 % interval
+        ``span``; ``near`` and ``first``, of one, in which the nearest or the first noun is
+        wrong; ``similarity``, by word vectors. ``pairs``: how many pairs of nouns.
     """
     kinds = ("agreement", "agreement, turned")
     found = shares_by_kind(page.blanks["trained"])
@@ -119,7 +125,9 @@ def blanks_are_filled(page: Page):
     Parameters
     ----------
     page : Page
-        ``blanks`` are the results of that study: "trained" and "similarity".
+        ``blanks``, dict: "trained" or "similarity" (word vectors) → list of dict, one a
+        kind of blanks: ``kind``, such as "a fact"; ``leads``, of each pair of twins two
+        floats, above 0 where the right word is ahead.
 
     Returns
     -------
@@ -149,7 +157,9 @@ def two_are_not_filled(page: Page):
     Parameters
     ----------
     page : Page
-        ``blanks`` are the results of that study: "trained" and "random".
+        ``blanks``, dict: "trained" or "random" (shuffled weights) → list of dict, one a
+        kind of blanks: ``kind``, such as "a sum"; ``leads``, of each pair of twins two
+        floats, above 0 where the right word is ahead; ``seed``.
 
     Returns
     -------
@@ -185,9 +195,11 @@ def shares_are_kept(page: Page):
     Parameters
     ----------
     page : Page
-        ``many`` are copies of a line, ids (copies, tokens), with their ``ordinary`` tokens;
-        ``inputs`` and ``chosen`` what masking made of them; ``hits`` has, by name, which
-        tokens were chosen, hidden, exchanged and left; ``tokenizer`` is BERT's.
+        ``many`` are copies of a line, ids (copies, tokens); ``ordinary``, bool, which of
+        them are no special tokens; ``inputs``, ids, and ``chosen``, bool, what masking made
+        of them. ``hits``, dict: "chosen" → which ordinary tokens were chosen; "masked",
+        "swapped", "kept" → which of the chosen were hidden, exchanged, left: each a bool
+        Tensor, in this order. ``tokenizer`` is BERT's.
     """
     for name, want in zip(page.hits, (0.15, 0.8, 0.1, 0.1), strict=True):
         found = page.hits[name].double().mean().item()
@@ -210,8 +222,8 @@ def ten_epochs(page: Page):
     Parameters
     ----------
     page : Page
-        ``many`` are copies of a line, ids (copies, tokens), with their ``ordinary`` tokens;
-        ``tokenizer`` is BERT's.
+        ``many`` are copies of a line, ids (copies, tokens); ``ordinary``, bool, which of
+        them are no special tokens; ``tokenizer`` is BERT's.
 
     Returns
     -------
@@ -239,15 +251,16 @@ def no_difference(page: Page):
     Parameters
     ----------
     page : Page
-        ``results`` are those of the study *pretraining*, in nats a token for each test
-        poem: in "counting", the losses of counts, by how many neighbours on each side they
-        take; in "runs", those of encoders, by how many steps they were trained ("stops").
+        ``results``, dict. ``results["counting"][0]["losses"]["3"]`` is a list, the loss of
+        each test poem by counts of three neighbours on each side, in nats a token.
+        ``results["runs"]`` is a list of dict, one an encoder: ``stops``, steps of training,
+        "900" for one → dict, with ``losses``, the same list.
 
     Returns
     -------
     Page
-        In ``results``, each encoder's losses after 900 steps are those of the counts with
-        three neighbours, shuffled among the poems.
+        A page like this one; in ``results``, each encoder's losses after 900 steps are
+        those of the counts, shuffled among the poems.
     """
     table = page.results["counting"][0]["losses"]["3"]
     rng = np.random.default_rng(SEED)
@@ -276,16 +289,21 @@ def a_table_is_ahead(page: Page):
     Parameters
     ----------
     page : Page
-        ``results`` are those of the study *pretraining*; ``unseen`` its held-out poems;
-        ``frequencies`` the loss of token frequencies on them, in nats.
+        ``results["runs"]`` is a list of dict, one an encoder: ``stops``, steps of training,
+        as text → dict with ``losses``, the mean loss of each held-out poem, in nats a
+        token; ``results["longer"]`` is such a list, its last has step "9000";
+        ``results["counting"][0]["losses"]``, dict: neighbours on each side, "1" to "3" →
+        such losses. ``training`` and ``unseen`` are the poems, lists of str;
+        ``frequencies`` the mean loss of token frequencies on ``unseen``, in nats;
+        ``tokenizer`` the study's.
 
     Returns
     -------
     dict
         In nats a token, the encoder's loss less the table's: ``one``, ``two``, ``three``
         neighbours, with the interval ``span`` of the last; ``late``, after ten times the
-        steps. Losses: ``untrained``, ``frequencies``. ``poems``, ``training``, ``seeds``,
-        ``vocab``: how many.
+        steps. Losses: ``untrained``, of the encoder before its first step; ``frequencies``.
+        How many: held-out ``poems``, ``training`` poems, ``seeds``, tokens ``vocab``.
     """
     tables = {k: np.array(x) for k, x in page.results["counting"][0]["losses"].items()}
     last = np.array([run["stops"]["900"]["losses"] for run in page.results["runs"]])
@@ -324,9 +342,11 @@ def first_line_is_told(page: Page):
     Parameters
     ----------
     page : Page
-        ``results`` are those of the study *pretraining*; ``training`` and ``unseen`` its
-        poems, lists of str; ``CHOSEN`` the rows of the poems that the page shows;
-        ``tokenizer`` cuts them into pieces.
+        ``results`` are those of the study *pretraining*, which `first_guesses` reads; in
+        it ``vocabulary``, list of str, and ``counting[0]["places"]``, of each poem, by
+        passage, the positions of whole words. ``training`` and ``unseen`` are its poems,
+        lists of str; ``CHOSEN``, the numbers from 0 of those of ``unseen`` that the page
+        shows; ``tokenizer`` cuts them into tokens.
 
     Returns
     -------
@@ -362,14 +382,16 @@ def sequences_hide_neighbours(page: Page):
     Parameters
     ----------
     page : Page
-        ``texts`` are the passages, ids (tokens,) each; ``choose_text`` and ``hide_runs``
-        choose what is hidden; ``tokenizer`` is BERT's.
+        ``texts`` are the passages, a list of int64 Tensors (tokens,); ``choose_text`` and
+        ``hide_runs`` are functions of ids (batch, tokens), the special ids, the share to
+        hide and a generator, that return what is hidden, bool (batch, tokens): one by one,
+        or in sequences of three. ``tokenizer`` says which ids are special.
 
     Returns
     -------
     dict
-        The share of hidden tokens both of whose neighbours are seen: ``single`` and
-        ``runs``.
+        The share of hidden tokens both of whose neighbours are seen: ``single``, hidden one
+        by one, and ``runs``, in sequences.
     """
     rows = pad_sequence(page.texts, batch_first=True)  # (passages, tokens)
     special = torch.tensor(page.tokenizer.all_special_ids)
@@ -395,7 +417,8 @@ def spans_make_the_text(page: Page):
     Parameters
     ----------
     page : Page
-        ``texts`` are the passages, ids (tokens,) each; ``tokenizer`` is BERT's.
+        ``texts`` are the passages, a list of int64 Tensors (tokens,); ``tokenizer`` is
+        theirs: its length is the first id of a sentinel.
     """
     generator = torch.Generator().manual_seed(SEED)
     sentinels = range(len(page.tokenizer), len(page.tokenizer) + families.SENTINELS)
@@ -446,8 +469,9 @@ def sizes_are_published(page: Page):
     Parameters
     ----------
     page : Page
-        ``sizes`` is a table of models, ``computed`` and ``published``, in millions of
-        parameters; ``parameters`` has those of BERT's variants.
+        ``sizes`` is a table, one row a model by name, with columns ``computed`` and
+        ``published``, in millions of parameters; ``parameters`` is a Series of the same
+        unit, BERT-base, then RoBERTa-base, DistilBERT and ALBERT-base.
 
     Returns
     -------
