@@ -199,7 +199,7 @@ def shares_are_kept(page: Page):
         them are no special tokens; ``inputs``, ids, and ``chosen``, bool, what masking made
         of them. ``hits``, dict: "chosen" → which ordinary tokens were chosen; "masked",
         "swapped", "kept" → which of the chosen were hidden, exchanged, left: each a bool
-        Tensor, in this order. ``tokenizer`` is BERT's.
+        Tensor, in this order. ``tokenizer`` is a BertTokenizerFast.
     """
     for name, want in zip(page.hits, (0.15, 0.8, 0.1, 0.1), strict=True):
         found = page.hits[name].double().mean().item()
@@ -223,7 +223,7 @@ def ten_epochs(page: Page):
     ----------
     page : Page
         ``many`` are copies of a line, ids (copies, tokens); ``ordinary``, bool, which of
-        them are no special tokens; ``tokenizer`` is BERT's.
+        them are no special tokens; ``tokenizer`` is a BertTokenizerFast.
 
     Returns
     -------
