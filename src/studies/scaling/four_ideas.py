@@ -57,7 +57,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``corpus``, its name; ``steps`` of training, None for the
-        recipe's own; ``group``, which is "ways"; ``way``, the recipe; ``seed``.
+        recipe's own; ``group``, which is "ways"; ``way``, the recipe ("record", "four", or
+        one of two at other rates); ``seed``.
     """
     corpus, steps = ("sonnets", 1) if small else (SETTINGS["corpus"], None)
     seeds = [0] if small else [0, 1, 2]
@@ -77,8 +78,8 @@ def recipe(way, steps=None):
     Parameters
     ----------
     way : str
-        "four"; a key of `WAYS`, the ways of the study *speedrun*; or a key of `RATES`, one
-        of these ways at other learning rates.
+        "four"; a recipe of the study *speedrun*, such as "record"; or a key of `RATES`,
+        "without before, half the rates" or "… twice the rates".
     steps : int, optional
         Default: as many as the recipe has.
 
@@ -119,8 +120,9 @@ def run(_folder, group, corpus, steps, seed, way):
     Returns
     -------
     dict
-        The settings ``way``, ``seed``; ``parameters``, how many; ``loss`` and ``tuning``,
-        on held-out text, in nats a character; ``seconds`` of the processor.
+        The settings ``way``, ``seed``; ``parameters``, how many; ``loss``, on the test
+        text, and ``tuning``, on the tuning text, in nats a character; ``seconds`` of the
+        processor for the training.
     """
 
     def entry(training, tuning, vocab_size, seed):
@@ -141,13 +143,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "ways": ``way``, the recipe, "record" or
+        "four" among others; ``seed``; ``seconds`` of the processor; ``loss`` on the test
+        text, in nats a character.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the four ideas'
-        seconds over the record's; ``verdict``, "holds" or "not so": whether all these are
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
+        of the four ideas' seconds over the record's, seed by seed; ``verdict``, "holds" or
+        "not so": whether all these are
         below two, and the median loss of the four ideas is the target or below.
     """
     record, four = (

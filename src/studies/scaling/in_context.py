@@ -58,7 +58,7 @@ def plan(small):
         The arguments of each run: ``group``. "tuning" and "runs": ``kind``, the tasks of
         the training, "new" (any) or "known" (sixteen); ``seed``; ``steps`` of training; of
         "tuning" also ``rate``, the learning rate that is tried. "rivals": ``way``, the
-        rival, a key of `RIVALS`.
+        rival, "copy", "count" or "count pairs".
     """
     rates, seeds = (RATES[:1], SEEDS[:1]) if small else (RATES, SEEDS)
     tuning_seeds = TUNING[:1] if small else TUNING
@@ -209,16 +209,19 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     steps : int
         How many steps of training.
     way : str
-        The rival, a key of `RIVALS`.
+        The rival: "copy" the question's last answer, "count" all its earlier answers, or
+        "count pairs", those of its pair, too.
 
     Returns
     -------
     dict
-        Of a rival ``way``, its name, and ``value``, its trust, chosen on other texts. Of a
+        Of a rival ``way``, its name, and ``value``, its trust (the probability of what it
+        finds, 0 to 1), chosen on other texts. Of a
         model ``kind``, ``seed``, ``rate`` and, for "tuning", ``validation``, the loss on
         tuning texts; for "runs" ``shuffled``, the loss if the answers before were shuffled,
-        and ``history``. Of rivals and "runs" ``loss``, the mean of the last twelve answers,
-        in nats, and ``examples``, that after 0, 1, 2 … examples.
+        and ``history``, of the training, about 60 means. Of rivals and "runs" ``loss``, the
+        mean of the last twelve answers, in nats, and ``examples``, a list, after 0, 1, 2 …
+        examples.
     """
     if group == "rivals":
         return rival_losses(way)
@@ -232,12 +235,14 @@ def rival_losses(name):
     Parameters
     ----------
     name : str
-        A key of `RIVALS`.
+        "copy" (the question's last answer), "count" (all its earlier answers) or "count
+        pairs" (those of its pair, too).
 
     Returns
     -------
     dict
-        ``way``, the name; ``value``, the trust; ``loss``, the mean of the last twelve
+        ``way``, the name; ``value``, the trust, the probability that it gives to what it
+        finds, 0 to 1; ``loss``, the mean of the last twelve
         answers, in nats; ``examples``, the mean loss after 0, 1, 2 … examples.
     """
     tuning_texts, test_texts = sample_held_out(10**6), sample_held_out(10**6 + 1)
@@ -260,6 +265,7 @@ def train_and_test(folder, group, kind, seed, rate, steps):
     folder : Path
         Where the page's model is saved.
     group : {"tuning", "runs"}
+        Whether it is tested on tuning texts alone, or on test texts.
     kind : {"new", "known"}
         The tasks of the training texts: any, or 16.
     seed : int
@@ -304,14 +310,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "runs", one a model: ``kind`` of its training
+        tasks, "new" (all) or "known"; ``seed``; ``loss``, the mean of the last twelve
+        answers of a text, in nats. Those of "rivals": ``way``, "count" for one; ``loss``.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of counting's loss
-        less the model's; ``verdict``, "holds" or "not so": whether every model of all tasks
-        has a lower loss than counting.
+        ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [lowest,
+        highest] over seeds of counting's loss less the model's; ``verdict``, "holds" or
+        "not so": whether every model of all tasks has a lower loss than counting.
     """
     model_losses = [row["loss"] for row in alike(results["runs"], kind="new")]
     (counting,) = (row["loss"] for row in alike(results["rivals"], way="count"))

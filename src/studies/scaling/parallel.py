@@ -56,13 +56,18 @@ def run(folder, group, seed, processes, steps):
         Where the checkpoint is saved.
     group : {"runs"}
         The only kind of run; unused.
-    seed, processes, steps : int
+    seed : int
+        Of the first weights, and of all that is drawn.
+    processes : {1, 2}
+        How many share each batch.
+    steps : int
+        How many steps of training.
 
     Returns
     -------
     dict
-        The settings ``seed``, ``processes``; ``losses``, the validation losses in nats a
-        character; ``seconds``, those of the training.
+        The settings ``seed``, ``processes``; ``losses``, a list of the validation losses
+        while it trained, in nats a character; ``seconds`` of the training, on the clock.
     """
     load_corpus("sonnets")  # the processes train on it, so it belongs into the record
     path = folder / f"{seed}-{processes}.safetensors"
@@ -85,7 +90,8 @@ def run(folder, group, seed, processes, steps):
 def largest_difference(one, other):
     """Return the largest difference of the ``losses`` of two outcomes of `run`, a float.
 
-    ``one``, ``other`` : dicts; their ``losses`` are estimated at the same steps.
+    ``one``, ``other`` : dicts; their ``losses`` are lists in nats a character, estimated at
+    the same steps.
     """
     return max(abs(a - b) for a, b in zip(one["losses"], other["losses"], strict=True))
 
@@ -96,13 +102,14 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "runs": ``seed``; ``processes``, 1 or 2;
+        ``losses``, list of validation losses at the same steps, in nats a character.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, from the lowest to
-        the highest over seeds of the largest difference of the losses; ``verdict``, "holds"
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
+        over seeds of the largest difference of the losses, in nats; ``verdict``, "holds"
         or "not so": whether all are below 0.0001 nats.
     """
     runs = {(run["seed"], run["processes"]): run for run in results["runs"]}

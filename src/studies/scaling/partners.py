@@ -60,8 +60,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``. "runs": ``kind``, whether partners are linked
-        in the texts, one of `KINDS`; ``seed``; ``steps`` of training. "rivals" takes no
-        other.
+        in the texts of the training, "linked" or "cut", or "untrained"; ``seed``; ``steps``
+        of training. "rivals" takes no other.
     """
     seeds, steps = (SEEDS[:1], 2) if small else (SEEDS, STEPS)
     runs = grid(group="runs", kind=KINDS, seed=seeds, steps=steps)
@@ -154,7 +154,8 @@ def run(_folder, group, kind="", seed=0, steps=0):
     group : {"runs", "rivals"}
         "runs" trains a model and tests it, "rivals" tests what counts.
     kind : {"linked", "cut", "untrained"}
-        Whether partners share their answer in the texts of the training.
+        Whether partners, the two questions of a pair, share their answer in the texts of
+        the training; "untrained": there is none.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -163,9 +164,11 @@ def run(_folder, group, kind="", seed=0, steps=0):
     Returns
     -------
     dict
-        Of "runs" ``kind``, ``seed``; ``loss``, by evidence, on held-out tasks; ``cut``,
-        the same on texts in which the link is cut. Of "rivals" ``count`` and ``count
-        pairs``, by evidence, and ``answers``, how many answers there are of each kind.
+        Of "runs" ``kind``, ``seed``; ``loss``, on held-out tasks; ``cut``, on texts in
+        which the link is cut. Of "rivals" ``count`` and ``count pairs``, the losses of
+        counting the question's answers, or its pair's; ``answers``, how many there are.
+        Each is a dict, what was answered before ("itself", "partner", "both", "neither") →
+        the mean loss of the last twelve answers in nats, or how many.
     """
     texts = sample_held_out(10**6 + 1)
     if group == "rivals":
@@ -191,8 +194,8 @@ def make_model(kind, seed, steps):
     Parameters
     ----------
     kind : str
-        One of `KINDS`: "cut", texts in which each question has an answer of its own;
-        "linked", in which partners share one; or "untrained".
+        "cut", texts in which each question has an answer of its own; "linked", in which
+        partners share one; or "untrained".
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -200,7 +203,8 @@ def make_model(kind, seed, steps):
 
     Returns
     -------
-    nn.Module
+    Repeater
+        From ids (texts, 48) to logits, first of what it returns.
     """
     generator = torch.Generator().manual_seed(seed)
     if kind == "untrained":
@@ -223,13 +227,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "runs", in the order of seeds: ``kind``,
+        whether partners shared their answer in training, "linked" or "cut" for two;
+        ``seed``; ``loss["partner"]``, of answers to questions of which only the partner was
+        answered before, in nats.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the loss with
-        the link cut less that with the link; ``verdict``, "holds" or "not so": whether each
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
+        over seeds of the loss with the link cut less that with the link, in nats;
+        ``verdict``, "holds" or "not so": whether each
         model with the link is better by half a nat than guessing among four answers, and
         than the one of its seed with the link cut.
     """

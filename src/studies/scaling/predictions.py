@@ -13,12 +13,14 @@ def predict_by_line(parameters, tokens, losses, at_parameters, at_tokens):
     Parameters
     ----------
     parameters, tokens, losses : array of shape (runs,)
+        Of known runs: how large, on how much they were trained, and their losses.
     at_parameters, at_tokens : float
         The size and the training for which a loss is predicted.
 
     Returns
     -------
     float
+        The loss, in the unit of ``losses``.
     """
     inputs = np.log([np.full(len(tokens), np.e), parameters, tokens])  # (3, runs)
     line = np.linalg.lstsq(inputs.T, np.log(losses), rcond=None)[0]
@@ -33,7 +35,10 @@ def resample_groups(groups, draws, seed=0):
     groups : sequence
         The group to which each run belongs: runs that differ in their seed alone are of
         one.
-    draws, seed : int
+    draws : int
+        How often all groups are drawn again, as many as there are.
+    seed : int
+        Of the draws.
 
     Returns
     -------
@@ -52,19 +57,21 @@ def predict_runs(rows, targets, draws=400):
     Parameters
     ----------
     rows : list of dict
-        Finished runs: ``parameters``, ``tokens``, ``test`` (a loss).
+        Finished runs: ``parameters``, how many; ``tokens`` read in training; ``test``, the
+        loss on test text, in nats a character.
     targets : list of dict
-        What is to come: ``parameters``, ``tokens``.
+        What is to come: ``parameters``, which occur in ``rows``, and ``tokens``.
     draws : int
         How often the runs are drawn again for the interval.
 
     Returns
     -------
     list of dict
-        Of each target ``law`` with its ``interval`` (95 % of the fits to runs drawn
-        again), ``line`` (straight in logarithms), ``ratio`` (what the last step in
-        tokens did to this size, again as far), ``neighbour`` (what the same step did to
-        the next smaller size) and ``same`` (nothing more is gained).
+        Of each target its keys and the losses foretold: ``law``, by the power law with an
+        offset, with its ``interval`` ([low, high], 95 % of the fits to runs drawn again);
+        ``line`` (straight in logarithms); ``ratio`` (what the last step in tokens did to
+        this size, again as far); ``neighbour`` (what the same step did to the next smaller
+        size) and ``same`` (nothing more is gained).
     """
     sizes = np.array([row["parameters"] for row in rows], float)
     tokens = np.array([row["tokens"] for row in rows], float)
@@ -106,15 +113,17 @@ def relative_errors(predictions, runs):
     Parameters
     ----------
     predictions : list of dict
-        Of each run that was predicted ``parameters``, ``tokens``, and by way the predicted
-        loss (`predict_runs`).
+        Of each configuration that was predicted ``parameters``, ``tokens``, and by way
+        ("law", "line", "neighbour", "ratio", "same") the predicted loss.
     runs : list of dict
-        What came: ``parameters``, ``tokens``, ``test``.
+        What came: ``parameters``, ``tokens``, ``test``, the loss; several runs of one
+        configuration differ by seed.
 
     Returns
     -------
     list of dict of str to float
-        By way; above zero if it expected too much loss.
+        Of each prediction, way → its error, 0.1 for a tenth; above zero if it expected too
+        much loss.
     """
     errors = []
     for prediction in predictions:

@@ -48,7 +48,10 @@ def grid_is_complete(page: Page):
     Parameters
     ----------
     page : Page
-        ``smaller`` and ``largest`` are the stored runs, ``study`` the study.
+        ``smaller`` and ``largest`` are tables of the trainings, one row each: ``size``,
+        [layers, width], ``parameters``, ``tokens`` read, ``seed``, ``rate``, ``flops``,
+        ``history``, a list of (tokens, validation loss). ``study["results"]["tuning"]`` is
+        a list of dict: ``size``, ``rate`` (the learning rate), ``validation``, a loss.
 
     Returns
     -------
@@ -87,22 +90,27 @@ def grid_is_complete(page: Page):
 def losses_of(runs):
     """Return parameters, tokens and test losses of runs, three float arrays.
 
-    ``runs`` : DataFrame with these three columns.
+    ``runs`` : DataFrame, one row a training, with columns ``parameters``, ``tokens`` and
+    ``test``. The arrays are (runs,), losses in nats a character.
     """
     return runs[COLUMNS].to_numpy(float).T
 
 
 def targets_of(runs):
-    """Return the configurations of runs, a list of dict, the one with most tokens last.
+    """Return the configurations of runs, without repeats, the one with most tokens last.
 
-    ``runs`` : DataFrame with ``parameters`` and ``tokens``.
+    ``runs`` : DataFrame with ``parameters`` and ``tokens``. A list of dict with these keys.
     """
     rows = runs[["parameters", "tokens"]].drop_duplicates()
     return rows.sort_values("tokens").to_dict("records")
 
 
 def in_order(runs):
-    """Return runs, a DataFrame, as a list of dict in the order of the stored fit."""
+    """Return runs as a list of dict in the order of the stored fit.
+
+    ``runs`` : DataFrame with ``parameters``, ``tokens``, ``seed`` and other columns; they
+    are sorted by these three, and each column becomes a key.
+    """
     return runs.sort_values(["parameters", "tokens", "seed"]).to_dict("records")
 
 
@@ -113,8 +121,11 @@ def fit_is_the_package(page: Page):
     Parameters
     ----------
     page : Page
-        ``E``, ``A``, ``a``, ``B``, ``b`` are the lesson's fit; ``smaller`` and ``largest``
-        are runs, ``study`` the stored study *scaling*.
+        ``E``, ``A``, ``a``, ``B``, ``b``, float, are the lesson's fit: loss = E + A / N^a +
+        B / D^b, of N parameters and D tokens. ``smaller`` and ``largest`` are tables of
+        trainings: ``parameters``, ``tokens``, ``seed``, ``test`` (the loss).
+        ``study["results"]["foretold"]`` is a list of dict, one a configuration: the loss
+        predicted by "law", "line", "neighbour", "ratio" and "same".
 
     Returns
     -------
@@ -147,6 +158,11 @@ def quadratic_prediction(runs, target):
         With ``parameters``, ``tokens``, and ``test``, the losses that it is fitted to.
     target : dict
         ``parameters`` and ``tokens`` of what is predicted.
+
+    Returns
+    -------
+    float
+        In nats a character, as the losses are.
     """
 
     def terms(size, tokens):
@@ -168,18 +184,23 @@ def on_the_law(page: Page):
     Parameters
     ----------
     page : Page
-        ``smaller`` are the runs that the law is fitted to, ``largest`` those it predicts.
+        ``smaller`` is a table of the trainings that the law is fitted to, ``largest`` of
+        those it predicts: ``parameters``, ``tokens``, ``test``, the loss.
 
     Returns
     -------
     Page
-        In ``smaller`` and ``largest``, the losses ``test`` are the law's, with noise.
+        A page like this one; in ``smaller`` and ``largest``, the losses ``test`` are the
+        law's, with noise.
     """
     fitted = scaling.fit(*losses_of(page.smaller))
     rng = np.random.default_rng(0)
 
     def moved(runs):
-        """Return runs, a DataFrame, with the losses that the law and the noise give."""
+        """Return runs, a DataFrame, with the losses that the law and the noise give.
+
+        ``runs`` : DataFrame with ``parameters``, ``tokens`` and ``test``.
+        """
         size, tokens, _ = losses_of(runs)
         noise = np.exp(rng.normal(0, 0.01, len(runs)))
         return runs.assign(test=scaling.law(fitted, size, tokens)[0] * noise)
@@ -211,15 +232,20 @@ def law_missed(page: Page):
     Parameters
     ----------
     page : Page
-        ``smaller`` and ``largest`` are the stored runs.
+        ``smaller`` is a table of the trainings that the law is fitted to, ``largest`` of
+        those it predicts, one row each: ``parameters``, ``tokens`` read, ``seed``,
+        ``test``, the loss in nats a character.
 
     Returns
     -------
     dict
-        Relative errors: ``missed``, of the law; ``neighbour``, ``curve``, of rivals;
-        ``without``, the least without a size or amount. Losses in nats: ``came``, ``said``
-        (by the straight line), ``interval`` of the law. ``runs``, ``kinds``: how many;
-        ``answer``, the letter of the right choice.
+        Relative errors, 0.1 for a tenth: ``missed``, of the law for the costliest
+        configuration; ``neighbour``, the next smaller size's gain, at most of the two
+        costliest; ``curve``, of the quadratic; ``without``, the law's least without a size
+        or amount. Losses of the costliest in nats: ``came``, the mean; ``said`` by the
+        straight line; ``interval`` of the law, low and high. ``runs``, ``kinds`` of
+        configuration, of the smaller ones: how many; ``answer``, the letter of the right
+        choice.
     """
     targets = targets_of(page.largest)
     guesses = predict_runs(in_order(page.smaller), targets)
@@ -269,7 +295,8 @@ def neighbour_decides_nothing(page: Page):
     Parameters
     ----------
     page : Page
-        ``smaller`` and ``largest`` are the stored runs.
+        ``smaller`` and ``largest`` are tables of the trainings, one row each:
+        ``parameters``, ``tokens`` read, ``test``, the loss.
 
     Returns
     -------
@@ -304,14 +331,15 @@ def text_helps_larger_models(page: Page):
     Parameters
     ----------
     page : Page
-        ``everything`` are all runs of the grid, ``smaller`` those that the law is fitted
-        to.
+        ``everything`` is a table of all trainings of the grid, ``smaller`` of those that
+        the law is fitted to, one row each: ``parameters``, ``tokens`` read, ``test``, the
+        loss in nats a character.
 
     Returns
     -------
     dict
-        By how much the loss falls, in nats: ``small`` and ``large``, of the smallest and
-        largest size; ``law``, by the law.
+        By how much the loss falls from the least text to the most, in nats: ``small`` and
+        ``large``, of the smallest and largest size; ``law``, by the law.
     """
     losses = page.everything.pivot_table(
         index="parameters", columns="tokens", values="test"
@@ -336,7 +364,9 @@ def ending_helps(page: Page):
     Parameters
     ----------
     page : Page
-        ``everything`` are all runs of the grid.
+        ``everything`` is a table of all trainings of the grid, one row each:
+        ``parameters``, ``seed``, ``tokens`` read; ``history``, a list of (tokens,
+        validation loss), the first before training.
 
     Returns
     -------
@@ -376,6 +406,7 @@ def counted_flops(config, inputs, targets):
     Parameters
     ----------
     config : GPTConfig
+        The sizes of the model that is trained.
     inputs, targets : int64 Tensor of shape (batch, tokens)
     """
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
@@ -389,11 +420,13 @@ def counted_bytes(config, inputs, targets):
     Parameters
     ----------
     config : GPTConfig
+        The sizes of the model that is trained.
     inputs, targets : int64 Tensor of shape (batch, tokens)
 
     Returns
     -------
     list of int
+        Four numbers of bytes, in that order; what is saved is for the backward pass.
     """
     model, kept = GPT(config), {}
 
@@ -429,9 +462,10 @@ def costs_are_counted(page: Page):
     Parameters
     ----------
     page : Page
-        ``inputs`` and ``targets`` are a batch, ``config`` a model's configuration and
-        ``count`` the number of its parameters; ``study`` is the stored study *scaling*,
-        ``smaller`` a table of its runs.
+        ``inputs`` and ``targets`` are a batch, ids (batch, 64); ``config`` is a
+        `GPTConfig`, and ``count`` the number of the model's parameters.
+        ``study["settings"]["sizes"]`` is a list of [layers, width]; ``smaller`` a table of
+        trainings: ``size``, such a pair, ``tokens`` read, ``flops``.
 
     Returns
     -------
@@ -502,7 +536,8 @@ def halves_make_the_whole(page: Page):
     Parameters
     ----------
     page : Page
-        ``halves`` are two gradients, ``whole`` is that of all windows.
+        ``halves`` are two gradients of the loss, each of half a batch, float64 Tensors of
+        one shape; ``whole`` is that of the whole batch.
     """
     close(torch.stack(page.halves).mean(0), page.whole, rtol=0, atol=1e-9)
     assert (page.halves[0] - page.whole).abs().max() > 1e-3
@@ -518,10 +553,12 @@ def scores_of_answers(model, ids):
     ----------
     model : Repeater
     ids : int64 Tensor of shape (texts, 48)
+        Question (0 to 15) and answer (16 to 19) in turn.
 
     Returns
     -------
     float64 Tensor of shape (texts, 24, 4)
+        In nats.
     """
     first = in_context.QUESTIONS
     with torch.no_grad():
@@ -539,11 +576,13 @@ def losses_among_answers(model, ids, targets):
     ----------
     model : Repeater
     ids, targets : int64 Tensor of shape (texts, 48)
-        What it reads, and the text whose answers are right.
+        What it reads, and the text whose answers are right: question (0 to 15) and answer
+        (16 to 19) in turn.
 
     Returns
     -------
     float array of shape (texts,)
+        In nats an answer, over the last twelve.
     """
     right = targets[:, 1::2, None] - in_context.QUESTIONS
     losses = -scores_of_answers(model, ids).gather(-1, right)[..., 0]  # (texts, 24)
@@ -561,7 +600,7 @@ def random_repeater(page: Page):
     Returns
     -------
     Page
-        ``model`` is one with random weights.
+        A page like this one, whose ``model`` has random weights.
     """
     torch.manual_seed(0)
     return page.replaced(model=Repeater())
@@ -587,8 +626,10 @@ def examples_are_followed(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` is the trained one, ``fresh`` are texts, ``mixed`` the same shuffled;
-        ``context_runs`` are the stored runs.
+        ``model`` is the trained `Repeater`; ``fresh`` are texts of held-out tasks, int64
+        (texts, 48), question and answer in turn; ``mixed`` the same with the answers of
+        each shuffled. ``context_runs`` is a table of models: ``kind`` of training tasks,
+        "new" for one; ``shuffled``, the loss with shuffled answers, in nats.
 
     Returns
     -------
@@ -632,7 +673,10 @@ def more_than_looking_up(page: Page):
     Parameters
     ----------
     page : Page
-        ``context_runs`` and ``context_rivals`` are those of the study *in-context*.
+        ``context_runs`` is a table, one row a model: ``kind`` of training tasks, "new"
+        (many) or "known" (sixteen); ``loss`` on new tasks, in nats an answer.
+        ``context_rivals`` is another: ``way``, "copy" (the question's last answer),
+        "count" (all its answers) or "count pairs" (its pair's, too); ``loss``.
 
     Returns
     -------
@@ -656,13 +700,15 @@ def cut_in_training(page: Page):
     Parameters
     ----------
     page : Page
-        ``partners`` is the stored study *partners*. The ``kind`` of a run says whether its
-        training texts were "linked", or "cut", without a link between partners.
+        ``partners["results"]["runs"]`` is a list of dict, one a model. Its ``kind`` says
+        whether its training texts were "linked", or "cut", without a link between partners;
+        or it is "untrained".
 
     Returns
     -------
     Page
-        In ``partners``, the runs "linked" are replaced by the runs "cut".
+        A page like this one; in ``partners``, the runs "linked" are replaced by the runs
+        "cut".
     """
     results = page.partners["results"]
     cut = [row for row in results["runs"] if row["kind"] == "cut"]
@@ -690,9 +736,11 @@ def partner_is_enough(page: Page):
     Parameters
     ----------
     page : Page
-        ``partners`` is the stored study: ``loss`` and ``cut`` of a run are losses by what
-        was answered before ("itself", "partner", …), in test texts with the link and
-        without.
+        ``partners["results"]["runs"]`` is a list of dict, one a model: ``kind`` of its
+        training texts, "linked", "cut" or "untrained"; ``loss`` and ``cut``, dicts, what
+        was answered before ("itself", the question; "partner"; …) → the loss in nats, in
+        test texts with the link and without. ``partners["results"]["rivals"]`` has one
+        dict: ``count`` and ``count pairs``, such dicts of counting; ``answers``, how many.
 
     Returns
     -------
@@ -707,8 +755,9 @@ def partner_is_enough(page: Page):
     def losses(kind, shown, texts="loss"):
         """Return the losses of the seeds of a kind, a float array (seeds,).
 
-        ``kind`` : str, of the run; ``texts`` : "loss" or "cut", which texts were read;
-        ``shown`` : str, what of them.
+        ``kind`` : of the run, "linked", "cut" or "untrained"; ``shown`` : what was answered
+        before, "itself" or "partner"; ``texts`` : which texts were read, "loss", with the
+        link, or "cut". In nats.
         """
         return np.array([row[texts][shown] for row in runs if row["kind"] == kind])
 
@@ -745,12 +794,13 @@ def shuffled_ways(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` is a table of runs: ``way``, ``seed`` and ``loss``.
+        ``sprint`` is a table of trainings: ``way``, the recipe's name; ``seed``; ``loss``.
 
     Returns
     -------
     Page
-        In ``sprint``, the losses of the ways "without …" are shuffled within each seed.
+        A page like this one; in ``sprint``, the losses of the ways "without …" are shuffled
+        within each seed.
     """
     runs = page.sprint.copy()
     for seed in range(3):
@@ -773,7 +823,9 @@ def letters_before_are_missed(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` are the runs of the study *speedrun*, ``four`` those of *four-ideas*.
+        ``sprint`` and ``four`` are tables of trainings: ``way``, the recipe's name; ``loss``
+        in nats a character. Ways of ``sprint`` are "whole", with all ideas, and "without
+        IDEA"; those of ``four`` that begin with "without before" have other learning rates.
 
     Returns
     -------
@@ -810,7 +862,9 @@ def ideas_help_each_other(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` are the runs of the study *speedrun*.
+        ``sprint`` is a table of trainings: ``way``, the recipe's name; ``loss`` in nats a
+        character. Ways are "size", a small model alone; "IDEA alone", with one idea more;
+        "whole", with all; and "without IDEA".
     """
     losses = page.sprint.groupby("way").loss
     whole, small = losses.get_group("whole"), losses.get_group("size")
@@ -831,7 +885,9 @@ def record_keeps_the_rules(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` are the runs of the study *speedrun*.
+        ``sprint`` is a table of trainings: ``way``, the recipe ("reference", nanoGPT's;
+        "record"; "simple"; …); ``loss`` in nats a character; ``parameters``, how many;
+        ``tokens`` read; ``seconds`` of the processor.
 
     Returns
     -------
@@ -873,12 +929,13 @@ def swapped_names(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` is a table of runs, with the column ``way``.
+        ``sprint`` is a table of trainings, whose column ``way`` is the recipe's name.
 
     Returns
     -------
     Page
-        In ``sprint``, "reference" and "record" are exchanged in the column ``way``.
+        A page like this one; in ``sprint``, "reference", which is nanoGPT's, and "record"
+        are exchanged in the column ``way``.
     """
     other = {"reference": "record", "record": "reference"}
     runs = page.sprint
@@ -891,13 +948,14 @@ def seconds_of(runs, way):
     Parameters
     ----------
     runs : DataFrame
-        Of the study *speedrun* or *four-ideas*: ``way``, ``seed``, ``seconds``.
+        One row a training: ``way``, the recipe; ``seed``, from 0; ``seconds``.
     way : str
         The name of the recipe.
 
     Returns
     -------
     float array of shape (3,)
+        Of seeds 0, 1 and 2.
     """
     rows = runs[(runs.way == way) & (runs.seed < 3)]
     return rows.sort_values("seed").seconds.to_numpy()
@@ -923,13 +981,17 @@ def four_ideas_are_enough(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` are the runs of the study *speedrun*, ``four`` those of *four-ideas*.
+        ``sprint`` and ``four`` are tables of trainings: ``way``, the recipe's name;
+        ``seed``; ``seconds`` of the processor; ``loss`` in nats a character. Ways are
+        "reference", nanoGPT's, and "simple", with two ideas, in ``sprint``; "four" in
+        ``four``; "record" in both.
 
     Returns
     -------
     dict
-        ``times`` sooner, lowest and highest, and ``two``, of the two ideas; ``share``, of
-        the four's time, that the record takes; median losses in nats: ``loss``, ``record``,
+        How many times sooner than nanoGPT's recipe: ``times``, lowest and highest, and
+        ``two``, of the two ideas, the lowest. ``share`` of the four's time that the record
+        takes, the median. Median losses in nats: ``loss``, of the four; ``record``;
         ``reference``.
     """
     losses = page.sprint.groupby("way").loss
@@ -959,6 +1021,7 @@ def two_ideas_help_here(page: Page):
     Parameters
     ----------
     page : Page
-        ``losses_here`` are the losses of the two.
+        ``losses_here``, dict: "small" and "with two ideas" → the model's loss in
+        nats a character.
     """
     assert page.losses_here["small"] > page.losses_here["with two ideas"] + 0.1

@@ -107,6 +107,7 @@ def config_of(size, vocab_size=VOCABULARY):
     size : list of int
         Layers and width.
     vocab_size : int
+        How many characters.
     """
     layers, d_model = size
     sizes = {"heads": TRAINING["heads"], "context": TRAINING["context"]}
@@ -129,16 +130,21 @@ def run(folder, group, **setting):
     folder : Path
         Holds the finished runs.
     group : str
-        What to do, with ``setting`` as its other arguments. "tuning": `tune_rate`;
-        "smaller" and "largest": `train_and_test`; "foretold": `predict_largest`.
+        What to do. "tuning": train at one learning rate; "smaller" and "largest": train at
+        the best one, and test; "foretold": predict the losses of the largest.
+    **setting
+        ``corpus``, the name of the text. Of trainings ``size``, (layers, width), ``tokens``
+        that are read, and ``seed``; of "tuning" also ``rate``. Of "foretold" ``targets``,
+        the configurations to predict, and ``rows``, how many smaller runs there have to be.
 
     Returns
     -------
     dict or list of dict
-        Of "tuning" the validation loss at one learning rate. Of "smaller" and "largest"
-        ``size``, ``tokens``, ``seed``, ``rate``, ``parameters``, ``flops``, the loss
-        ``test``, ``history`` and ``seconds``. Of "foretold" the predicted losses of each of
-        the largest.
+        Of "tuning" ``size``, ``rate``, ``seed`` and ``validation``, a loss. Of "smaller"
+        and "largest" ``size``, ``tokens``, ``seed``, ``rate``; ``parameters``, how many;
+        ``flops`` of the training; ``test``, the loss; ``history``, a list of (tokens,
+        validation loss); ``seconds``. Of "foretold" of each configuration the predicted
+        losses by way, such as ``law``. Losses are in nats a character.
     """
     functions = {
         "tuning": tune_rate,
@@ -217,7 +223,8 @@ def tune_rate(folder, corpus, size, tokens, rate, seed):
     Returns
     -------
     dict
-        The settings ``size``, ``rate``, ``seed``; ``validation``, the last validation loss.
+        The settings ``size``, ``rate``, ``seed``; ``validation``, the last validation loss,
+        in nats a character.
     """
     trainer, _, _ = train_size(corpus, size, tokens, rate, seed)
     loss = trainer.history[-1]["val_loss"]
@@ -230,7 +237,8 @@ def train_and_test(folder, corpus, size, tokens, seed):
     Parameters
     ----------
     folder : Path
-        Holds the finished runs of the group "tuning".
+        Holds the finished runs of the group "tuning"; of those of this size, the rate with
+        the lowest mean loss is taken.
     corpus : str
         The name of a corpus of `load_corpus`.
     size : list of int
@@ -244,9 +252,9 @@ def train_and_test(folder, corpus, size, tokens, seed):
     -------
     dict
         The settings ``size``, ``tokens``, ``seed``, ``rate``; ``parameters``, how many;
-        ``flops``, of the training; ``test``, the loss on test text; ``history``, a list of
-        (tokens, validation loss); ``seconds`` of the training; of the first seed
-        ``sample``, a text.
+        ``flops``, of the training; ``test``, the loss on test text, in nats a character;
+        ``history``, a list of (tokens, validation loss); ``seconds`` of the training; of
+        the first seed ``sample``, a text that it wrote.
     """
     rate = best_rate(folder, size=size)
     trainer, tokenizer, test = train_size(corpus, size, tokens, rate, seed)
@@ -312,14 +320,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "smaller" and "largest" are trainings:
+        ``seed``, ``parameters``, ``tokens``; ``test``, the loss in nats a character. Those
+        of "foretold", one a configuration, the largest last: ``parameters``, ``tokens``,
+        the loss predicted by ``law`` and by rivals, and ``interval``, of the law.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the power law's
-        prediction; ``verdict``, "holds" or "not so": whether it misses the mean loss by
-        less than 2 %, and by less than each of its rivals.
+        ``n``, the number of trainings, and their ``seeds``; ``interval``, [low, high], 95 %
+        of the power law's prediction for the largest configuration, in nats a character;
+        ``verdict``, "holds" or "not so": whether it misses the mean loss by less than 2 %,
+        and by less than each of its rivals.
     """
     runs = [*results["smaller"], *results["largest"]]
     predictions = results["foretold"]

@@ -80,11 +80,11 @@ def recipe_of(ideas=IDEAS, steps=STEPS, **changes):
     Parameters
     ----------
     ideas : iterable of str
-        Names of `IDEAS`, or `TABLES`.
+        Keys of `IDEAS`, such as "size" or "muon", or "tables".
     steps : int
         How many steps of training.
     **changes
-        Other fields of the recipe.
+        Other fields of the recipe by name, such as ``learning_rate``.
 
     Returns
     -------
@@ -129,6 +129,8 @@ def check(model, windows, vocab_size, most):
     Parameters
     ----------
     model : object
+        What the entry returned: to pass, an nn.Module from ids to logits (batch, CONTEXT,
+        vocab_size).
     windows : int64 Tensor of shape (batch, CONTEXT)
         Ids to try it on.
     vocab_size : int
@@ -232,7 +234,7 @@ def entry_of(way, steps=None):
     Parameters
     ----------
     way : str
-        A key of `WAYS`.
+        A key of `WAYS`: the name of a recipe, such as "record" or "without muon".
     steps : int, optional
         Default: as many as that recipe has.
 
@@ -268,7 +270,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``corpus``, its name; ``steps`` of training, None for the
-        recipe's own; ``way``, the recipe; ``seed``; ``group``: first "tuning"; then "ways",
+        recipe's own; ``way``, the recipe, such as "record"; ``seed``; ``group``: first
+        "tuning"; then "ways",
         where "reference", "simple" and "record" take turns so that their times can be
         compared; then "counting".
     """
@@ -305,7 +308,7 @@ def run(folder, group, corpus, steps, seed, way):
     seed : int
         Of the first weights, and of all that is drawn.
     way : str
-        The recipe, a key of `WAYS`; "counting" in the group of that name.
+        The recipe, a key of `WAYS`, such as "record"; "counting" in the group of that name.
 
     Returns
     -------
@@ -313,7 +316,7 @@ def run(folder, group, corpus, steps, seed, way):
         ``way``, ``seed``. Of "tuning" also ``tuning``, the loss on the tuning text; of
         "ways" ``tokens``, those of the training, ``parameters``, how many, ``loss`` and
         ``tuning``, on the test and the tuning text in nats a character, and ``seconds`` of
-        the processor. Of "counting" the same of n-grams, with their ``order``.
+        the processor. Of "counting" the same of n-grams, with ``order``, their length.
     """
     if group == "counting":
         return ngram_losses(corpus)
@@ -370,15 +373,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "ways": ``way``, the recipe, "reference" or
+        "record" for two; ``seed``; ``seconds`` of the processor; ``loss`` on the test text,
+        in nats a character; ``parameters``, how many.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the reference's
-        seconds over the record's; ``verdict``, "holds" or "not so": whether this is fifteen
-        or more with each of the three seeds that both have, the record's median loss is the
-        target or below, and it has no more parameters than are allowed.
+        ``n``, the number of outcomes of "ways", and their ``seeds``; ``interval``, [lowest,
+        highest] over seeds of the reference's seconds over the record's; ``verdict``,
+        "holds" or "not so": whether this is fifteen or more with each of the three seeds
+        that both have, the record's median loss is the target or below, and it has no more
+        parameters than are allowed.
     """
     by_seed = sorted(results["ways"], key=lambda row: row["seed"])
     reference = alike(by_seed, way="reference")
