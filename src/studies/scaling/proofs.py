@@ -823,7 +823,7 @@ def letters_before_are_missed(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` and ``four`` are tables of trainings: ``way``, the recipe's name; ``loss``
+        ``sprint`` and ``four`` are tables of trainings: ``way``, the recipe; ``loss``
         in nats a character. Ways of ``sprint`` are "whole", with all ideas, and "without
         IDEA"; those of ``four`` that begin with "without before" have other learning rates.
 
