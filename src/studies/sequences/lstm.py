@@ -28,6 +28,7 @@ class Network(nn.Module):
     Parameters
     ----------
     vocab_size : int
+        How many characters.
     """
 
     def __init__(self, vocab_size):
@@ -51,6 +52,7 @@ def load_ids():
     -------
     tokenizer : CharTokenizer
     training, validation : int64 Tensor of shape (characters,)
+        Two parts of the text.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     training, validation, _ = train_val_test_split(load_texts("sonnets"))
@@ -170,7 +172,9 @@ def save(model, path):
     Parameters
     ----------
     model : Network
+        Its weights are saved in half precision, with the alphabet beside them.
     path : Path
+        Of the file to write.
     """
     parts = {"weight_ih_l0": "read.weight", "weight_hh_l0": "carry.weight"}
     parts |= {"bias_ih_l0": "read.bias", "bias_hh_l0": "carry.bias"}

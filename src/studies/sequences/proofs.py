@@ -37,6 +37,11 @@ def mean_interval(values, chosen=None) -> tuple[float, float]:
     values : Tensor or array of shape (texts, characters)
     chosen : bool array of the same shape, optional
         Which ones count; default all.
+
+    Returns
+    -------
+    low, high : float
+        In the unit of the values.
     """
     values = np.asarray(values, dtype=float)
     chosen = np.ones_like(values) if chosen is None else np.asarray(chosen, dtype=float)
@@ -59,10 +64,12 @@ def counting_stops_helping(page: Page):
     Parameters
     ----------
     page : Page
-        ``ladder`` holds n-gram models by their length; ``rungs`` is a table of their mean
-        losses by length, with the columns ``new`` and ``counted``; ``sonnets`` are their
-        texts, and ``ids`` holds the parts of them as ids; ``characters`` is the tokenizer;
-        ``what_follows`` counts the characters after a text.
+        ``ladder`` is a dict, length 1 to 9 → `NgramModel`; ``rungs`` is a table of their
+        mean losses in nats a character, one row a length, with columns ``new`` and
+        ``counted``; ``sonnets`` is a list of all texts, and ``ids["validation"]`` the new
+        ones (every tenth, from the fifth), joined, a list of ids; ``characters`` is the
+        tokenizer; ``what_follows`` is a function from a text to a Counter of the characters
+        after it.
 
     Returns
     -------
@@ -114,8 +121,8 @@ def four_characters_decide(page: Page):
     Parameters
     ----------
     page : Page
-        ``ranked`` puts the four answers in the order of their probability after a text;
-        ``parts`` holds the text of the training sonnets, among others.
+        ``ranked`` is a function from a text to a list of the four answers, the likeliest
+        next first; ``parts.training`` is the text that was counted.
 
     Returns
     -------
@@ -138,8 +145,8 @@ def a_bag_has_no_order(page: Page):
     Parameters
     ----------
     page : Page
-        ``characters`` is the tokenizer, ``sonnets`` a list of texts, and ``bag`` the mean
-        vector of a text.
+        ``characters`` is the tokenizer, ``sonnets`` a list of texts, and ``bag`` a function
+        from a text to the mean vector of its characters, a Tensor (d_model,).
     """
     poem = torch.tensor(page.characters.encode(page.sonnets[0]))
     torch.manual_seed(0)
@@ -160,7 +167,9 @@ def ours_are_pytorchs(page: Page):
     Parameters
     ----------
     page : Page
-        ``RNN`` and ``page.LSTM`` are the lesson's classes.
+        ``RNN`` and ``LSTM`` are the lesson's classes, made with d_in and d_model: from
+        inputs (batch, tokens, d_in) to states (batch, tokens, d_model), ``LSTM`` also to
+        its gates. Their layers ``read`` and ``carry`` are those of the input and the state.
     """
     torch.manual_seed(0)
     x = torch.randn(3, 11, 5).double().requires_grad_()  # (batch, tokens, d_in)
@@ -188,13 +197,15 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``reader`` is the LSTM; its ``logits``, ``memories`` and ``gates`` on the sonnets
-        ``page.held_out`` are computed again.
+        ``reader`` is the LSTM, a `CharLSTM`; ``held_out`` are sonnets, ids (texts,
+        characters).
 
     Returns
     -------
     Page
-        ``reader`` is the shuffled LSTM; ``logits``, ``memories`` and ``gates`` are its own.
+        A page like this one, whose ``reader`` is the shuffled LSTM; its ``logits`` (texts,
+        characters, vocab_size), ``memories`` and ``gates`` (texts, characters, d_model) on
+        ``held_out`` are its own.
     """
     reader = shuffled_weights(page.reader)
     logits, memories, gates = watch(reader, page.held_out)
@@ -224,14 +235,20 @@ def correlations(memories, position, texts=slice(None)) -> np.ndarray:
 
 
 def training_correlations(page: Page) -> np.ndarray:
-    """Return `correlations` on the training sonnets, on which the unit is chosen.
+    """Return each unit's correlation with the position in the line, on training sonnets.
 
     Parameters
     ----------
     page : Page
-        ``reader`` is the LSTM, ``page.sonnets`` all sonnets; ``page.cut_alike`` makes ids
-        of one length of texts, and ``page.line_position`` says how far into its line each
-        is.
+        ``reader`` is the LSTM, a `CharLSTM`; ``sonnets`` is a list of all texts. Functions:
+        ``cut_alike`` makes ids (texts, characters) of texts, cut to the shortest;
+        ``line_position`` returns, of the shape of ids, how many characters ago the line
+        began.
+
+    Returns
+    -------
+    float array of shape (d_model,)
+        Of the memories of the LSTM; 0 for a unit that does not change.
     """
     learned = [s for i, s in enumerate(page.sonnets) if i % 10 not in (4, 9)]
     ids = page.cut_alike(learned)
@@ -288,17 +305,20 @@ def a_unit_keeps_time(page: Page):
     Parameters
     ----------
     page : Page
-        ``reader`` is the LSTM; ``held_out`` are its held-out sonnets, ids (texts,
-        characters); ``memories`` are its memories there, (texts, characters, units), and
-        ``position`` is how many characters before each the line began; ``newline`` is an
-        id.
+        ``reader`` is the LSTM, a `CharLSTM`; ``held_out`` are its held-out sonnets, ids
+        (texts, characters); ``memories`` are its memories there, (texts, characters,
+        units), and ``position``, (texts, characters), is how many characters ago the line
+        began; ``newline`` is an id; ``characters`` is the tokenizer, ``sonnets`` a list of
+        all texts. ``cut_alike`` and ``line_position``, functions, make ids of texts, and
+        positions of ids.
 
     Returns
     -------
     dict
-        Correlations: ``correlation``, with its interval ``span``; ``next``, of another
-        unit, and ``untrained``, the largest sizes. ``characters``, ``sonnets``, ``units``,
-        ``vocab_size``, ``learned`` (sonnets of training): how many.
+        Correlations with the position: ``correlation`` of the unit, with its 95 % interval
+        ``span``; the largest sizes of any other unit, ``next``, and of any with shuffled
+        weights, ``untrained``. ``characters``, ``sonnets``, ``units``, ``vocab_size``,
+        ``learned`` (sonnets of training): how many.
     """
     here = correlations(page.memories, page.position)
     rng = np.random.default_rng(0)
@@ -361,18 +381,22 @@ def without_the_clock(page: Page):
     Parameters
     ----------
     page : Page
-        ``write`` samples texts while units are held at values (``holding``; NaN: free), and
-        ``line_length`` is their mean length of a line; ``reader`` is the LSTM, ``memories``
-        are its memories on the held-out sonnets ``held_out``, ids (texts, characters), and
-        ``logits`` its predictions; ``position`` is how many characters before each the line
-        began; ``newline`` is an id.
+        Functions: ``write`` takes what units are held at, (texts or 1, units), NaN: free,
+        and a seed, and returns ids of drawn texts, (texts, 200); ``holding`` makes that of
+        one unit and a value; ``line_length`` returns characters for each line end.
+        ``reader`` is the LSTM, a `CharLSTM`; on the held-out sonnets ``held_out``, ids
+        (texts, characters), ``memories``, (texts, characters, units), are its memories and
+        ``logits``, (texts, characters, vocab_size), its predictions; ``position``, (texts,
+        characters), is how many characters ago the line began; ``newline`` is an id.
 
     Returns
     -------
     dict
-        Characters a line: ``free``; ``late``, with lowest and highest ``late_span``;
-        ``others``, the longest with another unit. Line ends: ``ends``, ``free_ends``, in
-        ``written`` characters. Rises of the loss in nats: ``at_ends``, ``elsewhere``.
+        Characters a line: ``free``; ``late``, frozen as at the fortieth character, with
+        lowest and highest ``late_span``; ``others``, the longest with another unit. How
+        many line ends, frozen as at the beginning ``ends``, and ``free_ends``, in
+        ``written`` characters. Rises of the loss in nats by freezing it so: ``at_ends`` of
+        lines, ``elsewhere``.
     """
     begins = page.memories[page.position == 1].mean(0)  # (d_model,)
     late = page.memories[page.position == 40].mean(0)
@@ -425,12 +449,13 @@ def eight_characters(page: Page):
     Parameters
     ----------
     page : Page
-        ``by_context`` holds losses by how many characters are read.
+        ``by_context`` is a dict, how many characters are read → the LSTM's losses, a Tensor
+        (texts, characters), in nats.
 
     Returns
     -------
     Page
-        ``lstm_losses`` are those with eight characters.
+        A page like this one, whose ``lstm_losses`` are those with eight characters.
     """
     return page.replaced(lstm_losses=page.by_context[8])
 
@@ -442,17 +467,18 @@ def line_end_log_odds(order, vocab_size, newline, counted: tuple, asked: tuple):
     Parameters
     ----------
     order, vocab_size : int
-        Of the model.
+        Of the model: the length of its n-grams, and how many characters there are.
     newline : int
         The id of a line end.
     counted : tuple of int
         The text that it counts.
     asked : tuple of tuple of int
-        Texts of one length.
+        Texts of one length, as ids.
 
     Returns
     -------
     float array of shape (texts, characters - order + 2)
+        In nats; the first is after ``order - 1`` characters.
     """
     model = NgramModel(counted, order, vocab_size)
     windows = np.lib.stride_tricks.sliding_window_view(np.array(asked), order - 1, axis=1)
@@ -472,15 +498,19 @@ def told_the_position(page: Page, order=5):
     Parameters
     ----------
     page : Page
-        Of the chapter *sequences*: ``sonnets``, ``held_out``, ``characters`` (a tokenizer),
-        ``newline`` (its id), ``ids``, ``line_position``, ``cut_alike`` and ``FIRST``.
+        ``sonnets`` is a list of all texts; ``held_out`` are ids (texts, characters);
+        ``characters`` is the tokenizer, ``newline`` an id of it; ``ids["training"]`` is
+        the training text, a list of ids; ``FIRST`` is the number from 0 of the first
+        character that is predicted. Functions: ``cut_alike`` makes ids (texts, characters)
+        of texts; ``line_position`` returns how many characters ago the line began.
     order : int
-        The n-gram model's.
+        The length of the n-grams.
 
     Returns
     -------
     float array of shape (texts, characters)
-        In nats, at those characters of ``page.held_out`` that the page's losses are of.
+        In nats, as if each character were a line end, of those of ``held_out`` from
+        ``FIRST`` on; it means something at line ends alone.
     """
     learned = [s for i, s in enumerate(page.sonnets) if i % 10 not in (4, 9)]
     sizes = page.characters.vocab_size, page.newline
@@ -526,16 +556,18 @@ def line_ends_are_predicted(page: Page):
     Parameters
     ----------
     page : Page
-        ``lstm_losses`` are the losses of the held-out sonnets, (texts, characters),
-        ``ngram_losses`` those by n-gram models of each length, ``by_context`` those of the
-        LSTM that reads only so many characters; ``at_end`` is True at line ends.
+        Losses of held-out sonnets in nats, Tensors (texts, characters): ``lstm_losses``;
+        ``ngram_losses``, dict, length of n-grams → such losses; ``by_context``, dict, how
+        many characters the LSTM reads → such losses. ``at_end``, a bool Tensor of that
+        shape, is True at line ends. `told_the_position` reads more of it.
 
     Returns
     -------
     dict
-        Losses at line ends in nats, and as ``…_share`` probabilities: ``lstm``, ``counted``
-        (n-grams), ``eight`` and ``four`` (characters read), ``told`` (the position).
-        ``gap``, the interval of n-grams less LSTM; ``ends``, ``sonnets``: how many.
+        Mean losses at line ends in nats, and as ``…_share`` probabilities: ``lstm``;
+        ``counted``, by n-grams; ``eight`` and ``four``, by the LSTM that reads so many
+        characters; ``told``, by n-grams that know the position. ``gap``, the 95 % interval
+        of n-grams less LSTM; ``ends``, ``sonnets``: how many.
     """
     at_end = page.at_end.numpy()
     lstm = page.lstm_losses.numpy()
@@ -570,9 +602,10 @@ def near_and_far(page: Page):
     Parameters
     ----------
     page : Page
-        ``by_context`` holds the LSTM's losses, (texts, characters), by how many characters
-        it reads; ``lstm_losses`` and ``ngram_losses`` (by length) are those of the whole
-        LSTM and of n-gram models; ``at_end`` is True at line ends.
+        Losses in nats, Tensors (texts, characters): ``lstm_losses``, of the LSTM that reads
+        everything; ``by_context``, dict, how many characters it reads (1, 8, 32 among them)
+        → such losses; ``ngram_losses``, dict, length of n-grams → such losses. ``at_end``,
+        a bool Tensor of that shape, is True at line ends.
 
     Returns
     -------
@@ -584,8 +617,8 @@ def near_and_far(page: Page):
     def share(*losses, axis):
         """Return which part of the fall from 1 to 32 characters of context comes by 8.
 
-        ``losses`` : three arrays, with 1, 8 and 32 characters; ``axis`` : int, of the
-        texts.
+        ``losses`` : three arrays, with 1, 8 and 32 characters; ``axis`` : int, that of the
+        texts, over which means are taken.
         """
         one, eight, far = (each.mean(axis) for each in losses)
         return (one - eight) / (one - far)
@@ -614,8 +647,10 @@ def gradients_vanish_or_explode(page: Page):
     Parameters
     ----------
     page : Page
-        ``layers`` makes the four layers, by name; ``gradient_by_distance`` returns the
-        gradient's length by how many tokens back, relative to the last.
+        Functions: ``layers`` returns a dict, name → fresh layer: an RNN, one with large
+        weights, an LSTM, one whose forget gates begin open, in this order;
+        ``gradient_by_distance`` takes a layer and returns the gradient's length by how many
+        tokens back, a Tensor (64,), relative to the last token's.
 
     Returns
     -------
@@ -643,12 +678,13 @@ def before_training(page: Page):
     Parameters
     ----------
     page : Page
-        ``recurrence`` holds the outcomes of the study *recurrence* by group.
+        ``recurrence`` is a dict: "trained" or "fresh" (before training) → list of dict, one
+        a network.
 
     Returns
     -------
     Page
-        ``runs`` are the outcomes of the group "fresh", networks before training.
+        A page like this one, whose ``runs`` are those of "fresh".
     """
     return page.replaced(runs=page.recurrence["fresh"])
 
@@ -672,8 +708,10 @@ def gates_make_a_clock(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` are the outcomes of the study *recurrence*: dicts with ``kind``, ``clock``,
-        ``line_ends``, ``gradient`` (by distance) and ``loss``.
+        ``runs`` is a list of dict, one a network: ``kind``, "RNN" or "LSTM"; ``clock``, the
+        size of the correlation of its best unit with the position in the line; ``loss`` of
+        all characters and at ``line_ends``, in nats; ``gradient``, list, by how many
+        characters back, relative to the last.
 
     Returns
     -------
@@ -713,7 +751,8 @@ def windows_and_work(page: Page):
     Parameters
     ----------
     page : Page
-        ``LSTM`` is the lesson's class.
+        ``LSTM`` is the lesson's class, made with d_in and d_model, that reads inputs
+        (batch, tokens, d_in).
 
     Returns
     -------
@@ -775,14 +814,14 @@ def order_taken_away(page: Page):
     Parameters
     ----------
     page : Page
-        ``contest`` holds rows by unit, each with its ``kind`` and whether it is
-        ``shuffled``.
+        ``contest`` is a dict: "character" or "word" → list of dict, one for each model and
+        seed: ``kind`` of model; ``shuffled``, whether the tokens of passages are, bool.
 
     Returns
     -------
     Page
-        In ``contest``, the rows of passages whose tokens are shuffled are also those of
-        passages in order; the rows of models that see a bag of tokens stay.
+        A page like this one; in ``contest``, the rows of shuffled passages are also those
+        of passages in order; the rows of models that see a bag of tokens stay.
     """
     mixed = dict(page.contest)
     for unit in ("character", "word"):
@@ -799,10 +838,12 @@ def right_by_poem(contest, unit, kind, is_shuffled=False) -> np.ndarray:
     Parameters
     ----------
     contest : dict of str to list of dict
-        Unit → rows with ``kind``, ``shuffled`` and ``right``, the numbers by poem.
+        Unit → rows, one a seed, with ``kind`` of model; ``shuffled``, bool; ``right``, a
+        list of int: how many passages of each test poem are right.
     unit : {"character", "word"}
+        What a passage is made of.
     kind : str
-        Of model.
+        Of model, such as "counts" or "window".
     is_shuffled : bool
         Whether it read shuffled tokens; for bags, which have no order, all is one.
 
@@ -821,16 +862,18 @@ def lead(contest, unit, one, other) -> tuple[float, tuple[float, float]]:
     Parameters
     ----------
     contest : dict of str to list of dict
-        Unit → rows with ``kind``, ``shuffled`` and ``right``, the numbers by poem; and
-        ``sizes``, the numbers of passages by poem.
+        Unit → rows, one a seed, with ``kind`` of model; ``shuffled``, bool; ``right``, how
+        many passages of each test poem are right, a list. "sizes" → one dict: unit → how
+        many passages each test poem has, a list.
     unit : {"character", "word"}
+        What a passage is made of.
     one, other : (str, bool)
         A kind of model, and whether its tokens are shuffled.
 
     Returns
     -------
     lead : float
-        The share of all passages that only ``one`` has right, less that of ``other``.
+        The share of all passages that ``one`` has right less that of ``other``, -1 to 1.
     interval : (float, float)
         95 %, poems drawn again.
     """
@@ -891,17 +934,21 @@ def counting_wins(page: Page):
     Parameters
     ----------
     page : Page
-        ``contest`` holds the results of the study: by unit ("character" or "word") rows of
-        ``kind``, ``shuffled``, ``right`` (by poem) and ``share``; ``sizes``, how many
-        passages each poem has; ``longer``, rows of the longer training.
+        ``contest`` is a dict. "character" or "word" → list of dict, one for each model and
+        seed: ``kind`` of model, "counts" (n-grams, of length ``order``) or a network;
+        ``shuffled``, whether the tokens of passages are; ``right``, how many passages of
+        each test poem are right, a list; ``share`` of all. "longer" → such rows of the
+        longer training. "sizes" → one dict, unit → how many passages each poem has.
 
     Returns
     -------
     dict
-        Shares of passages told right: ``share``, by n-grams; ``network``, the best one;
-        ``shuffled``, the most by any. Leads: ``best``, with its interval ``gap``;
-        ``longer``, over longer training. ``order`` of the n-grams; ``passages``, ``poems``,
-        ``words``: how many; ``answer``, the letter of the right choice.
+        Shares of passages of characters told right: ``share``, by n-grams; ``network``, by
+        the best one; ``shuffled``, the most by any when tokens are. Leads of n-grams, as
+        shares: ``best``, over that network, with its 95 % interval ``gap``; ``longer``,
+        over longer training. ``order`` of the n-grams; test ``passages`` and ``poems`` of
+        characters, passages of ``words``: how many; ``answer``, the letter of the right
+        choice.
     """
     contest, ordered, mixed = page.contest, False, True
     behind = {
@@ -918,8 +965,8 @@ def counting_wins(page: Page):
     def share(unit, kind, is_shuffled=False):
         """Return the share of passages that a kind of model assigns to the right poet.
 
-        ``unit`` : "word" or "character"; ``kind`` : str; ``is_shuffled`` : bool, whether
-        the tokens of the passages are.
+        ``unit`` : "word" or "character"; ``kind`` : str, such as "bag"; ``is_shuffled`` :
+        bool, whether the tokens of the passages are.
         """
         return right_by_poem(contest, unit, kind, is_shuffled).sum() / sizes[unit].sum()
 

@@ -72,6 +72,7 @@ def run(folder, group, kind, seed, steps, rate=None):
         "tuning" tries a learning rate, "trained" trains at the best one, "fresh" measures a
         network before training.
     kind : {"RNN", "LSTM"}
+        Of network.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -82,9 +83,12 @@ def run(folder, group, kind, seed, steps, rate=None):
     Returns
     -------
     dict
-        The arguments; ``parameters`` of the recurrent layer; ``validation``, the loss in
-        nats. Of the groups but "tuning" also, on the test sonnets, ``loss`` and
-        ``line_ends``, ``clock`` and ``gradient`` (`on_test_sonnets` explains them).
+        The settings ``kind``, ``seed``, ``rate``, ``steps``; ``parameters``, how many the
+        recurrent layer has; ``validation``, the loss in nats a character. Of the groups but
+        "tuning" also, on the test sonnets, ``loss`` and ``line_ends``, the loss of all
+        characters and of line ends; ``clock``, the size of the correlation of its best unit
+        with the position in the line; ``gradient``, a list by distance, how much a
+        prediction changes with each character before it, relative to the last.
     """
     if group == "trained":
         rate = best_rate(folder, kind=kind)
@@ -151,6 +155,7 @@ def clocks(model, ids, newline):
     model : Network
         An RNN's units are its state, an LSTM's its memory.
     ids : int64 Tensor of shape (texts, tokens)
+        Each begins with a line end, at which nothing is measured.
     newline : int
         The id of a line end.
 
@@ -181,8 +186,9 @@ def on_test_sonnets(model, tokenizer):
     -------
     dict
         ``loss`` and ``line_ends``, the mean loss of all characters and of line ends, in
-        nats; ``clock``, the correlation with the position of the unit that goes with it
-        best on training sonnets; ``gradient``, a list of float, the last character first:
+        nats; ``clock``, the size of the correlation with the position in the line, 0 to 1,
+        of the unit that goes with it best on training sonnets; ``gradient``, a list of
+        float, the last character first:
         how much a prediction's loss changes with each character before it, relative to the
         last.
     """
@@ -228,8 +234,9 @@ def gradient(model, ids):
 def rounded(found):
     """Return an outcome with its numbers rounded, as it is stored.
 
-    ``found`` : dict, what was measured of a network; its losses, the correlation ``clock``
-    and the lengths of gradients are rounded.
+    ``found`` : dict, what was measured of a network: the losses ``validation``, ``loss``
+    and ``line_ends`` and the correlation ``clock``, float, and ``gradient``, a list of
+    float, are rounded; other keys stay.
     """
     digits = {"validation": 4, "loss": 4, "line_ends": 4, "clock": 3}
     found = {
@@ -245,13 +252,15 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "trained", in the order of seeds: ``kind``,
+        "RNN" or "LSTM"; ``seed``; ``clock``, the size of the correlation of its best unit
+        with the position in the line, 0 to 1.
 
     Returns
     -------
     dict
-        ``n``, the number of trained networks, and their ``seeds``; ``interval``, the LSTM's
-        clock less the RNN's, lowest and highest over seeds; ``verdict``, "holds" or "not
+        ``n``, the number of trained networks, and their ``seeds``; ``interval``, [lowest,
+        highest] over seeds of the LSTM's clock less the RNN's; ``verdict``, "holds" or "not
         so": whether each LSTM's clock is above each RNN's.
     """
     clocks_of = {

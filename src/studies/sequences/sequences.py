@@ -54,7 +54,8 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``: "sizes", without a training; "word" and
         "character", what passages are made of; "longer", one long training. ``kind``, the
-        model; ``shuffled``, whether the tokens of a passage are; ``steps``, a list of
+        model, one of `COUNTS` or `NETWORKS`, such as "counts" or "window"; ``shuffled``,
+        whether the tokens of a passage are; ``steps``, a list of
         numbers of steps, of which a run chooses one; of "longer" also ``rate``, the
         learning rate.
     """
@@ -79,9 +80,10 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     _folder : Path
         Unused: no weights are saved.
     group : {"sizes", "word", "character", "longer"}
-        What passages are made of; "longer" has characters, "sizes" returns `sizes`.
+        What passages are made of; "longer" has characters, "sizes" counts passages only.
     kind : str
-        The model: one of `COUNTS` or `NETWORKS`.
+        The model: one of `COUNTS` or `NETWORKS`, such as "counts" (n-grams), "bag",
+        "window" or "LSTM, last".
     shuffled : bool
         Whether the tokens of each passage are shuffled.
     steps : list of int
@@ -94,8 +96,8 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     list of dict
         Of each seed ``kind``, ``shuffled``, ``seed``; ``order``, or ``steps`` and ``rate``,
         that were chosen; ``share``, of the test passages that are right; ``right``, a list
-        of int, how many are in each poem. Of "sizes" a dict from unit to how many test
-        passages each poem has (`sizes`).
+        of int, how many are in each test poem. Of "sizes" a dict instead: "character" or
+        "word" → how many test passages each test poem has, a list of int.
     """
     if group == "sizes":
         return sizes()
@@ -127,7 +129,7 @@ def tell(kind, ids, labels, learned, choice, seed):
     Parameters
     ----------
     kind : str
-        One of `COUNTS` or `NETWORKS`.
+        One of `COUNTS` ("bag of counts", "counts") or `NETWORKS` ("bag", "window", …).
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
         0 or 1: the poet.
@@ -141,6 +143,7 @@ def tell(kind, ids, labels, learned, choice, seed):
     Returns
     -------
     bool array of shape (held-out passages,)
+        In the order of ``ids``.
     """
     if "counts" in kind:
         return count_poets(*choice, ids, labels, learned)
@@ -150,8 +153,8 @@ def tell(kind, ids, labels, learned, choice, seed):
 def sizes():
     """Return how many test passages each poem has.
 
-    The result is a dict from unit ("character" or "word") to a list of int, in the order of
-    ``right`` in `run`.
+    The result is a dict from unit ("character" or "word") to a list of int, by the numbers
+    of the poems, ascending.
     """
     found = {}
     for unit in ORDERS:
@@ -166,7 +169,9 @@ def gap(results, one, other):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "character", one a seed: ``kind``, the model;
+        ``shuffled``, bool; ``right``, list of int, how many passages of each test poem are
+        right. ``results["sizes"][0]["character"]`` is how many passages each has.
     one, other : (str, bool)
         A kind of model, and whether its passages are shuffled.
 
@@ -189,13 +194,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "character", one a seed: ``kind``, the model,
+        "counts" for n-grams; ``shuffled``, whether the tokens were, bool; ``right``, list
+        of int, how many passages of each test poem are right.
+        ``results["sizes"][0]["character"]`` is how many passages each has.
 
     Returns
     -------
     dict
         ``n``, how many test passages of characters there are; ``seeds``; ``interval``,
-        95 % of the share that counting tells right less that of the network of windows;
+        [low, high], 95 % of the share (0 to 1) that counting tells right less that of the
+        network of windows, poems drawn again;
         ``verdict``, "holds" or "not so": whether counting is ahead of each network, and
         each is better in order than shuffled, intervals above zero.
     """
@@ -222,10 +231,12 @@ def interval(differences, groups, draws=2000):
     groups : array of shape (passages,)
         The text that each passage is from.
     draws : int
+        How often the texts are drawn again.
 
     Returns
     -------
     float array of shape (2,)
+        Low and high.
     """
     rng = np.random.default_rng(0)
     by_text = pd.Series(np.asarray(differences, float)).groupby(np.asarray(groups))
@@ -241,8 +252,10 @@ class Poet(nn.Module):
     Parameters
     ----------
     kind : str
-        What happens between the token vectors and the class, one of `NETWORKS`.
+        What happens between the token vectors and the class, one of `NETWORKS`: "bag",
+        "window", "LSTM, last", "LSTM, mean", "LSTM, attention" or "self-attention".
     vocab_size, tokens, d_model : int
+        How many different tokens there are, how many a text has, and the width.
     """
 
     def __init__(self, kind, vocab_size, tokens, d_model=32):
@@ -264,7 +277,8 @@ class Poet(nn.Module):
     def forward(self, ids):  # (batch, tokens)
         """Return a score of the second poet for each text, a Tensor of shape (batch,).
 
-        ``ids`` : int64 Tensor (batch, tokens).
+        ``ids`` : int64 Tensor (batch, tokens). A score is a log odds: above 0 it is that
+        poet.
         """
         x = self.table(ids)  # (batch, tokens, d_model)
         if self.kind == "window":
@@ -343,7 +357,7 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
     Parameters
     ----------
     kind : str
-        One of `NETWORKS`.
+        One of `NETWORKS`, such as "bag" or "LSTM, last".
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
         0 or 1: the poet.
@@ -359,6 +373,7 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
     Returns
     -------
     bool array of shape (other passages,)
+        In the order of ``ids``.
     """
     device = pick_device()
     torch.manual_seed(seed)
@@ -394,6 +409,7 @@ def count_poets(order, ids, labels, learned):
     Returns
     -------
     bool array of shape (other passages,)
+        In the order of ``ids``.
     """
     size, costs = int(ids.max()) + 1, []
     for label in (0, 1):
