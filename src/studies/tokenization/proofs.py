@@ -43,9 +43,9 @@ def shuffled_learns_little(page: Page):
     Parameters
     ----------
     page : Page
-        ``bpe`` and ``untrained`` are tokenizers with 4,096 merges, learned from the
-        course's texts and from the same texts with their letters shuffled; ``words_of``
-        lists the words of a text; ``poem_text`` is all poems.
+        ``bpe`` and ``untrained`` are `BPETokenizer` with 4,096 merges, learned from the
+        course's texts and from the same texts with their letters shuffled; ``words_of`` is
+        a function from a text to a list of its words; ``poem_text`` is all poems, a str.
 
     Returns
     -------
@@ -99,14 +99,16 @@ def word_lists_miss(page: Page):
     Parameters
     ----------
     page : Page
-        ``poems`` and ``sonnets`` are tables with the column ``text``; ``halves_of`` divides
-        texts in two at random, from a seed; ``words_of`` lists the words of a text.
+        ``poems`` and ``sonnets`` are tables with the column ``text``. Functions:
+        ``halves_of`` divides texts in two lists at random, from a seed; ``words_of``
+        returns a list of the words of a text.
 
     Returns
     -------
     dict
-        Which share of the words in the other half of the poems a list lacks, mean over the
-        halvings: ``own``, a list from the first half; ``foreign``, one from the Sonnets.
+        Which share (0 to 1) of the words in the other half of the poems a list lacks, mean
+        over the halvings: ``own``, a list from the first half; ``foreign``, one from half
+        of the Sonnets.
     """
     missing = []
     for seed in range(HALVINGS):
@@ -129,7 +131,7 @@ def path_is_gpt2s(page: Page):
     Parameters
     ----------
     page : Page
-        ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+        ``gpt2`` is a `BPETokenizer` with GPT-2's vocabulary.
 
     Returns
     -------
@@ -155,9 +157,14 @@ def merges_by_hand(page: Page):
     ----------
     page : Page
         ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are the pairs
-        of symbols that are merged, in their order; ``count_pairs`` and ``merge_pair`` are
-        the lesson's functions. The values returned are the merges' numbers, by the symbol
-        that each makes.
+        of symbols that are merged, a list of (str, str) in their order. Functions:
+        ``count_pairs`` takes (symbols, count) pairs and returns a Counter of neighbouring
+        symbols; ``merge_pair`` joins a pair in a sequence of symbols and returns a tuple.
+
+    Returns
+    -------
+    dict
+        The symbol that a merge makes ("_" as "_end") → the merge's number, from 1.
     """
     counts = page.count_pairs([(tuple(word), n) for word, n in page.toy.items()])
     assert counts["a", "l"] == 5 + 4 == max(counts.values())
@@ -201,8 +208,8 @@ def replace_joins_too_much(page: Page):
     ----------
     page : Page
         ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are its
-        merges; ``join_by_replace`` is the function that the reader judges, from symbols and
-        a pair to symbols.
+        merges, pairs of symbols in their order; ``join_by_replace`` is the function that
+        the reader judges, from symbols (a tuple of str) and a pair to symbols.
 
     Returns
     -------
@@ -227,8 +234,9 @@ def both_trainers_agree(page: Page):
     ----------
     page : Page
         ``toy`` is the toy language, a dict from word to count; ``toy_merges`` are its
-        merges; ``naive_train_bpe`` is the lesson's trainer; ``course_text`` is all poems
-        and sonnets.
+        merges, pairs of symbols in their order; ``naive_train_bpe`` is the lesson's
+        trainer, from (word, count) pairs and how many merges to such a list;
+        ``course_text`` is all poems and sonnets, a str.
 
     Returns
     -------
@@ -251,9 +259,10 @@ def bytes_lose_nothing(page: Page):
     Parameters
     ----------
     page : Page
-        ``bpe`` and ``gpt2`` are tokenizers, ours and GPT-2's; ``vocab`` is the published
-        vocabulary, from symbol to ID; ``every_text`` lists all poems and sonnets,
-        ``course_text`` joins them; ``byte_characters`` gives each byte its character.
+        ``bpe`` and ``gpt2`` are `BPETokenizer`, ours and GPT-2's; ``vocab`` is the
+        published vocabulary, a dict from symbol to ID; ``every_text`` is a list of all
+        poems and sonnets, ``course_text`` joins them; ``byte_characters`` is a function
+        that returns a list: the character of each byte.
 
     Returns
     -------
@@ -281,7 +290,7 @@ def magikarp(page: Page):
     Parameters
     ----------
     page : Page
-        ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+        ``gpt2`` is a `BPETokenizer` with GPT-2's vocabulary.
 
     Returns
     -------
@@ -302,9 +311,10 @@ def library_agrees(page: Page):
     Parameters
     ----------
     page : Page
-        ``library`` is a tokenizer of the package *tokenizers*, ``its_merges`` what it
-        learned; ``bpe`` and ``gpt2`` are our tokenizers; ``vocab`` and ``merges`` are what
-        GPT-2 publishes; ``every_text`` lists all poems and sonnets.
+        ``library`` is a `tokenizers.Tokenizer`, ``its_merges`` what it learned, pairs of
+        symbols in their order; ``bpe`` and ``gpt2`` are `BPETokenizer`, with our merges and
+        GPT-2's; ``vocab``, a dict from symbol to ID, and ``merges``, pairs, are what GPT-2
+        publishes; ``every_text`` is a list of all poems and sonnets.
 
     Returns
     -------
@@ -341,6 +351,7 @@ def bits_of(texts, encode, vocab_size, read):
     encode : callable
         From a text to a list of ids, each below ``vocab_size``.
     vocab_size : int
+        How many ids there are.
     read : str
         The text in which the model counts pairs of tokens.
 
@@ -362,15 +373,17 @@ def bigram_gains(page: Page, texts, rest):
     Parameters
     ----------
     page : Page
-        Its ``word_list`` makes a list of frequent words, and ``spell`` cuts a text into
-        these words and letters.
+        Functions: ``word_list`` makes of a text and a size a table of its most frequent
+        words and of letters, dict of str to id; ``spell`` cuts a text into the entries of a
+        table and returns a list of ids.
     texts, rest : sequence of str
         The ones are counted, the others predicted.
 
     Returns
     -------
     gains : float array of shape (2, texts)
-        Bits of each predicted text by letters, and by words, less those by subwords.
+        Bits of each predicted text by letters, and by words, less those by subwords: above
+        0 where subwords are better.
     lengths : list of int
         Letters of each of these texts.
     """
@@ -400,12 +413,13 @@ def letters_shuffled(page: Page):
     Parameters
     ----------
     page : Page
-        ``poems`` and ``page.sonnets`` are tables with the column ``text``.
+        ``poems`` and ``sonnets`` are tables with the column ``text``.
 
     Returns
     -------
     Page
-        In ``poems`` and ``sonnets``, the letters of all texts are shuffled together.
+        A page like this one; in ``poems`` and in ``sonnets``, the letters of all texts of
+        the table are shuffled together.
     """
     mixed = {}
     for name in ("poems", "sonnets"):
@@ -438,8 +452,10 @@ def short_memory(page: Page):
     Parameters
     ----------
     page : Page
-        ``poems`` and ``sonnets`` are tables with the column ``text``; ``halves_of(texts,
-        seed)`` divides texts in two at random; ``word_list`` and ``spell`` cut into words.
+        ``poems`` and ``sonnets`` are tables with the column ``text``. Functions:
+        ``halves_of(texts, seed)`` divides texts in two lists at random; ``word_list(text,
+        size)`` makes a table of frequent words and letters, dict of str to id;
+        ``spell(text, table)`` returns the ids of a text cut into these.
 
     Returns
     -------
@@ -475,9 +491,10 @@ def few_poems(page: Page):
     Parameters
     ----------
     page : Page
-        ``poems`` is a table with the column ``text``; ``halves_of(texts, seed)`` divides
-        texts in two at random; ``word_list`` makes a list of frequent words, and ``spell``
-        cuts a text into these words and letters.
+        ``poems`` is a table with the column ``text``. Functions: ``halves_of(texts, seed)``
+        divides texts in two lists at random; ``word_list(text, size)`` makes a table of
+        frequent words and letters, dict of str to id; ``spell(text, table)`` returns the
+        ids of a text cut into these.
 
     Returns
     -------
@@ -498,8 +515,8 @@ def long_memory(page: Page):
     Parameters
     ----------
     page : Page
-        ``bits`` is a table of bits per letter: a row for each number of tokens of memory, a
-        column for each kind of token.
+        ``bits`` is a table of bits per letter: a row for each number of tokens of memory, 1
+        to 5, a column for each kind of token, ``subwords`` and ``letters`` among them.
 
     Returns
     -------
@@ -525,7 +542,8 @@ def wordpiece_is_berts(page: Page):
     ----------
     page : Page
         ``tokenizer`` is BERT's; ``wordpiece`` is the lesson's longest match, from a word
-        and a vocabulary to pieces; ``every_text`` lists all poems and sonnets.
+        and a vocabulary (dict of piece to ID) to a list of pieces; ``every_text`` is a list
+        of all poems and sonnets.
 
     Returns
     -------
@@ -548,12 +566,13 @@ def as_bert_writes(page: Page):
     Parameters
     ----------
     page : Page
-        ``every_text`` is a list of texts, and ``page.given_back`` encodes and decodes one.
+        ``every_text`` is a list of texts; ``given_back`` is a function from a text to what
+        BERT's tokens give back of it.
 
     Returns
     -------
     Page
-        ``every_text`` has the texts as they come back from BERT's tokens.
+        A page like this one, whose ``every_text`` has the texts as they come back.
     """
     return page.replaced(every_text=[page.given_back(text) for text in page.every_text])
 
@@ -571,8 +590,9 @@ def given_back(page: Page):
     Parameters
     ----------
     page : Page
-        ``given_back`` is a text as BERT's tokens give it back; ``gpt2`` is a tokenizer with
-        GPT-2's vocabulary; ``every_text`` lists all poems and sonnets.
+        ``given_back`` is a function from a text to what BERT's tokens give back of it;
+        ``gpt2`` is a `BPETokenizer` with GPT-2's vocabulary; ``every_text`` is a list of
+        all poems and sonnets.
 
     Returns
     -------
@@ -597,8 +617,8 @@ def seams(page: Page):
     Parameters
     ----------
     page : Page
-        ``cut`` returns a word's pieces with spaces between them; ``gpt2`` and ``bpe`` are
-        the tokenizers.
+        ``cut`` is a function from a tokenizer and a word to the word's pieces, joined by
+        spaces; ``gpt2`` and ``bpe`` are `BPETokenizer`, with GPT-2's merges and ours.
 
     Returns
     -------
@@ -619,9 +639,9 @@ def unigram_cuts_endings(page: Page):
     Parameters
     ----------
     page : Page
-        ``endings_cut`` is a table with a row for each word: its ``ending``, and whether
-        ``Unigram`` and ``BPE`` cut before it; ``unigram_pieces`` and ``bpe_pieces`` cut a
-        word into pieces.
+        ``endings_cut`` is a table with a row for each ``word``: its ``ending``, such as
+        "-s", and whether ``Unigram`` and ``BPE`` cut before it, bool; ``unigram_pieces``
+        and ``bpe_pieces`` are functions from a word to a list of its pieces.
 
     Returns
     -------
@@ -654,7 +674,7 @@ def summer(page: Page):
     Parameters
     ----------
     page : Page
-        ``gpt2`` is a tokenizer with GPT-2's vocabulary.
+        ``gpt2`` is a `BPETokenizer` with GPT-2's vocabulary.
 
     Returns
     -------
@@ -674,12 +694,12 @@ def single_bytes(page: Page):
     Parameters
     ----------
     page : Page
-        ``gpt2`` and ``bpe`` are tokenizers, each with its merges.
+        ``gpt2`` and ``bpe`` are `BPETokenizer`, each with its merges.
 
     Returns
     -------
     Page
-        ``gpt2`` and ``bpe`` have none.
+        A page like this one, whose ``gpt2`` and ``bpe`` have no merges.
     """
     return page.replaced(gpt2=BPETokenizer([]), bpe=BPETokenizer([]))
 
@@ -703,21 +723,23 @@ def rhymes_are_hidden(page: Page):
     Parameters
     ----------
     page : Page
-        ``rhymed`` lists each sonnet's fourteen last words; ``RHYMES`` and ``NEIGHBOURS``
-        are pairs of lines that rhyme and that stand side by side; ``gpt2``, ``bpe`` and
-        ``tokenizer`` (BERT's) are tokenizers.
+        ``rhymed`` is a list, of each sonnet the last words of its fourteen lines, list of
+        str; ``RHYMES`` and ``NEIGHBOURS`` are lists of pairs of lines, counted from 0, that
+        rhyme and that stand side by side; ``gpt2`` and ``bpe`` are `BPETokenizer`, with
+        GPT-2's merges and ours; ``tokenizer`` is BERT's.
 
     Returns
     -------
     dict
-        Shares of rhymes that end alike: ``gpt2``, with its interval ``span``; ``letters``,
-        in their last two; ``beside``, of neighbouring lines; ``several``, where both words
-        are in several tokens. ``whole``, the share in which both are one token; ``few``,
-        ``rhymes``, ``sonnets``: how many.
+        Shares of rhymes that end alike: ``gpt2``, in GPT-2's last token, with its 95 %
+        interval ``span``; ``letters``, in their last two; in GPT-2's last token also
+        ``beside``, of neighbouring lines, and ``several``, where both words are in several
+        tokens. ``whole``, the share in which both are one token. How many: ``few``, of
+        which both are in several; ``rhymes``; ``sonnets``.
     """
 
     def last_token(word):
-        """Return the ID of the last of GPT-2's tokens of a word that follows a space.
+        """Return the ID, an int, of the last of GPT-2's tokens of a word after a space.
 
         ``word`` : str.
         """
@@ -790,8 +812,8 @@ def sums(page: Page):
     Parameters
     ----------
     page : Page
-        ``by_gpt2``, ``from_left`` and ``from_right`` cut a number, a str, into pieces of
-        digits.
+        ``by_gpt2``, ``from_left`` and ``from_right`` are functions from a number, a str, to
+        a list of its pieces: as GPT-2 cuts it, or in threes from either end.
 
     Returns
     -------
@@ -802,7 +824,7 @@ def sums(page: Page):
     def places(pieces):
         """Return how many digits stand behind each cut between pieces, a tuple of int.
 
-        ``pieces`` : list of str, a number cut into pieces.
+        ``pieces`` : list of str, a number cut into pieces; of the last cut first.
         """
         return tuple(accumulate(map(len, pieces[:0:-1])))
 
@@ -827,9 +849,11 @@ def one_sentence(page: Page):
     Parameters
     ----------
     page : Page
-        ``prices`` is a table of tokens by language and tokenizer; ``priced`` holds the
-        stored counts, with the columns ``gpt2`` and ``now``; ``lost`` is the share of each
-        sentence that BERT's tokens lose; ``tokenizer`` is BERT's.
+        ``prices`` is a table of how many tokens the sentence has, a row for each language
+        (its name), a column for each tokenizer, "GPT-2" among them; ``priced`` is one of
+        the stored counts, with columns ``gpt2`` and ``now``, GPT-4's; ``lost`` is a Series,
+        language → the share of the sentence's words that BERT's tokens lose; ``tokenizer``
+        is BERT's.
 
     Returns
     -------
@@ -861,13 +885,14 @@ def learned_mixed_up(page: Page):
     Parameters
     ----------
     page : Page
-        ``names`` lists runs of the study, dicts; their entries "english" and "own" are
-        exchanged or not.
+        ``names`` is a list of dict, one for each language and halving: ``english`` and
+        ``own``, the tokens of names by merges learned from English, or from the language.
 
     Returns
     -------
     Page
-        In ``names``, the entries "english" and "own" of each run are exchanged or not.
+        A page like this one; in ``names``, the values of ``english`` and ``own`` of each
+        run are exchanged or not, at random.
     """
     rng, runs = np.random.default_rng(0), []
     for run in page.names:
@@ -897,16 +922,18 @@ def counted_text_decides(page: Page):
     Parameters
     ----------
     page : Page
-        ``names`` lists the runs of the study: dicts with ``language``, ``n`` (how many
-        names) and, for each of the vocabularies "english", "own", "gpt2" and "bytes", the
-        numbers of tokens of the English names and of the language's.
+        ``names`` is a list of dict, one for each language and halving: ``language``; ``n``,
+        how many names; for each of the vocabularies "english", "own" (learned from names in
+        English, or in the language), "gpt2" and "bytes", a pair: the numbers of tokens of
+        the English names and of the language's.
 
     Returns
     -------
     dict
         How many: ``languages``; ``cheaper`` than English in all halvings, but for the
         ``exceptions`` (a text); ``more_bytes``, have more bytes than English in all
-        halvings; ``fewest`` names. ``hindi``, its tokens over those of English.
+        halvings; ``fewest`` names. ``hindi``: its tokens over those of English by merges
+        learned from Hindi, the mean over halvings.
     """
     runs = page.names
     languages = {run["language"] for run in runs}
@@ -914,14 +941,16 @@ def counted_text_decides(page: Page):
     def dearer(way):
         """Return the languages that cost more than English in one halving or more, a set.
 
-        ``way`` : "english" or "own", the language that the vocabulary was learned from.
+        ``way`` : the vocabulary: "english" or "own", by what it was learned from, "gpt2" or
+        "bytes".
         """
         return {run["language"] for run in runs if run[way][1] >= run[way][0]}
 
     def always_dearer(way):
         """Return the languages that cost more than English in every halving, a set.
 
-        ``way`` : "english" or "own", the language that the vocabulary was learned from.
+        ``way`` : the vocabulary: "english" or "own", by what it was learned from, "gpt2" or
+        "bytes".
         """
         return languages - {run["language"] for run in runs if run[way][1] <= run[way][0]}
 
@@ -961,7 +990,7 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
     pairs : list of (str, str)
         Each name in English and in a language.
     seed : int
-        Of the halves; seeds 0, 1, … are those of the study *tokenization*.
+        Of the halves.
     pattern : regex.Pattern
         What cuts a text before anything is merged.
 
@@ -991,7 +1020,9 @@ def pattern_cuts_hindi(page: Page):
     Parameters
     ----------
     page : Page
-        ``names`` are the stored runs of the study, dicts as its `price` returns them.
+        ``names`` is a list of dict, one for each ``language`` and ``seed`` of a halving:
+        ``english`` and ``own``, by merges learned from names in English, or in the
+        language, a pair: the tokens of the English names and of the language's.
 
     Returns
     -------
@@ -1030,15 +1061,20 @@ def verse_again(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study of verse; ``halves_of`` divides texts in two at
-        random, from a seed; ``poems`` is a table with the column ``text``.
+        ``study["results"]``, "ours" or "published" → list of dict: ``texts``, "poems" or
+        "sonnets"; ``seed``; the tokens of the texts by pattern: "old", GPT-2's; "now",
+        GPT-4's; "apart", this one without the joining of line ends; "joined", the old one
+        with it; of "published" also "pieces", GPT-4's with GPT-2's pattern, and "old prose"
+        and "now prose", without line ends. ``study["n"]``, how many texts. ``halves_of`` is
+        a function that divides texts in two lists at random, from a seed; ``poems`` is a
+        table with the column ``text``.
 
     Returns
     -------
     dict
-        Of GPT-2's tokens of the poems, the share that GPT-4's vocabulary saves: ``saved``,
-        with its own pattern; ``left``, if that joins no sign with the ends of lines after
-        it. ``texts``: how many texts the study has.
+        Of GPT-2's tokens of the poems, the share (0 to 1) that GPT-4's vocabulary saves:
+        ``saved``, with its own pattern; ``left``, if that joins no sign with the ends of
+        lines after it. ``texts``: how many texts the study has.
     """
     read, rest = page.halves_of(page.poems.text, 0)
     prose = [" ".join(text.split()) for text in rest]
@@ -1082,9 +1118,10 @@ def known_words_cost_the_same(page: Page):
     Parameters
     ----------
     page : Page
-        ``learned_from`` returns the merges that BPE learns from texts; ``halves_of``
-        divides texts in two at random, from a seed; ``words_of`` lists the words of a text;
-        ``poems`` and ``sonnets`` are tables with the column ``text``.
+        Functions: ``learned_from`` returns the merges that BPE learns from texts, a list of
+        pairs; ``halves_of`` divides texts in two lists at random, from a seed; ``words_of``
+        returns a list of the words of a text. ``poems`` and ``sonnets`` are tables with the
+        column ``text``.
 
     Returns
     -------
@@ -1128,10 +1165,11 @@ def padding_is_hidden(page: Page):
     Parameters
     ----------
     page : Page
-        ``short`` and ``full`` are four poems as BERT's inputs, padded to the longest and to
-        the whole window; ``states`` and ``states_full`` are the last layer's states of
-        these, (batch, tokens, d_model); ``pair`` is two lines encoded as a pair; ``model``
-        and ``tokenizer`` are BERT's.
+        ``short`` and ``full`` are four poems as BERT's inputs, with ``input_ids`` and
+        ``attention_mask`` (batch, tokens), padded to the longest and to the whole window;
+        ``states`` and ``states_full`` are the last layer's states of these, (batch, tokens,
+        d_model); ``pair`` is two lines encoded as a pair, whose ``tokens()`` are a list of
+        str; ``model`` and ``tokenizer`` are BERT's.
 
     Returns
     -------
@@ -1160,11 +1198,12 @@ def windows_are_the_text(page: Page):
     Parameters
     ----------
     page : Page
-        ``whole``, the vector that the page made of a long text part by part, is the mean of
-        the last layer's states of all tokens of all stanzas; the plain mean of the parts'
-        vectors (``page.parts``, which have different lengths) is another. ``long_text`` and
-        its ``stanzas`` are str, ``windows`` its ids part by part; ``tokenizer`` and
-        ``model`` are BERT's.
+        ``long_text`` is a str, ``stanzas`` a list of its stanzas; ``windows.input_ids`` is
+        a list, of each window its ids with a special token at both ends; ``overlap``, how
+        many tokens two windows share. ``whole``, (d_model,), the vector that the page made
+        of the text stanza by stanza, is the mean of the last layer's states of all tokens;
+        the plain mean of the stanzas' vectors, ``parts.layers[-1]`` (stanzas, d_model), is
+        another. ``tokenizer`` and ``model`` are BERT's.
 
     Returns
     -------
@@ -1195,8 +1234,9 @@ def nothing_warns(page: Page):
     Parameters
     ----------
     page : Page
-        ``lines`` is a text; ``misread`` are its IDs under the shuffled numbers
-        ``other_numbers``, old ID → new; ``model`` and ``tokenizer`` are BERT's.
+        ``lines`` is a text; ``misread``, a list of int, are its IDs under shuffled numbers;
+        ``other_numbers`` is an int array, the new ID of each old one; ``model`` and
+        ``tokenizer`` are BERT's.
 
     Returns
     -------

@@ -20,7 +20,7 @@ def count_pairs(corpus):
     Returns
     -------
     Counter
-        Pair of symbols → count.
+        Pair of symbols, (str, str) → how often it occurs.
     """
     counts = Counter()
     for symbols, frequency in corpus:

@@ -123,12 +123,13 @@ def run(folder, group, texts=None, seed=None):
     Returns
     -------
     dict or list of dict
-        Of "ours" and "published" ``texts``, ``seed``, ``n`` and the number of tokens by
-        tokenizer, with ``saved`` and ``left``, intervals of shares (`compare` explains
-        them); of "published" also ``size``, of the vocabulary. Of "names" a dict a
-        language: ``language``, ``seed``, ``n``, and by tokenizer the tokens of the names in
-        English and in the language. Of "sentences" the numbers of tokens of each
-        ``language``.
+        Of "ours" and "published" ``texts``, ``seed``, ``n``, how many texts, and the number
+        of tokens by tokenizer ("old", "now", "apart", "joined"), with ``saved`` and
+        ``left``, 95 % intervals of shares: what "now" saves of "old", and what is left of
+        that with "apart"; of "published" also ``size``, of the vocabulary. Of "names" a
+        dict a language: ``language``, ``seed``, ``n``, how many names, and by tokenizer
+        ("bytes", "gpt2", "english", "own") their tokens in English and in the language, a
+        pair. Of "sentences" a dict a ``language``: its tokens by "gpt2", "now" and "half".
     """
     gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
     if group == "names":
@@ -208,9 +209,9 @@ def price(language, pairs, gpt2, seed):
     Returns
     -------
     dict
-        ``language``, ``seed``, ``n``: how many names were cut; then pairs of how many
-        tokens in English and in the language: ``bytes``, ``gpt2``, ``english`` (merges
-        learned from the other half of the English names), ``own`` (from the language's).
+        ``language``, ``seed``, ``n``: how many names were cut; then pairs, how many tokens
+        in English and in the language: ``bytes``, ``gpt2``, ``english`` (merges learned
+        from the other half of the English names), ``own`` (from the language's).
     """
     order = np.random.default_rng(seed).permutation(len(pairs))
     read = zip(*(pairs[i] for i in order[::2]), strict=True)
@@ -238,8 +239,9 @@ def compare(texts, ways, seed):
     ----------
     texts : list of str
     ways : dict of str to BPETokenizer
-        "old" and "now" are GPT-2's and GPT-4's patterns, "apart" is the new one without the
-        joining of line ends, "joined" the old one with it.
+        "old" and "now" have GPT-2's and GPT-4's patterns, "apart" the new one without the
+        joining of line ends; these three must be there. Others, such as "joined" (the old
+        one with it), are counted only.
     seed : int
         Of the draws.
 
@@ -247,8 +249,9 @@ def compare(texts, ways, seed):
     -------
     dict
         ``seed``; ``n``, how many texts; by the name of each tokenizer the number of tokens,
-        and by "NAME prose" that of the texts without line ends; ``saved``, the interval of
-        the share that the new pattern saves; ``left``, of what is left of that "apart".
+        and by "NAME prose" that of the texts without line ends. ``saved``, [low, high], the
+        95 % interval of the share of tokens that "now" saves of "old"; ``left``, of the
+        share of this saving that is left with "apart".
     """
     found = {"seed": seed, "n": len(texts)}
     counts = {}
@@ -272,7 +275,10 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "ours" and "published": ``texts``, the name
+        of a corpus; ``n``, how many texts it has; ``seed``; ``saved`` and ``left``, [low,
+        high], intervals of the share of tokens that is saved, and of the share of this
+        saving that is left without the joining.
 
     Returns
     -------
