@@ -262,7 +262,7 @@ def bytes_lose_nothing(page: Page):
         ``bpe`` and ``gpt2`` are `BPETokenizer`, ours and GPT-2's; ``vocab`` is the
         published vocabulary, a dict from symbol to ID; ``every_text`` is a list of all
         poems and sonnets, ``course_text`` joins them; ``byte_characters`` is a function
-        that returns a list: the character of each byte.
+        that returns a str: the character of each byte, 0 to 255.
 
     Returns
     -------

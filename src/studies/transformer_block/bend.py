@@ -41,8 +41,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "runs"; ``seed``; ``rate``, the
-        learning rate; ``kind``, what the blocks have of their networks, a key of `KINDS`;
-        ``steps`` of training.
+        learning rate; ``kind``, what the blocks have of their networks, "all", "no bend" or
+        "no network"; ``steps`` of training.
     """
     settings = grid(
         group="runs",
@@ -67,8 +67,8 @@ def run(_folder, group, seed, rate, kind, steps):
         Of the first weights, and of all that is drawn.
     rate : float
         The learning rate.
-    kind : str
-        A key of `KINDS`.
+    kind : {"all", "no bend", "no network"}
+        What the blocks have of their feed-forward networks.
     steps : int
         How many steps of training.
 
@@ -89,14 +89,15 @@ def best_losses(results, kind):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
-    kind : str
-        A key of `KINDS`.
+        Group → outcomes of its runs. Those of "runs", in the order of seeds: ``kind``;
+        ``rate``, the learning rate; ``loss``, in nats a character.
+    kind : {"all", "no bend", "no network"}
+        What the blocks have of their feed-forward networks.
 
     Returns
     -------
     list of float
-        Empty if there are none.
+        Of the rate with the lowest mean loss; empty if there are none.
     """
     by_rate = [
         [row["loss"] for row in alike(results["runs"], kind=kind, rate=rate)]
@@ -111,13 +112,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "runs", in the order of seeds: ``kind``,
+        "all", "no bend" or "no network"; ``rate``, the learning rate; ``seed``; ``loss``,
+        in nats a character.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the loss
-        without the bend less that without networks; ``verdict``, "holds" or "not so":
+        ``n``, the number of outcomes, and their ``seeds``. At the best rate of each kind:
+        ``interval``, [lowest, highest] over seeds of the loss without the bend less that
+        without networks; ``verdict``, "holds" or "not so":
         whether, with every seed, the loss is highest without the bend and lowest with it.
     """
     whole, straight, none = (best_losses(results, kind) for kind in KINDS)

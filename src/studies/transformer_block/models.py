@@ -27,7 +27,10 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
         How many blocks.
     weights : {"PyTorch's", "Xavier"}
         The first weights.
-    seed, vocab_size, d_model : int
+    seed : int
+        Of the first weights.
+    vocab_size, d_model : int
+        How many tokens there are, and the width of a state.
 
     Returns
     -------
@@ -69,8 +72,8 @@ def train_without(off, layers, weights, rate, seed, steps):
     loss : float
         On the validation sonnets, in nats a character.
     spread : float
-        How different the states of a text's tokens are after the last block; 0 if they are
-        all the same.
+        How different the states of a text's tokens are after the last block, as a share of
+        their length; 0 if they are all the same.
     """
     parts = train_val_test_split(load_texts("sonnets"))
     letters = CharTokenizer(parts.training + parts.validation)

@@ -104,7 +104,10 @@ def run(_folder, group, norm_first, warmup, rate, seed, steps):
     optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
 
     def loss_of(digits):
-        """Return the loss of writing digits (batch, 8) backwards."""
+        """Return the mean loss of writing digits backwards, in nats a digit.
+
+        ``digits`` : int64 Tensor (batch, 8), 0 to 9.
+        """
         embed, stack, output = model
         states, _ = stack(embed(digits))
         return F.cross_entropy(output(states).mT, digits.flip(1))
@@ -137,7 +140,8 @@ def losses_of(results, norm_first, warmup, rate):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs.
+        Group → outcomes of its runs. Those of "order", in the order of seeds, have the
+        three settings below as keys, and ``loss``.
     norm_first : bool
         Whether the norm comes first in each half of a block.
     warmup : int
@@ -161,13 +165,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs. Those of "order", in the order of seeds:
+        ``norm_first``, True for pre-norm; ``warmup``, in steps, 0 for none; ``rate``, the
+        learning rate; ``seed``; ``loss``, in nats a digit.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of post-norm's
-        loss less pre-norm's, without a warm-up; ``verdict``, "holds" or "not so": whether
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
+        over seeds of post-norm's loss less pre-norm's, both without a warm-up at the
+        highest rate; ``verdict``, "holds" or "not so": whether there
         post-norm has a higher loss, with every seed, than pre-norm, than post-norm with a
         warm-up, and than post-norm at a third of the learning rate.
     """

@@ -40,7 +40,12 @@ def sonnet_interval(values) -> tuple[float, float]:
     Parameters
     ----------
     values : Tensor of shape (windows,)
-        The windows of a sonnet, which are not independent, count as one.
+        Four windows of each sonnet, one sonnet after the other. Those of a sonnet, which
+        are not independent, count as one.
+
+    Returns
+    -------
+    low, high : float
     """
     return bootstrap_interval(values.view(-1, EACH).mean(dim=1).numpy())
 
@@ -73,8 +78,8 @@ def untrained_guesses_blindly(page):
     ----------
     page : Page
         ``gpt`` is the trained GPT; ``without`` and ``random_without`` are tables of the
-        ``loss`` and its ``change`` for each part that is removed, of the trained and the
-        untrained GPT.
+        trained and the untrained GPT, one row for each part that is removed: the ``loss``
+        then, and its ``change``, in nats a character.
 
     Returns
     -------
@@ -105,9 +110,9 @@ def two_lines(page):
     Parameters
     ----------
     page : Page
-        ``gpt`` is the trained GPT; ``before`` and ``after`` are the states at layer 0, (1,
-        tokens, d_model); ``passed`` maps a module to what it was given and what it returned
-        on the training sonnets, (tokens, d_model).
+        ``gpt`` is the trained GPT; ``before`` and ``after`` are states at its layer 0, the
+        first, Tensors (1, tokens, d_model); ``passed`` is a dict, module → what it was
+        given and what it returned on the training sonnets, Tensors (tokens, d_model).
 
     Returns
     -------
@@ -164,11 +169,13 @@ def at_the_end(flows, name, kind) -> np.ndarray:
     Parameters
     ----------
     flows : dict of str to list of dict
-        What the stacks lack → for each seed lists ``spread``, ``size`` and ``gradient``, by
-        block.
+        What the stacks lack → for each seed a dict of lists, a number before the first
+        block and after each: ``spread``, ``size`` and ``gradient``.
     name : str
-        What the stacks lack.
+        What the stacks lack, such as "paths"; "nothing" for whole ones.
     kind : {"spread", "size", "gradient"}
+        How far the tokens' states are from their mean, as a share of their length; the
+        standard deviation of all numbers; the length of the gradient.
     """
     return np.array([run[kind][-1] for run in flows[name]])
 
@@ -185,8 +192,10 @@ def paths_keep_tokens_apart(page):
     Parameters
     ----------
     page : Page
-        ``flows`` and ``small_flows`` map what is removed to the random stacks, dicts with
-        ``spread`` after each block; of Xavier's weights and of PyTorch's own.
+        ``flows`` and ``small_flows``, of Xavier's first weights and of PyTorch's own, are
+        dicts: what is removed ("nothing", "attention", "paths", "paths, other tokens", …) →
+        list of dict, one a random stack: ``spread``, a list, before and after each block
+        how far the tokens' states are from their mean, as a share of their length.
 
     Returns
     -------
@@ -220,13 +229,13 @@ def layer_norm_is_pytorchs(page):
     Parameters
     ----------
     page : Page
-        ``norm`` is the lesson's layer norm of 16 numbers; ``x`` a float64 Tensor (texts,
-        tokens, 16).
+        ``norm`` is the lesson's layer norm of 16 numbers, an nn.Module; ``x`` is a float64
+        Tensor (texts, tokens, 16).
 
     Returns
     -------
     dict
-        ``tokens``: in a text.
+        ``tokens``: how many a text has.
     """
     norm, x = page.norm, page.x
     normed = norm(x)
@@ -245,13 +254,13 @@ def other_norms(page):
     Parameters
     ----------
     page : Page
-        ``RMSNorm`` is the lesson's class, ``norm`` its layer norm; ``x`` a float64 Tensor
-        (texts, tokens, 16).
+        ``RMSNorm`` is the lesson's class, made with a width; ``norm`` its layer norm of 16
+        numbers; ``x`` is a float64 Tensor (texts, tokens, 16).
 
     Returns
     -------
     dict
-        ``d_model``: 16.
+        ``d_model``: the width, 16.
     """
     rms, norm, x = page.RMSNorm(16).double(), page.norm, page.x
     close(rms(x), nn.RMSNorm(16, eps=1e-6).double()(x))
@@ -276,16 +285,17 @@ def sizes_without_norms(page):
     Parameters
     ----------
     page : Page
-        ``flows`` and ``small_flows`` map what is removed to the random stacks, dicts with
-        ``size`` after each block and the ``gradient``'s; of Xavier's weights and PyTorch's
-        own.
+        ``flows`` and ``small_flows``, of Xavier's first weights and of PyTorch's own, are
+        dicts: what is removed ("nothing", "norms", "norms, one constant", …) → list of
+        dict, one a random stack, of lists, before and after each block: ``size``, the
+        standard deviation of all numbers; ``gradient``, its length there.
 
     Returns
     -------
     dict
         Median sizes at the end: ``norms`` and ``small``, without norms, by Xavier's weights
         and PyTorch's; ``constant``, with one constant in place of norms; ``whole``, with
-        all parts. ``steep``: as above.
+        all parts; these two by Xavier's. ``steep``: as above.
     """
     norms = at_the_end(page.flows, "norms", "size")
     small = at_the_end(page.small_flows, "norms", "size")
@@ -312,14 +322,17 @@ def changed_losses(page, model, name, function=None) -> torch.Tensor:
     page : studies.findings.Page
         ``held_out`` are windows and targets, ids (windows, tokens) both.
     model : lmcourse.gpt.model.GPT
+        It is changed only meanwhile.
     name : str
-        Of a part of a block.
+        Of a part of a block, such as "norm_1" or "attention".
     function : callable, optional
-        What stands in for it. By default the part returns what it is given.
+        What stands in for it, given its input. By default the part returns what it is
+        given.
 
     Returns
     -------
     Tensor of shape (windows,)
+        In nats a character.
     """
     with ExitStack() as changes, torch.no_grad():
         for block in model.blocks:
@@ -352,14 +365,14 @@ def norms_against_attention(page, model) -> torch.Tensor:
     Parameters
     ----------
     page : Page
-        ``held_out`` are the held-out windows.
+        ``held_out`` are held-out windows and targets, ids (windows, tokens) both.
     model : nn.Module
         A GPT.
 
     Returns
     -------
     Tensor of shape (windows,)
-        In nats.
+        Loss without norm 1 less that without attention, in nats a character.
     """
     without_norms = changed_losses(page, model, "norm_1")
     return without_norms - changed_losses(page, model, "attention", nothing_found)
@@ -373,10 +386,10 @@ def other_lengths(page, layer) -> torch.Tensor:
     Parameters
     ----------
     page : Page
-        ``gpt`` is the trained GPT, ``held_out`` the held-out windows and ``whole`` its
-        losses there, (windows,).
+        ``gpt`` is the trained GPT; ``held_out`` are held-out windows and targets, ids
+        (windows, tokens) both; ``whole`` are its losses there, (windows,).
     layer : int
-        The block whose norm 1 it is.
+        The block whose norm 1 it is, from 0.
 
     Returns
     -------
@@ -410,7 +423,7 @@ def random_weights(page):
     Returns
     -------
     Page
-        Its ``gpt`` is the untrained one.
+        A page like this one, whose ``gpt`` is the untrained one.
     """
     return page.replaced(gpt=page.random_gpt)
 
@@ -422,6 +435,11 @@ def longer_losses(off) -> list[float]:
     ----------
     off : str
         What is removed, such as "norms"; "nothing" for whole models.
+
+    Returns
+    -------
+    list of float
+        One a seed, in nats a character, as the study *transformer-block* has them.
     """
     rows = stored("transformer-block")["results"]["longer"]
     return [row["loss"] for row in rows if row["off"] == off]
@@ -450,21 +468,24 @@ def missed_is_not_needed(page):
     Parameters
     ----------
     page : Page
-        ``gpt`` is the trained GPT; ``held_out`` are the held-out windows and ``whole`` its
-        losses there, (windows,); ``without`` is a table with ``layer``, ``part`` and the
-        ``change`` of the loss; ``read`` holds the input that the GPT reads.
+        ``gpt`` is the trained GPT; ``held_out`` are held-out windows and targets, ids
+        (windows, tokens) both, four windows a sonnet; ``whole`` are its losses there,
+        (windows,); ``without`` is a table, one row for each part that is removed:
+        ``layer``, from 0, ``part``, such as "norm_1", and the ``change`` of the loss in
+        nats; ``read`` is like ``held_out``, of the training sonnets.
 
     Returns
     -------
     dict
-        ``gap``: interval of the loss without norm 1 less that without attention;
-        ``attention``: the rise without attention; ``shuffled``: the largest gap of shuffled
-        weights; ``windows`` and ``sonnets``: how many; ``later`` and ``later_attention``:
-        bounds of the rise in later layers, without norm 1 and without attention;
-        ``lengths``: the largest rise by other lengths; ``longer``: how many times longer
-        norm 1's input is than its output; ``first_norm`` and ``first_attention``: the rise
-        in the first of these layers; ``long_whole``, ``long_norms`` and ``long_attention``:
-        mean losses after 1,000 steps; ``answer``: the letter of the right choice.
+        In nats a character: ``gap``, the 95 % interval of the loss without norm 1 less that
+        without attention, of all layers; ``attention``, the rise without attention;
+        ``shuffled``, the largest gap of shuffled weights. In one layer after layer 0:
+        ``later``, the least rise without norm 1, and ``later_attention``, a bound on that
+        without attention; ``lengths``, the largest rise by other lengths; ``first_norm``
+        and ``first_attention``, the rise in the first of these layers. ``long_whole``,
+        ``long_norms`` and ``long_attention``: mean losses after 1,000 steps. ``longer``:
+        how many times longer norm 1's input is than its output in these layers, at least;
+        ``windows`` and ``sonnets``: how many; ``answer``: the letter of the right choice.
     """
     gap = sonnet_interval(norms_against_attention(page, page.gpt))
     mixed = [nulls.shuffled_weights(page.gpt, seed).eval() for seed in range(3)]
@@ -515,9 +536,10 @@ def three_tables(page, network):
     Parameters
     ----------
     page : studies.findings.Page
-        ``tokenizer`` cuts into letters; ``read`` are training windows and targets,
-        ``passed`` what went into each network on them and what it returned; ``held_out``
-        are windows and targets.
+        ``tokenizer`` cuts into letters; ``read`` are training windows and targets, ids
+        (windows, tokens) both; ``held_out`` are others; ``passed`` is a dict, network →
+        what it was given and what it returned on the training windows, Tensors (windows ·
+        tokens, d_model).
     network : nn.Module
         The feed-forward network of a layer.
 
@@ -554,17 +576,20 @@ def line_in_layer_0(page):
     Parameters
     ----------
     page : Page
-        ``gpt`` is the trained GPT and ``networks`` its feed-forward networks; ``passed``
-        maps a network to what it was given and returned; ``held_out`` are the held-out
-        windows and ``whole`` the losses there; ``rise(networks, function)`` measures the
-        rise of the loss with ``line`` or ``nothing`` in a network's place.
+        ``gpt`` is the trained GPT and ``networks`` a list of its feed-forward networks, by
+        layer; ``passed`` is a dict, network → what it was given and returned on training
+        sonnets, Tensors (tokens, d_model); ``held_out`` are held-out windows and targets,
+        ids (windows, tokens) both, and ``whole`` the losses there, (windows,).
+        ``rise(networks, function)`` returns the rise of each window's loss, (windows,),
+        with the function ``line`` or ``nothing`` in the networks' place.
 
     Returns
     -------
     dict
-        Rises of the loss, in nats: ``removed``, without the network; ``line``, with a line,
-        and its ``interval``; ``tables``, with three tables; ``together``, lines in all
-        layers. ``answer``: the letter of the right choice.
+        Mean rises of the loss, in nats: ``removed``, without the network of layer 0;
+        ``line``, with a line in its place, and the 95 % ``interval``; ``tables``, with
+        three tables; ``together``, lines in all layers. ``answer``: the letter of the right
+        choice.
     """
     network = page.networks[0]
     given, returned = (x.double() for x in page.passed[network])
@@ -600,8 +625,8 @@ def bend_is_needed(page):
     Returns
     -------
     dict
-        Mean losses: ``whole``; ``straight``, without the bend; ``none``, without the
-        network.
+        Mean losses in nats a character: ``whole``; ``straight``, without the bend;
+        ``none``, without the networks.
     """
     results = stored("bend")["results"]
     whole, straight, none = (np.array(bend.best_losses(results, k)) for k in bend.KINDS)
@@ -621,7 +646,7 @@ def activations_are_named(page):
     Parameters
     ----------
     page : Page
-        ``FeedForward`` is the lesson's class.
+        ``FeedForward`` is the lesson's class, made with d_model, d_ff and an activation.
 
     Returns
     -------
@@ -654,11 +679,14 @@ def alike(letters, places) -> torch.Tensor:
     Parameters
     ----------
     letters : int64 Tensor of shape (positions,)
+        The letter at each position of a text, as a number.
     places : int64 Tensor of shape (neurons, number)
+        Of each neuron some positions, from 0.
 
     Returns
     -------
     float64 Tensor of shape (neurons,)
+        0 to 1.
     """
     last = letters[places]
     return (last == last.mode(dim=1).values[:, None]).double().mean(dim=1)
@@ -675,7 +703,7 @@ def shuffled_letters(page):
     Returns
     -------
     Page
-        Its ``letters`` are shuffled.
+        A page like this one, whose ``letters`` are shuffled.
     """
     return page.replaced(letters=torch.tensor(nulls.shuffled(page.letters.tolist())))
 
@@ -698,17 +726,18 @@ def favourites_without_training(page):
     Parameters
     ----------
     page : Page
-        ``gpt`` is the trained GPT; ``letters`` are the letters as numbers, (positions,);
-        ``own`` are the positions where each neuron is strongest, (neurons, positions);
-        ``strongest`` finds these of a model, or of its shuffled copy by a seed.
+        ``gpt`` is the trained GPT; ``letters`` are the letters of held-out text as numbers,
+        an int Tensor (positions,); ``own`` are the eight positions, from 0, where each
+        neuron of layer 0 is strongest, int (neurons, 8); ``strongest`` is a function that
+        finds these of a model or, given a seed too, of its copy with shuffled weights.
 
     Returns
     -------
     dict
         Mean shares of a neuron's positions that have one letter: ``own``, trained;
         ``copy``, shuffled copies; ``fresh``, lowest and highest of untrained GPTs;
-        ``random``, positions drawn. ``neurons``: how many; ``more``: interval of own less
-        copy.
+        ``random``, positions drawn. ``neurons``: how many; ``more``: 95 % interval of own
+        less copy.
     """
     letters = page.letters
     own = alike(letters, page.own)
@@ -746,11 +775,16 @@ def grid_losses(off, layers=4, weights="PyTorch's") -> np.ndarray:
     Parameters
     ----------
     off : str
-        What they lack.
+        What they lack, such as "norms"; "nothing" for whole models.
     layers : int or sequence of int
         How many blocks they have.
     weights : {"PyTorch's", "Xavier"}
         Their first weights.
+
+    Returns
+    -------
+    float array of shape (models,)
+        On validation sonnets, in nats a character, after 100 steps.
     """
     depths = np.atleast_1d(layers)
     rows = stored("transformer-block")["results"]["grid"]
@@ -871,14 +905,15 @@ def warm_up_helps(page):
     Parameters
     ----------
     page : Page
-        ``orders`` holds the study's outcomes, dicts with ``norm_first``, ``warmup``
-        (steps), ``rate`` and ``loss``.
+        ``orders`` is a list of dict, one a training: ``norm_first``, True for pre-norm;
+        ``warmup``, in steps; ``rate``, the learning rate; ``loss``, in nats a digit.
 
     Returns
     -------
     dict
-        Losses in nats: ``guessing``; ``pre``, pre-norm; ``cold``, ``warm`` and ``slow``,
-        post-norm without a warm-up, with one, and at a lower rate.
+        Mean losses in nats a digit: ``guessing``; without a warm-up at the high rate
+        ``pre``, pre-norm, and ``cold``, post-norm; ``warm`` and ``slow``, post-norm with a
+        warm-up, and without one at a lower rate.
     """
 
     def reached(first, warmup, rate):
@@ -926,13 +961,14 @@ def last_gradients(page):
     Parameters
     ----------
     page : Page
-        ``gradients`` maps "pre-norm" and "post-norm" to dicts, depth → lengths of the last
-        block's gradient, one for each seed.
+        ``gradients`` is a dict, "pre-norm" or "post-norm" → dict, depth (2 to 32 blocks,
+        ascending) → lengths of the last block's gradient, a list, one for each seed.
 
     Returns
     -------
     dict of str to float
-        Order → how many times longer it is in the shallowest stack than in the deepest.
+        Order → how many times longer it is, by medians, in the shallowest stack than in the
+        deepest.
     """
     fall = {}
     for name, by_depth in page.gradients.items():
@@ -955,14 +991,15 @@ def one_switch(page):
     Parameters
     ----------
     page : Page
-        ``gpt`` is the trained GPT; ``held_out`` are the held-out windows and ``whole`` its
-        losses there, (windows,).
+        ``gpt`` is the trained GPT, with ``config.dropout``; ``held_out`` are held-out
+        windows and targets, ids (windows, tokens) both, and ``whole`` its losses there,
+        (windows,).
 
     Returns
     -------
     dict
-        ``p``: the share of dropout; ``more``: the rise of the loss in training mode, in
-        nats.
+        ``p``: the share of numbers that dropout zeroes; ``more``: the mean rise of the loss
+        in training mode, in nats.
     """
     model = copy.deepcopy(page.gpt)
     torch.manual_seed(0)
@@ -987,8 +1024,9 @@ def block_is_pytorchs(page):
     Parameters
     ----------
     page : Page
-        ``Block`` is the lesson's class; ``fill_attention`` and ``fill`` copy PyTorch's
-        weights into our attention, or into one layer.
+        ``Block`` is the lesson's class, which returns states and attention weights;
+        ``fill_attention`` and ``fill`` are functions that copy PyTorch's weights into our
+        attention, or into one layer: ours first, then PyTorch's.
 
     Returns
     -------
@@ -1021,13 +1059,14 @@ def sizes_are_counted(page):
     ----------
     page : Page
         ``Block`` is the lesson's class; ``encoder_size``, ``decoder_size`` and
-        ``feed_forward_size`` count parameters by d_model and d_ff.
+        ``feed_forward_size`` are functions from d_model and d_ff to a number of parameters;
+        ``base`` is a stack of twelve blocks, 768 wide, with ``blocks``.
 
     Returns
     -------
     dict
-        ``millions``: of parameters in twelve encoder blocks; ``share``: that of the
-        feed-forward networks.
+        ``millions``: of parameters in twelve encoder blocks; ``share``: the part of these
+        in feed-forward networks, 0 to 1.
     """
     assert parameters(page.Block(64, 4, 128)) == page.encoder_size(64, 128)
     assert parameters(page.Block(64, 4, 128, cross=True)) == page.decoder_size(64, 128)

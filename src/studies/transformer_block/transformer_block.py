@@ -60,9 +60,9 @@ def plan(small):
         The arguments of each run: ``group``: "grid", every missing part, depth and first
         weights, two missing parts with Xavier's weights alone; "longer", four blocks, ten
         times the steps; "other", further learning rates for models without norms or without
-        paths. ``off``, the part that is missing; ``weights``, whose first weights,
-        PyTorch's or Xavier's; ``layers``, how many blocks; ``seed``; ``steps`` of training;
-        ``rate``, the learning rate.
+        paths. ``off``, the part that is missing, such as "norms" or "nothing"; ``weights``,
+        whose first weights, "PyTorch's" or "Xavier"; ``layers``, how many blocks; ``seed``;
+        ``steps`` of training; ``rate``, the learning rate.
     """
     kinds = [*LACKING]
     single = [off for off in kinds if "," not in off]
@@ -113,7 +113,9 @@ def run(_folder, group, off, weights, layers, seed, steps, rate):
     group : {"grid", "longer", "other"}
         Which part of the plan the run belongs to; unused.
     off : str
-        A key of `lmcourse.lacking.LACKING`: what is missing.
+        What is missing: "nothing", "attention", "feed-forward", "norms", "norms, one
+        constant" (a factor in their place), "paths", or "paths, other tokens" (each token
+        attends only to itself).
     weights : {"PyTorch's", "Xavier"}
         The first weights.
     layers : int
@@ -153,7 +155,8 @@ def losses_of(results, off, layers):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs.
+        Group → outcomes of its runs. Those of "grid" have ``off``, ``layers``, ``weights``
+        and ``loss``.
     off : str
         What the blocks lack, a key of `lmcourse.lacking.LACKING`: "nothing", "paths",
         "paths, other tokens", …
@@ -190,13 +193,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        Group → outcomes of its runs, which have ``seed``. Those of "grid", in the order of
+        seeds: ``off``, what is missing ("paths"; "paths, other tokens", where tokens attend
+        to themselves; "nothing"); ``layers``, how many blocks; ``weights``, of which those
+        with "Xavier" count; ``loss``, in nats a character.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the difference
-        of their losses; ``verdict``, "holds" or "not so": whether every model without paths
+        ``n``, the number of outcomes of all groups, and their ``seeds``; ``interval``,
+        [lowest, highest] over seeds of the loss without paths less that of those whose
+        tokens attend to themselves; ``verdict``, "holds" or "not so": whether every model
+        without paths
         ends within 0.1 nats of the loss of guessing by the frequencies of letters, or above
         it, and above every one whose tokens attend only to themselves, which in turn end
         above all whole models.
