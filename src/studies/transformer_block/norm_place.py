@@ -174,9 +174,9 @@ def summary(results):
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
         over seeds of post-norm's loss less pre-norm's, both without a warm-up at the
-        highest rate; ``verdict``, "holds" or "not so": whether there
-        post-norm has a higher loss, with every seed, than pre-norm, than post-norm with a
-        warm-up, and than post-norm at a third of the learning rate.
+        highest rate; ``verdict``, "holds" or "not so": whether post-norm has a higher loss
+        there, with every seed, than pre-norm, than post-norm with a warm-up, and than
+        post-norm at a third of the learning rate.
     """
     _, lower, highest = SETTINGS["rates"]
     post_norm = losses_of(results, False, 0, highest)
