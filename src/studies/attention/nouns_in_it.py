@@ -61,7 +61,7 @@ def plan(small):
 
 @cache
 def model_of(world):
-    """Return a tokenizer and a BERT on the CPU.
+    """Return BERT's tokenizer and a BERT, a BertModel, on the CPU.
 
     ``world`` : "trained", or "shuffled" for the model with its layers' weights shuffled.
     """
@@ -400,9 +400,10 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, how many sentences; ``seeds``, that of their draw; ``interval``, 95 % of that
-        fall, over kinds of sentences; ``verdict``, "holds" or "not so": whether the score
-        with all heads is above 0.99 and the interval ends below 0.01.
+        ``n``, how many sentences; ``seeds``, that of their draw; ``interval``, [low, high],
+        95 % of the fall of the AUC without that head, over kinds of sentences; ``verdict``,
+        "holds" or "not so": whether the score with all heads is above 0.99 and the interval
+        ends below 0.01.
     """
     by_head = falls(results, "trained", READ[-1])
     most = max(by_head.values(), key=np.mean)

@@ -99,9 +99,11 @@ def mask_hides_the_future(page: Page):
     page : Page
         ``both``: "causal mask" and "no mask" → how far each output moves, (tokens,), if the
         word "tired" of the sentence ``tired`` (str) changes, which is ``encoded`` by BERT's
-        tokenizer as ``tokens`` tokens; ``causal_mask``, ``attention`` and
-        ``word_positions`` are the lesson's functions; ``Q``, ``K`` and ``V``, (tokens,
-        d_head), and ``S``, (tokens, tokens), are query, key, value and scores of one head.
+        tokenizer as ``tokens`` tokens. Functions: ``causal_mask`` makes a bool mask
+        (tokens, tokens) of a number; ``attention`` of query, key, value and mask returns
+        outputs and weights; ``word_positions`` finds a word's tokens in a text. ``Q``,
+        ``K`` and ``V``, (tokens, d_head), and ``S``, (tokens, tokens), are query, key,
+        value and scores of one head.
 
     Returns
     -------
@@ -137,8 +139,9 @@ def growing_keys_are_a_mask(page: Page):
     ----------
     page : Page
         ``grown`` is a list of the outputs token by token, (1, d_head) each, ``at_once``
-        those with a mask, (``tokens``, d_head); ``attention`` is the lesson's function;
-        ``Q``, ``K``, ``V``, ``O`` are those of one head, (tokens, d_head).
+        those with a mask, (``tokens``, d_head); ``attention`` of query, key and value
+        returns outputs and weights; ``Q``, ``K``, ``V``, ``O`` are query, key, value and
+        output of one head, (tokens, d_head).
 
     Returns
     -------
@@ -161,9 +164,10 @@ def our_class_is_berts(page: Page):
     Parameters
     ----------
     page : Page
-        ``MultiHeadAttention`` is the lesson's class; ``bert`` is the model, ``d_model`` and
-        ``heads`` are its sizes, and ``found`` is its output on the sentence, with
-        ``hidden_states`` and ``attentions``.
+        ``MultiHeadAttention`` is the lesson's class, made with d_model and heads, which
+        returns outputs and weights; ``bert`` is the model, ``d_model`` and ``heads`` are
+        its sizes, and ``found`` is its output on the sentence, with ``hidden_states``
+        (batch, tokens, d_model) and ``attentions`` (batch, heads, tokens, tokens) by layer.
 
     Returns
     -------
@@ -192,8 +196,9 @@ def pytorch_gives_the_same(page: Page):
     Parameters
     ----------
     page : Page
-        ``attention`` is the lesson's function; ``theirs`` is PyTorch's module, and
-        ``vectors`` are two texts, (2, tokens, d_model).
+        ``attention`` of query, key, value and mask returns outputs and weights; ``theirs``
+        is PyTorch's `nn.MultiheadAttention`, and ``vectors`` are two texts, (2, tokens,
+        d_model).
 
     Returns
     -------
@@ -228,9 +233,9 @@ def work_is_the_formula(page: Page):
     Parameters
     ----------
     page : Page
-        ``operations`` counts the multiplications and additions of an attention of width
-        384, from the numbers of tokens and heads; ``lengths`` is the list of the numbers of
-        tokens that the page tries.
+        ``operations`` is a function from the numbers of tokens and heads to the number of
+        multiplications and additions of an attention of width 384; ``lengths`` is the list
+        of the numbers of tokens that the page tries.
 
     Returns
     -------
@@ -250,8 +255,9 @@ def blocks_add_up(page: Page):
     Parameters
     ----------
     page : Page
-        ``attention_in_blocks`` is the lesson's function; ``Q``, ``K``, ``V``, ``O`` are
-        query, key, value and output of one head, (``tokens``, d_head).
+        ``attention_in_blocks`` of query, key, value and the keys in a block returns the
+        outputs; ``Q``, ``K``, ``V``, ``O`` are query, key, value and output of one head,
+        (``tokens``, d_head).
 
     Returns
     -------
@@ -281,7 +287,8 @@ def random_weights(page: Page):
     Returns
     -------
     Page
-        ``bert`` is the random model; ``shares`` and ``by_word`` are what it gives.
+        A page like this one, whose ``bert`` is the random model; ``shares`` and
+        ``by_word`` are what it gives.
     """
     words = page.word_shares(
         page.tokenizer, page.random_bert, page.drawn, page.layer, page.head
@@ -380,14 +387,15 @@ def random_endings(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_bert`` is that model; ``page.leads`` computes the animal's lead, last word
-        → lead, from a model and a list of last words; ``page.by_ending`` holds, for
-        "animals", "places" and "both", a dict whose keys are these words.
+        ``random_bert`` is that model; ``leads`` is a function from a model and a list of
+        last words to a dict, last word → the animal's lead, a share of attention;
+        ``by_ending`` holds, for "animals", "places" and "both", such a dict.
 
     Returns
     -------
     Page
-        ``by_ending`` holds the leads that the random model gives, in the same groups.
+        A page like this one, whose ``by_ending`` holds the leads that the random model
+        gives, in the same groups.
     """
     there = {
         name: page.leads(page.random_bert, [*words])
@@ -402,7 +410,7 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
     Parameters
     ----------
     page : Page
-        With ``bert`` and ``tokenizer``.
+        ``bert`` is the model, of which the token vectors are taken, ``tokenizer`` its own.
     words : list of str
 
     Returns
@@ -415,7 +423,10 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
     middle = table.mean(dim=0)
 
     def vector(word):
-        """Return the direction of a word's mean static vector, (d_model,), centred."""
+        """Return the direction of a word's mean static vector, (d_model,), centred.
+
+        ``word`` : str.
+        """
         pieces = page.tokenizer(word, add_special_tokens=False)["input_ids"]
         return F.normalize(table[pieces].mean(dim=0) - middle, dim=0)
 
@@ -536,14 +547,15 @@ def random_persons(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_bert`` is that model; ``page.he_shares`` computes what "He" gives to words,
-        word → share, from a model and a list of words; ``page.of_he`` holds, for "persons"
-        and "things", a dict whose keys are the words.
+        ``random_bert`` is that model; ``he_shares`` is a function from a model and a list
+        of words to a dict, word → the share of its attention, 0–1, that "He" gives to it;
+        ``of_he`` holds, for "persons" and "things", such a dict.
 
     Returns
     -------
     Page
-        ``bert`` is the random model; ``of_he`` holds the shares that it gives.
+        A page like this one, whose ``bert`` is the random model; ``of_he`` holds the shares
+        that it gives.
     """
     there = {
         name: page.he_shares(page.random_bert, [*words])
@@ -625,14 +637,13 @@ def worlds_exchanged(page: Page):
     Parameters
     ----------
     page : Page
-        ``study``: the results of the study *nouns-in-it* by group; "whole" is a list of two
-        dicts with ``world``, "trained" or "shuffled", and ``auc``, "after LAYER" → scores
-        by kind of sentence.
+        ``study["whole"]`` is a list of two dicts with ``world``, "trained" or "shuffled",
+        and ``auc``, "after LAYER" (from 0) → scores, 0–1, by kind of sentence, a list.
 
     Returns
     -------
     Page
-        In ``study``, the scores of the runs "whole" after the layer that is read are
+        A page like this one; in ``study``, the scores of "whole" after layer 3 are
         exchanged between the two worlds for a random half of the kinds of sentences.
     """
     rng = np.random.default_rng(0)
@@ -795,6 +806,7 @@ def softmax_gradient(weights):
     Returns
     -------
     Tensor of shape (..., keys, keys)
+        [i, j] is the derivative of weight i by score j.
     """
     return torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
 

@@ -92,10 +92,12 @@ def kept(change, kind, rank, generator):
     ----------
     change : Tensor of shape (out_features, in_features)
     kind : {"strongest", "random", "shuffled"}
-        "random" keeps what the change does to inputs in random directions.
+        "strongest" keeps its largest singular directions; "random" what it does to inputs
+        in random directions; "shuffled" the largest of the change, its numbers shuffled.
     rank : int
         How many directions are kept.
     generator : torch.Generator
+        Of what is drawn; unused by "strongest".
 
     Returns
     -------
@@ -138,8 +140,10 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
         Unused: no weights are saved.
     group : {"runs"}
         The only kind of run; unused.
-    seed, steps : int
-        Of the training.
+    seed : int
+        Of the training, and of what is drawn.
+    steps : int
+        How many steps of training.
     ranks : list of int
         How many directions are kept.
 
@@ -189,16 +193,19 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "runs" are what `run` returns: losses on each
-        test poem ``before``, and ``rows`` with ``kind``, ``rank``, ``losses``.
+        Group → outcomes of its runs. Those of "runs", one a seed: ``seed``; ``before``, the
+        loss on each test poem before the training, a list in nats a character; ``rows``,
+        list of dict: ``kind``, of which "strongest" counts; ``rank``, how many directions
+        of each change are kept; ``losses``, such a list with them.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the gain of the
-        eight strongest directions less half the gain of the whole change, mean of the
-        seeds, in nats a character; ``verdict``, "holds" or "not so": whether it is above
-        zero. Where no run has eight directions, the fewest there are count.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, [low, high], 95 %
+        of the gain of the eight strongest directions less half the gain of the whole
+        change, mean of the seeds, in nats a character, poems drawn again; ``verdict``,
+        "holds" or "not so": whether it is above zero. Where no run has eight directions,
+        the fewest there are count.
     """
     gaps = []
     for outcome in results["runs"]:

@@ -33,5 +33,10 @@ def steps_within(budget, model, full):
     budget : int
         Steps of ``full`` that may be spent.
     model, full : GPT
+        One that a cheaper method trains, and the one all of whose weights are trained.
+
+    Returns
+    -------
+    int
     """
     return round(budget * step_flops(full) / step_flops(model))

@@ -158,7 +158,8 @@ def plan(small):
         "plain": ``steps`` of training. "samples": ``count``, how many texts. "labels":
         ``length``, the characters of each of a poem's lines; ``draws``, how often the
         labelled poems are drawn; ``pairs``, whether only letters and pairs of them are
-        used; of a small plan also ``every`` and ``untrained`` (`classify_poems`).
+        used; of a small plan also ``every``, 2 for every other poem, and ``untrained``, how
+        many untrained models.
     """
     trainings = plan_trainings()
     budget = {"budget": 2 if small else BUDGET}
@@ -191,18 +192,20 @@ def run(folder, group, **setting):
         become on the way; train an adapter with a marker or without ("plain"); sample with
         these; classify poems.
     **setting
-        Its other arguments, which the functions of the groups explain: `train_method`,
-        `probabilities_on_the_way`, `train_adapters` ("marker" and "plain"), `sample_all`
-        and `classify_poems`.
+        Its other arguments: of "runs" ``method``, ``fed``, ``rate``, ``seed``, ``replayed``
+        and ``budget``; of "letters" ``method``, ``rate`` and ``budget``; of "marker" and
+        "plain" ``steps``; of "samples" ``count``; of "labels" ``length``, ``draws`` and
+        more.
 
     Returns
     -------
     dict, list of dict or None
-        Of "runs" the setting, ``steps``, ``parameters``, the loss on each poem and
-        ``curve``. Of "letters" ``method``, ``rate`` and ``rows``, the probabilities of
-        letters on the way. Of "samples" texts by marker. Of "labels" a dict for each
-        classifier, with ``hits`` by poem. None of "marker" and "plain", whose adapters are
-        saved.
+        Of "runs" the setting, ``steps``, ``parameters``, by "POET PART" the loss on each
+        poem, in nats a character, and ``curve``, step → loss on Shakespeare. Of "letters"
+        ``method``, ``rate`` and ``rows``, the probabilities of letters on the way. Of
+        "samples" marker → list of texts. Of "labels" a dict for each classifier, with
+        ``hits``, the share of draws, 0 to 1, in which each poem's poet is recognised. None
+        of "marker" and "plain", whose adapters are saved.
     """
     if group in ("marker", "plain"):
         model = train_adapters(marked=group == "marker", **setting)
@@ -321,10 +324,10 @@ def read_on_the_way(model, steps, rate, moments):
     Returns
     -------
     list of dict
-        For each moment what `reading_of` returns: by each poet's name a list with a pair
-        for each letter of a piece, its probability in per cent and the most probable
-        characters with theirs; as ``Dickinson validation`` and ``Shakespeare validation``
-        mean losses on held-out poems, in nats a character.
+        One for each moment: by each poet's name, "Dickinson" and "Shakespeare", a list with
+        a pair for each letter of a piece, its probability in per cent and a list of the
+        most probable characters with theirs; as ``Dickinson validation`` and ``Shakespeare
+        validation`` mean losses on held-out poems, in nats a character.
     """
     readings = []
 
@@ -351,7 +354,7 @@ def reading_of(model):
     dict
         By each poet's name, "Dickinson" and "Shakespeare", a list with a pair for each
         letter of the poet's piece: its probability in per cent, and the two most probable
-        characters, each with its own (`letter_probabilities`). As ``Dickinson validation``
+        characters, a list of pairs with their own. As ``Dickinson validation``
         and ``Shakespeare validation`` the mean losses on held-out poems, in nats a
         character.
     """
@@ -368,6 +371,7 @@ def probabilities_on_the_way(method, rate, budget):
     Parameters
     ----------
     method : {"all weights", "LoRA"}
+        What is trained.
     rate : float
         The highest learning rate.
     budget : int
@@ -378,9 +382,10 @@ def probabilities_on_the_way(method, rate, budget):
     dict
         ``method``, ``rate``, and ``rows``, a list of dict, one for each moment: ``method``,
         ``rate``; ``step``; ``work``, how many steps of training all weights cost as much;
-        and what `reading_of` returns, by the poets' names the probabilities of the letters
-        in per cent, and the losses on held-out poems in nats a character. With LoRA the
-        last row, of step 0, is that of the model from which the adapters were removed.
+        by a poet's name, for each letter of a piece, a pair of its probability in per cent
+        and the most probable characters with theirs; by "POET validation" the mean loss on
+        held-out poems in nats a character. With LoRA the last row, of step 0, is that of
+        the model from which the adapters were removed.
     """
     model, steps = prepare(method, budget)
     share = steps / budget  # steps of LoRA cost less, so there are more of them
@@ -561,7 +566,11 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "runs" are what `train_method` returns.
+        Group → outcomes of its runs. Those of "runs": ``method``, "all weights" for one;
+        ``fed``, the poet whose poems were read, "Dickinson" or "Shakespeare"; ``rate``;
+        ``replayed``, 0 for no replay; ``seed``; ``Shakespeare validation`` and
+        ``Shakespeare test``, lists of the loss on each held-out sonnet, in nats a
+        character.
 
     Returns
     -------

@@ -80,11 +80,12 @@ def told_right(x, table, size, seed, **kind):
     seed : int
         Of the draw of these poems.
     **kind
-        Arguments of `TfidfVectorizer`.
+        Arguments of `TfidfVectorizer`, for texts.
 
     Returns
     -------
     bool array of shape (held-out poems,)
+        In the order of the table.
     """
     rng, who = np.random.default_rng(seed), table.poet.to_numpy()
     held = table.held.to_numpy()

@@ -138,15 +138,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "runs" have ``rank`` and ``Dickinson test``,
-        the loss on each test poem.
+        Group → outcomes of its runs; those of "runs" have ``rank``, ``seed`` and
+        ``Dickinson test``, the loss on each test poem, a list in nats a character.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the gain of
-        rank 1, mean of the seeds, less half the gain of all weights at their best rate, in
-        nats a character; ``verdict``, "holds" or "not so": whether it is above zero.
+        ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [low,
+        high], 95 % of the gain of rank 1, mean of the seeds, less half the gain of all
+        weights at their best rate, in nats a character, poems drawn again; ``verdict``,
+        "holds" or "not so": whether it is above zero.
     """
     _, base, poets = load_material()
     before = teaching.poem_losses(base, poets["Dickinson"]["test"])

@@ -80,8 +80,9 @@ def run(_folder, group, **setting):
     dict
         ``rate``. Of "runs" ``seed``, ``text``, one that the model wrote, and its losses on
         each sonnet, ``Shakespeare validation`` and ``Shakespeare test``, in nats a
-        character. Of "letters" ``rows``, for each moment of the training how a model with
-        random weights reads two pieces, and its losses (`letters_of_random`).
+        character. Of "letters" ``rows``, list of dict, one for each moment of the training
+        of a model with random weights: by a poet's name the probabilities of the letters of
+        a piece in per cent, by "POET validation" a mean loss in nats a character.
     """
     return {"runs": train_on_own, "letters": letters_of_random}[group](**setting)
 
@@ -99,7 +100,7 @@ def own_texts(characters, seed):
     Returns
     -------
     int64 Tensor of shape (texts, 1 + characters)
-        ``SETTINGS["texts"]`` of them.
+        Ids; ``SETTINGS["texts"]`` of them.
     """
     tokenizer, model, _ = load_material()
     begin = torch.tensor(tokenizer.encode("\n")).expand(SETTINGS["texts"], 1)
@@ -114,6 +115,7 @@ def whole_texts(texts, batch=teaching.BATCH):
     ----------
     texts : int64 Tensor of shape (texts, 1 + characters)
     batch : int
+        How many texts.
 
     Returns
     -------
@@ -141,8 +143,10 @@ def train_on_own(seed, rate, steps, characters):
         Of the texts and of the training.
     rate : float
         The highest learning rate.
-    steps, characters : int
-        Of the training; of each text.
+    steps : int
+        How many steps of training.
+    characters : int
+        Of each text that the model writes.
 
     Returns
     -------
@@ -211,15 +215,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "runs" have the loss on each sonnet,
-        ``Shakespeare validation`` and ``Shakespeare test``.
+        Group → outcomes of its runs; those of "runs" have ``seed``, and the loss on each
+        sonnet in nats a character, lists: ``Shakespeare validation`` and ``Shakespeare
+        test``.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the rise of the
-        loss after own texts less half of the rise after Dickinson, in nats a character;
-        ``verdict``, "holds" or "not so": whether it is above zero.
+        ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [low,
+        high], 95 % of the rise of the loss after own texts less half of the rise after
+        Dickinson, in nats a character, sonnets drawn again; ``verdict``, "holds" or "not
+        so": whether it is above zero.
     """
     _, base, poets = load_material()
     parts = (poets["Shakespeare"][part] for part in ("validation", "test"))

@@ -120,9 +120,10 @@ def poems_are_apart(page: Page):
     Parameters
     ----------
     page : Page
-        ``poets`` has the poems as ids: poet → part → list of Tensors (tokens,);
-        ``tokenizer`` and ``record``, the dict stored with the weights, are those of the
-        model.
+        ``poets`` has the poems as ids: poet ("Shakespeare" or "Dickinson") → part
+        ("training", "validation" or "test") → list of Tensors (tokens,); ``tokenizer``,
+        with ``decode`` and ``alphabet``, and ``record``, the dict stored with the weights,
+        which names the ``corpus``, are those of the model.
 
     Returns
     -------
@@ -191,14 +192,16 @@ def training_again_costs(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` is the DataFrame of stored runs (`chosen`); ``sonnets`` is the model, a
-        GPT, ``poets`` the poems as ids, by poet and part.
+        ``runs`` is a DataFrame, one row a training: ``method``, ``rate``, ``fed`` (the
+        poet), ``replayed``, and lists of the loss on each poem, such as "Shakespeare test";
+        ``sonnets`` is the model, a GPT; ``poets`` has the poems: poet → part → list of ids
+        (tokens,).
 
     Returns
     -------
     dict
-        ``rise`` of the loss on other sonnets, in nats a character, with its interval
-        ``span``; ``answer``, the letter of the right choice.
+        ``rise`` of the loss on other sonnets, the mean in nats a character, with its 95 %
+        interval ``span``; ``answer``, the letter of the right choice.
     """
     again = chosen(page, "all weights", 3e-3, "Shakespeare")
     rise = losses_on(again, "Shakespeare") - losses_before(page, "Shakespeare")
@@ -215,13 +218,14 @@ def untrained_on_own_texts(page: Page):
     page : Page
         ``own_runs`` is a DataFrame, a row for each of these models, whose columns
         "Shakespeare validation" and "Shakespeare test" hold lists of the loss on each
-        sonnet; ``sonnets`` is the model as it was, ``poets`` the poems as ids, by poet and
-        part.
+        sonnet; ``sonnets`` is the model as it was, a GPT; ``poets`` has the poems: poet →
+        part → list of ids (tokens,).
 
     Returns
     -------
     Page
-        In ``own_runs``, the losses on Shakespeare are those before training.
+        A page like this one; in ``own_runs``, the losses on Shakespeare are those before
+        training.
     """
     rows = page.own_runs.copy()
     for part in HELD_OUT:
@@ -248,16 +252,17 @@ def forgetting_needs_no_new_poet(page: Page):
     Parameters
     ----------
     page : Page
-        ``own_runs`` is a DataFrame of the runs on own texts, a row a seed, ``runs`` that of
-        all others (`chosen`); both hold lists of the loss on each poem. ``sonnets`` is the
-        model, ``poets`` the poems as ids, by poet and part.
+        ``own_runs`` is a DataFrame of the trainings on own texts, a row a seed, ``runs``
+        that of others: ``method``, ``rate``, ``fed`` (the poet), ``replayed``; both have
+        columns of lists of the loss on each poem, such as "Shakespeare test". ``sonnets``
+        is the model, a GPT; ``poets`` has the poems: poet → part → list of ids (tokens,).
 
     Returns
     -------
     dict
-        Rises of the loss on held-out sonnets, in nats a character: ``own``, after the
-        model's own text, with its interval ``span``; ``hers``, after Dickinson; ``his``,
-        after the known sonnets. ``sonnets``, how many.
+        Mean rises of the loss on held-out sonnets, in nats a character: ``own``, after the
+        model's own text, with its 95 % interval ``span``; ``hers``, after Dickinson;
+        ``his``, after the known sonnets. ``sonnets``, how many.
     """
     before = losses_before(page, "Shakespeare")
     own = losses_on(page.own_runs, "Shakespeare") - before
@@ -291,7 +296,9 @@ def replay_keeps(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` is the DataFrame of stored runs (`chosen`).
+        ``runs`` is a DataFrame, one row a training: ``method``, ``rate``, ``fed`` (the
+        poet), ``replayed`` (how many of eight windows), and lists of the loss on each poem,
+        such as "Dickinson test".
 
     Returns
     -------
@@ -324,8 +331,9 @@ def lora_is_a_thin_path(page: Page):
     Parameters
     ----------
     page : Page
-        ``LowRank`` is the page's class; ``sonnets`` the model, ``fresh`` the same with LoRA
-        of rank 8; ``poets`` the poems as ids, by poet and part.
+        ``LowRank`` is the page's class, made with a linear layer, a rank and a scale;
+        ``sonnets`` is the model, a GPT, ``fresh`` the same with LoRA of rank 8, untrained;
+        ``poets`` has the poems: poet → part → list of ids (tokens,).
 
     Returns
     -------
@@ -363,13 +371,14 @@ def lora_can_be_taken_away(page: Page):
     Parameters
     ----------
     page : Page
-        ``light`` is the model with LoRA, trained; ``sonnets`` the model without; ``poets``
-        has the poems as ids, by poet and part.
+        ``light`` is the model with LoRA of rank 8, trained; ``sonnets`` the model without;
+        ``poets`` has the poems: poet → part → list of ids (tokens,).
 
     Returns
     -------
     dict
-        The sizes of the file, ``kilobytes``, and of the ``whole`` model, in kilobytes.
+        In kilobytes the sizes of the file with LoRA's matrices, ``kilobytes``, and of the
+        ``whole`` model.
     """
     device = next(page.sonnets.parameters()).device
     ids = page.poets["Shakespeare"]["test"][0][None, :64]
@@ -402,8 +411,8 @@ def read_shakespeare(page: Page):
     Returns
     -------
     Page
-        In ``runs``, without replay, every loss of a method is its mean loss where it was
-        fed Shakespeare.
+        A page like this one; in ``runs``, without replay, every loss of a method is its
+        mean loss where it was fed Shakespeare.
     """
     runs = page.runs.copy()
     for method in ("all weights", "LoRA", "last layer"):
@@ -435,15 +444,18 @@ def lora_learns_nearly_as_much(page: Page):
     Parameters
     ----------
     page : Page
-        ``runs`` is the DataFrame of stored runs (`chosen`); ``sonnets`` is the model, a
-        GPT, ``poets`` the poems as ids, by poet and part.
+        ``runs`` is a DataFrame, one row a training: ``method``, ``rate``, ``fed`` (the
+        poet), ``replayed``, and lists of the loss on each poem, such as "Dickinson test";
+        ``sonnets`` is the model, a GPT; ``poets`` has the poems: poet → part → list of ids
+        (tokens,).
 
     Returns
     -------
     dict
-        Losses on Dickinson's test poems, in nats a character: ``lora``, ``all``, ``last``
-        (layer), ``before``; ``share``, the interval of LoRA's gain over that of all
-        weights; ``poems``, how many; ``judge``, the letter of the right choice.
+        Mean losses on Dickinson's test poems, in nats a character: ``lora``, ``all``,
+        ``last`` (layer), ``before`` any training on her; ``share``, the 95 % interval of
+        LoRA's gain over that of all weights; ``poems``, how many; ``judge``, the letter of
+        the right choice.
     """
     before = losses_before(page, "Dickinson", ["test"])
     rates = {"all weights": 3e-3, "LoRA": 1.7e-2, "last layer": 1e-2}
@@ -482,16 +494,16 @@ def shuffled_changes(page: Page):
     Parameters
     ----------
     page : Page
-        ``directions`` are the outcomes of the study *directions*, a dict for each seed. Its
-        ``rows`` are dicts; ``kind`` says what was left of the change that fine-tuning made
-        to the weights: its "strongest" directions, as many "random" ones, or its numbers
+        ``directions`` is a list of dict, one a seed, with ``rows``, a list of dict:
+        ``kind`` says what was kept of the change that fine-tuning made to the weights: its
+        "strongest" directions, as many "random" ones, or the strongest of its numbers
         "shuffled" within each matrix.
 
     Returns
     -------
     Page
-        In ``directions``, the rows "strongest" are replaced by copies of the "shuffled"
-        ones.
+        A page like this one; in ``directions``, the rows "strongest" are replaced by copies
+        of the "shuffled" ones.
     """
     outcomes = []
     for outcome in page.directions:
@@ -543,19 +555,19 @@ def few_directions_teach(page: Page):
     Parameters
     ----------
     page : Page
-        ``directions`` are the outcomes of the study *directions*, a dict for each seed:
-        ``before`` and ``all``, lists of the loss on each test poem before and after a
-        training of all weights; ``rows``, dicts with such ``losses`` where only some
-        directions are kept (`gain_of`); ``energy``, a list: the share of the squares of the
-        change that its 1, 2, 4, 8 … strongest directions have, so that the fourth is that
-        of eight.
+        ``directions`` is a list of dict, one a seed: ``before`` and ``all``, lists of the
+        loss on each test poem before and after a training of all weights, in nats a
+        character; ``rows``, a list of dict where only some directions are kept: ``kind``,
+        "strongest" or "random" for two, ``rank``, how many, and such ``losses``;
+        ``energy``, a list: the share of the squares of the change that its 1, 2, 4, 8 …
+        strongest directions have, so that the fourth is that of eight.
 
     Returns
     -------
     dict
-        Shares of the whole gain: ``eight``, with its interval ``share``; ``one``, of the
-        strongest direction alone; ``random``, eight random directions. ``energy``, of the
-        squares of the change, in eight directions; ``poems``, how many.
+        Shares of the whole gain: ``eight``, with its 95 % interval ``share``; ``one``, of
+        the strongest direction alone; ``random``, eight random directions. ``energy``, of
+        the squares of the change, in eight directions; ``poems``, how many.
     """
     whole = [np.array(each["before"]) - np.array(each["all"]) for each in page.directions]
     eight = [gain_of(each, "strongest", 8) for each in page.directions]
@@ -596,17 +608,19 @@ def one_direction_learns(page: Page):
     Parameters
     ----------
     page : Page
-        ``thin`` is a DataFrame of LoRA's runs, with columns ``rank`` and ``Dickinson
-        test``, lists of the loss on each poem; ``runs`` that of all others (`chosen`);
-        ``directions`` are the outcomes of that study, a dict for each seed (`gain_of`);
-        ``sonnets`` is the model, ``poets`` the poems as ids, by poet and part.
+        ``thin`` is a DataFrame of LoRA's trainings, with columns ``rank`` and ``Dickinson
+        test``, lists of the loss on each poem; ``runs`` that of others: ``method``,
+        ``rate``, ``fed`` (the poet), ``replayed`` and such lists. ``directions`` is a list
+        of dict, one a seed: ``before``, a list of losses; ``rows``, dicts of ``kind``,
+        ``rank`` and ``losses`` with some directions of the change kept. ``sonnets`` is the
+        model, a GPT; ``poets`` has the poems: poet → part → list of ids (tokens,).
 
     Returns
     -------
     dict
-        Shares of the gain of all weights: ``one``, with its interval ``share``, ``two``,
-        ``four``, ``eight`` and ``most``, of the ranks 1, 2, 4, 8 and 32; ``kept``, of the
-        strongest direction alone. ``poems``, how many.
+        Shares of the gain of all weights: ``one``, with its 95 % interval ``share``,
+        ``two``, ``four``, ``eight`` and ``most``, of the ranks 1, 2, 4, 8 and 32; ``kept``,
+        of the strongest direction alone. ``poems``, how many.
     """
     before = losses_before(page, "Dickinson", ["test"])
     whole = before - losses_on(chosen(page, "all weights", 3e-3), "Dickinson", ["test"])
@@ -657,7 +671,8 @@ def shuffled_markers(page: Page):
     Returns
     -------
     Page
-        ``samples`` has half of all texts, drawn at random, behind each marker.
+        A page like this one, whose ``samples`` have half of all texts, drawn at random,
+        behind each marker.
     """
     both = nulls.shuffled(page.samples["(W)"] + page.samples["(E)"])
     half = len(both) // 2
@@ -674,8 +689,8 @@ def judge_of_words(page: Page):
     Parameters
     ----------
     page : Page
-        ``poets`` has the poems as ids: poet → part → list of Tensors (tokens,);
-        ``tokenizer`` decodes them.
+        ``poets`` has the poems as ids: poet → part, of which "training" is learned → list
+        of Tensors (tokens,); ``tokenizer`` decodes them.
     """
     texts, labels = [], []
     for poet, parts in page.poets.items():
@@ -706,15 +721,16 @@ def marker_steers(page: Page):
     ----------
     page : Page
         ``samples`` are the stored texts: "(W)", "(E)", "Dickinson alone, no marker" or
-        "before, no marker" → list of str; ``poets`` and ``tokenizer`` are those of
-        `judge_of_words`.
+        "before, no marker" → list of str; ``poets`` has the poems as ids: poet → part →
+        list of Tensors (tokens,); ``tokenizer`` decodes them.
 
     Returns
     -------
     dict
-        Characters: ``gap``, the interval of the difference of lengths; ``long`` and
-        ``short``, mean lengths. Shares of texts called Shakespeare's: ``words_w``,
-        ``words_e``, ``alone``. ``texts``, how many.
+        Characters a line: ``gap``, the 95 % interval of the difference; ``long`` and
+        ``short``, means behind (W) and (E). Shares of texts that the judge of words calls
+        Shakespeare's: ``words_w`` and ``words_e``, behind these; ``alone``, of the model
+        taught Dickinson alone. ``texts`` behind each: how many.
     """
     lengths = {mark: line_lengths(page.samples[mark]) for mark in ("(W)", "(E)")}
     drawn = np.random.default_rng(0)
@@ -788,7 +804,8 @@ def lines_of_one_length(page: Page):
     Returns
     -------
     Page
-        In ``label_rows``, the results on whole lines are those on cut lines.
+        A page like this one; in ``label_rows``, the results on whole lines are those on cut
+        lines.
     """
     rows = page.label_rows[page.label_rows.length == CUT]
     return page.replaced(label_rows=pd.concat([rows, rows.assign(length=WHOLE)]))
@@ -811,15 +828,18 @@ def ruler_is_enough(page: Page):
     Parameters
     ----------
     page : Page
-        ``label_rows`` is the DataFrame of stored results (`hits_of`); ``held_poets`` are
-        the true poets of the held-out poems, a str array (poems,).
+        ``label_rows`` is a DataFrame, one row a classifier: ``length`` of lines in
+        characters (64 or 20), ``reader``, what it is given, ``size``, how many labels,
+        ``layer``, and ``hits``, a list, of each held-out poem the share of draws in which
+        it is right; ``held_poets`` are the true poets of these poems, a str array (poems,).
 
     Returns
     -------
     dict
-        Balanced accuracies: ``ruler``, ``state``, ``bag`` (of words), ``untrained``;
-        ``gap``, the interval of ruler less state; ``poems``, how many; ``answer``, the
-        letter of the right choice.
+        Balanced accuracies with eight labels, 0 to 1: ``ruler``, the mean length of lines;
+        ``state`` of their last characters; ``bag`` of words; ``untrained``, the state of an
+        untrained model; ``gap``, the 95 % interval of ruler less state; ``poems``, how
+        many; ``answer``, the letter of the right choice.
     """
     who = page.held_poets
     ruler, state = (hits_of(page, WHOLE, each, 8) for each in ("ruler", "last state"))
@@ -845,8 +865,10 @@ def states_after_the_cut(page: Page):
     Parameters
     ----------
     page : Page
-        ``label_rows`` is the DataFrame of stored results (`hits_of`); ``held_poets`` are
-        the true poets of the held-out poems, a str array (poems,).
+        ``label_rows`` is a DataFrame, one row a classifier: ``length`` of lines in
+        characters (64 or 20), ``reader``, what it is given, ``size``, how many labels,
+        ``layer``, and ``hits``, a list, of each held-out poem the share of draws in which
+        it is right; ``held_poets`` are the true poets of these poems, a str array (poems,).
 
     Returns
     -------

@@ -170,8 +170,9 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
         ``loss`` on the repetition. Of the others ``kind``, ``seed``, ``rate`` and, for
         "tuning", ``validation``, the loss on other texts; for "runs" ``loss`` on the
         repetition, ``numbers``, how many parameters, ``history`` of the training loss and,
-        of two layers, ``heads``, a dict for each: where it attends, and how the loss rises
-        without it (`train_rows`).
+        of two layers, ``heads``, a dict for each: ``layer`` and ``head``, from 0; its
+        attention, 0 to 1, to the token ``before`` and to what ``followed`` last time; how
+        the loss rises without it on the ``first`` row and on the repetition, ``again``.
     """
     if group == "counts":
         return count_rows(order)
@@ -255,14 +256,16 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "runs" have ``kind`` and ``loss`` on the
-        repetition.
+        Group → outcomes of its runs; those of "runs", in the order of seeds, have ``kind``,
+        "one layer" or "two layers" among others, ``seed``, and ``loss`` on the repetition,
+        in nats a token.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of one layer's
-        loss less two layers', in nats a token; ``verdict``, "holds" or "not so": whether
+        ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [lowest,
+        highest] over seeds of one layer's loss less two layers', in nats a token;
+        ``verdict``, "holds" or "not so": whether
         every model of one layer has a higher loss than every model of two layers.
     """
     kinds = (alike(results["runs"], kind=kind) for kind in ("one layer", "two layers"))

@@ -48,7 +48,7 @@ def random_weights(page: Page):
     Returns
     -------
     Page
-        ``gpt`` is the shuffled one.
+        A page like this one, whose ``gpt`` is the shuffled one.
     """
     return page.replaced(gpt=nulls.shuffled_weights(page.gpt))
 
@@ -101,7 +101,8 @@ def human_lines(page: Page):
     Returns
     -------
     Page
-        ``texts`` are Shakespeare's, whoever is said to have written them.
+        A page like this one, whose ``texts`` are Shakespeare's, whoever is said to have
+        written them.
     """
     return page.replaced(texts=dict.fromkeys(page.texts, page.human))
 
@@ -128,16 +129,16 @@ def likely_is_not_good(page: Page):
     ----------
     page : Page
         ``texts``: who wrote them ("greedy", "four beams", "greedy, penalty 1.3",
-        "Shakespeare" …) → ids (texts, tokens), beginnings and continuations. Of these
-        ``surprise`` returns the mean loss in nats a character, ``repetition`` the share of
-        ten-character sequences that were there before, (texts,) each.
+        "Shakespeare" …) → ids (texts, tokens), beginnings and continuations. Functions of
+        such ids: ``surprise`` returns the mean loss in nats a character, ``repetition`` the
+        share of ten-character sequences that were there before, Tensors (texts,).
 
     Returns
     -------
     dict
-        Shares of ten-character sequences that were there before: ``greedy``, with its
-        interval ``span``; ``beams``, an interval; ``penalty``. ``sonnets``, the share of
-        sonnets with any; ``texts``, how many.
+        Shares of ten-character sequences that were there before, means: ``greedy``, with
+        its 95 % interval ``span``; ``beams``, of four beams; ``penalty``, greedy with one.
+        ``sonnets``, the share of sonnets with any; ``texts``, how many.
     """
     losses = {name: page.surprise(ids) for name, ids in page.texts.items()}
     repeated = {name: page.repetition(ids).numpy() for name, ids in page.texts.items()}
@@ -260,15 +261,16 @@ def shares_far_away(page: Page, pronoun: str) -> list[float]:
     Parameters
     ----------
     page : Page
-        The words are drawn from its ``WORDS``; ``lean`` is how far a text's next *t* is
-        above its next *l*, in logits.
+        The words are drawn from its ``WORDS``, a list of str; ``lean`` returns the logit of
+        *t* less that of *l* after a text.
     pronoun : str
         It follows "And" at the beginning of each prompt.
 
     Returns
     -------
     list of float
-        The share of 40 prompts that end in *shal*, for each number and each of three seeds.
+        The share of 40 prompts that end in *shal*, 0 to 1: three seeds with two words, then
+        three with three words.
     """
     found = []
     for count in (2, 3):
@@ -427,10 +429,10 @@ def heads_are_missed_together(page: Page):
     -------
     dict
         Rises of the loss, in nats a character: ``sum`` of the single ones, ``together``,
-        with the interval ``gap`` of the latter less five times the former; at line ends
-        ``line_rise``, without the head ``line_head``. ``new_line`` and
-        ``new_line_without``, probabilities; ``windows``, ``heads``, ``line_ends``: how
-        many.
+        with the 95 % interval ``gap`` of the latter less five times the former; at line
+        ends ``line_rise``, without the head ``line_head`` ("LAYER.HEAD"). ``new_line`` and
+        ``new_line_without`` that head, probabilities of a new line after a mark;
+        ``windows``, ``heads``, ``line_ends``: how many.
     """
     usual = page.mean_outputs(page.cut(page.parts.training, 96, page.room)[:, :-1])
     zeros = dict.fromkeys(page.HEADS, 0.0)
@@ -539,8 +541,9 @@ def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        ``lean`` is the difference of two letters' logits after a text; ``gpt`` is the
-        model, and ``ids_of`` encodes a text.
+        ``lean`` returns the logit of *t* less that of *l* after a text, or of two other
+        letters that are given; ``gpt`` is the model, and ``ids_of`` goes from a text to ids
+        (1, tokens).
     texts, sources : sequences of str of one length
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
@@ -572,8 +575,8 @@ def direct_prompts(page: Page) -> list[tuple[str, str]]:
     Returns
     -------
     list of (str, str)
-        *… they shal* and *… thou shal*, for the 16 words that begin most training lines;
-        also with *you* and *we* in the first, and with *wil*.
+        *… they shal* and *… thou shal*, where … is each of the 16 words that begin most
+        training lines; also with *you* and *we* in the first, and with *wil* in both.
     """
     lines = (line.split() for line in page.parts.training.splitlines())
     firsts = [line[0] for line in lines if line]
@@ -766,8 +769,9 @@ def changed_by(page: Page, pairs, heads, *answers) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        ``lean`` is the difference of two letters' logits after a text; ``gpt`` is the
-        model, and ``ids_of`` encodes a text.
+        ``lean`` returns the logit of *t* less that of *l* after a text, or of two other
+        letters that are given; ``gpt`` is the model, and ``ids_of`` goes from a text to ids
+        (1, tokens).
     pairs : sequence of (str, str)
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
@@ -843,13 +847,13 @@ def prompts_after(page: Page, word: str, ends=("shal", "wil"), most=10) -> list[
     Parameters
     ----------
     page : Page
-        Its ``WORDS`` stand in between, but for those with "tho" in them.
+        Its ``WORDS``, a list of str, stand in between, but for those with "tho" in them.
     word : str
         It follows "And" at the beginning of each prompt.
     ends : sequence of str
         The beginnings of verbs with which a prompt ends.
     most : int
-        How many words in between.
+        How many of these words are used: a prompt for each, and each end.
 
     Returns
     -------
@@ -870,7 +874,13 @@ def share_of_t(page: Page, word: str, **options) -> float:
     word : str
         It follows "And" at the beginning of each prompt.
     **options
-        ``ends`` and ``most``, which prompts are made (`prompts_after`).
+        ``ends``, the beginnings of verbs that the prompts end in, a sequence of str, and
+        ``most``, how many of the words stand in between.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
     """
     hits = [page.lean(text) > 0 for text in prompts_after(page, word, **options)]
     return float(np.mean(hits))
@@ -937,7 +947,8 @@ def it_spells_thou(page: Page):
     page : Page
         ``counted``: Counter of the words of the training text; ``WORDS``, a list of str,
         stand in between; ``lean`` returns the logit of *t* less that of *l* after a text;
-        ``TWO`` are the two heads, (layer, head).
+        ``TWO`` is the list of the two heads, (layer, head), from 0.
+        `thou_reaches_over_a_word` uses more.
 
     Returns
     -------
@@ -1107,7 +1118,7 @@ def counts_in_text(page: Page):
     Returns
     -------
     Page
-        ``gpt`` is the one that also counts.
+        A page like this one, whose ``gpt`` also counts.
     """
     return page.replaced(gpt=CountsInText(page.gpt))
 
@@ -1121,6 +1132,7 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
         From ids (batch, tokens) to logits (batch, tokens, vocab_size), or to log
         probabilities.
     lines : int64 Tensor of shape (lines, tokens)
+        In the order of the text, of one length.
     stop : int
         The token that ends a line.
 
@@ -1164,8 +1176,9 @@ def it_does_not_repeat_lines(page: Page):
     Parameters
     ----------
     page : Page
-        ``held_out`` is the text, a str; ``gpt`` reads it, ``tokenizer`` and ``ids_of``
-        encode it; ``room`` is how many tokens a window may have.
+        ``held_out`` is the text, a str; ``gpt`` is the model; ``tokenizer.encode`` goes
+        from a text to a list of ids, ``ids_of`` to ids (1, tokens); ``room`` is how many
+        tokens a window may have.
 
     Returns
     -------
