@@ -287,8 +287,8 @@ def random_weights(page: Page):
     Returns
     -------
     Page
-        A page like this one, whose ``bert`` is the random model; ``shares`` and
-        ``by_word`` are what it gives.
+        A page like this one, whose ``bert`` is the random model; ``shares`` and ``by_word``
+        are what it gives.
     """
     words = page.word_shares(
         page.tokenizer, page.random_bert, page.drawn, page.layer, page.head

@@ -354,9 +354,8 @@ def reading_of(model):
     dict
         By each poet's name, "Dickinson" and "Shakespeare", a list with a pair for each
         letter of the poet's piece: its probability in per cent, and the two most probable
-        characters, a list of pairs with their own. As ``Dickinson validation``
-        and ``Shakespeare validation`` the mean losses on held-out poems, in nats a
-        character.
+        characters, a list of pairs with their own. As ``Dickinson validation`` and
+        ``Shakespeare validation`` the mean losses on held-out poems, in nats a character.
     """
     found = {}
     for poet, piece in PIECES.items():

@@ -265,8 +265,8 @@ def summary(results):
     dict
         ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [lowest,
         highest] over seeds of one layer's loss less two layers', in nats a token;
-        ``verdict``, "holds" or "not so": whether
-        every model of one layer has a higher loss than every model of two layers.
+        ``verdict``, "holds" or "not so": whether every model of one layer has a higher loss
+        than every model of two layers.
     """
     kinds = (alike(results["runs"], kind=kind) for kind in ("one layer", "two layers"))
     one, two = ([row["loss"] for row in rows] for rows in kinds)

@@ -131,10 +131,11 @@ def run(folder, group, **setting):
     -------
     dict or list of dict
         Of "training" the ``history`` of its losses, and how far the model is from the
-        book's (`train_and_compare`). Of "counting" the ``losses`` of n-grams, and the share
-        of places where they are ``right`` (`count_ngrams`). Of "stops" a dict, and of
-        "packed" one for each stop: ``step``, losses in nats a character, the agreement with
-        n-grams and what *thou* does (`ask` names the keys).
+        book's, ``largest`` and ``apart``. Of "counting" the ``losses`` of n-grams, a list
+        by order, and the share of places where they are ``right``. Of "stops" a dict, and
+        of "packed" one for each stop: ``step``; ``train`` and ``held_out``, losses in nats
+        a character; ``agrees``, the agreement with n-grams, a list by order; ``brought``,
+        by how many logits two heads bring a *t* from *thou*; and more.
     """
     functions = {"training": train_and_compare, "counting": count_ngrams}
     functions |= {"stops": ask_stop, "packed": pack_stops}
@@ -194,6 +195,7 @@ def train(folder, steps, device="cpu"):
     steps : sequence of int
         The stops, ascending, from 0; the last is the recipe's last.
     device : str
+        Where it is trained, such as "cpu".
 
     Returns
     -------
@@ -251,7 +253,7 @@ def held_out(tokenizer):
     starts : int64 Tensor of shape (windows,)
         Of each window, the first of 64 characters. The GPT's last 32 answers are asked.
     places : int array of shape (windows · 32,)
-        Of the characters that are foretold.
+        Of the characters that are foretold, in the text from 0.
     sonnets : int array of the same shape
         The number of the sonnet in which each is.
     """
@@ -315,9 +317,11 @@ def ask_stop(folder, steps, stop):
     Returns
     -------
     dict
-        ``step``, after how many steps of training; the losses, the agreement with n-grams
-        and what *thou* does (`ask` names the keys); ``spaces``, their share of what it
-        writes, and ``words``, by length, the share that the training text has.
+        ``step``, after how many steps of training; ``train`` and ``held_out``, losses in
+        nats a character; ``right``, ``agrees``, ``closest`` and ``ahead``, how it does
+        beside n-grams; ``t``, ``told``, ``brought``, ``from_we``, ``interval`` and
+        ``heads``, what *thou* does; ``spaces``, their share of what it writes, and
+        ``words``, by length, the share that the training text has.
     """
     tokenizer, model = load_stop(folder, steps[stop])
     row = {"step": steps[stop]} | ask(folder, tokenizer, model)
@@ -338,10 +342,13 @@ def ask(folder, tokenizer, model):
     Returns
     -------
     dict
-        ``train``, the loss at every eighth place of the training text, in nats a character;
-        ``held_out``, ``right``, ``agrees`` and more, how it does beside the n-grams
-        (`agreement`); ``t``, ``told``, ``brought`` and more, what *thou* does to it
-        (`thou`).
+        Losses in nats a character: ``train``, at every eighth place of the training text;
+        ``held_out``, on test text. At places of this ``right``, the share where its
+        likeliest character stands; ``agrees``, list, by order the share where it is the
+        n-grams'; ``closest``, the order with the highest share, and ``ahead``, an interval,
+        by how much. ``t``, dict, *thou* or another word → share of prompts after which *t*
+        is likelier than *l*; in logits ``told``, how much more so after *thou*, and
+        ``brought``, ``from_we``, ``interval`` and ``heads``, what heads bring from there.
     """
     training = torch.tensor(
         tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
@@ -361,7 +368,9 @@ def answers(model, ids, starts):
     ----------
     model : GPT
     ids : int64 Tensor of shape (characters,)
+        A text.
     starts : int64 Tensor of shape (windows,)
+        Where windows of 64 characters begin, from 0.
 
     Returns
     -------
@@ -380,8 +389,8 @@ def agreement(likeliest, tokenizer, model):
     Parameters
     ----------
     likeliest : int array of shape (orders, places)
-        The ids of the n-gram models' likeliest next characters at the places of `held_out`,
-        of orders 1 to 6.
+        The ids of the likeliest next characters by n-gram models of orders 1 to 6, at the
+        places of the test text that are asked.
     tokenizer : CharTokenizer
     model : GPT
 
@@ -417,7 +426,7 @@ def agreement(likeliest, tokenizer, model):
 
 
 def rounded(interval):
-    """Return the two ends of an interval with four digits, a list of float."""
+    """Return the two ends of an interval, rounded to four decimals, a list of float."""
     return [round(float(end), 4) for end in interval]
 
 
@@ -573,8 +582,9 @@ def pack_stops(folder, steps):
     Returns
     -------
     list of dict
-        For each stop ``step``, and of the weights as they are packed the losses, the
-        agreement with n-grams and what *thou* does (`ask` names the keys).
+        For each stop ``step``, and of the weights as they are packed ``train`` and
+        ``held_out``, losses in nats a character, ``agrees``, the agreement with n-grams, a
+        list by order, ``brought``, what heads bring from *thou*, in logits, and more.
     """
     record = read_record(stop_path(folder, steps[-1]))
     tokenizer, model = load_stop(folder, steps[0])
@@ -600,16 +610,19 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "stops" are what `ask_stop` returns.
+        Group → outcomes of its runs. Those of "stops", in the order of training: ``t``,
+        dict, with the share of prompts with "thou" after which *t* is likelier than *l*;
+        ``interval``, [low, high], of what two heads bring from *thou* less what they bring
+        from *we*, in logits; ``closest``, the length of the n-grams with which the GPT
+        agrees most.
 
     Returns
     -------
     dict
-        ``n``, how many stops; ``seeds``; ``interval``, of what the two heads bring from
-        *thou* less what they bring from *we*, in logits, at the stop from which on they
-        matter (the last, if there is none); ``verdict``, "holds" or "not so": whether that
-        is a later stop than the one from which on the GPT is closest to 4-grams or longer
-        ones.
+        ``n``, how many stops; ``seeds``, [0]; ``interval``, that of the stop from which on
+        *thou* matters (the last, if there is none): it is above zero, and *t* likelier
+        after most prompts; ``verdict``, "holds" or "not so": whether that is a later stop
+        than the one from which on the GPT is closest to 4-grams or longer ones.
     """
     rows = results["stops"]
     matters = first_for_good([thou_matters(row) for row in rows])

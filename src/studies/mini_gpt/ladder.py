@@ -88,8 +88,9 @@ class Rung(GPT):
     Parameters
     ----------
     vocab_size : int
+        How many characters there are.
     rung : str
-        One of `RUNGS`: the last part that it has.
+        One of `RUNGS`, such as "one head": the last part that it has.
     spread : float
         The standard deviation of the first weights of its matrices.
     """
@@ -137,22 +138,25 @@ def run(folder, group, **setting):
     folder : Path
         Holds finished runs, and the losses that are averaged later.
     group : str
-        What to do, with ``setting`` as its other arguments. "tuning": try a learning rate,
-        `tune_rung`; "runs": train a model and test it, `train_and_test`; "counting": test
-        n-grams, `count_ngrams`; "averaged": average the probabilities of two models,
-        `average_models`; "live": train as the page does, `train_live`.
+        What to do: "tuning": try a learning rate; "runs": train a model and test it;
+        "counting": test n-grams; "averaged": average the probabilities of two models;
+        "live": train as the page does.
+    **setting
+        Of "tuning" ``rung``, the last part that the model has, ``spread`` of its first
+        weights, ``rate``, ``steps``; of "runs" ``rung``, ``seed``, ``steps``; of "averaged"
+        ``seeds``; of "live" ``steps``; of the three that test ``every``, so-manieth
+        position.
 
     Returns
     -------
     dict or list of dict
-        What the group's function returns, which names its arguments, too. "tuning": the
-        ``validation`` loss. "runs" and "counting": ``test``, the mean loss on the test
-        text, and ``reach``, mean losses by the kind of character and by how many characters
-        are shown. "averaged": a dict for each model and each two, with ``models``, their
-        names, ``test``, and ``sonnets``: of one model its loss on each sonnet, of two what
-        their average gains on the better one. "live": a dict for each estimate, with
-        ``step``, ``loss`` and ``sample``, a text that the model wrote. All losses are in
-        nats a character.
+        The setting, and what was found. "tuning": the ``validation`` loss. "runs" and
+        "counting": ``test``, the mean loss on the test text, and ``reach``, kind of
+        character → how many characters are shown, a str → mean loss. "averaged": a dict for
+        each model and each two, with ``models``, their names, ``test``, and ``sonnets``: of
+        one model its loss on each sonnet, of two what their average gains on the better
+        one. "live": a dict for each estimate, with ``step``, ``loss`` and ``sample``, a
+        text that the model wrote. All losses are in nats a character.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
@@ -176,11 +180,11 @@ def train_rung(tokenizer, parts, rung, seed, spread, rate, steps):
     parts : list of int64 Tensor of shape (tokens,)
         The ids of the training, validation and test text.
     rung : str
-        One of `RUNGS`.
+        One of `RUNGS`, such as "one head": the last part that the model has.
     seed : int
         Of the first weights, and of all that is drawn.
     spread : float
-        Of the first weights.
+        The standard deviation of the first weights.
     rate : float
         The highest learning rate.
     steps : int
@@ -213,7 +217,7 @@ def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
     parts : list of int64 Tensor of shape (tokens,)
         The ids of the training, validation and test text.
     rung : str
-        One of `RUNGS`: the last part that the model has.
+        One of `RUNGS`, such as "one head": the last part that the model has.
     spread : float
         The standard deviation of the first weights.
     rate : float
@@ -225,7 +229,7 @@ def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
     -------
     dict
         The settings ``rung``, ``spread``, ``rate``; ``validation``, the last validation
-        loss.
+        loss, in nats a character.
     """
     history = train_rung(tokenizer, parts, rung, 0, spread, rate, steps).history
     row = {"rung": rung, "spread": spread, "rate": rate}
@@ -244,7 +248,7 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
     parts : list of int64 Tensor of shape (tokens,)
         The ids of the training, validation and test text.
     rung : str
-        One of `RUNGS`: the last part that the model has.
+        One of `RUNGS`, such as "one head": the last part that the model has.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -256,9 +260,10 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
     -------
     dict
         The settings ``rung``, ``seed``, ``spread``, ``rate``; ``test``, the mean loss on
-        the test text with 64 characters shown, in nats a character; ``reach``, the same by
-        the kind of character and by how many are shown. Of the whole GPT also ``history``,
-        a list of (step, training loss, validation loss), and ``seconds``.
+        the test text with 64 characters shown, in nats a character; ``reach``, kind ("line
+        ends", "word starts" or "elsewhere") → how many are shown, a str → mean loss. Of the
+        whole GPT also ``history``, a list of (step, training loss, validation loss), and
+        ``seconds`` of training.
     """
     best = best_tuned(folder, rung=rung)
     best = {name: best[name] for name in ("spread", "rate")}
@@ -296,9 +301,10 @@ def count_ngrams(folder, tokenizer, parts, every):
     Returns
     -------
     dict
-        ``test``, the mean test loss; ``reach``, mean losses by the kind of character and by
-        how many characters the n-grams take, those that `REACHES` names; ``order``, the one
-        that was chosen; ``validation``, its validation loss. In nats a character.
+        ``test``, the mean test loss; ``reach``, kind ("line ends", "word starts" or
+        "elsewhere") → how many characters a GPT would be shown, a str → mean loss of
+        n-grams that see about as far; ``order``, the one that was chosen; ``validation``,
+        its validation loss. In nats a character.
     """
     training, validation, test = (part.numpy() for part in parts)
     models = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 9)}
@@ -329,6 +335,7 @@ def positions_to_test(tokenizer, ids, every):
     -------
     text : str
     positions : int array of shape (positions,)
+        In the text, from 0.
     sonnets : int array of shape (positions,)
         The number of the sonnet in which each position is.
     """
@@ -478,15 +485,17 @@ def summary(results):
     ----------
     results : dict of str to list of dict
         Group → outcomes of its runs; those of "averaged" have ``models``, one or two names
-        ("counting", seeds such as "1", "the course's"), and ``sonnets``, of two what
-        averaging gains on each.
+        ("counting", seeds such as "1", "the course's"), and ``sonnets``, a list, of two
+        what averaging gains on each sonnet, in nats a character. Those of "runs" have
+        ``seed``.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, 95 % of the
-        difference of the two gains, in nats a character, over sonnets drawn again;
-        ``verdict``, "holds" or "not so": whether it is above zero.
+        ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [low,
+        high], 95 % of the gain of n-grams with the course's GPT less that of two small
+        GPTs, in nats a character, over sonnets drawn again; ``verdict``, "holds" or "not
+        so": whether it is above zero.
     """
     gains = {tuple(row["models"]): row["sonnets"] for row in results["averaged"]}
     two_gpts = [

@@ -82,7 +82,7 @@ def run(folder, group, every, seed=0, steps=0):
     every : int
         Test at every so-manieth position.
     seed, steps : int, optional
-        Of a model that is trained.
+        Of a model that is trained: of all that is drawn, and how many steps.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def run(folder, group, every, seed=0, steps=0):
 
 
 def count_lines(tokenizer, texts, every):
-    """Test n-gram models that see as far back as `REACHES` says.
+    """Test n-gram models of several lengths as the GPTs are tested.
 
     Parameters
     ----------
@@ -248,16 +248,19 @@ def summary(results):
     ----------
     results : dict of str to list of dict
         Group → outcomes of its runs; those of "trained" and "course" have ``lines``: change
-        → mean probability of a new line, ``ends`` and ``inside``.
+        of the line, such as "no vowels" → mean probability of a new line, 0 to 1, after
+        marks, dict with ``ends``, at line ends, and ``inside``; those of "trained" also
+        ``seed``.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, lowest and highest
-        over the models, of the probability of a new line at line ends with one letter
-        throughout less that with 20 characters fewer; ``verdict``, "holds" or "not so":
-        whether every change that keeps the number of characters keeps that probability
-        above a half, and every one that lowers the number lowers it below a half.
+        ``n``, the number of outcomes of "trained", and their ``seeds``; ``interval``,
+        [lowest, highest] over the models of the probability of a new line at line ends with
+        one letter throughout less that with 20 characters fewer; ``verdict``, "holds" or
+        "not so": whether every change that keeps the number of characters keeps that
+        probability above a half, and every one that lowers the number lowers it below a
+        half.
     """
     runs = [*results["trained"], *results.get("course", [])]
     at_ends = [

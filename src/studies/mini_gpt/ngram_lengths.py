@@ -87,7 +87,7 @@ def run(folder, group, every, seed=0, steps=0, seeds=()):
     every : int
         Test at every so-manieth position.
     seed, steps : int, optional
-        Of a model that is trained.
+        Of a model that is trained: of all that is drawn, and how many steps.
     seeds : sequence of int, optional
         Of the models that are averaged.
 
@@ -95,9 +95,10 @@ def run(folder, group, every, seed=0, steps=0, seeds=()):
     -------
     dict or list of dict
         Of "trained": ``seed`` and ``test``, the mean loss in nats a character. Of
-        "averaged" two rows for each pair of models: ``seed``, of the GPT; ``with``, what it
-        is averaged with; by sonnet ``gained``, over the better one, and ``over_gpt``;
-        ``alone``, the mean loss of the other model. All in nats a character.
+        "averaged" a row for each GPT and what it is averaged with: its ``seed``; ``with``,
+        the length of n-grams, or "GPT"; lists by sonnet of what the average gains:
+        ``gained``, over the better one, and ``over_gpt``; ``alone``, the mean loss of the
+        other model. All in nats a character.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
@@ -117,7 +118,7 @@ def average(folder, tokenizer, parts, seeds, every):
     Parameters
     ----------
     folder : Path
-        Holds the losses of the GPTs, arrays (positions,).
+        Holds the losses of the GPTs, arrays (positions,), as ``SEED.npy``.
     tokenizer : CharTokenizer
     parts : list of int64 Tensor of shape (tokens,)
         The ids of the training, validation and test text.
@@ -130,9 +131,10 @@ def average(folder, tokenizer, parts, seeds, every):
     -------
     list of dict
         ``seed``, of the GPT; ``with``, the length of the n-grams, or "GPT" for another
-        seed, two rows for each pair. On each sonnet: ``gained``, over the better one of the
-        two by its loss on the whole text; ``over_gpt``, over the GPT of ``seed``. ``alone``
-        is the mean loss of what it is averaged with. All in nats a character.
+        seed, two rows for each pair of GPTs. Lists, by sonnet, of how much lower the loss
+        of the average is: ``gained``, than that of the better one of the two by its loss on
+        the whole text; ``over_gpt``, than that of the GPT of ``seed``. ``alone`` is the
+        mean loss of what it is averaged with. All in nats a character.
     """
     training, _, test = (part.numpy() for part in parts)
     _, positions, sonnets = positions_to_test(tokenizer, parts[2], every)
@@ -142,7 +144,8 @@ def average(folder, tokenizer, parts, seeds, every):
     def add(seed, name, other):
         """Add the row of a GPT averaged with another model.
 
-        ``seed`` : int; ``name`` : what ``with`` says; ``other`` : losses (positions,).
+        ``seed`` : int; ``name`` : what ``with`` says, the length of n-grams or "GPT";
+        ``other`` : its losses, (positions,), in nats.
         """
         own = gpts[seed]
         both = np.log(2) - np.logaddexp(-own, -other)
@@ -203,15 +206,16 @@ def summary(results):
     ----------
     results : dict of str to list of dict
         Group → outcomes of its runs; those of "averaged" have ``seed``, ``with`` (the
-        length of the n-grams, or "GPT") and ``gained``, on each sonnet.
+        length of the n-grams with which a GPT was averaged, or "GPT" for a second one) and
+        ``gained``, a list of the gain on each sonnet, in nats a character.
 
     Returns
     -------
     dict
         ``n``, the number of rows of averaged models, and their ``seeds``; ``interval``,
-        95 % of the least mean gain by n-grams of these lengths less the mean gain by a
-        second GPT, over sonnets, in nats a character; ``verdict``, "holds" or "not so":
-        whether it is above zero.
+        [low, high], 95 % of the least mean gain by n-grams of five to eight characters less
+        the mean gain by a second GPT, over sonnets, in nats a character; ``verdict``,
+        "holds" or "not so": whether it is above zero.
     """
     rows = results["averaged"]
     least = min((mean_gain(rows, length) for length in LONG), key=np.mean)

@@ -145,7 +145,10 @@ def measure(tokenizer, model, every):
     losses = {shown: losses_at(model, test, positions, shown) for shown in (NEAR, FAR)}
 
     def probs_of(gpt):
-        """Return how probable a new line is after marks, by change, to a model, ``gpt``."""
+        """Return how probable a new line is after marks to a model, a dict by change.
+
+        ``gpt`` : GPT.
+        """
         return line_probs(
             texts[1:],
             lambda seen: lines.new_line_probs(gpt, tokenizer, seen).numpy(),
@@ -165,17 +168,19 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "runs" have ``heads``, ``lines`` and
-        ``reach`` (`measure`).
+        Group → outcomes of its runs. Those of "runs": ``heads``, of which four count;
+        ``seed``; ``lines``, change of the line, such as "no vowels" → dict, ``ends``, the
+        mean probability of a new line at line ends; ``reach["line ends"]``, characters
+        shown, "5" or "64" → mean loss, in nats.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, lowest and highest
-        over the seeds of what the text more than five characters back gains at line ends,
-        in nats a character; ``verdict``, "holds" or "not so": whether a new line at line
-        ends is likelier than a half with other letters and the same number of characters,
-        and less likely with 20 characters fewer, with every seed.
+        ``n``, the number of outcomes of "runs", and their ``seeds``; ``interval``, [lowest,
+        highest] over the seeds of what the text more than five characters back gains at
+        line ends, in nats a character; ``verdict``, "holds" or "not so": whether a new line
+        at line ends is likelier than a half with other letters and the same number of
+        characters, and less likely with 20 characters fewer, with every seed.
     """
     runs = alike(results["runs"], heads=4)
     same = ("as written", "letters shuffled", "one letter throughout", "no vowels")

@@ -111,16 +111,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "ways" have ``way``, ``seed``, ``seconds``
-        and ``reached``, whether they reached the target.
+        Group → outcomes of its runs; those of "ways", in the order of seeds, have ``way``,
+        "classic" or "fast" among others, ``seed``, ``seconds`` of the processor and
+        ``reached``, whether they reached the target.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the difference
-        of the decimal logarithms of the seconds; ``verdict``, "holds" or "not so": whether
-        all runs of both reached the target, and the difference is above one with every
-        seed.
+        ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
+        over seeds of the decimal logarithm of the classic recipe's seconds less that of the
+        fast one's; ``verdict``, "holds" or "not so": whether all runs of both reached the
+        target, and the difference is above one with every seed.
     """
     runs = {way: alike(results["ways"], way=way) for way in ("classic", "fast")}
     reached = all(run["reached"] for rows in runs.values() for run in rows)

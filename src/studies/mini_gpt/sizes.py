@@ -81,14 +81,14 @@ def settings_at(axis, value):
     Parameters
     ----------
     axis : str
-        A key of `AXES`.
+        The size that is varied: "d_model", "heads", "layers" or "shape".
     value : int or list of int
         The size; on the axis "shape" the layers and the width.
 
     Returns
     -------
     dict
-        Setting → value, with the keys of `BASE`.
+        Setting, such as ``layers`` or ``steps`` → value.
     """
     if axis == "shape":
         layers, d_model = value
@@ -104,16 +104,21 @@ def run(folder, group, **setting):
     folder : Path
         Holds the finished runs of the group "tuning".
     group : str
-        What to do, with ``setting`` as its other arguments. "tuning": `tune_model`;
-        "runs": `train_at_best_rate`; "little": `train_on_little`.
+        What to do. "tuning": train at one learning rate; "runs": train at the best one;
+        "little": train on a thirtieth of the text.
+    **setting
+        ``changes``, training settings by name. Of "tuning" and "runs" ``axis``, which size
+        is varied, and ``value``, the size; of "little" ``dropout``; ``rate``, of "tuning"
+        and "little"; ``seed``, of "runs" and "little".
 
     Returns
     -------
     dict
         The setting that varies, ``rate`` and what the training gave, losses in nats a
-        character: of "tuning" ``validation``, a loss; of the others ``history``, lists of a
-        step and its losses, and of "runs" also ``parameters``, ``seconds`` and ``sample``,
-        a text.
+        character: of "tuning" ``validation``, a loss; of "runs" ``history``, pairs of a
+        step and the validation loss, ``parameters``, how many, ``seconds`` and ``sample``,
+        a text; of "little" ``history``, triples of a step, the loss on the training text
+        and the validation loss.
     """
     functions = {
         "tuning": tune_model,
@@ -143,7 +148,7 @@ def tune_model(folder, axis, value, changes, rate):
     -------
     dict
         The settings ``axis``, ``value``, ``rate``; ``validation``, the last validation
-        loss.
+        loss, in nats a character.
     """
     settings = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": 0}
     _, loss = train_cached(tuple(settings.items()))["history"][-1]
@@ -170,7 +175,8 @@ def train_at_best_rate(folder, axis, value, changes, seed):
     -------
     dict
         ``axis``, ``value``, ``rate``, ``seed``, ``parameters``, how many; ``seconds``;
-        ``history``, a list of (step, validation loss); ``sample``, a text that it writes.
+        ``history``, a list of (step, validation loss in nats a character); ``sample``, a
+        text that it writes.
     """
     rate = best_tuned(folder, axis=axis, value=value)["rate"]
     settings = settings_at(axis, value) | changes | {"learning_rate": rate, "seed": seed}
@@ -218,8 +224,8 @@ def train_cached(settings):
     Returns
     -------
     dict
-        ``parameters``; ``seconds``; ``history``, a list of (step, validation loss);
-        ``sample``, a text.
+        ``parameters``, how many; ``seconds`` of training; ``history``, a list of (step,
+        validation loss in nats a character); ``sample``, a text that it writes.
     """
     tokenizer, trainer = new_trainer(dict(settings))
     history = trainer.run(quiet=True)
@@ -259,7 +265,10 @@ def train_on_little(folder, dropout, rate, seed, changes):
     history = []
 
     def watch(trainer):
-        """Note step, loss on the training text and validation loss at an estimate."""
+        """Note step, loss on the training text and validation loss at an estimate.
+
+        ``trainer`` : Trainer.
+        """
         own = estimate(trainer.gpt.eval(), trainer.training, trainer.context, 50)
         last = trainer.history[-1]
         history.append([last["step"], round(own, 4), round(last["val_loss"], 4)])
@@ -274,16 +283,17 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "runs" have ``axis``, ``value``, ``seed`` and
-        ``history``, pairs of a step and its validation loss.
+        Group → outcomes of its runs; those of "runs", in the order of seeds, have ``axis``,
+        of which "d_model" counts, ``value``, the width, ``seed`` and ``history``, pairs of
+        a step and its validation loss.
 
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, of the narrowest
-        model's last validation loss less the widest's, in nats a character; ``verdict``,
-        "holds" or "not so": whether each width has a lower loss than the one before, with
-        every seed.
+        ``n``, the number of outcomes on that axis, and their ``seeds``; ``interval``,
+        [lowest, highest] over seeds of the narrowest model's last validation loss less the
+        widest's, in nats a character; ``verdict``, "holds" or "not so": whether each width
+        has a lower loss than the one before, with every seed.
     """
     runs = alike(results["runs"], axis="d_model")
     widths = (alike(runs, value=width) for width in AXES["d_model"])

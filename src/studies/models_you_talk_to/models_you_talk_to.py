@@ -131,9 +131,9 @@ def plan(small):
         ``task``, the same, and ``form``, the form of the prompt. "bits": ``bits`` of each
         weight, and ``block``, how many weights share a scale (0: a row). "shots": ``task``,
         such as "French"; ``shots``, how many examples; ``right``, whether their answers are
-        right. "chat": ``question``. "writing": ``line``, the
-        beginning; ``way`` of sampling; ``seed``. "counting" takes none. A small plan also
-        has ``count``, how many texts or questions.
+        right. "chat": ``question``. "writing": ``line``, the beginning; ``way`` of
+        sampling; ``seed``. "counting" takes none. A small plan also has ``count``, how many
+        texts or questions.
     """
     few = {"count": 3} if small else {}
     layers = [0] if small else range(talker()[1].config.layers)
@@ -174,9 +174,9 @@ def run(folder, group, **setting):
     dict or list of dict
         The setting, and what was found: of "bits" and "counting" ``losses``, one of each
         poem, in nats a token, and ``text``, what the model writes; of "asks" a list, one
-        dict a question, with ``right``, bool; of "shots" ``hits``, 1 or 0 for each word;
-        of "heads" a list, one dict a head, with ``effect``, in logits, and ``flips``, how
-        many answers change; of "moves" how many answers change; of "chat" and "writing"
+        dict a question, with ``right``, bool; of "shots" ``hits``, 1 or 0 for each word; of
+        "heads" a list, one dict a head, with ``effect``, in logits, and ``flips``, how many
+        answers change; of "moves" how many answers change; of "chat" and "writing"
         ``text``, what the model writes.
     """
     return GROUPS[group](**setting)

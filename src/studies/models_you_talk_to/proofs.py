@@ -157,9 +157,9 @@ def block_is_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``file`` is the model's `GgufFile`, whose ``read`` gives a matrix by name;
-        ``block`` are the first twenty bytes of the matrix "blk.0.attn_q.weight" in it, a
-        uint8 array: scale and minimum, float16, then two weights of four bits a byte.
+        ``file`` is the model's `GgufFile`, whose ``read`` gives a matrix by name; ``block``
+        are the first twenty bytes of the matrix "blk.0.attn_q.weight" in it, a uint8 array:
+        scale and minimum, float16, then two weights of four bits a byte.
 
     Returns
     -------

@@ -66,11 +66,10 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, what varies; ``seed``; ``steps`` of training.
         "schemes" and "longer": ``scheme``, the kind of positions, such as "ALiBi". "reach":
-        ``reach`` of relative
-        positions, from which all distances share a bucket. "bases": ``base`` of rotary
-        positions, and ``length`` of the training texts in characters. "seven back":
-        ``base``, and ``back``, how many positions back the character stands that the model
-        is asked for.
+        ``reach`` of relative positions, from which all distances share a bucket. "bases":
+        ``base`` of rotary positions, and ``length`` of the training texts in characters.
+        "seven back": ``base``, and ``back``, how many positions back the character stands
+        that the model is asked for.
     """
     longer, steps = SETTINGS["longer"], SETTINGS["steps"]
     kinds = grid(group="schemes", scheme=PLAIN)
@@ -260,10 +259,9 @@ def summary(results):
         than 1.3 training lengths, else it is at the edge. All losses are over the last
         quarter of the texts. ``interval``, [lowest, highest] of clear models: the loss of
         NTK-aware scaling less that of slowing new pairs. ``verdict``, "holds" or "not so":
-        whether, with the new pairs
-        slowed, each clear model has a loss below a nat, the single pair whose slowing gives
-        the lowest loss is the first new one, and each model at the edge has a higher loss
-        than all clear ones.
+        whether, with the new pairs slowed, each clear model has a loss below a nat, the
+        single pair whose slowing gives the lowest loss is the first new one, and each model
+        at the edge has a higher loss than all clear ones.
     """
     runs = results["bases"]
     clear, edge = [], []

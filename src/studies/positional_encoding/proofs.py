@@ -820,9 +820,8 @@ def window(page):
     ----------
     page : Page
         ``digits["rotary"]`` is a list of dict, one a model of the study *far-digit*:
-        ``ways["near keys"]``, its losses with far keys hidden, in nats: a dict with
-        ``digit far``, of finding the digit, and ``back far``, of naming the character three
-        back.
+        ``ways["near keys"]``, its losses with far keys hidden, in nats: a dict with ``digit
+        far``, of finding the digit, and ``back far``, of naming the character three back.
 
     Returns
     -------
@@ -861,9 +860,8 @@ def here_as_in_the_study(page):
     -------
     dict
         In nats. ``few`` and ``stopped``: the far loss with few keys, and with new pairs
-        stopped.
-        ``large_base``: the far loss of base 100,000 with a base 32 times as large. Losses
-        of the next character: ``next_near``, at trained lengths; ``next_slowed`` and
+        stopped. ``large_base``: the far loss of base 100,000 with a base 32 times as large.
+        Losses of the next character: ``next_near``, at trained lengths; ``next_slowed`` and
         ``next_hidden``, at the far end with new pairs slowed and with far keys hidden.
     """
     ways = {"as it is": "none", "32 keys": "near keys", "larger base": "NTK-aware"}

@@ -452,9 +452,8 @@ class Runs:
             echoes; ``n``, how many lines; ``different``, the share of different ones;
             ``obeyed``, the share that begin with the letter asked for. ``losses``: a dict,
             ``text``, on held-out sonnets, and ``answers``, on held-out answers, in nats a
-            character;
-            ``kl``, the mean log-probability of an answer drawn from the model, less that by
-            the reference, in nats.
+            character; ``kl``, the mean log-probability of an answer drawn from the model,
+            less that by the reference, in nats.
         """
         answers = self.answers(model)
         found = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
@@ -600,8 +599,7 @@ def counted(lines):
         Means a line: ``echoes`` (words that begin with the letter of another word of the
         line), ``characters`` and ``words``. ``a word``: all echoes over all words;
         ``span``: [low, high], the 95 % interval of the mean of echoes; ``n``: how many
-        lines;
-        ``different``: how many different ones there are, as a share.
+        lines; ``different``: how many different ones there are, as a share.
     """
     rows = {name: [properties(line)[name] for line in lines] for name in PROPERTIES}
     found = {name: round(float(np.mean(rows[name])), 3) for name in PROPERTIES[:3]}
@@ -684,8 +682,7 @@ def summary(results):
     dict
         ``n``, the number of outcomes of all groups, and their ``seeds``; ``interval``:
         [lowest, highest] gap of echoes a line, DPO with most steps less the best of four,
-        over seeds;
-        ``verdict``, "holds" or "not so": whether all are above 0.
+        over seeds; ``verdict``, "holds" or "not so": whether all are above 0.
     """
     gaps = []
     for row in results["gpt"]:

@@ -647,8 +647,7 @@ def too_far(page: Page):
         rate; ``kl_coin``, after choices at random; ``kl_early``, after the fewest steps of
         DPO, which are ``steps_early``; ``kl_filtered``, after fine-tuning on the best of
         four. Shares of answers that do as asked: ``obeyed``, after DPO, ``obeyed_far`` and,
-        in the reference, ``obeyed_before``.
-        ``seeds``: how many.
+        in the reference, ``obeyed_before``. ``seeds``: how many.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)

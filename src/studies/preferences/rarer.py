@@ -230,16 +230,15 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs. Those of "gpt" have ``seed``, and
-        ``["far apart"]["gained"]["chosen"]``: by how many nats the chosen lines of the
+        Group → outcomes of its runs. Those of "gpt" have ``seed``, and "far apart", a dict,
+        in which ``["gained"]["chosen"]`` is by how many nats the chosen lines of the
         best-against-worst pairs have become likelier than before DPO.
 
     Returns
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``: [lowest, highest]
-        of these nats over seeds;
-        ``verdict``, "holds" or "not so": whether all are below 0.
+        of these nats over seeds; ``verdict``, "holds" or "not so": whether all are below 0.
     """
     nats = [row["far apart"]["gained"]["chosen"] for row in results["gpt"]]
     return count(results["gpt"]) | {

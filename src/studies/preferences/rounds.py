@@ -168,8 +168,8 @@ def summary(results):
     dict
         ``n``, the number of outcomes of "the best", and their ``seeds``; ``interval``:
         [lowest, highest] difference over seeds, in echoes a line: two rounds of fine-tuning
-        on the best less one of DPO; ``verdict``, "holds" or "not so": whether
-        all are above 0.
+        on the best less one of DPO; ``verdict``, "holds" or "not so": whether all are above
+        0.
     """
     more = [
         best["rounds"][2]["echoes"] - dpo["rounds"][1]["echoes"]

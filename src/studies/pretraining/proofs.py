@@ -342,8 +342,8 @@ def first_line_is_told(page: Page):
     Parameters
     ----------
     page : Page
-        ``results`` are those of the study *pretraining*, which `first_guesses` reads; in
-        it ``vocabulary``, list of str, and ``counting[0]["places"]``, of each poem, by
+        ``results`` are those of the study *pretraining*, which `first_guesses` reads; in it
+        ``vocabulary``, list of str, and ``counting[0]["places"]``, of each poem, by
         passage, the positions of whole words. ``training`` and ``unseen`` are its poems,
         lists of str; ``CHOSEN``, the numbers from 0 of those of ``unseen`` that the page
         shows; ``tokenizer`` cuts them into tokens.

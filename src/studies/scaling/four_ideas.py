@@ -152,8 +152,8 @@ def summary(results):
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
         of the four ideas' seconds over the record's, seed by seed; ``verdict``, "holds" or
-        "not so": whether all these are
-        below two, and the median loss of the four ideas is the target or below.
+        "not so": whether all these are below two, and the median loss of the four ideas is
+        the target or below.
     """
     record, four = (
         sorted(alike(results["ways"], way=way), key=lambda row: row["seed"])

@@ -216,12 +216,11 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     -------
     dict
         Of a rival ``way``, its name, and ``value``, its trust (the probability of what it
-        finds, 0 to 1), chosen on other texts. Of a
-        model ``kind``, ``seed``, ``rate`` and, for "tuning", ``validation``, the loss on
-        tuning texts; for "runs" ``shuffled``, the loss if the answers before were shuffled,
-        and ``history``, of the training, about 60 means. Of rivals and "runs" ``loss``, the
-        mean of the last twelve answers, in nats, and ``examples``, a list, after 0, 1, 2 …
-        examples.
+        finds, 0 to 1), chosen on other texts. Of a model ``kind``, ``seed``, ``rate`` and,
+        for "tuning", ``validation``, the loss on tuning texts; for "runs" ``shuffled``, the
+        loss if the answers before were shuffled, and ``history``, of the training, about 60
+        means. Of rivals and "runs" ``loss``, the mean of the last twelve answers, in nats,
+        and ``examples``, a list, after 0, 1, 2 … examples.
     """
     if group == "rivals":
         return rival_losses(way)
@@ -242,8 +241,8 @@ def rival_losses(name):
     -------
     dict
         ``way``, the name; ``value``, the trust, the probability that it gives to what it
-        finds, 0 to 1; ``loss``, the mean of the last twelve
-        answers, in nats; ``examples``, the mean loss after 0, 1, 2 … examples.
+        finds, 0 to 1; ``loss``, the mean of the last twelve answers, in nats; ``examples``,
+        the mean loss after 0, 1, 2 … examples.
     """
     tuning_texts, test_texts = sample_held_out(10**6), sample_held_out(10**6 + 1)
     losses_of = RIVALS[name]

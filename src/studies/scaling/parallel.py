@@ -109,8 +109,8 @@ def summary(results):
     -------
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
-        over seeds of the largest difference of the losses, in nats; ``verdict``, "holds"
-        or "not so": whether all are below 0.0001 nats.
+        over seeds of the largest difference of the losses, in nats; ``verdict``, "holds" or
+        "not so": whether all are below 0.0001 nats.
     """
     runs = {(run["seed"], run["processes"]): run for run in results["runs"]}
     gaps = [

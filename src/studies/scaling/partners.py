@@ -237,9 +237,9 @@ def summary(results):
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, [lowest, highest]
         over seeds of the loss with the link cut less that with the link, in nats;
-        ``verdict``, "holds" or "not so": whether each
-        model with the link is better by half a nat than guessing among four answers, and
-        than the one of its seed with the link cut.
+        ``verdict``, "holds" or "not so": whether each model with the link is better by half
+        a nat than guessing among four answers, and than the one of its seed with the link
+        cut.
     """
     by_kind = {
         kind: [row["loss"]["partner"] for row in alike(results["runs"], kind=kind)]

@@ -675,8 +675,8 @@ def more_than_looking_up(page: Page):
     page : Page
         ``context_runs`` is a table, one row a model: ``kind`` of training tasks, "new"
         (many) or "known" (sixteen); ``loss`` on new tasks, in nats an answer.
-        ``context_rivals`` is another: ``way``, "copy" (the question's last answer),
-        "count" (all its answers) or "count pairs" (its pair's, too); ``loss``.
+        ``context_rivals`` is another: ``way``, "copy" (the question's last answer), "count"
+        (all its answers) or "count pairs" (its pair's, too); ``loss``.
 
     Returns
     -------
@@ -823,8 +823,8 @@ def letters_before_are_missed(page: Page):
     Parameters
     ----------
     page : Page
-        ``sprint`` and ``four`` are tables of trainings: ``way``, the recipe; ``loss``
-        in nats a character. Ways of ``sprint`` are "whole", with all ideas, and "without
+        ``sprint`` and ``four`` are tables of trainings: ``way``, the recipe; ``loss`` in
+        nats a character. Ways of ``sprint`` are "whole", with all ideas, and "without
         IDEA"; those of ``four`` that begin with "without before" have other learning rates.
 
     Returns
@@ -1021,7 +1021,7 @@ def two_ideas_help_here(page: Page):
     Parameters
     ----------
     page : Page
-        ``losses_here``, dict: "small" and "with two ideas" → the model's loss in
-        nats a character.
+        ``losses_here``, dict: "small" and "with two ideas" → the model's loss in nats a
+        character.
     """
     assert page.losses_here["small"] > page.losses_here["with two ideas"] + 0.1

@@ -271,9 +271,8 @@ def plan(small):
     list of dict
         The arguments of each run: ``corpus``, its name; ``steps`` of training, None for the
         recipe's own; ``way``, the recipe, such as "record"; ``seed``; ``group``: first
-        "tuning"; then "ways",
-        where "reference", "simple" and "record" take turns so that their times can be
-        compared; then "counting".
+        "tuning"; then "ways", where "reference", "simple" and "record" take turns so that
+        their times can be compared; then "counting".
     """
     corpus, steps = ("sonnets", 1) if small else (SETTINGS["corpus"], None)
     tuning = [(way, seed) for way in TUNED for seed in TUNING][: 1 if small else None]

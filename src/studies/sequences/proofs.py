@@ -499,10 +499,10 @@ def told_the_position(page: Page, order=5):
     ----------
     page : Page
         ``sonnets`` is a list of all texts; ``held_out`` are ids (texts, characters);
-        ``characters`` is the tokenizer, ``newline`` an id of it; ``ids["training"]`` is
-        the training text, a list of ids; ``FIRST`` is the number from 0 of the first
-        character that is predicted. Functions: ``cut_alike`` makes ids (texts, characters)
-        of texts; ``line_position`` returns how many characters ago the line began.
+        ``characters`` is the tokenizer, ``newline`` an id of it; ``ids["training"]`` is the
+        training text, a list of ids; ``FIRST`` is the number from 0 of the first character
+        that is predicted. Functions: ``cut_alike`` makes ids (texts, characters) of texts;
+        ``line_position`` returns how many characters ago the line began.
     order : int
         The length of the n-grams.
 

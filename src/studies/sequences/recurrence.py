@@ -188,9 +188,8 @@ def on_test_sonnets(model, tokenizer):
         ``loss`` and ``line_ends``, the mean loss of all characters and of line ends, in
         nats; ``clock``, the size of the correlation with the position in the line, 0 to 1,
         of the unit that goes with it best on training sonnets; ``gradient``, a list of
-        float, the last character first:
-        how much a prediction's loss changes with each character before it, relative to the
-        last.
+        float, the last character first: how much a prediction's loss changes with each
+        character before it, relative to the last.
     """
     (newline,) = tokenizer.encode("\n")
     sonnets = load_texts("sonnets")

@@ -55,9 +55,8 @@ def plan(small):
         The arguments of each run: ``group``: "sizes", without a training; "word" and
         "character", what passages are made of; "longer", one long training. ``kind``, the
         model, one of `COUNTS` or `NETWORKS`, such as "counts" or "window"; ``shuffled``,
-        whether the tokens of a passage are; ``steps``, a list of
-        numbers of steps, of which a run chooses one; of "longer" also ``rate``, the
-        learning rate.
+        whether the tokens of a passage are; ``steps``, a list of numbers of steps, of which
+        a run chooses one; of "longer" also ``rate``, the learning rate.
     """
     steps = [2] if small else SETTINGS["steps"]
     runs = [
@@ -204,9 +203,9 @@ def summary(results):
     dict
         ``n``, how many test passages of characters there are; ``seeds``; ``interval``,
         [low, high], 95 % of the share (0 to 1) that counting tells right less that of the
-        network of windows, poems drawn again;
-        ``verdict``, "holds" or "not so": whether counting is ahead of each network, and
-        each is better in order than shuffled, intervals above zero.
+        network of windows, poems drawn again; ``verdict``, "holds" or "not so": whether
+        counting is ahead of each network, and each is better in order than shuffled,
+        intervals above zero.
     """
     known = {row["kind"] for row in results["character"]}
     ways = [kind for kind in NETWORKS if kind in known]

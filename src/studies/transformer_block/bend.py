@@ -121,8 +121,8 @@ def summary(results):
     dict
         ``n``, the number of outcomes, and their ``seeds``. At the best rate of each kind:
         ``interval``, [lowest, highest] over seeds of the loss without the bend less that
-        without networks; ``verdict``, "holds" or "not so":
-        whether, with every seed, the loss is highest without the bend and lowest with it.
+        without networks; ``verdict``, "holds" or "not so": whether, with every seed, the
+        loss is highest without the bend and lowest with it.
     """
     whole, straight, none = (best_losses(results, kind) for kind in KINDS)
     if not len(whole) == len(straight) == len(none) == len(SETTINGS["seeds"]):

@@ -204,10 +204,9 @@ def summary(results):
         ``n``, the number of outcomes of all groups, and their ``seeds``; ``interval``,
         [lowest, highest] over seeds of the loss without paths less that of those whose
         tokens attend to themselves; ``verdict``, "holds" or "not so": whether every model
-        without paths
-        ends within 0.1 nats of the loss of guessing by the frequencies of letters, or above
-        it, and above every one whose tokens attend only to themselves, which in turn end
-        above all whole models.
+        without paths ends within 0.1 nats of the loss of guessing by the frequencies of
+        letters, or above it, and above every one whose tokens attend only to themselves,
+        which in turn end above all whole models.
     """
     without_paths = losses_of(results, "paths", 4)
     attending_to_self = losses_of(results, "paths, other tokens", 4)
