@@ -114,9 +114,9 @@ def best_ngrams(page: Page):
     page : Page
         ``ladder``: length → n-gram model; ``counted``: a Series, length → its validation
         loss; ``best_n`` is the best length; ``guess`` the loss of equal probabilities;
-        ``climbed``: results of the study *ladder*, whose "counting" has one dict with the
-        ``order`` chosen there and its ``validation`` loss; ``tokenizer``, ``vocab_size``.
-        Losses are in nats a character.
+        ``climbed["counting"]``: one dict with the ``order`` that the study *ladder* chose
+        and its ``validation`` loss; ``tokenizer``, of characters, of which there are
+        ``vocab_size``. Losses are in nats a character.
 
     Returns
     -------
@@ -149,9 +149,10 @@ def held_out_loss(page, sonnets, share) -> float:
     Parameters
     ----------
     page : Page
-        ``tokenizer``; ``vocab_size``, how many characters there are; ``best_n``, the length
-        of the n-grams.
+        ``tokenizer`` encodes a text to a list of int; ``vocab_size``, how many characters
+        there are; ``best_n``, the length of the n-grams.
     sonnets : list of str
+        All of them.
     share : int
         From 0 to 9: which tenth.
 
@@ -178,8 +179,9 @@ def parameters_by_formula(page: Page):
     Parameters
     ----------
     page : Page
-        ``MiniGPT`` is the lesson's class, ``fresh`` one with two layers of width 64;
-        ``vocab_size``, ``context``.
+        ``MiniGPT`` is the lesson's class, made with a number of characters and ``heads``,
+        ``fresh`` one with two layers of width 64; ``vocab_size`` and ``context``, how many
+        characters there are, and how many a window has.
 
     Returns
     -------
@@ -217,8 +219,10 @@ def first_loss(page: Page):
     ----------
     page : Page
         ``fresh`` is a model with PyTorch's first weights, ``small`` one with small weights;
-        ``estimate`` gives a model's loss on ids; ``val_ids`` are those of the validation
-        text; ``guess`` is the loss of equal probabilities; ``Windows``, ``device``.
+        ``estimate`` is a function from a model and ids to the loss, in nats a character;
+        ``val_ids`` are those of the validation text, (characters,); ``guess`` is the loss
+        of equal probabilities; ``Windows`` makes of ids a sequence of windows and their
+        targets, (context,) each; ``device`` is where the models are.
 
     Returns
     -------
@@ -247,8 +251,8 @@ def rate_is_the_packages(page: Page):
     Parameters
     ----------
     page : Page
-        ``rate`` is the lesson's function, from step and steps to the share of the highest
-        learning rate.
+        ``rate`` is the lesson's function, from a step and the number of steps to the share
+        of the highest learning rate, 0 to 1.
 
     Returns
     -------
@@ -302,14 +306,14 @@ def ngrams_instead(page: Page):
     Parameters
     ----------
     page : Page
-        ``ended``: results of the study *line-ends*: "trained", "course" and "counting" →
-        dicts, one a model, with ``reach``: kind of character → characters shown, a str →
-        mean loss.
+        ``ended``: dict, "trained", "course" or "counting" → list of dict, one a model, with
+        ``reach``: kind of character → characters shown, a str → mean loss; of "counting",
+        n-grams, there is one.
 
     Returns
     -------
     Page
-        In ``ended``, every GPT has the ``reach`` of the n-grams.
+        A page like this one; in ``ended``, every GPT has the ``reach`` of the n-grams.
     """
     (counting,) = page.ended["counting"]
     found = {
@@ -344,9 +348,11 @@ def far_text_helps_at_line_ends(page: Page):
     Parameters
     ----------
     page : Page
-        ``ended``: results of the study *line-ends*: "trained", "course" and "counting" →
-        dicts, one a model, with ``reach``: kind of character → characters shown, a str →
-        mean loss in nats; ``parts``: the texts; ``context``: 64; ``tokenizer``.
+        ``ended``: dict, "trained" (small GPTs), "course" (one) or "counting" (n-grams) →
+        list of dict, one a model, with ``reach``: kind of character ("line ends", "first
+        letters", "other letters" or "other") → characters shown, "5", "64" … → mean loss in
+        nats; ``parts.test``, the test text, a str; ``context``, 64; ``tokenizer``, of
+        characters.
 
     Returns
     -------
@@ -395,7 +401,8 @@ def gained_by_the_courses(page) -> dict[str, float]:
     Parameters
     ----------
     page : Page
-        ``parts.test``: the test text, a str; ``tokenizer``; ``context``: 64.
+        ``parts.test``: the test text, a str; ``tokenizer``, with ``encode`` and
+        ``alphabet``; ``context``: 64.
 
     Returns
     -------
@@ -469,12 +476,14 @@ def random_weights(page: Page):
     ----------
     page : Page
         ``sonnets`` is the GPT; ``each`` its probabilities of a new line after each mark:
-        change of the line → array (marks,); ``all_changes`` computes these of a GPT.
+        change of the line, such as "no vowels" → array (marks,); ``all_changes`` is a
+        function from a GPT to such a dict.
 
     Returns
     -------
     Page
-        With ``sonnets`` shuffled, and ``each`` computed again.
+        A page like this one, with the weights of ``sonnets`` shuffled, and ``each``
+        computed again.
     """
     shuffled = page.replaced(sonnets=shuffled_weights(page.sonnets))
     return shuffled.replaced(each=shuffled.all_changes(shuffled.sonnets))
@@ -489,6 +498,10 @@ def sonnet_interval(values, sonnets) -> tuple[float, float]:
         Of which the mean is taken.
     sonnets : int array of shape (marks,)
         The number of the sonnet that each is in.
+
+    Returns
+    -------
+    low, high : float
     """
     sums = np.bincount(sonnets, values)
     sizes = np.bincount(sonnets)
@@ -530,10 +543,10 @@ def lines_are_measured_in_characters(page: Page):
         ``each``: change, such as "no vowels" → probability of a new line after each mark,
         arrays (marks,); ``ends``: which marks end a line, a bool array (marks,); ``at``:
         the positions after them in the test text, list of int; ``parts``: the texts
-        ``training`` and ``test``; ``tokenizer``; ``ladder``: length → n-gram model;
-        ``ended``: results of the study *line-ends*, whose "trained" are dicts with
-        ``lines``: change → mean probability at ``ends`` and ``inside`` lines; ``blank``:
-        probabilities (marks,), as written, of the GPT with shuffled weights.
+        ``training`` and ``test``; ``tokenizer``, of characters; ``ladder``: length → n-gram
+        model; ``ended["trained"]``: list of dict, one a small GPT, with ``lines``: change →
+        mean probability at ``ends`` and ``inside`` lines; ``blank``: probabilities
+        (marks,), as written, of the GPT with shuffled weights.
 
     Returns
     -------
@@ -549,7 +562,10 @@ def lines_are_measured_in_characters(page: Page):
     numbers = np.array([page.parts.test.count("\n\n", 0, position) for position in page.at])
 
     def interval(name, chosen):
-        """Return the interval of a change's mean at the marks in ``chosen``, (marks,)."""
+        """Return the interval of a mean probability, over sonnets, a pair of float.
+
+        ``name`` : the change, such as "no vowels"; ``chosen`` : bool array (marks,).
+        """
         return sonnet_interval(page.each[name][chosen], numbers[chosen])
 
     for name in ("as written", *SAME_LENGTH):
@@ -595,7 +611,7 @@ def new_line_by_ngrams(page, model) -> np.ndarray:
     ----------
     page : Page
         ``at``: positions after marks in the test text, list of int; ``parts.test``, that
-        text; ``tokenizer``.
+        text; ``tokenizer``, which encodes it.
     model : NgramModel
 
     Returns
@@ -615,8 +631,8 @@ def new_line_by_length(page) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        ``parts``: the texts; it is counted in the training text; ``at``: positions after
-        marks in the test text, list of int.
+        ``parts``: three texts, ``training``, in which it is counted, ``validation`` and
+        ``test``; ``at``: positions after marks in the test text, list of int.
 
     Returns
     -------
@@ -645,13 +661,13 @@ def single_shuffled(page: Page):
     Parameters
     ----------
     page : Page
-        ``single``: runs of the study *one-layer*, dicts: ``lines``, change of the line →
+        ``single``: list of dict, one a GPT of one layer: ``lines``, change of the line →
         mean probability of a new line, and ``shuffled``, the same with shuffled weights.
 
     Returns
     -------
     Page
-        In ``single``, ``lines`` is what ``shuffled`` is.
+        A page like this one; in ``single``, ``lines`` is what ``shuffled`` is.
     """
     return page.replaced(single=[row | {"lines": row["shuffled"]} for row in page.single])
 
@@ -679,10 +695,11 @@ def one_layer_measures_lines(page: Page):
     Parameters
     ----------
     page : Page
-        ``single``: runs of the study *one-layer*, dicts: ``heads``; ``lines``, change of
-        the line → mean probability of a new line at ``ends`` and ``inside``; ``reach``,
-        kind of character → characters shown, a str → mean loss. ``ended["trained"]``: such
-        dicts of the study *line-ends*.
+        ``single``: list of dict, one a GPT of one layer: ``heads``, 1 or 4; ``lines``,
+        change of the line, such as "no vowels" → mean probability of a new line at ``ends``
+        and ``inside``, and under "n" how many of either; ``reach``, kind of character, such
+        as "line ends" → characters shown, "5" or "64" → mean loss. ``ended["trained"]``:
+        such dicts of GPTs of two layers.
 
     Returns
     -------
@@ -737,7 +754,7 @@ def parts_shuffled(page: Page):
     Returns
     -------
     Page
-        With the losses in each column of ``built`` shuffled.
+        A page like this one, with the losses in each column of ``built`` shuffled.
     """
     built = page.built.copy()
     for seed in built.columns:
@@ -766,10 +783,11 @@ def heads_depend_on_the_rest(page: Page):
     ----------
     page : Page
         ``built``: a DataFrame of test losses, one row for each part in the order in which
-        they are added, one column for each seed; ``sizes``: a DataFrame, one row for each
-        run of the study *sizes*, with ``axis``, ``value`` (a str), ``seed`` and ``loss``;
-        ``single``: runs of the study *one-layer*, dicts with ``heads`` and ``validation``,
-        the loss. In nats a character.
+        they are added ("one head", "four heads", …), one column for each seed; ``sizes``: a
+        DataFrame, one row a training: ``axis``, the size that is varied, "heads" for one,
+        ``value`` (a str), ``seed`` and ``loss``; ``single``: list of dict, one a GPT of one
+        layer, in the order of seeds, with ``heads`` and ``validation``, the loss. In nats a
+        character.
 
     Returns
     -------
@@ -863,9 +881,10 @@ def little_text_is_learned_by_heart(page: Page):
     Parameters
     ----------
     page : Page
-        ``little``: a DataFrame of the runs with ``dropout`` (0 or 0.3), ``seed``, ``best``,
-        the lowest held-out loss, and ``history``, lists of step, own loss, held-out loss;
-        ``little_counted``: the n-grams' loss. In nats a character.
+        ``little``: a DataFrame, one row a training: ``dropout`` (0 or 0.3), ``seed``,
+        ``best``, the lowest held-out loss, and ``history``, a list of (step, loss on its
+        own text, held-out loss); ``little_counted``: the n-grams' held-out loss. In nats a
+        character.
 
     Returns
     -------
@@ -902,14 +921,15 @@ def pairs_shuffled(page: Page):
     Parameters
     ----------
     page : Page
-        ``climbed``: results of the study *ladder*, whose "averaged" are dicts: ``models``,
-        one or two names ("counting", seeds such as "1"), and ``sonnets``, of two what their
+        ``climbed["averaged"]`` is a list of dict: ``models``, one or two names ("counting",
+        seeds such as "1", "the course's"), and ``sonnets``, a list, of two what their
         average gains on each sonnet, in nats a character.
 
     Returns
     -------
     Page
-        In ``climbed``, the ``sonnets`` of pairs of small GPTs and n-grams are shuffled.
+        A page like this one; in ``climbed``, the ``sonnets`` of pairs of small GPTs and
+        n-grams are exchanged, sonnet by sonnet.
     """
     found = {tuple(row["models"]): [*row["sonnets"]] for row in page.climbed["averaged"]}
     pairs = [("counting", "1"), ("counting", "2"), ("counting", "3")]
@@ -947,22 +967,25 @@ def counting_adds_more(page: Page):
     Parameters
     ----------
     page : Page
-        ``climbed``: results of the study *ladder*, whose "averaged" are dicts: ``models``,
-        one or two names, and ``sonnets``, the loss or the gain on each; ``lengths``: rows
-        of the study *ngram-lengths*, dicts with ``with`` (the length of the n-grams, or
-        "GPT") and ``gained``, on each sonnet; ``sonnets``: the course's GPT; ``ladder``:
-        length → n-gram model; ``test_ids``, an int64 Tensor (characters,), ``parts``,
-        ``context``. In nats a character.
+        ``climbed["averaged"]``: list of dict: ``models``, one or two names ("counting",
+        seeds such as "1", "the course's"), and ``sonnets``, a list, of one its loss on
+        each, of two what their average gains; ``climbed["counting"][0]["order"]``, the
+        length of these n-grams; ``lengths``: list of dict, of a small GPT averaged with
+        another model: ``with`` (the length of n-grams, or "GPT") and ``gained``, a list, on
+        each sonnet; ``sonnets``: the course's GPT; ``ladder``: length → n-gram model;
+        ``test_ids``, an int64 Tensor (characters,), of ``parts.test``; ``context``, 64. In
+        nats a character.
 
     Returns
     -------
     dict
-        Mean gains: ``ngrams``, with n-grams, and ``second``, with another GPT; ``more``:
-        interval of their difference; ``sonnets``: how many; ``behind``: the small GPT's
-        loss less the n-grams'; ``ahead``: the n-grams' less the course's GPT's; ``two`` and
-        ``three``: what the course's GPT loses by 2-grams and 3-grams; ``longer``: the
-        lowest and the highest mean that it gains by 5-grams to 8-grams. ``four``, ``five``,
-        ``seven`` and ``eight``: what the small GPT gains by n-grams of such a length.
+        Mean gains of the small GPT: ``ngrams``, with n-grams of six letters, and
+        ``second``, with another GPT; ``more``: 95 % interval of their difference;
+        ``sonnets``: how many; ``behind``: the small GPT's loss less the n-grams';
+        ``ahead``: the n-grams' less the course's GPT's; ``two`` and ``three``: what the
+        course's GPT loses by 2-grams and 3-grams; ``longer``: the lowest and the highest
+        mean that it gains by 5-grams to 8-grams. ``four``, ``five``, ``seven`` and
+        ``eight``: what the small GPT gains by n-grams of such a length.
     """
     rows = page.climbed["averaged"]
     gained, alone = gains(rows), losses_alone(rows)
@@ -1052,8 +1075,8 @@ def lines_give_it_away(page: Page):
     Returns
     -------
     dict
-        The shares ``gpt``, ``ngrams`` and ``shakespeare``; ``answer``: the letter of the
-        n-grams.
+        The shares of each writer's lines that have so many characters: ``gpt``, ``ngrams``
+        and ``shakespeare``; ``answer``: the letter of the n-grams' text.
     """
     gpt = share_of_length(page.written)
     ngrams = share_of_length([page.by_count])
@@ -1089,15 +1112,15 @@ def three_models_agree(page: Page):
     Parameters
     ----------
     page : Page
-        ``mini`` is the page's model, ``to_package`` makes the package's of it; ``inputs``
-        are ids (batch, context). ``exact`` is the course's GPT in float64, ``theirs`` the
-        same as a GPT-2 of transformers; ``said`` is what its pipeline wrote;
-        ``tokenizer``.
+        ``mini`` is the page's model, ``to_package`` a function that makes the package's of
+        it; ``inputs`` are ids (batch, context). ``exact`` is the course's GPT in float64,
+        ``theirs`` the same as a GPT-2 of transformers; ``said``, a str, is what its
+        pipeline wrote; ``tokenizer``, with ``encode`` and ``decode``.
 
     Returns
     -------
     dict
-        ``parameters``: of the page's model.
+        ``parameters``: how many the page's model has.
     """
     package = page.to_package(page.mini)
     mini = copy.deepcopy(page.mini).cpu().double().eval()
@@ -1123,12 +1146,13 @@ def resumed_is_undisturbed(page: Page):
     Parameters
     ----------
     page : Page
-        ``resumed`` and ``undisturbed`` are trainers after their last step.
+        ``resumed`` and ``undisturbed`` are trainers after their last step, whose
+        ``estimate()`` is the validation loss.
 
     Returns
     -------
     dict
-        ``loss``: of the resumed one.
+        ``loss``: of the resumed one, in nats a character.
     """
     loss = page.resumed.estimate()
     close(loss, page.undisturbed.estimate(), rtol=1e-3, atol=0)
