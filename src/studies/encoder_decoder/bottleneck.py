@@ -46,8 +46,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, "rates" or "longer"; ``kind``, the model, one
-        of `KINDS`; ``steps`` of training; ``rate``, the highest learning rate; ``seed``.
+        The arguments of each run: ``group``, "rates" (several learning rates) or "longer"
+        (four times the steps); ``kind``, the model, "LSTM, one vector at every step" or
+        "LSTM, one vector"; ``steps`` of training; ``rate``, the highest learning rate;
+        ``seed``.
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
@@ -68,8 +70,8 @@ def run(folder, group, kind, steps, rate, seed):
         Not used: no run needs another one.
     group : {"rates", "longer"}
         Which runs of the plan it belongs to: several rates, or more steps; unused.
-    kind : str
-        One of `studies.encoder_decoder.one_vector.KINDS`.
+    kind : {"LSTM, one vector at every step", "LSTM, one vector"}
+        When the decoder gets the source's one vector.
     steps : int
         How many steps of training.
     rate : float
@@ -80,8 +82,8 @@ def run(folder, group, kind, steps, rate, seed):
     Returns
     -------
     dict
-        ``kind``, ``steps``, ``rate``, ``seed``, and ``right``, the share of
-        500 held-out sources that are read right.
+        ``kind``, ``steps``, ``rate``, ``seed``, and ``right``, the share, 0 to 1, of 500
+        held-out sources of two dates that are read right.
     """
     model = new_kind(kind, seed)
     held_out, training_days = split_days()
@@ -99,7 +101,8 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "rates" and "longer", the shorter and the longer trainings → a dict for each:
+        ``seed``, and ``right``, the share of held-out sources read right, 0 to 1.
 
     Returns
     -------

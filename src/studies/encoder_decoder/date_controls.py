@@ -104,7 +104,8 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "untrained" → a dict for each decoder over a random encoder: ``seed``, and
+        ``month``, the share of hidden months read right, 0 to 1.
 
     Returns
     -------

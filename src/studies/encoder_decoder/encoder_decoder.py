@@ -69,9 +69,9 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, which is "runs", "more", "varied", "tuning" or
         "vectors"; ``seed``; ``steps`` of training. Of "varied" also ``vary``, what the
-        training texts vary. Of "tuning" and "vectors" ``kind``, the model, one of `KINDS`;
-        of the one ``rate``, the learning rate, of the other ``dates``, how many a source
-        has.
+        training texts vary: "case", "commas" or "centuries". Of "tuning" and "vectors"
+        ``kind``, the model, one of `KINDS`; of the one ``rate``, the learning rate, of the
+        other ``dates``, how many a source has.
     """
     most, steps = (1, 3) if small else (None, SETTINGS["steps"])
     seeds = SETTINGS["seeds"][:most]
@@ -89,15 +89,17 @@ def plan_kind(kind, small):
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        One of `KINDS`, such as "LSTM, one vector".
     small : bool
         Whether a few short runs are enough, to try the study.
 
     Returns
     -------
     list of dict
-        Each kind reads one date in the shorter training; kinds with one vector also in the
-        longer one; LSTMs also two dates in the longer one.
+        Each has ``group``, "tuning" (with ``rate``) or "vectors" (with ``dates``, how many
+        a source has), and ``kind``, ``steps``, ``seed``. Each kind reads one date in the
+        shorter training; kinds with one vector also in the longer one; LSTMs also two dates
+        in the longer one.
     """
     short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
     seeds = SETTINGS["vectors"][: 1 if small else None]
@@ -121,7 +123,7 @@ def run(folder, group, seed, steps, **setting):
     Parameters
     ----------
     folder : Path
-        Holds the finished runs of the group "tuning".
+        Holds a file for each finished run of the group "tuning".
     group : {"runs", "more", "varied", "tuning", "vectors"}
         What to do. "runs": train a model and measure it in every way; "more": only with the
         month hidden; "varied": train on texts that vary something; "tuning" and "vectors":
@@ -139,13 +141,15 @@ def run(folder, group, seed, steps, **setting):
     -------
     dict
         ``seed`` and ``steps``. Of "tuning" and "vectors" also ``kind`` and ``rate``, with
-        the loss ``validation`` or with ``dates`` and the share ``right``. Of "varied" and
-        "runs" ``right``, the share of days read right in each style. Of "varied" ``vary``.
-        Of "more" and "runs" ``again``, ``dealt`` and ``cut``, shares of months read right
-        by decoders to which the month is hidden. Of "runs" also ``looks``, ``kept`` and
-        ``spaces``, attention and accuracy with parts of the source hidden; and with the
-        first seed the model for the page's view. The functions that measure these explain
-        them.
+        the loss ``validation`` (nats a character) or with ``dates`` and the share ``right``
+        of sources. Of "varied" and "runs" ``right``, a list: the share of days read right
+        in each of eight styles, and of days of other centuries. Of "varied" ``vary``. Of
+        "more" and "runs" ``again``, ``dealt`` and ``cut``, shares of months read right by
+        decoders to which the month is hidden. Of "runs" also ``looks``, attention to the
+        parts of the source, (targets, 4), ``kept``, the share of characters right with
+        nothing and with each part hidden, (5, targets), and ``spaces``, how the day's first
+        digit is read; and with the first seed the model for the page's view. Shares are
+        from 0 to 1.
     """
     if group in ("tuning", "vectors"):
         return train_kind(folder, group, seed, steps, **setting)
@@ -182,8 +186,8 @@ def accuracies(model, days):
     Returns
     -------
     list of float
-        For each of the eight styles of `lmcourse.dates.styles`; then for as many days of
-        other centuries, in the first style.
+        From 0 to 1: in each of the eight styles of `lmcourse.dates.styles`; then of as many
+        days of the years 1700 to 1799 and 2000 to 2099, in the first style.
     """
     other_days = random.Random(1).sample(dates.days_of(17, 20), len(days))
     tests = [dates.pairs_of(days, style) for style in range(8)]
@@ -254,14 +258,14 @@ def hidden_months(model, training_days, days, seed, steps):
     training_days, days : list of datetime.date
         To train on, and to test.
     seed, steps : int
-        Of the training.
+        Of the training: of what is drawn, and how long it is.
 
     Returns
     -------
     dict of str to float
-        The share of months that are read right. ``again``: the decoder cannot attend to
-        the month. ``dealt``: months of the same length are exchanged, too, in training and
-        test. ``cut``: nor could the encoder's other characters attend to it.
+        The share of months that are read right, 0 to 1. ``again``: the decoder cannot
+        attend to the month. ``dealt``: months of the same length are exchanged, too, in
+        training and test. ``cut``: nor could the encoder's other characters attend to it.
     """
     pairs = dates.pairs_of(days)
     shares = {}
@@ -328,7 +332,7 @@ def train_kind(folder, group, seed, steps, kind, dates=1, rate=None):
     steps : int
         How many steps of training.
     kind : str
-        One of `KINDS`.
+        One of `KINDS`, such as "LSTM, one vector".
     dates : int
         How many dates a source has.
     rate : float, optional
@@ -428,17 +432,18 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs (`studies.harness`).
+        "runs" and "more" → a dict for each model: ``seed``, and shares, 0 to 1, of hidden
+        months that are read by a decoder taught anew: ``again``, over an encoder whose
+        month it cannot attend to; ``dealt``, what the length of the month's name alone
+        tells; ``cut``, as ``again``, but no other character could attend to the month.
 
     Returns
     -------
     dict
-        ``again`` is the share of months that a decoder reads, taught anew over an encoder
-        whose month is hidden; ``dealt`` what the length alone tells; ``cut`` is ``again``
-        where no other character could attend to the month. ``n``, ``seeds``: how many runs
-        and seeds; ``interval``, of the shares ``again`` less ``dealt`` (`hidden_months`);
-        ``verdict``, "holds" or "not so": whether ``again`` is higher than ``dealt`` and
-        ``cut`` by more than a fifth, with every seed.
+        ``n``, ``seeds``: how many models, and their seeds; ``interval``, of ``again`` less
+        ``dealt``, lowest and highest over models; ``verdict``, "holds" or "not so": whether
+        ``again`` is higher than ``dealt`` and ``cut`` by more than a fifth, with every
+        seed.
     """
     rows = results["runs"] + results["more"]
     again, dealt, cut = (

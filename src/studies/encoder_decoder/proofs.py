@@ -77,15 +77,16 @@ def nothing_without_learning(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the study's outcomes; the dicts of ``runs`` have ``weights`` and
-        ``without``, what is written with the month hidden.
+        ``study``: group → outcomes of the study *encoder-decoder*; the first dict of "runs"
+        has ``weights``, name → list of numbers, or a dict of bytes and scales, and
+        ``without``, what is written of a date with the month hidden, a str.
 
     Returns
     -------
     dict
-        ``without``: that text; ``share``: the lowest share right of three styles;
-        ``shuffles``: how many; ``d_model`` and ``sources``: the model's width and a date's
-        characters.
+        ``without``: that text; ``share``: the lowest share of days read right in three
+        styles; ``shuffles``: how many; ``d_model`` and ``sources``: the model's width and a
+        date's characters.
     """
     first = page.study["runs"][0]
     model = dates.new_model(0)
@@ -115,7 +116,8 @@ def kinds_exchanged(page):
     Parameters
     ----------
     page : Page
-        ``vectors`` is a table of runs with ``kind``, ``dates``, ``steps`` and ``right``.
+        ``vectors`` is a DataFrame, a row for each training: ``kind``, the model; ``dates``
+        of a source, ``steps``; ``right``, the share of sources read right.
 
     Returns
     -------
@@ -148,17 +150,21 @@ def two_dates_need_a_look_back(page):
     Parameters
     ----------
     page : Page
-        ``vectors`` is a table of runs with ``kind``, ``dates``, ``steps`` and the share
-        ``right``; ``settings`` has ``short`` and ``long``, numbers of steps; ``bottleneck``
-        and ``study`` hold outcomes by group.
+        ``vectors`` is a DataFrame, a row for each training: ``kind``, the model; ``dates``
+        of a source, ``steps``; ``right``, the share of sources read right. ``settings`` has
+        ``short`` and ``long``, numbers of steps. ``bottleneck["rates"]`` and
+        ``bottleneck["longer"]`` list dicts, one a training, with ``right`` and ``steps``;
+        ``study["tuning"]`` dicts with ``kind``, ``rate``, the learning rate, and the loss
+        ``validation``.
 
     Returns
     -------
     dict
-        Shares read right: ``back`` and ``one`` (lowest and highest), two dates by attention
-        and by one vector; ``every`` and ``once``, one date, the vector at every step or
-        once; ``longer``, four times the steps; ``whole`` and ``mean``, Transformers with
-        attention and with a mean. ``short`` and ``long``: steps.
+        Shares of sources read right: ``back`` and ``one`` (lowest and highest), two dates
+        by attention and by one vector; ``every`` and ``once``, one date, the vector at
+        every step or once; ``longer``, four times the steps, the lowest; ``whole`` and
+        ``mean``, Transformers with attention (lowest) and with a mean (highest). ``short``
+        and ``long``: steps.
     """
     settings = page.settings
     short, long = settings["short"], settings["long"]
@@ -207,7 +213,7 @@ def lines_are_the_block(page):
     page : Page
         ``block`` is the lesson's decoder block; ``start`` is its input and ``x`` its
         output, (1, 5, d_model); ``memory`` the encoder's states, (1, sources, d_model);
-        ``weights`` those of cross-attention.
+        ``weights`` those of cross-attention, (1, heads, 5, sources).
 
     Returns
     -------
@@ -236,9 +242,10 @@ def copy_attention(ours, theirs):
 
     Parameters
     ----------
-    ours : MultiHeadAttention
+    ours : lmcourse.attention.MultiHeadAttention
         Its weights are overwritten.
-    theirs : nn.MultiheadAttention
+    theirs : torch.nn.MultiheadAttention
+        Of the same sizes.
     """
     layers = (ours.query, ours.key, ours.value)
     parts = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
@@ -289,14 +296,16 @@ def it_reads_dates(page):
     Parameters
     ----------
     page : Page
-        ``reader`` is the page's trained model; ``known`` and ``held_out`` are days
-        (datetime.date), those of training and others; ``study`` holds the study's outcomes.
+        ``reader`` is the page's trained model; ``known`` and ``held_out`` are lists of days
+        (datetime.date), those of training and others; ``study``: group → outcomes of the
+        study *encoder-decoder*, of which those of "runs", one a model, have ``right``, the
+        shares of days read right by style.
 
     Returns
     -------
     dict
-        ``models``: the study's; ``worst``: their lowest share right; ``days``: how many
-        there are.
+        ``models``: how many the study has; ``worst``: the lowest share of days that one
+        reads right, of three styles; ``days``: how many there are.
     """
     others = np.array([run["right"][:3] for run in page.study["runs"]])
     asked = page.held_out[:300]
@@ -323,8 +332,10 @@ def random_weights(page):
     Parameters
     ----------
     page : Page
-        ``reader`` is the trained model; ``asked`` are pairs (source, target);
-        ``wrong_without`` measures what a model gets wrong with a part hidden.
+        ``reader`` is the trained model; ``asked`` are pairs of a date as it is written and
+        as it should be read, list of (str, str). ``wrong_without(model, pairs)`` returns
+        the share of characters that a model gets wrong with each part of the source hidden,
+        (targets, 4).
 
     Returns
     -------
@@ -354,9 +365,13 @@ def attention_is_not_use(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes; ``asked`` are pairs (source, target); ``attended`` are the
-        weights on parts and ``wrong`` the shares wrong with a part hidden, (targets,
-        parts).
+        ``study``: group → outcomes of the study *encoder-decoder*; those of "runs", one a
+        model, have ``looks``, the attention to day, month, year and spaces at each
+        character that is written, (11, 4), and ``kept``, the share of characters right with
+        nothing hidden and without each of these parts, (5, 11). Of the page's model
+        ``attended`` is the attention, Tensor (11, 4), and ``wrong`` the share of wrong
+        characters without each part, (11, 4). ``asked`` are pairs of a date as it is
+        written and as it should be read, list of (str, str).
 
     Returns
     -------
@@ -393,10 +408,10 @@ def no_spreading(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group. ``again`` is the share of hidden months that a
-        decoder reads when it is trained anew and cannot attend to the month's letters;
-        ``cut`` the same where, in the encoder, no other character could attend to them
-        either.
+        ``study``: group → outcomes of the study *encoder-decoder*. In those of "runs" and
+        "more", one a model, ``again`` is the share of hidden months that a decoder reads
+        when it is trained anew and cannot attend to the month's letters; ``cut`` the same
+        where, in the encoder, no other character could attend to them either.
 
     Returns
     -------
@@ -428,17 +443,18 @@ def the_month_is_elsewhere(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group; ``again``, ``dealt`` and ``cut`` are the shares
-        of months read by a new decoder, told by the length alone, and read where no other
-        character could attend to the month.
+        ``study``: group → outcomes of the study *encoder-decoder*. In those of "runs" and
+        "more", one a model, ``again``, ``dealt`` and ``cut`` are the shares of months read
+        by a new decoder, told by the length alone, and read where no other character could
+        attend to the month.
 
     Returns
     -------
     dict
-        ``again``: lowest and highest; ``least``: the lowest; ``length`` and ``cut``: the
-        highest of each rival; ``random`` and ``random_least``: of encoders with random
-        weights; ``models``: how many; ``answer`` and ``signed``: letters of the right
-        choices.
+        Shares of months: ``again``: lowest and highest; ``least``: the lowest; ``length``
+        and ``cut``: the highest of each rival; ``random`` (lowest and highest) and
+        ``random_least``: over encoders with random weights. ``models``: how many;
+        ``answer`` and ``signed``: letters of the right choices.
     """
     runs = page.study["runs"] + page.study["more"]
     again, length, cut = (
@@ -469,14 +485,18 @@ VARIED = ("case", "commas", "centuries")  # what three of the four trainings var
 
 
 def read_after(study, vary="") -> np.ndarray:
-    """Return what models read after a training, (seeds, asked).
+    """Return the shares of days that models read after a training, (models, asked).
+
+    Asked are eight styles of dates, in the order of `lmcourse.dates.styles`, then other
+    centuries.
 
     Parameters
     ----------
     study : dict
-        The results of the study *encoder-decoder*.
-    vary : str
-        One of `VARIED`; "" is the training on three styles alone.
+        Group → outcomes of the study *encoder-decoder*; those of "runs" and "varied", one a
+        model, list the shares ``right``.
+    vary : {"", "case", "commas", "centuries"}
+        What the training texts varied; "" is the training on three styles alone.
     """
     rows = (
         [run for run in study["varied"] if run["vary"] == vary] if vary else study["runs"]
@@ -490,12 +510,15 @@ def letters_not_shown(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group.
+        ``study``: group → outcomes of the study *encoder-decoder*, one a model; those of
+        "varied" have ``vary``, what the training texts varied: "case", small letters,
+        "commas" or "centuries".
 
     Returns
     -------
     Page
-        Its ``study`` has other ``varied``.
+        In ``study``, the outcomes of "varied" after small letters are those of "runs",
+        which were not shown them.
     """
     varied = [
         base | {"vary": row["vary"]} if row["vary"] == "case" else row
@@ -523,10 +546,12 @@ def small_letters_carry_over(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group; ``right`` are shares read, by style: 0 to 2 those
-        of training, 4 without the comma ("May 15 1886"), 5 with a small letter ("15 may
-        1886"), 8 the centuries that were not shown. Of the study *date-controls*, 0 are the
-        years 1700 to 1799, 1 those from 2000 to 2099.
+        ``study``: group → outcomes of the study *encoder-decoder*, one a model: "runs", and
+        "varied", whose training texts vary letters, commas or centuries (``vary``).
+        ``right`` lists the shares of held-out days read, 0 to 1, by style: 0 to 2 those of
+        training, 4 without the comma ("May 15 1886"), 5 with a small letter ("15 may
+        1886"), 8 the centuries that were not shown. (Of the study *date-controls*, 0 are
+        the years 1700 to 1799, 1 those from 2000 to 2099.)
 
     Returns
     -------
@@ -586,12 +611,14 @@ def order_is_free(page):
     Parameters
     ----------
     page : Page
-        ``study`` holds outcomes by group; ``right`` are shares read, by style.
+        ``study``: group → outcomes of the study *encoder-decoder*; in those of "runs" and
+        "varied", one a model, ``right`` lists the shares of days read, 0 to 1, by style: 0
+        is the first, 7 has the year first.
 
     Returns
     -------
     Page
-        Its ``study`` has the new order's share equal to the first style's.
+        In ``study``, the share of style 7 is that of style 0.
     """
 
     def free(run):

@@ -105,15 +105,17 @@ def summary(results):
 
     Parameters
     ----------
-    results : dict
-        The outcomes of `run`.
+    results : dict of str to list of dict
+        "results" → a dict for each published result: ``name``, and ``forms``, name of each
+        form → a dict with ``holds`` (True, False, or None if it is too close to say), ``n``
+        and ``interval``.
 
     Returns
     -------
     dict
-        ``n``, how many stories; ``seeds``; ``interval`` of their mean logit difference;
-        ``verdict``, "holds" or "not so": whether the results "errand" and "repeats" each
-        fail in one of their forms.
+        ``n``, how many stories; ``seeds``; ``interval`` at 95 % of the mean difference of
+        two names' logits in these stories; ``verdict``, "holds" or "not so": whether the
+        results "errand" and "repeats" each fail in one of their forms.
     """
     forms = {row["name"]: row["forms"] for row in results["results"]}
     fails = [
@@ -183,12 +185,13 @@ def errand(small=False):
     Returns
     -------
     dict
-        ``stories``: a dict with the mean (``ours``), its 95 % ``interval``, the mean where
-        there is nothing to find (``null``), ``n`` and the verdict (``holds``), each value
-        the mean of a story; also ``ahead``, in how many sentences the right name is ahead;
-        ``lowest`` and ``highest``, the means of single stories; ``fewest``, the least share
-        of sentences of a story in which the right name is ahead; ``in_most``, in how many
-        stories it is ahead in 95 of 100.
+        ``stories``: a dict with the mean (``ours``) of the gap of two names' logits, the
+        receiver's less the giver's, its 95 % ``interval``, the mean where a third person
+        gives (``null``), ``n`` and the verdict (``holds``, True, False or None), each value
+        the mean of a story; also ``ahead``, the share of sentences in which the right name
+        is ahead; ``lowest`` and ``highest``, the means of single stories; ``fewest``, the
+        least share of sentences of a story in which the right name is ahead; ``in_most``,
+        in how many stories it is ahead in 95 of 100.
     """
     count = 4 if small else 20
     gaps, without = [], []
@@ -218,8 +221,8 @@ def third_gives(told):
     Parameters
     ----------
     told : Errands
-        Three lists with an entry for each sentence: its text, the name of the person who
-        gets something, and that of the giver.
+        Named tuple of three lists with an entry for each sentence: ``texts``, ``other``,
+        the name of the person who gets something, and ``giver``, that of the giver.
 
     Returns
     -------
@@ -330,7 +333,8 @@ def letters(small=False):
     -------
     dict
         ``prose``, ``prose_late`` and ``poems_late``: the bits a letter, a dict each, with
-        the mean (``ours``), its ``interval``, ``null``, ``n`` and whether it ``holds``;
+        the mean (``ours``), its 95 % ``interval``, what a model needs to which all tokens
+        are alike (``null``), ``n`` texts and whether it ``holds`` (True, False or None);
         also ``letters_before``, how many letters were read first. *Late* are those of which
         `BEFORE` tokens were read first.
     """
@@ -349,16 +353,18 @@ def bits_a_letter(ids, before=1):
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, tokens)
+        Numbers of tokens.
     before : int
-        Tokens of each text that are read and not counted.
+        How many tokens of each text are read first and not counted.
 
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``), of sums over all texts; ``null`` is
-        what a model needs to which all tokens are alike; also ``letters_before``, how many
-        letters stand before those that are counted, in the text where they are fewest.
+        The bits a letter, of sums over all texts (``ours``), their 95 % ``interval``, what
+        a model needs to which all tokens are alike (``null``), ``n`` texts and the verdict
+        (``holds``: True below 1.3, False, or None if it is too close to say); also
+        ``letters_before``, how many letters stand before those that are counted, in the
+        text where they are fewest.
     """
     read = ids[:, :before]
     bits, sizes = bits_of(ids), letters_in(ids)

@@ -94,15 +94,16 @@ def summary(results):
 
     Parameters
     ----------
-    results : dict
-        The outcomes of `run`.
+    results : dict of str to list of dict
+        "results" → a dict for each published result: ``holds`` (True, False, or None if it
+        is too close to say) and, of some, ``able``, whether the model can be asked.
 
     Returns
     -------
     dict
         ``n``, how many results; ``seeds``; ``interval``, 95 % of the share of results that
         hold; ``verdict``, "holds" or "not so": whether the share lies between `LOW` and
-        `HIGH`.
+        `HIGH`, so that it is about half.
     """
     holds = [
         float(row["holds"] is True and row.get("able", True)) for row in results["results"]

@@ -100,10 +100,11 @@ def counts(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the share of tokens, in 20 pieces
-        of the test text; in the null, the n-grams answer for other places. Also ``order``,
-        the length of the n-grams; ``tokens``, how many are asked; ``right`` and
+        Of the share of tokens for which both find the same token likeliest, one number for
+        each of 20 pieces of the test text: the mean (``ours``), its 95 % ``interval``,
+        ``n`` and the verdict (``holds``: True, False, or None if it is too close to say);
+        ``null``, the mean if the n-grams answer for other places. Also ``order``, the
+        length of the n-grams; ``tokens``, how many are asked; ``right`` and
         ``right_by_count``, the shares of right answers; ``lowest`` and ``highest``, the
         least and the most that n-grams of another length have in common with the GPT.
 
@@ -193,11 +194,11 @@ def heads(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the rise in nats a token, a number
-        for each window; the null is the mean rise without as many heads drawn at random.
-        Also ``able``, whether the model's loss is below that of counting pairs; ``removed``
-        and ``all_heads``, how many heads; ``in_first``, how many of the removed are in the
+        Of the rise in nats a token, a number for each window: the mean (``ours``), its 95 %
+        ``interval``, ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say); ``null``, the mean rise without as many heads drawn at random. Also
+        ``able``, whether the model's loss is below that of counting pairs; ``removed`` and
+        ``all_heads``, how many heads; ``in_first``, how many of the removed are in the
         first layer; ``in_rounds``, the rise if they are chosen one after the other;
         ``whole``, the loss with all.
     """
@@ -251,6 +252,7 @@ def removed_in_rounds(number, windows):
     Returns
     -------
     list of (int, int)
+        Layer and head, both from 0.
     """
     removed, at_once = [], -(-number // ROUNDS)
     while len(removed) < number:
@@ -292,8 +294,9 @@ def window_losses(removed, inputs, targets):
     Parameters
     ----------
     removed : list of (int, int)
-        Layer and head.
+        Layer and head, both from 0.
     inputs, targets : int64 Tensor of shape (windows, tokens)
+        Numbers of tokens, and of those that follow them.
 
     Returns
     -------
@@ -363,6 +366,7 @@ def kept(seed, steps, density, relu):
     Returns
     -------
     int
+        How many of the five features have an arrow whose squared length is above `LONG`.
     """
     generator = torch.Generator().manual_seed(seed)
     matrix = torch.randn(DIMENSIONS, FEATURES, generator=generator) * 0.5

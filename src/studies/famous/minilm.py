@@ -66,9 +66,9 @@ def separator(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the share of attention that goes to
-        [SEP], a number for each poem; the null is the same with shuffled weights. Also
+        Of the share of attention that goes to [SEP], a number for each poem: the mean
+        (``ours``), its 95 % ``interval``, ``n`` and the verdict (``holds``: True, False, or
+        None if it is too close to say); ``null``, the same with shuffled weights. Also
         ``first``, the mean share of the first token, and ``even``, what each token would
         get of an even share.
     """
@@ -114,13 +114,15 @@ def word_pairs(count, seed=0):
     Parameters
     ----------
     count : int
-        Poems.
+        How many poems, the first ones.
     seed : int
         Of the draw of a token of each poem, [CLS] and [SEP] left out, and of the pairs.
 
     Returns
     -------
     first, second : Tensor of shape (levels, count / 2, d)
+        The states of the pairs' tokens; the levels are before layer 0, after layer 0, 1,
+        and so on.
     """
     rng = np.random.default_rng(seed)
     states = []
@@ -217,7 +219,8 @@ def same_words(count):
     Returns
     -------
     same, different : Tensor of shape (levels, 2, words, d)
-        The second of each pair is, in ``different``, that of the next word.
+        States; the levels are before layer 0, after layer 0, 1, and so on. The second of
+        each pair is, in ``different``, that of the next word.
     """
     tokenizer = bert()[0]
     places = defaultdict(list)
@@ -262,10 +265,10 @@ def order(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the texts told right, 1 where the
-        shuffled text is told right, too; in the null, the poets' names are shuffled. Also
-        ``right``, the share of texts that are told right in their own order.
+        Of the texts told right, 1 where the shuffled text is told right, too, else 0: the
+        mean (``ours``), its 95 % ``interval``, ``n`` and the verdict (``holds``: True,
+        False, or None if it is too close to say); ``null``, the mean with the poets' names
+        shuffled. Also ``right``, the share of texts that are told right in their own order.
     """
     texts, poets, groups = four_lines(30 if small else 300)
     mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
@@ -319,13 +322,17 @@ def stay_right(whole, changed, labels, groups):
     whole, changed : float array of shape (texts, d)
         The states of the texts, and of the same with their words shuffled.
     labels : int array of shape (texts,)
+        What is to be told, such as 0 and 1 for two poets.
     groups : list of str
         Texts of one group are never both learned from and asked.
 
     Returns
     -------
     kept : bool array of shape (right texts,)
+        Of the texts that are told right, whether the same with their words shuffled are,
+        too.
     right : bool array of shape (texts,)
+        Whether each is told right from texts of other groups.
     """
     said, said_again = np.empty_like(labels), np.empty_like(labels)
     for taught, tried in GroupKFold(5).split(whole, labels, groups):

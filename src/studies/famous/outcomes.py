@@ -15,17 +15,17 @@ def outcome(values, null, holds, **more):
     null : float
         The same mean in the world where there is nothing to find.
     holds : callable
-        From the mean and its 95 % interval to whether the published sentence holds: True,
-        False, or None where that is too close to say.
-    **more : float or int
-        Other numbers for the page.
+        From the mean and its 95 % interval, a pair of float, to whether the published
+        sentence holds: True, False, or None where that is too close to say.
+    **more : bool, int, float, str or list
+        Other values for the page.
 
     Returns
     -------
     dict
-        ``ours``, the mean; ``interval``, that of it at 95 %; ``null``, what there is where
-        nothing is to be found; ``n``, how many values; ``holds``, True, False or None; and
-        what ``more`` gives. All rounded to four digits.
+        ``ours``, the mean; ``interval``, that of it at 95 %, a list of two; ``null``, what
+        there is where nothing is to be found; ``n``, how many values; ``holds``, True,
+        False or None; and what ``more`` gives. All rounded to four digits after the point.
     """
     values = np.asarray(values, dtype=float)
     mean, span = float(values.mean()), bootstrap_interval(values)

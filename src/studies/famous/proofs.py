@@ -36,8 +36,14 @@ def is_swapped(name: str) -> bool:
 def verdict_on(found: dict) -> str:
     """Return the verdict on a result, given what was measured.
 
-    A model that fails at the task everywhere can't be asked where it fails. It is too
-    close to say where the interval holds the bar.
+    That is "holds", "not so", "too close to say" (the interval holds the bar) or "can’t be
+    asked": a model that fails at the task everywhere can't be asked where it fails.
+
+    Parameters
+    ----------
+    found : dict
+        ``holds``, True, False or None where it is too close to say; perhaps ``able``,
+        whether the model can be asked.
     """
     if not found.get("able", True):
         return "can’t be asked"
@@ -66,12 +72,13 @@ def measured(name: str, stored: dict) -> dict:
     name : str
         The result, as the study *famous* calls it.
     stored : dict
-        The stored outcome.
+        The stored outcome, of which only the keys are used: ``ours``, the mean, its
+        ``interval``, ``null``, ``n``, ``holds`` and more.
 
     Returns
     -------
     dict
-        As ``stored``. Of a model that can't be asked at all it has no number: each is
+        The same keys, measured anew. Of a model that can't be asked at all each is
         `UNMEASURED`, ``holds`` is None, ``able`` False, and ``reason`` says why.
     """
     try:
@@ -133,18 +140,21 @@ def results(page: Page):
     Parameters
     ----------
     page : Page
-        ``stored_results`` are the outcomes of the study *famous*, by name;
-        ``stored_forms`` the forms of some, which the study *elsewhere* asked, by name.
+        ``stored_results``: name of a result → the outcome that the study *famous* stored, a
+        dict with the mean (``ours``), its ``interval``, ``null``, ``n``, ``holds`` (True,
+        False or None) and more. ``stored_forms``: name → name of another form in which it
+        was asked → such an outcome.
 
     Returns
     -------
     dict
-        For each result, its name before each key: ``ours``, ``interval``, ``null``,
-        ``verdict``, ``foretold`` and what else was measured. The same for each other form,
-        its name behind that of the result. ``asked``: how many results; ``hold``,
-        ``not_so``, ``depends``, ``close``, ``unasked``: of these; ``right``: how many
-        verdicts were foretold. ``about``: of which models the text speaks.
-        ``untrained_cosine``: as the function of this name returns it.
+        For each result, its name and an underscore before each key: ``ours``, ``interval``,
+        ``null``, ``verdict``, ``foretold`` and what else was measured. The same for each
+        other form, its name behind that of the result. ``asked``: how many results;
+        ``hold``, ``not_so``, ``depends``, ``close``, ``unasked``: how many of these;
+        ``right``: how many verdicts were foretold. ``about``: of which models the text
+        speaks. ``untrained_cosine``: the mean cosine of words of different poems in a BERT
+        with shuffled weights.
     """
     values, verdicts = {}, {}
     for name, published in RESULTS.items():

@@ -300,12 +300,16 @@ def sink(small=False):
 
 
 def first_token_shares(model, ids):
-    """Return the share of attention on the first token after two layers, by text.
+    """Return the share of attention on the first token, by text.
+
+    It is the mean over all layers but the first two, over heads, and over all tokens after
+    the first.
 
     Parameters
     ----------
     model : Llama
     ids : int64 Tensor of shape (texts, tokens)
+        Numbers of tokens.
 
     Returns
     -------
@@ -485,6 +489,7 @@ def bits_of(ids):
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, tokens)
+        Numbers of tokens.
 
     Returns
     -------
@@ -515,17 +520,19 @@ def bits_by_count(ids):
 
 
 def token_counts(left_out, vocab_size):
-    """Return how often each token stands in the poems, and one.
+    """Return how often each token stands in the poems that are not left out, and one more.
 
     Parameters
     ----------
     left_out : int64 Tensor of shape (poems, tokens)
-        How the poems begin that are not counted.
+        The first tokens of the poems that are not counted.
     vocab_size : int
+        How many tokens there are.
 
     Returns
     -------
     Tensor of shape (vocab_size,)
+        Floats, at least 1.
     """
     begun = {tuple(ids) for ids in left_out.tolist()}
     counts = torch.ones(vocab_size)
@@ -579,14 +586,16 @@ def agrees(nouns, preposition, model):
     Parameters
     ----------
     nouns : list of str
+        Singulars whose plural ends in -s.
     preposition : str
-        Between the two nouns.
+        It stands between the two nouns.
     model : Llama
 
     Returns
     -------
     float array of shape (nouns,)
-        The mean of its singular and its plural.
+        0, 0.5 or 1: how many of its singular and its plural are followed by the right one
+        of *was* and *were*.
     """
     texts = []
     for subject, other in zip(nouns, nouns[1:] + nouns[:1], strict=True):
@@ -647,7 +656,7 @@ def guessed(task, examples, words):
     Parameters
     ----------
     task : dict
-        Its keys are the labels.
+        Its keys are the labels, str.
     examples : list of (str, str)
         Words with the labels that are read before.
     words : list of str
@@ -656,6 +665,7 @@ def guessed(task, examples, words):
     Returns
     -------
     list of str
+        A label for each of the words.
     """
     told = "".join(f"{word}: {label}\n" for word, label in examples)
     logits = logits_after(told, [f"{word}:" for word in words])
@@ -711,6 +721,7 @@ def by_task(values):
     Parameters
     ----------
     values : float array of shape (tasks * draws,)
+        A number for each draw of examples, task after task.
 
     Returns
     -------
@@ -783,7 +794,7 @@ def said_last(task, orders, words):
     Parameters
     ----------
     task : dict
-        Its keys are the labels.
+        Its keys are the labels, str.
     orders : list of list of (str, str)
         The same examples in two orders, each label last in one. So who doesn't heed the
         order says it half of the time.
@@ -793,6 +804,7 @@ def said_last(task, orders, words):
     Returns
     -------
     share : float
+        Of both orders and all words, 0 to 1.
     said : list of str
         The label of each word after the first order.
     """
@@ -871,13 +883,14 @@ def asked_list(seed, statement, question, length):
     seed : int
         Of the list, and of the line of each part that is asked for.
     statement, question : str
-        With a gap for the name, the statement with another for the thing.
+        With a gap ``{}`` for the name; the statement with another one for the thing.
     length : int
-        How many lines.
+        How many lines, a multiple of the number of parts (`PLACES`).
 
     Returns
     -------
     hits : list of bool, one for each part
+        Whether the thing of the line is the likeliest of all things of the list.
     without : bool
         The same for one of the parts, where the line that says it is left out.
     """

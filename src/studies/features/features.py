@@ -127,9 +127,11 @@ def run(folder, group, seed, steps):
     Returns
     -------
     dict
-        By model, trained and with shuffled weights: the units' ``scores``, their
-        ``quality`` and what is ``named``; of our trained GPT also ``losses`` and
-        ``steering`` (`read_gpt` explains them).
+        ``seed``, and by model, "trained" and "shuffled" weights: ``scores``, kind of unit →
+        F1 of each property; ``quality``, how well the autoencoder rebuilds the states;
+        ``named``, kind of unit → which units got a name. Of a trained one also ``losses``,
+        by what replaces the states, of each window, and of our GPT ``steering``, a list of
+        dict, what each push does.
     """
     make = read_gpt if group == "gpt" else read_talker
     return {"seed": seed} | make(folder, seed, steps)
@@ -145,14 +147,18 @@ def held(model, windows, layer, first):
     Parameters
     ----------
     model : GPT or Llama
+        Has ``blocks``.
     windows : int64 Tensor of shape (windows, tokens)
-    layer, first : int
-        Places before ``first`` are left out.
+    layer : int
+        From 1 on (the first block is 0): the one whose input is kept.
+    first : int
+        Positions before this one are left out.
 
     Returns
     -------
     states : Tensor of shape (windows, tokens - first, d_model)
     neurons : Tensor of shape (windows, tokens - first, d_ff)
+        What goes into the second matrix of the block before.
     """
     kept_states, kept_neurons = [], []
 
@@ -219,7 +225,7 @@ def mean_differences(vectors, marks):
 
 
 def dictionaries(train, neurons, coder, shuffled_coder, seed):
-    """Return the units that are compared: name → (function of states, neurons), signs.
+    """Return the units that are compared: name → (function of states and neurons, signs).
 
     Parameters
     ----------
@@ -235,9 +241,10 @@ def dictionaries(train, neurons, coder, shuffled_coder, seed):
     Returns
     -------
     dict of str to (callable, tuple of int)
-        Name → a function of states (places, d_model) and neurons (places, d_ff) to the
-        units' numbers (places, units); and in which directions a unit may be read: up (1),
-        down (-1).
+        "features", "shuffled states", "neurons", "coordinates", "random directions" and
+        "principal directions" → a function of states (places, d_model) and neurons (places,
+        d_ff) to the units' numbers (places, units); and in which directions a unit may be
+        read: up (1), down (-1).
     """
     generator = torch.Generator().manual_seed(100 + seed)
     directions = torch.randn(train.shape[1], neurons, generator=generator)
@@ -271,8 +278,8 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     Returns
     -------
     dict of str to list of float
-        Kind → F1 of each property; ``labels``: along a difference of means; ``always``: of
-        saying yes everywhere.
+        Kind of unit, such as "features" or "neurons" → F1 of each property; ``labels``:
+        along a difference of means; ``always``: of saying yes everywhere.
     """
     chosen = torch.randperm(len(train), generator=torch.Generator().manual_seed(seed))
     chosen = chosen[:CHOSEN]
@@ -303,6 +310,7 @@ def best_for_each(chosen_on, marks, judged_on, judged_marks):
     Returns
     -------
     list of float
+        A number from 0 to 1 for each property.
     """
     scores = []
     for number in range(marks.shape[1]):
@@ -346,16 +354,19 @@ def losses_with(model, windows, targets, layer, first, change=None):
     ----------
     model : GPT or Llama
     windows, targets : int64 Tensor of shape (windows, tokens)
-    layer, first : int
-        The layer whose input is changed; states and losses before the position ``first``
-        are left alone.
+        Text, and the token that follows each.
     change : callable, optional
-        From states to states, (windows, tokens - first, d_model).
+        From states to states, (windows, tokens - first, d_model). Default: nothing is
+        changed.
+    layer : int
+        The block whose input is changed, from 0.
+    first : int
+        States and losses before this position are left alone.
 
     Returns
     -------
     list of float
-        In nats a token.
+        In nats a token, a number for each window.
     """
 
     def late(x):
@@ -378,17 +389,22 @@ def losses(model, windows, targets, layer, first, coder, train):
     ----------
     model : GPT or Llama
     windows, targets : int64 Tensor of shape (windows, tokens)
-    layer, first : int
-        The layer whose input is replaced, from the position ``first`` on.
+        Text, and the token that follows each.
     coder : SparseAutoencoder
+        Its output replaces the states in "features"; as many principal directions are kept
+        as it has features at a place.
     train : Tensor of shape (places, d_model)
         States, of which mean and principal directions are taken.
+    layer : int
+        The block whose input is replaced, from 0.
+    first : int
+        The position from which on it is replaced, from 0.
 
     Returns
     -------
     dict of str to list of float
-        "whole", "features", "mean", "zero", "principal directions" → losses in nats a
-        token.
+        "whole" (nothing is replaced), "features", "mean", "zero", "principal directions" →
+        the loss of each window in nats a token.
     """
     centre, wide = train.mean(0), principal(train[:CHOSEN])[: coder.active]
     changes = {
@@ -438,10 +454,12 @@ def read_gpt(folder, seed, steps):
     -------
     dict
         By model, "trained" and "shuffled": ``scores``, kind of unit → F1 of each property;
-        ``quality``, how well the autoencoder rebuilds the states; ``named``, "features" and
-        "neurons" → how many units were tried and which got a name. Of the trained one
-        ``losses``, of each window by what replaces the states; and ``steering``, a list of
-        dict, the effect of each push towards a character.
+        ``quality``, how well the autoencoder rebuilds the states (``unexplained``,
+        ``active``, ``dead``); ``named``, "features" and "neurons" → a dict: ``tried``, how
+        many units, and ``names``, of those that got one. Of the trained one ``losses``,
+        what replaces the states → the loss of each window; and ``steering``, a list of
+        dict, what each push towards a character does: ``target``, ``way``, ``strength``,
+        ``probs`` and ``losses`` by window.
     """
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     context, layer = model.config.context, SETTINGS["layer"]
@@ -506,9 +524,12 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
     Returns
     -------
     list of dict
-        ``target``, ``way``, ``strength``, ``probs`` and ``losses``: of each window the mean
-        probability of the target, and the mean loss of the other characters among
-        themselves, where another one comes.
+        One for each target, way and strength. ``target``, the character's name, such as "a
+        comma"; ``way``, "feature", "best of five", "difference of means" or "random
+        direction"; ``strength``, the push's length as a share of the states' mean distance
+        from their mean; ``probs`` and ``losses``, of each window the mean probability of
+        the target, and the mean loss of the other characters among themselves, in nats,
+        where another one comes.
     """
     following = cut(text[1:], model.config.context, first)[:, first:].flatten()
     places = min(len(following), len(train))
@@ -597,14 +618,22 @@ def talker_states(folder, name, sizes):
     Parameters
     ----------
     folder : Path
+        Where states and neurons are kept, ``NAME.safetensors``; if the file is there, they
+        are read.
     name : {"trained", "shuffled"}
+        Whether the model's weights are its own or shuffled.
     sizes : dict
-        ``SETTINGS["talker"]``.
+        ``layer``: the block whose input is read, from 0.
 
     Returns
     -------
-    model, windows, pairs, marks
-        Windows, (states, neurons) and marks of training and test texts, a list of each.
+    model : Llama
+    windows : pair of int64 Tensor of shape (windows, tokens)
+        Of training texts, and of test texts.
+    pairs : list of (Tensor, Tensor)
+        Of both: states (windows, places, d_model) and neurons (windows, places, d_ff).
+    marks : pair of bool Tensor of shape (windows, tokens, properties)
+        What is true at each token, of both.
     """
     tokenizer, model = load_talker(device="cpu")
     if name == "shuffled":
@@ -653,9 +682,11 @@ def read_talker(folder, seed, steps):
     Returns
     -------
     dict
-        By model, trained and with shuffled weights: ``scores``, kind of unit → F1 of each
-        property; ``quality``; ``named``; of the trained one also ``losses``. There is no
-        ``steering``.
+        By model, "trained" and "shuffled": ``scores``, kind of unit → F1 of each property;
+        ``quality``, how well the autoencoder rebuilds the states (``unexplained``,
+        ``active``, ``dead``); ``named``, "features" → a dict: ``tried``, how many, and
+        ``names``, of those that got one. Of the trained one also ``losses``, what replaces
+        the states → the loss of each window in nats a token. There is no ``steering``.
     """
     sizes = SETTINGS["talker"]
     found = {}
@@ -697,7 +728,9 @@ def summary(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs.
+        Group → outcomes of its runs, each with ``seed``. Those of "gpt" have ``trained``, a
+        dict whose ``scores`` are kind of unit ("features", "neurons" …) → F1 of each
+        property.
 
     Returns
     -------

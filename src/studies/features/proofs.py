@@ -91,8 +91,9 @@ def fixed_directions(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *features* by group; ``losses`` are a
-        run's, by what takes the place of the states.
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed; each has
+        ``["trained"]["losses"]``: what takes the place of the states, such as "features"
+        and "principal directions" → the loss of each window.
 
     Returns
     -------
@@ -120,9 +121,12 @@ def eight_are_enough(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *features* by group; ``losses`` are a run's
-        by what takes the place of the states: "whole", "features", "mean", "principal
-        directions".
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed. Of each,
+        ``["trained"]["losses"]``: what takes the place of the states ("whole" for nothing,
+        "features", "mean", "principal directions") → the loss of each window in nats a
+        character; and ``["trained"]["quality"]``, of the autoencoder: ``dead``, the share
+        of features that are nowhere, and ``unexplained``, the share of variance that does
+        not come back.
 
     Returns
     -------
@@ -195,8 +199,9 @@ def raw_states_stand_in(page: Page):
     Parameters
     ----------
     page : Page
-        ``held`` are states of the training sonnets, (places, d_model); ``model`` and
-        ``tokenizer`` are the GPT's; ``test`` is held-out text.
+        ``held`` are states of the training sonnets that go into layer 3, Tensor (places,
+        d_model); ``model`` and ``tokenizer`` are the GPT's; ``test`` is held-out text, a
+        str.
 
     Returns
     -------
@@ -210,7 +215,7 @@ def raw_states_stand_in(page: Page):
     centre = page.held.mean(dim=0)
 
     def rise(seed):
-        """Return by how much the mean loss rises with the states drawn by a seed."""
+        """Return the rise of the mean loss in nats with states drawn by a seed, an int."""
         drawn = torch.randperm(len(page.held), generator=torch.manual_seed(seed))[:512]
         store = torch.nn.functional.normalize(page.held[drawn] - centre, dim=1)
 
@@ -235,14 +240,18 @@ def talker_is_alike(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["talker"]`` lists the outcomes of the study *features* for SmolLM2, one a
+        seed. Of each, ``["trained"]["losses"]``: what takes the place of the states
+        ("whole" for nothing, "features", "principal directions") → the loss of each window
+        in nats a token; and ``["trained"]["scores"]``: kind of unit ("features", "neurons",
+        "labels") → F1 of each of 13 properties.
 
     Returns
     -------
     dict
-        ``rise`` and ``rival``, by how much the loss rises, in nats; ``wins``, in how many
-        properties features beat neurons, and ``labels``, differences of means beat
-        features: texts.
+        ``rise`` and ``rival``, by how much the loss rises, in nats a token; ``wins``, in
+        how many properties features beat neurons, and ``labels``, differences of means beat
+        features, lowest and highest over seeds: texts such as "3 to 5".
     """
     rises, rival = [], []
     for row in page.study["talker"]:
@@ -268,7 +277,9 @@ def talker_is_alike(page: Page):
 def counts(rows, one, other):
     """Return of each seed in how many properties one kind of unit has the higher F1.
 
-    ``rows`` : outcomes of one group; ``one``, ``other`` : kinds of units.
+    ``rows`` : list of dict, the outcomes of a model, one a seed, with
+    ``["trained"]["scores"]``: kind of unit → F1 of each property; ``one``, ``other`` : str,
+    two of these kinds, such as "features" and "neurons". Returns a list of int.
     """
     found = []
     for row in rows:
@@ -283,8 +294,9 @@ def labels_without_a_model(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *features* by group; ``scores`` are a
-        run's, of our GPT ("trained") and of one with shuffled weights ("shuffled").
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed. Each has,
+        of our GPT ("trained") and of one with shuffled weights ("shuffled"), ``scores``:
+        kind of unit → F1 of each property.
 
     Returns
     -------
@@ -314,16 +326,18 @@ def labels_tell_more(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group; ``MARKS`` are the properties, and
-        ``test`` is the text that judges.
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed, with
+        ``["trained"]["scores"]``: kind of unit ("features", "neurons", "labels", "random
+        directions") → F1 of each property. ``MARKS`` are the properties, by name, and
+        ``test`` is the text that judges, a str.
 
     Returns
     -------
     dict
-        In how many properties, as texts: ``better``, labels than features; ``neurons``,
-        than features; ``ahead``, features than neurons. Mean F1: ``f1`` of features,
-        ``f1_neurons``, ``f1_labels``, ``f1_random``. ``marks`` (properties), ``seeds``,
-        ``characters``: how many.
+        In how many properties, lowest and highest over seeds, as texts: ``better``, labels
+        than features; ``neurons``, than features; ``ahead``, features than neurons. Mean
+        F1, 0 to 1: ``f1`` of features, ``f1_neurons``, ``f1_labels``, ``f1_random``.
+        ``marks`` (properties), ``seeds``, ``characters``: how many.
     """
     rows, total = page.study["gpt"], len(page.MARKS)
     better = counts(rows, "labels", "features")
@@ -355,9 +369,9 @@ def nothing_was_learned(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *features* by group; ``named`` tells of
-        features that stand for a property, of our GPT ("trained") and of one with shuffled
-        weights ("shuffled").
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed. Each has,
+        of our GPT ("trained") and of one with shuffled weights ("shuffled"), ``named``,
+        which tells of features that stand for a property.
 
     Returns
     -------
@@ -416,7 +430,12 @@ def names_come_without_learning(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group; ``MARKS`` are the properties.
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed. Each has,
+        of our GPT ("trained") and of one with shuffled weights ("shuffled"),
+        ``["named"]["features"]``: ``tried``, how many, and ``names``, a list for each that
+        got one: the feature, the property's number, the share of places where the name is
+        right, and the share of the property's places that are found. ``MARKS`` are the
+        properties, by name.
 
     Returns
     -------
@@ -479,8 +498,9 @@ def pushed_at_random(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the results of the study *features* by group; ``steering`` lists the
-        probabilities (``probs``) after pushing the states in each ``way``.
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed, with
+        ``["trained"]["steering"]``, dicts, one a push: ``way``, the kind of direction, and
+        ``probs``, the probability of its target in each window.
 
     Returns
     -------
@@ -515,15 +535,19 @@ def means_reach_further(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` holds the stored results by group.
+        ``study["gpt"]`` lists the outcomes of the study *features*, one a seed, with
+        ``["trained"]["steering"]``, dicts, one a push: ``target``, a character; ``way``,
+        the kind of direction; ``strength``, 0 to 2; by window, ``probs``, the target's
+        probability, and ``losses`` of the other characters, in nats.
 
     Returns
     -------
     dict
-        ``features`` and ``random``, how many of six characters are reached; probabilities
-        ``before`` and ``after``, with ``low``, ``high`` and the share ``below`` one half;
-        ``loss_before`` and ``loss_after`` of the others, in nats; ``windows``, ``seeds``:
-        how many; ``answer``, the letter of the right choice.
+        ``features`` (text, lowest and highest) and ``random``, how many of six characters
+        are reached; of the first one pushed along a difference of means, probabilities
+        ``before`` and ``after``, with ``low``, ``high`` and the share of windows ``below``
+        one half; ``loss_before`` and ``loss_after`` of the other characters, in nats;
+        ``windows``, ``seeds``: how many; ``answer``, the letter of the right choice.
     """
     runs = [row["trained"]["steering"] for row in page.study["gpt"]]
     means = [len(reached(rows, "difference of means")) for rows in runs]

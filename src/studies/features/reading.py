@@ -60,16 +60,19 @@ def best_units(chosen_on, marks, judged_on, judged_marks, signs=(1,)):
     Parameters
     ----------
     chosen_on, judged_on : Tensor of shape (places, units)
+        The units' numbers, where unit and threshold are chosen and where they are judged.
     marks, judged_marks : bool Tensor of shape (places, properties)
+        Where each property is.
     signs : tuple of int
         With -1 a unit may also say yes where its number is low.
 
     Returns
     -------
     units : list of int
-        The unit of each property.
+        The unit of each property, from 0; with two signs those of the second are counted
+        on.
     scores : list of float
-        Its F1 on the places that judge.
+        Its F1 on the places that judge, 0 to 1.
     """
     chosen_on = torch.cat([sign * chosen_on for sign in signs], 1)
     judged_on = torch.cat([sign * judged_on for sign in signs], 1)
@@ -91,7 +94,9 @@ def named(chosen_on, marks, judged_on, judged_marks, least=50, top=10):
     Parameters
     ----------
     chosen_on, judged_on : Tensor of shape (places, units)
+        The units' numbers, where they get their names and where these are tried.
     marks, judged_marks : bool Tensor of shape (places, properties)
+        Where each property is.
     least : int
         Units that are above 0 at fewer places of either kind are left out.
     top : int
@@ -100,9 +105,9 @@ def named(chosen_on, marks, judged_on, judged_marks, least=50, top=10):
     Returns
     -------
     dict
-        ``tried``: how many units; ``names``: of each that got one, the unit, the property's
-        number, the share of its places where the name is right, and the share of places
-        with the property where it is above 0.
+        ``tried``: how many units; ``names``: of each that got one a list: the unit and the
+        property's number, both from 0, the share of its places where the name is right, and
+        the share of places with the property where it is above 0.
     """
     is_alive = ((chosen_on > 0).sum(0) >= least) & ((judged_on > 0).sum(0) >= least)
     alive = is_alive.nonzero()[:, 0].tolist()

@@ -31,7 +31,7 @@ def token_marks(pieces, is_sonnet):
     Parameters
     ----------
     pieces : list of str
-        The text of each token.
+        The text of each token, in the order of the text.
     is_sonnet : bool
         Whether Shakespeare wrote it.
 
