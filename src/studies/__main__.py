@@ -36,7 +36,7 @@ def load_studies() -> dict[str, ModuleType]:
     Returns
     -------
     dict of str to module
-        By name; studies that need weights of another one come last.
+        By name, such as "beyond-text"; studies that need weights of another one come last.
     """
     modules = []
     for chapter in pkgutil.iter_modules(studies.__path__):
@@ -103,7 +103,7 @@ def list_stale(known: dict[str, ModuleType]) -> int:
     Parameters
     ----------
     known : dict of str to module
-        Studies by name.
+        Studies by name, such as "beyond-text".
 
     Returns
     -------

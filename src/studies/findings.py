@@ -496,7 +496,7 @@ def _show(proof: Proof, values: dict, failed: str = "") -> None:
     ----------
     proof : Proof
     values : dict
-        What it returned, as `plain_values` returns it.
+        What it returned: name → bool, int, float, str or a tuple of these.
     failed : str
         The line that did not hold and what it said; "" if all holds.
     """

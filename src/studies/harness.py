@@ -97,9 +97,6 @@ def best_rate(folder: Path, **values) -> float:
 
     Parameters
     ----------
-    folder, **values
-        As `best_tuned` takes them: the study's finished runs, and which of their outcomes
-        are compared. These have ``rate``, a learning rate, and ``validation``, a loss.
     folder : Path
         Holds a JSON file for each finished run of the study.
     **values
@@ -134,7 +131,7 @@ def paired(ones: Sequence[float], others: Sequence[float], holds: bool) -> dict:
     -------
     dict
         ``interval``, the lowest and the highest difference ``one - other``, since so few
-        seeds allow no finer estimate; and ``verdict``.
+        seeds allow no finer estimate; and ``verdict``, "holds" or "not so".
     """
     gaps = [float(one - other) for one, other in zip(ones, others, strict=True)]
     return {

@@ -322,6 +322,7 @@ def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
     Parameters
     ----------
     study : module
+        Its ``plan`` lists settings, its ``run`` makes one of them.
     reason : str
         Why its results still hold: what changed, and how one knows.
     compared : bool
@@ -369,9 +370,10 @@ def _compare(first: dict, results: dict[str, list]) -> None:
     Parameters
     ----------
     first : dict
-        The run: its ``setting``, with the group, and its ``outcome``.
-    results : dict of str to list
-        Group → stored outcomes.
+        The run: its ``setting``, with the ``group``, and its ``outcome``, a dict or a list
+        of dict.
+    results : dict of str to list of dict
+        Group → stored outcomes, in the order of the plan.
 
     Raises
     ------

@@ -795,6 +795,8 @@ def counted(ids):
     Returns
     -------
     list of two float Tensors of shape (texts, tokens that occur)
+        The counts; and the same weighted so that rare tokens weigh more, each row of length
+        1.
     """
     counts = torch.stack([row.bincount(minlength=ids.max() + 1) for row in ids[:, 1:-1]])
     counts = counts[:, counts.sum(dim=0) > 0].double()

@@ -100,8 +100,9 @@ def plan(small):
         The arguments of each run: ``group``, with ``seed`` and ``steps`` where something is
         trained. "graphs": ``counted``, whether the model knows only how many neighbours a
         node has, and ``layers``. "rules": ``kept``, how probably a letter follows the rule.
-        "counted": ``kind``, what is counted. "simple": ``fold``, the test fold. "digits":
-        that, ``reader``, the network, and ``rate``, the learning rate.
+        "counted": ``kind``, what is counted, "edges" or "letters". "simple": ``fold``, the
+        test fold, from 0. "digits": that, ``reader``, the network, and ``rate``, the
+        learning rate.
     """
     seeds = SETTINGS["seeds"]
     sizes = SETTINGS["rules"]
@@ -490,6 +491,7 @@ def mixture_loss(training, test):
     Parameters
     ----------
     training, test : int64 Tensor of shape (sequences, letters)
+        Letters from 0 to 19.
 
     Returns
     -------
@@ -527,6 +529,7 @@ def loss_by_two(training, test, near, far):
     Parameters
     ----------
     training, test : int64 Tensor of shape (sequences, letters)
+        Letters from 0 to 19: those that are counted, and those that are predicted.
     near, far : int
         The distances, in letters; ``near`` is the smaller one.
 

@@ -746,6 +746,7 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
     versions : ndarray of shape (digits, 5, 64)
         Of each digit the image as it is, then four copies that are turned a little.
     labels : ndarray of shape (digits,)
+        Which digit each shows, 0 to 9.
     learned, tested : ndarray of int
         Rows of the training and of the test digits.
     leaks : bool

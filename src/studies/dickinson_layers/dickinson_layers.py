@@ -86,11 +86,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``. "beside": ``way``, the trained model, or one
-        whose weights are shuffled ("dealt") or drawn; ``where``, in all layers or the last;
-        ``seed``. "words": ``first`` and ``end``, between which rows every third poem is
-        used. "close", a few poems, takes none. A small plan also has ``poems``, how many of
-        them there are.
+        The arguments of each run: ``group``. "beside": ``way``, the model as it is
+        ("trained"), with weights shuffled ("dealt") or drawn at their size ("drawn");
+        ``where``, in "all" layers or the "last"; ``seed``. "words": ``first`` and ``end``,
+        between which rows every third poem is used. "close", a few poems, takes none. A
+        small plan also has ``poems``, how many of them there are.
     """
     ways = {"way": ("dealt", "drawn"), "where": ("all", "last")}
     runs = grid(group="beside", seed=SETTINGS["seeds"], **ways)

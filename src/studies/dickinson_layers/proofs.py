@@ -851,7 +851,11 @@ def sonnets_are_told(page: Page):
     Parameters
     ----------
     page : Page
-        ``mine`` are the sonnets as `lmcourse.own_poems` reads them.
+        ``mine`` are the sonnets as `lmcourse.own_poems` reads them: ``names`` of the
+        levels, the last layer's last, and ``table``, a DataFrame with a row for each level,
+        for "words counted" and for "labels dealt", and the columns ``right``, the share of
+        sonnets whose group is predicted right, ``from`` and ``to``, the ends of its
+        interval.
 
     Returns
     -------

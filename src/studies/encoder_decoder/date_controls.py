@@ -77,8 +77,9 @@ def run(folder, group, seed, steps, shown=2):
     -------
     dict
         The settings ``seed``, ``steps``; of "untrained" ``month``, the share of hidden
-        months read right; of "centuries" ``shown``, and ``right``, the share of 500 days of
-        the years 1700 to 1799 read right, then the same of 2000 to 2099.
+        months read right, 0 to 1; of "centuries" ``shown``, and ``right``, a list: the
+        share of 500 days of the years 1700 to 1799 read right, then the same of 2000 to
+        2099.
     """
     held_out, training_days = dates.split_days()
     row = {"seed": seed, "steps": steps}

@@ -18,7 +18,9 @@ KINDS += ["LSTM, one vector at every step", "LSTM, one vector"]
 def new_kind(kind, seed):
     """Return an untrained model, an nn.Module.
 
-    ``kind`` : one of `KINDS`; ``seed`` : int.
+    ``kind`` : one of `KINDS`: "Transformer", "Transformer, one vector", "LSTM, looking
+    back", "LSTM, one vector at every step", "LSTM, one vector"; ``seed`` : int, of the
+    first weights.
     """
     torch.manual_seed(seed)
     if kind.startswith("LSTM"):

@@ -137,7 +137,7 @@ def over_forms(said):
     Parameters
     ----------
     said : list of bool or None
-        Whether the rule is met; None where that is too close to say.
+        For each form, whether the rule is met; None where that is too close to say.
 
     Returns
     -------
@@ -253,9 +253,10 @@ def repeats(small=False):
     dict
         ``short``, ``long`` and ``words``: a dict each, with the mean (``ours``), its 95 %
         ``interval``, the mean where there is nothing to find (``null``), ``n`` and the
-        verdict (``holds``) of the share of tokens that are predicted in the repetition;
-        also ``length``, how many tokens a row has; ``heads``, how many heads look for the
-        token after the earlier occurrence; ``null_heads``.
+        verdict (``holds``: True, False, or None if it is too close to say) of the share of
+        tokens that are predicted in the repetition; also ``length``, how many tokens a row
+        has; ``heads``, how many heads look for the token after the earlier occurrence;
+        ``null_heads``.
     """
     few, many = (4, 6) if small else (30, 60)
     known = torch.arange(100, talker()[1].config.vocab_size)
@@ -281,8 +282,9 @@ def read_twice(known, count, length):
     dict
         The mean (``ours``) of the share of tokens that are predicted in the repetition, its
         95 % ``interval``, the mean where nothing is repeated (``null``), ``n`` and the
-        verdict (``holds``); ``length``, how many tokens a row has; ``heads`` and
-        ``null_heads``, how many heads look for the token after the earlier occurrence.
+        verdict (``holds``: True, False, or None if it is too close to say); ``length``, how
+        many tokens a row has; ``heads`` and ``null_heads``, how many heads look for the
+        token after the earlier occurrence.
     """
     generator = torch.Generator().manual_seed(length)
     draw = known[torch.randint(len(known), (2, count, length), generator=generator)]

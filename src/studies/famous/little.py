@@ -165,6 +165,7 @@ def likeliest(ids):
     Parameters
     ----------
     ids : int64 Tensor of shape (tokens,)
+        Numbers of a text's tokens.
 
     Returns
     -------
@@ -274,11 +275,13 @@ def validation_windows(count):
     Parameters
     ----------
     count : int
+        How many windows there are at most, in both halves.
 
     Returns
     -------
     chosen_on, tried_on : pair of int64 Tensors of shape (count / 2, context)
-        Every second window, and the others: inputs and targets of each.
+        Every second window, and the others: inputs, and targets, the tokens that follow
+        them.
     """
     _, validation, _ = sonnets()
     context = min(gpt()[1].config.context, WINDOW)
@@ -328,9 +331,10 @@ def superposition(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the number of features kept, one a
-        seed; in the null, all features are always there. Also ``straight``, the mean number
-        without the ReLU; ``all_kept``, the share of seeds in which all five are kept.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the number of features kept, one a seed; in the null, all features
+        are always there. Also ``straight``, the mean number without the ReLU; ``all_kept``,
+        the share of seeds in which all five are kept.
     """
     seeds, steps = (2, 300) if small else (10, 3000)
     sparse, dense, straight = (
@@ -362,6 +366,7 @@ def kept(seed, steps, density, relu):
     density : float
         The probability that a feature is there.
     relu : bool
+        Whether the model has the ReLU.
 
     Returns
     -------

@@ -144,10 +144,10 @@ def cone(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the cosines of pairs of words; in
-        the null, the signs of one side are drawn at random. Also ``by_level``, the mean
-        cosine at each level, and ``lowest``, the level with the lowest of these, the first
-        left out.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the cosines of pairs of words; in the null, the signs of one side
+        are drawn at random. Also ``by_level``, the mean cosine at each level, and
+        ``lowest``, the level with the lowest of these, the first left out.
     """
     count, draws = (20, 1) if small else (200, 5)
     pairs = [word_pairs(count, seed) for seed in range(draws)]
@@ -179,12 +179,12 @@ def contextual(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the differences of two cosines
-        after the last layer; the null is the mean cosine of two different words there. Also
-        ``before``, the mean difference before the first layer; ``by_level``, that of each
-        level; ``able``, whether the null is below a half. Where it is not, the model can't
-        be asked: a word that is no more like itself than like others has not changed with
-        its context.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the differences of two cosines after the last layer; the null is
+        the mean cosine of two different words there. Also ``before``, the mean difference
+        before the first layer; ``by_level``, that of each level; ``able``, whether the null
+        is below a half. Where it is not, the model can't be asked: a word that is no more
+        like itself than like others has not changed with its context.
     """
     same, different = same_words(20 if small else 200)
     gaps = np.array(
@@ -298,7 +298,7 @@ def four_lines(count):
     poets : int array of shape (2 * count,)
         0: Dickinson, 1: Shakespeare.
     groups : list of str
-        The poem that each is from.
+        The poem that each is from, such as "sonnet 3".
     """
     found = {0: [], 1: []}
     for number, text in enumerate(load_poems().text):
@@ -359,9 +359,10 @@ def queen(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the questions "a is to b as c is to
-        d", 1 where d is the nearest row; in the null, the row nearest to c answers. Also
-        ``itself``, the share of questions in which the nearest row is c.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the questions "a is to b as c is to d", 1 where d is the nearest
+        row; in the null, the row nearest to c answers. Also ``itself``, the share of
+        questions in which the nearest row is c.
     """
     tokenizer, model = bert()
     table = torch.nn.functional.normalize(model.get_input_embeddings().weight, dim=1)

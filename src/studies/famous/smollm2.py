@@ -155,10 +155,11 @@ def errand(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the gap of the two names' logits,
-        the receiver's less the giver's; in the null, a third person gives. Also ``ahead``
-        and ``null_ahead``, the shares of sentences with a gap above 0; ``lunch`` and
-        ``lunch_ahead``, the mean gap and that share in sentences of another form.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the gap of the two names' logits, the receiver's less the giver's;
+        in the null, a third person gives. Also ``ahead`` and ``null_ahead``, the shares of
+        sentences with a gap above 0; ``lunch`` and ``lunch_ahead``, the mean gap and that
+        share in sentences of another form.
     """
     told = errands(20 if small else 200, seed=3)
     third = [
@@ -215,10 +216,11 @@ def repeats(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the share of tokens that are
-        predicted in the repetition, a number for each row; in the null, the second half is
-        another row. Also ``heads`` and ``null_heads``, how many heads attend to the token
-        after the last occurrence; ``all_heads``, how many there are.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the share of tokens that are predicted in the repetition, a number
+        for each row; in the null, the second half is another row. Also ``heads`` and
+        ``null_heads``, how many heads attend to the token after the last occurrence;
+        ``all_heads``, how many there are.
     """
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
@@ -245,6 +247,7 @@ def continued(ids, length):
     Parameters
     ----------
     ids : int64 Tensor of shape (rows, 2 * length)
+        Rows of tokens, of two halves.
     length : int
         How many tokens are repeated.
 
@@ -280,9 +283,10 @@ def sink(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of that share, a number for each text;
-        the null is the same with shuffled weights. Also ``even``, what an even share would
-        be; ``dickinson`` and ``shakespeare``, the mean shares in the texts of each.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of that share, a number for each text; the null is the same with
+        shuffled weights. Also ``even``, what an even share would be; ``dickinson`` and
+        ``shakespeare``, the mean shares in the texts of each.
     """
     count = 4 if small else 30
     poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -314,6 +318,7 @@ def first_token_shares(model, ids):
     Returns
     -------
     float array of shape (texts,)
+        From 0 to 1.
     """
     shares = []
     for rows in ids.split(BATCH):
@@ -338,8 +343,9 @@ def rogue(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of that share, a number for each poem;
-        in the null, the states are rotated at random. Also ``cosine``, the mean cosine.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of that share, a number for each poem; in the null, the states are
+        rotated at random. Also ``cosine``, the mean cosine.
     """
     ids = poem_tokens(6 if small else 30, 64)
     model = talker()[1]
@@ -407,11 +413,11 @@ def loops(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the share of runs of four tokens
-        that stand earlier in the same text, a number for each text; in the null, tokens are
-        drawn. Also ``poets``, that share in the poems themselves, and ``able``: whether the
-        model predicts the poems better than counts of tokens do. One that doesn't goes
-        round in circles at once.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the share of runs of four tokens that stand earlier in the same
+        text, a number for each text; in the null, tokens are drawn. Also ``poets``, that
+        share in the poems themselves, and ``able``: whether the model predicts the poems
+        better than counts of tokens do. One that doesn't goes round in circles at once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -463,9 +469,10 @@ def letters(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the bits a letter; the null is that
-        of counts of tokens. ``ours`` and its ``interval`` are over all letters of all poems
-        together. Also ``sonnets``, the same of Shakespeare's.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the bits a letter; the null is that of counts of tokens. ``ours``
+        and its ``interval`` are over all letters of all poems together. Also ``sonnets``,
+        the same of Shakespeare's.
     """
     count = 4 if small else 30
     ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -558,11 +565,11 @@ def agreement(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the share of right choices, a
-        number for each noun; the null is that with shuffled weights. Also ``first``, the
-        mean with the first preposition; ``lowest`` and ``highest``, the means of the two
-        prepositions after which it is right least and most often, and these, ``hardest``
-        and ``easiest``.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the share of right choices, a number for each noun; the null is
+        that with shuffled weights. Also ``first``, the mean with the first preposition;
+        ``lowest`` and ``highest``, the means of the two prepositions after which it is
+        right least and most often, and these, ``hardest`` and ``easiest``.
     """
     nouns = NOUNS[:10] if small else NOUNS
     hits = np.array([agrees(nouns, word, talker()[1]) for word in PREPOSITIONS])
@@ -685,13 +692,14 @@ def labels(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the difference of two shares of
-        right answers, a number for each eight examples; the null is the share without
-        examples. Also ``right`` and ``dealt``, the mean shares after right labels and after
-        random ones; ``able``, whether the first is surely above a half; ``harmed``, in how
-        many tasks random labels are worse than no examples; ``tasks``, how many, and of
-        their mean differences the ``lowest`` and ``highest``, with the labels ``low_task``
-        and ``high_task``.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the difference of two shares of right answers, a number for each
+        eight examples; the null is the share without examples. Also ``right`` and
+        ``dealt``, the mean shares after right labels and after random ones; ``able``,
+        whether the first is surely above a half; ``harmed``, in how many tasks random
+        labels are worse than no examples; ``tasks``, how many, and of their mean
+        differences the ``lowest`` and ``highest``, with the labels ``low_task`` and
+        ``high_task``.
     """
     rng = np.random.default_rng(1)
     hits = []
@@ -752,11 +760,12 @@ def recency(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of that share where the examples of a
-        label stand together, a number for each eight examples; in the null, the labels are
-        mixed. Also ``able``, whether the share of right answers is surely above a half;
-        ``tasks``, how many, and of their mean shares the ``lowest`` and ``highest``, with
-        the labels ``low_task`` and ``high_task``.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of that share where the examples of a label stand together, a number
+        for each eight examples; in the null, the labels are mixed. Also ``able``, whether
+        the share of right answers is surely above a half; ``tasks``, how many, and of their
+        mean shares the ``lowest`` and ``highest``, with the labels ``low_task`` and
+        ``high_task``.
     """
     blocks, mixed, right = [], [], []
     for task in TASKS:
@@ -832,11 +841,12 @@ def middle(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``) of the share of right answers from the
-        inner places, a number for each list; the null is that of lists without the line.
-        Also ``first`` and ``last``, the shares at the ends; ``able``, whether the model is
-        right often enough to be asked; ``others``, how many other forms of the list there
-        are; ``best``, the share of right answers in the form that has most.
+        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
+        close to say) of the share of right answers from the inner places, a number for each
+        list; the null is that of lists without the line. Also ``first`` and ``last``, the
+        shares at the ends; ``able``, whether the model is right often enough to be asked;
+        ``others``, how many other forms of the list there are; ``best``, the share of right
+        answers in the form that has most.
     """
     hits, without = lists(2 if small else 30, *LISTS[0])
     others = [lists(1 if small else 6, *form)[0].mean() for form in LISTS[1:]]

@@ -147,7 +147,7 @@ def held(model, windows, layer, first):
     Parameters
     ----------
     model : GPT or Llama
-        Has ``blocks``.
+        Its layers are ``blocks``.
     windows : int64 Tensor of shape (windows, tokens)
     layer : int
         From 1 on (the first block is 0): the one whose input is kept.
@@ -216,7 +216,8 @@ def principal(vectors):
 def mean_differences(vectors, marks):
     """Return for each property the mean with it minus that without, (properties, d).
 
-    ``vectors`` : Tensor (n, d); ``marks`` : bool Tensor (n, properties).
+    ``vectors`` : Tensor (n, d); ``marks`` : bool Tensor (n, properties), where each
+    property is.
     """
     weights = marks.float()
     with_it = weights.T @ vectors / weights.sum(0)[:, None].clamp(min=1)
@@ -656,7 +657,10 @@ def talker_states(folder, name, sizes):
 def read_until(model, windows, layer):
     """Return a layer's input states and the neurons before it; run the first blocks alone.
 
-    ``windows`` : int64 Tensor (windows, tokens); blocks after ``layer`` are not run.
+    ``model`` : Llama; ``windows`` : int64 Tensor (windows, tokens); ``layer`` : int, from 1
+    on: blocks after this one (the first is 0) are not run. Returns Tensors (windows,
+    places, d_model) and (windows, places, d_ff); the first places of each window are left
+    out.
     """
     blocks = model.blocks
     model.blocks = blocks[: layer + 1]

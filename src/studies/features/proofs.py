@@ -59,9 +59,9 @@ def five_in_two(page: Page):
     -------
     dict
         ``shortest``, the length of the shortest arrow; ``room``, the sum of squared lengths
-        without a ReLU; ``span``, lowest and highest loss with it; ``times``, how many times
-        more the lowest loss without is; ``trainings``, how many; ``answer``, the letter of
-        the right choice.
+        without a ReLU; ``span``, lowest and highest loss (a mean square) with it;
+        ``times``, how many times more the lowest loss without is; ``trainings``, how many;
+        ``answer``, the letter of the right choice.
     """
     bent = [train_toy(page.SPARSITY, seed=seed) for seed in SEEDS]
     plain = [train_toy(page.SPARSITY, seed=seed, bend=False) for seed in SEEDS]

@@ -69,8 +69,8 @@ def best_units(chosen_on, marks, judged_on, judged_marks, signs=(1,)):
     Returns
     -------
     units : list of int
-        The unit of each property, from 0; with two signs those of the second are counted
-        on.
+        The unit of each property, from 0; as many more as there are units where it is read
+        by the second sign.
     scores : list of float
         Its F1 on the places that judge, 0 to 1.
     """

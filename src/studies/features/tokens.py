@@ -82,7 +82,7 @@ def token_windows(tokenizer, part):
         Windows that follow one another through each text and do not overlap; what is left
         at its end is not used. As many of each poet: the first 100, or 35 to judge by.
     marks : bool Tensor of shape (windows, 64, properties)
-        What is true at each token, in the order of `TOKEN_MARKS`.
+        What is true at each token: a column for each of `TOKEN_MARKS`, in their order.
     """
     found = []
     for name in ("sonnets", "poems"):
