@@ -196,7 +196,8 @@ def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
 def _own_environment() -> Iterator[None]:
     """Remove ``LMCOURSE_…`` from the environment inside a ``with``, and restore it.
 
-    Inside, the variables of threads are set, too: libraries read them when they are loaded.
+    ``LMCOURSE_CACHE`` stays. Inside, the variables of threads are set, too: libraries read
+    them when they are loaded.
     """
     before = dict(os.environ)
     chosen = {name for name in before if name.startswith("LMCOURSE_")}

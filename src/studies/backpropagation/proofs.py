@@ -218,7 +218,7 @@ def attention_by_hand(page: Page):
     Returns
     -------
     dict
-        ``tokens`` and ``d_head``: how many, and the width of query and key.
+        ``tokens`` and ``d_head``: how many tokens, and the width of query and key.
     """
     rng = np.random.default_rng(0)
     Q, K, V, dO = rng.normal(size=(4, 5, 4))

@@ -152,9 +152,10 @@ def drawn(model):
     Returns
     -------
     dict
-        ``cosine``, the mean of all pairs of words; ``opposed``, that of the mean word and
-        the mean context; ``score``, the mean of all pairs; ``angles``, of every twentieth
-        word and context from the axis between the means, two lists of degrees.
+        ``cosine``, the mean cosine of all pairs of words; ``opposed``, the cosine of the
+        mean word and the mean context; ``score``, the mean score of all words with all
+        contexts; ``angles``, of every twentieth word and context from the axis between the
+        means, two lists of degrees.
     """
     both = tables(model)
     axis = unit(unit(both[1].mean(0)) - unit(both[0].mean(0)))
