@@ -130,7 +130,7 @@ def states_of(world, seed, each):
 
 
 def it_with_all_heads(world, seed, each):
-    """Return the vectors of *it* after the layers `READ`.
+    """Return the vectors of *it* after the layers `READ`, 3 and 5, counted from 0.
 
     Parameters
     ----------
@@ -156,6 +156,8 @@ def it_with_all_heads(world, seed, each):
 @torch.no_grad()
 def it_with_other_heads(world, seed, each, layer, change):
     """Return the vectors of *it* after the layers `READ` if a layer's heads are changed.
+
+    These are 3 and 5, counted from 0.
 
     Parameters
     ----------
@@ -293,7 +295,8 @@ def penalties(world, each):
     Returns
     -------
     dict of int to float
-        Layer, one of `READ` → penalty.
+        Layer after which *it* is read, 3 or 5 → penalty, relative to the mean square of the
+        vectors.
     """
     seed, tried = SETTINGS["tuning_seed"], SETTINGS["penalties"]
     sentences, _ = read(world, seed, each)

@@ -109,7 +109,7 @@ def plan_trainings():
     Returns
     -------
     list of dict
-        ``method``, a key of `RATES`, such as "all weights" or "LoRA"; ``rate``, the highest
+        ``method``, "all weights", "last layer", "LoRA" or "prefix"; ``rate``, the highest
         learning rate; ``fed``, the poet: "Dickinson" or "Shakespeare"; ``seed``;
         ``replayed``, how many of the eight windows of each batch are Shakespeare's all the
         same.
@@ -291,7 +291,8 @@ def train_method(method, fed, rate, seed, replayed, budget):
     def watch(step, model):
         """Note the loss on Shakespeare, if ``step`` (int) is one of `CURVE_STEPS`.
 
-        Only where all weights are trained, without replay. ``model`` : GPT.
+        These are seven steps, the first is 0. Only where all weights are trained, without
+        replay. ``model`` : GPT.
         """
         if method == "all weights" and not replayed and step in CURVE_STEPS:
             curve[step] = mean_loss(model, "Shakespeare")

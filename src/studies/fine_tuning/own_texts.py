@@ -100,7 +100,7 @@ def own_texts(characters, seed):
     Returns
     -------
     int64 Tensor of shape (texts, 1 + characters)
-        Ids; ``SETTINGS["texts"]`` of them.
+        Ids of 1,200 texts.
     """
     tokenizer, model, _ = load_material()
     begin = torch.tensor(tokenizer.encode("\n")).expand(SETTINGS["texts"], 1)
@@ -178,10 +178,11 @@ def letters_of_random(rate, steps):
     Returns
     -------
     dict
-        ``rate``, and ``rows``, a list of dict, one for each moment of `LETTER_STEPS`: by
-        each poet's name a list with a pair for each letter of a piece, its probability in
-        per cent and the most probable characters with theirs; and as ``Dickinson
-        validation`` and ``Shakespeare validation`` mean losses in nats a character.
+        ``rate``, and ``rows``, a list of dict, one for each of five moments of the
+        training, the first before it: by each poet's name a list with a pair for each
+        letter of a piece, its probability in per cent and the most probable characters with
+        theirs; and as ``Dickinson validation`` and ``Shakespeare validation`` mean losses
+        in nats a character.
     """
     _, base, _ = load_material()
     torch.manual_seed(0)

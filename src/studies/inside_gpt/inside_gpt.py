@@ -59,10 +59,10 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``. "tuning" and "runs": ``kind``, the model, a
-        key of `KINDS`; ``seed``; ``steps`` of training; of "tuning" also ``rate``, the
-        learning rate that is tried. "counts": ``order``, the length of the n-grams, 1 to 3
-        tokens.
+        The arguments of each run: ``group``. "tuning" and "runs": ``kind``, the model, "two
+        layers", "one layer", "eight heads" or "added positions"; ``seed``; ``steps`` of
+        training; of "tuning" also ``rate``, the learning rate that is tried. "counts":
+        ``order``, the length of the n-grams, 1 to 3 tokens.
     """
     kinds, most = (["two layers"], 1) if small else (KINDS, None)
     rates = SETTINGS["rates"][:most]

@@ -279,7 +279,7 @@ def count_ngrams(folder, steps):
     -------
     dict
         ``places``: how many are asked; ``losses``: a list, the loss of each order of
-        `ORDERS` on them, in nats a character; ``right``: a list, the share of them where
+        `ORDERS` (1 to 6) on them, in nats a character; ``right``: a list, the share where
         that order's likeliest character is the one that stands there; ``spaces``: the share
         of spaces in the training text.
     """
@@ -494,7 +494,7 @@ def thou(tokenizer, model):
         ``t``: by the word in its place, *thou*, *they* or *though*, after which share of
         prompts *t* is likelier than *l*; ``told``: by how many logits the lead of *t* over
         *l* is larger after *thou* than after *they*. ``brought``: by how many it rises in
-        the prompts with *they* if the two heads of `TWO` are copied from those with *thou*;
+        the prompts with *they* if heads 3.0 and 3.3 are copied from those with *thou*;
         ``from_we``: if from those with *we*; ``interval``: of the difference of the two,
         over the words in between drawn again. ``heads``: a list, ``brought`` by each head
         alone, layer by layer.

@@ -91,7 +91,7 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     heads : int
         Of the one layer.
     changes : dict
-        Other training settings than `BASE` has, by name.
+        Training settings by name, such as ``steps``, that replace those of `BASE`.
     rate : float, optional
         The highest learning rate. Default: the best that was tried.
     seed : int

@@ -44,9 +44,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, which is "ways"; ``seed``; ``way``, the
-        recipe, a key of `WAYS`; ``target``, the loss to reach, in nats a character;
-        ``most``, after how many steps to give up.
+        The arguments of each run: ``group``, which is "ways"; ``seed``; ``way``, the recipe
+        ("classic", "fast", "without rotary", …); ``target``, the loss to reach, in nats a
+        character; ``most``, after how many steps to give up.
     """
     target, most = (9.0, 1) if small else (SETTINGS["target"], SETTINGS["most"])
     seeds = range(1 if small else 3)

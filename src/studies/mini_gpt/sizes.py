@@ -140,7 +140,7 @@ def tune_model(folder, axis, value, changes, rate):
     value : int or list of int
         The size; of "shape" the layers and the width.
     changes : dict
-        Other training settings than `BASE` has, by name.
+        Training settings by name, such as ``steps``, that replace those of `BASE`.
     rate : float
         The highest learning rate.
 
@@ -167,7 +167,7 @@ def train_at_best_rate(folder, axis, value, changes, seed):
     value : int or list of int
         The size; of "shape" the layers and the width.
     changes : dict
-        Other training settings than `BASE` has, by name.
+        Training settings by name, such as ``steps``, that replace those of `BASE`.
     seed : int
         Of the first weights, and of all that is drawn.
 
@@ -252,7 +252,7 @@ def train_on_little(folder, dropout, rate, seed, changes):
     seed : int
         Of the first weights, and of all that is drawn.
     changes : dict
-        Other settings than those of `BASE`, by name.
+        Training settings by name, such as ``steps``, that replace those of `BASE`.
 
     Returns
     -------

@@ -189,7 +189,9 @@ def run(folder, group, **setting):
 def poem_ids(count):
     """Return the beginnings of the first ``count`` poems that are long enough.
 
-    They are an int64 Tensor of shape (poems, tokens), as many tokens as `SETTINGS` says.
+    They are an int64 Tensor of shape (poems, 64), the first 64 tokens of each.
+
+    ``count`` : int.
     """
     tokenizer, _ = talker()
     tokens = SETTINGS["tokens"]
@@ -254,7 +256,7 @@ def bits(block, bits, count=None):
     bits : int
         For each number.
     count : int, optional
-        Of poems. Default: as `SETTINGS` says.
+        How many poems are read. Default: 30.
 
     Returns
     -------
@@ -275,7 +277,7 @@ def counting(count=None):
     Parameters
     ----------
     count : int, optional
-        Of test poems. Default: as `SETTINGS` says.
+        How many test poems. Default: 30.
 
     Returns
     -------
@@ -566,7 +568,7 @@ def heads(layer, count=None):
     layer : int
         Whose heads are copied, from 0.
     count : int, optional
-        How many pairs of twins. Default: as `SETTINGS` says.
+        How many pairs of twins. Default: 20.
 
     Returns
     -------
@@ -698,7 +700,8 @@ def writing(line, way, seed, count=None):
     line : str
         With which the text begins.
     way : str
-        Of choosing tokens, a key of `WAYS`, such as "greedy" or "temperature 0.7".
+        Of choosing tokens: "greedy", "temperature 0.7", "temperature 1, nucleus 0.9" or
+        another key of `WAYS`.
     seed : int
         Of all that is drawn at random.
     count : int, optional

@@ -206,8 +206,10 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
         and for the one that stands ``back`` positions back. ``ways``, change of the model →
         the second of these lists with it: ``near keys``, each query attends to as many keys
         as in training; with relative positions ``last price``, the bias of distances beyond
-        training is that of the last one (`flatten_far_buckets`); with rotary ones, in the
-        groups "bases" and "seven back", the names of `slowed_frequencies`.
+        training is that of the last one; with rotary ones, in the groups "bases" and "seven
+        back", which pairs of dimensions turn four times slower: ``none``, ``all``, the
+        ``new`` ones, which did not complete a turn in training, the ``old`` ones, ``new but
+        the first``, or one pair, "0" to "5"; and ``NTK-aware``, a larger base.
     """
     scheme = "relative" if group == "reach" else scheme
     model = train_position_model(scheme, steps, seed, length, base=base, **options)

@@ -426,7 +426,7 @@ class Runs:
         return train_dpo(reference, *sides, self.part(steps), **how)
 
     def answers(self, model):
-        """Return a model's answers to the requests of `judged`, list of str.
+        """Return a model's answers to the requests on which models are judged, list of str.
 
         ``model`` : GPT.
         """
@@ -499,7 +499,7 @@ class Runs:
             alone" or "choices at random" → dict: ``weights``, property of a line → its
             weight if the property's spread is 1; ``each``, the same for one word, one
             character; ``right``, the share of held-out choices predicted. ``best``: list of
-            dict, one for each n of `SETTINGS` in their order, for the answers with the
+            dict, one for each n (1, 2, 4, 8, 16, in this order), for the answers with the
             highest reward among n: the mean ``reward``, ``echoes`` and other means a line.
         """
         count = self.part(2 * SETTINGS["groups"])

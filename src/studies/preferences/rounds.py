@@ -57,8 +57,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, the way of training, a key of `ROUNDS`;
-        ``seed``; ``share`` of all steps and answers, 1 for a whole run.
+        The arguments of each run: ``group``, the way of training, "the best", "any line" or
+        "DPO"; ``seed``; ``share`` of all steps and answers, 1 for a whole run.
     """
     if small:
         return grid(group=list(ROUNDS), seed=0, share=0.05)

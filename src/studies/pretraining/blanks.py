@@ -227,7 +227,8 @@ def twins_of(kind):
     Parameters
     ----------
     kind : str
-        A key of `KINDS`, such as "a fact", "agreement" or "a sum".
+        "a fact", "agreement", "agreement, turned", "coreference", "topic", "a judgement" or
+        "a sum".
 
     Returns
     -------
@@ -539,6 +540,8 @@ def shares(leads):
 
 def summary(results):
     """Say how often the right word is chosen in the kind of `FILLED` with the lowest share.
+
+    `FILLED` has all kinds of blanks but "coreference" and "a sum".
 
     Parameters
     ----------

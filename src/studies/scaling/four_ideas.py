@@ -78,8 +78,9 @@ def recipe(way, steps=None):
     Parameters
     ----------
     way : str
-        "four"; a recipe of the study *speedrun*, such as "record"; or a key of `RATES`,
-        "without before, half the rates" or "… twice the rates".
+        "four"; a recipe of the study *speedrun*, such as "record"; or one of these at other
+        learning rates, "without before, half the rates" or "without before, twice the
+        rates".
     steps : int, optional
         Default: as many as the recipe has.
 

@@ -88,7 +88,7 @@ def run(folder, group, seed, processes, steps):
 
 
 def largest_difference(one, other):
-    """Return the largest difference of the ``losses`` of two outcomes of `run`, a float.
+    """Return the largest difference of the ``losses`` of two trainings, a float.
 
     ``one``, ``other`` : dicts; their ``losses`` are lists in nats a character, estimated at
     the same steps.

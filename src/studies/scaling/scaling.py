@@ -161,7 +161,7 @@ def train_size(corpus, size, tokens, rate, seed):
     Parameters
     ----------
     corpus : str
-        The name of a corpus of `load_corpus`.
+        The name of the text, such as "tinyshakespeare".
     size : list of int
         Layers and width.
     tokens : int
@@ -210,7 +210,7 @@ def tune_rate(folder, corpus, size, tokens, rate, seed):
     folder : Path
         Unused.
     corpus : str
-        The name of a corpus of `load_corpus`.
+        The name of the text, such as "tinyshakespeare".
     size : list of int
         Layers and width.
     tokens : int
@@ -240,7 +240,7 @@ def train_and_test(folder, corpus, size, tokens, seed):
         Holds the finished runs of the group "tuning"; of those of this size, the rate with
         the lowest mean loss is taken.
     corpus : str
-        The name of a corpus of `load_corpus`.
+        The name of the text, such as "tinyshakespeare".
     size : list of int
         Layers and width.
     tokens : int

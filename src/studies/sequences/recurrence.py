@@ -218,7 +218,7 @@ def gradient(model, ids):
     Returns
     -------
     list of float
-        ``BACK + 1``, the last character first: the length of the gradient by a character's
+        65 of them, the last character first: the length of the gradient by a character's
         vector, relative to that by the last one, the median over windows.
     """
     starts = range(0, ids.shape[1] - BACK - 2, 16)

@@ -88,7 +88,7 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     steps : list of int
         Numbers of training steps, of which one is chosen.
     rate : float, optional
-        The learning rate. Default: one of ``SETTINGS["rates"]`` is chosen.
+        The learning rate. Default: one of three is chosen.
 
     Returns
     -------
@@ -128,7 +128,8 @@ def tell(kind, ids, labels, learned, choice, seed):
     Parameters
     ----------
     kind : str
-        One of `COUNTS` ("bag of counts", "counts") or `NETWORKS` ("bag", "window", …).
+        "bag of counts" or "counts", which count n-grams; or a network: "bag", "window",
+        "LSTM, last", "LSTM, mean", "LSTM, attention" or "self-attention".
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
         0 or 1: the poet.
@@ -356,7 +357,8 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
     Parameters
     ----------
     kind : str
-        One of `NETWORKS`, such as "bag" or "LSTM, last".
+        Of network: "bag", "window", "LSTM, last", "LSTM, mean", "LSTM, attention" or
+        "self-attention".
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
         0 or 1: the poet.
