@@ -88,12 +88,12 @@ def targets_are_next(page: Page):
     ----------
     page : Page
         ``inputs`` and ``targets`` are a batch, (batch, context) each; ``train_ids`` are the
-        ids of the training text; ``context`` is the length of a window.
+        ids of the training text, (characters,); ``context`` is the length of a window.
 
     Returns
     -------
     dict
-        ``context``: as above.
+        ``context``: how many characters a window has.
     """
     close(page.inputs[:, 1:], page.targets[:, :-1])
     starts = torch.arange(3)

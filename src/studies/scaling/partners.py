@@ -135,8 +135,8 @@ def mean_losses(losses, ids):
     Returns
     -------
     dict of str to float
-        "itself": the question itself was answered before, its partner, which has the same
-        answer, was not; "partner": the reverse; "both"; "neither".
+        In nats an answer. "itself": the question itself was answered before, its partner,
+        which has the same answer, was not; "partner": the reverse; "both"; "neither".
     """
     losses = losses[:, -TASKS["last"] :]
     return {
