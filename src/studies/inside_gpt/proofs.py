@@ -246,7 +246,8 @@ def expects_t(page: Page, pronoun: str, after: str = "") -> list[bool]:
 
     Returns
     -------
-    list of bool, one for each prompt
+    list of bool
+        One for each prompt: those with *shal* first.
     """
     return [
         page.lean(f"And {pronoun} {word}{after} {end}") > 0
@@ -1183,8 +1184,9 @@ def it_does_not_repeat_lines(page: Page):
     Returns
     -------
     dict
-        Losses in nats a character: ``gain``, the interval; ``counted``, the rival's mean
-        gain. ``lines``, how many, and their ``size`` in characters.
+        In nats a character: ``gain``, the 95 % interval of the loss of a line after another
+        one less that after itself; ``counted``, the mean of the rival's. ``lines``, how
+        many, and their ``size`` in characters.
     """
     size = page.room // 2 - 1
     encoded = [page.tokenizer.encode(line)[:size] for line in page.held_out.splitlines()]

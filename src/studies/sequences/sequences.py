@@ -132,7 +132,7 @@ def tell(kind, ids, labels, learned, choice, seed):
         "LSTM, last", "LSTM, mean", "LSTM, attention" or "self-attention".
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
-        0 or 1: the poet.
+        The poet: 0 for Shakespeare, 1 for Dickinson.
     learned : bool array of shape (passages,)
         Which passages the model learns from; the others are held out.
     choice : tuple
@@ -275,7 +275,7 @@ class Poet(nn.Module):
         self.output = nn.Linear(d_model, 1)
 
     def forward(self, ids):  # (batch, tokens)
-        """Return a score of the second poet for each text, a Tensor of shape (batch,).
+        """Return a score of Dickinson for each text, a Tensor of shape (batch,).
 
         ``ids`` : int64 Tensor (batch, tokens). A score is a log odds: above 0 it is that
         poet.
@@ -312,9 +312,9 @@ def passages(unit):
     ids : int64 Tensor of shape (passages, tokens)
         0 for tokens that occur once or never in the training passages.
     labels : Tensor of shape (passages,)
-        0 or 1: the poet.
+        The poet: 0 for Shakespeare, 1 for Dickinson.
     poems : int array of shape (passages,)
-        The number of the poem that each is from.
+        The number of the poem that each is from, from 0; Dickinson's from 1,000.
     tested : bool array of shape (passages,)
         Whether that is a test poem.
     """
@@ -361,7 +361,7 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
         "self-attention".
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
-        0 or 1: the poet.
+        The poet: 0 for Shakespeare, 1 for Dickinson.
     learned : bool array of shape (passages,)
         Which passages are trained on.
     steps : int
@@ -403,7 +403,7 @@ def count_poets(order, ids, labels, learned):
         The longest n-gram.
     ids : int64 Tensor of shape (passages, tokens)
     labels : Tensor of shape (passages,)
-        0 or 1: the poet.
+        The poet: 0 for Shakespeare, 1 for Dickinson.
     learned : bool array of shape (passages,)
         Which passages are counted.
 
