@@ -2,6 +2,9 @@
 
 Firefox listens for Marionette, WebKitGTK comes with a WebDriver; both know the same
 commands. No package is needed beside the browsers, which are those of the system.
+
+Nothing here waits for ever. A browser that gives no answer is asked no more: the test that
+asked fails and says what was asked and what the page shows, and so do those after it.
 """
 
 import functools
@@ -10,6 +13,7 @@ import http.server
 import itertools
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -24,6 +28,10 @@ from pathlib import Path
 
 from lmbook.bench.play import QuietHandler
 from patience import PATIENCE
+
+# A script and a page have `PATIENCE`; the browser says so itself when they had it.
+LIMIT = 2 * PATIENCE  # seconds for an answer
+GLANCE = PATIENCE / 10  # seconds to say what a page shows
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # by which the standard names an element
 KEYS = {"Home": "\ue011", "ArrowRight": "\ue014", "Enter": "\ue007", "Tab": "\ue004"}
@@ -50,6 +58,34 @@ return Array.from((root || document).querySelectorAll(css))
   .find((e) => e.checkVisibility() && text(e).includes(words)) || null;"""
 
 
+# Is every view drawn, or given up? The first that waits comes into sight, and comes again
+# where it has left: what stands above may grow or shrink before the page looks who is near,
+# and WebKit does not hold what is in sight in its place.
+DRAWN = """((views) => Array.from(views).every((view) => {
+  if (view.dataset.state === "waiting") view.scrollIntoView({ block: "center" });
+  return ["drawn", "failed"].includes(view.dataset.state);
+}))"""
+
+# What a page is at, for whoever reads why a test failed.
+SHOWN = """const views = document.querySelectorAll(".lmc-view");
+const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
+return JSON.stringify({
+  address: location.href,
+  loaded: document.readyState,
+  wrong: window.wrong,
+  views: Array.from(views, (view) => {
+    const { module, state } = view.dataset;
+    return [module, state, Math.round(view.getBoundingClientRect().top)];
+  }),
+  focus: document.activeElement?.outerHTML.slice(0, 200),
+  seen: middle?.innerText?.slice(0, 500),
+}, null, 1);"""
+
+
+class Silence(Exception):
+    """A browser gave no answer: it ended, or it stands still."""
+
+
 class MissingBrowser(Exception):
     """A browser, or what it needs, is not installed; the message says what to install."""
 
@@ -59,8 +95,24 @@ class Driver(ABC):
 
     name: str
     version: str
+    silence = ""  # since when, once it has given no answer
 
     @abstractmethod
+    def exchange(self, command, parameters, limit):
+        """Send a command; return what the browser answers.
+
+        Raises
+        ------
+        OSError
+            If it ended, or gives no answer for `limit` seconds.
+        RuntimeError
+            If it cannot do that, with its own words.
+        """
+
+    @abstractmethod
+    def close(self):
+        """End the browser."""
+
     def send(self, command, **parameters):
         """Let the browser do something; return what it answers.
 
@@ -68,11 +120,45 @@ class Driver(ABC):
         ------
         RuntimeError
             If it cannot, with its own words.
+        Silence
+            If it gives no answer, or once gave none.
         """
+        if self.silence:
+            raise Silence(self.silence)
+        try:
+            return self.exchange(command, parameters, LIMIT)
+        except OSError as error:
+            test = os.environ.get("PYTEST_CURRENT_TEST", "no test")
+            asked = f"{command} {json.dumps(parameters)[:500]}"
+            self.silence = (
+                f"{self.name} gave no answer to {asked} in {test}: {error!r}. {self.look()}"
+            )
+            raise Silence(self.silence) from error
+        except RuntimeError as error:
+            if "timeout" not in str(error):
+                raise
+            raise RuntimeError(f"{error}. {self.look()}") from error
 
-    @abstractmethod
-    def close(self):
-        """End the browser."""
+    def look(self):
+        """Say what the page shows, which may answer where another question stands still."""
+        try:
+            shown = self.exchange("ExecuteScript", {"script": SHOWN, "args": []}, GLANCE)
+        except (OSError, RuntimeError) as error:
+            return f"What the page shows is not known: {error!r}."
+        return f"The page shows {self.unwrap(shown)}"
+
+    def unwrap(self, found):
+        """Return a script's value; Marionette wraps it, a WebDriver's is what it is."""
+        return found["value"] if self.name == "firefox" else found
+
+    @contextmanager
+    def or_close(self):
+        """End what has begun if the rest fails."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def prepare(self):
         """Give scripts and pages time enough, and the window the size of a desk's."""
@@ -87,20 +173,23 @@ class Driver(ABC):
     def run(self, script, *arguments):
         """Run the body of a function in the page; return what it returns or resolves to."""
         found = self.send("ExecuteScript", script=script, args=list(arguments))
-        # Marionette wraps an answer; a WebDriver's is what it is.
-        return found["value"] if self.name == "firefox" else found
+        return self.unwrap(found)
 
     def until(self, expression, *arguments):
         """Wait until a JavaScript expression is true; return its value."""
         end = time.monotonic() + PATIENCE
         while not (found := self.run(f"return {expression}", *arguments)):
-            assert time.monotonic() < end, f"still not: {expression}"
+            assert time.monotonic() < end, f"still not: {expression}. {self.look()}"
             time.sleep(0.1)
         return found
 
     def find(self, css, words="", root=None):
         """Wait for an element that is seen, with these words in its text or name."""
         return self.until(f"((...given) => {{ {FIND} }})(...arguments)", css, words, root)
+
+    def draw(self, views, *arguments):
+        """Come to the views that an expression lists until each is drawn, or given up."""
+        self.until(f"{DRAWN}({views})", *arguments)
 
     def click(self, css, words="", root=None):
         """Click an element as a hand does: what lies over it is in the way."""
@@ -129,6 +218,16 @@ def program(*names, how):
     raise MissingBrowser(f"no {names[0]} here: {how}")
 
 
+def stop(process):
+    """End a program, which may not want to."""
+    process.terminate()
+    try:
+        process.wait(GLANCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(GLANCE)
+
+
 class Firefox(Driver):
     """Firefox, without a screen."""
 
@@ -155,12 +254,17 @@ class Firefox(Driver):
         self.process = subprocess.Popen(
             [path, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+        with self.or_close():
+            self.connect(socket.create_connection(("127.0.0.1", self.port()), LIMIT))
+            self.read()  # it says who it is
+            session = self.send("NewSession")
+            self.version = session["capabilities"]["browserVersion"]
+            self.prepare()
+
+    def connect(self, line):
+        """Have a line to the browser, on which nothing was said."""
+        self.line, self.came = line, b""
         self.count = itertools.count(1)
-        self.stream = socket.create_connection(("127.0.0.1", self.port())).makefile("rwb")
-        self.read()  # it says who it is
-        session = self.send("NewSession")
-        self.version = session["capabilities"]["browserVersion"]
-        self.prepare()
 
     def port(self):
         """Wait until the browser says where it listens."""
@@ -172,26 +276,40 @@ class Firefox(Driver):
             time.sleep(0.1)
         return int(said.read_text())
 
+    def receive(self, enough):
+        """Have more of what the browser says, until it is enough."""
+        while not enough():
+            part = self.line.recv(1 << 16)
+            if not part:
+                raise ConnectionResetError("Firefox ended")
+            self.came += part
+
     def read(self):
         """Return the next message: its length, a colon, JSON."""
-        length = b""
-        while not length.endswith(b":"):
-            length += self.stream.read(1)
-        return json.loads(self.stream.read(int(length[:-1])))
+        self.receive(lambda: b":" in self.came)
+        length, _, text = self.came.partition(b":")
+        end = len(length) + 1 + int(length)
+        self.receive(lambda: len(self.came) >= end)
+        text, self.came = self.came[len(length) + 1 : end], self.came[end:]
+        return json.loads(text)
 
-    def send(self, command, **parameters):
-        message = json.dumps([0, next(self.count), f"WebDriver:{command}", parameters])
+    def exchange(self, command, parameters, limit):
+        self.line.settimeout(limit)
+        number = next(self.count)
+        message = json.dumps([0, number, f"WebDriver:{command}", parameters])
         text = message.encode()
-        self.stream.write(b"%d:%s" % (len(text), text))
-        self.stream.flush()
-        _, _, error, answer = self.read()
+        self.line.sendall(b"%d:%s" % (len(text), text))
+        answered = None
+        while (
+            answered != number
+        ):  # one that came too late for another question is passed by
+            _, answered, error, answer = self.read()
         if error:
             raise RuntimeError(f"{error['error']}: {error['message']}")
         return answer
 
     def close(self):
-        self.process.terminate()
-        self.process.wait(PATIENCE)
+        stop(self.process)
         shutil.rmtree(self.profile, ignore_errors=True)
 
 
@@ -222,20 +340,33 @@ class WebKit(Driver):
         browsers = sorted(path for place in places for path in glob(place))
         if not browsers:
             raise MissingBrowser(f"no MiniBrowser of WebKitGTK here: {self.HOW}")
-        self.processes = []
-        display = self.start_screen(screen)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        command = [driver, "--host=127.0.0.1", f"--port={port}"]
-        self.start(command, env=os.environ | {"DISPLAY": display})
-        self.address = f"127.0.0.1:{port}"
-        options = {"binary": browsers[-1], "args": ["--automation"]}
+        self.processes, self.session = [], None
+        with self.or_close():
+            display = self.start_screen(screen)
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            command = [driver, "--host=127.0.0.1", f"--port={port}"]
+            self.start(command, env=os.environ | {"DISPLAY": display})
+            self.address = f"127.0.0.1:{port}"
+            self.begin({"binary": browsers[-1], "args": ["--automation"]})
+            self.prepare()
+
+    def begin(self, options):
+        """Begin a session, once the WebDriver listens."""
         wanted = {"browserName": "MiniBrowser", "webkitgtk:browserOptions": options}
-        session = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        body = {"capabilities": {"alwaysMatch": wanted}}
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                session = self.ask("POST", "/session", body, LIMIT)
+                break
+            except ConnectionRefusedError:
+                assert time.monotonic() < end, "WebKitWebDriver does not start"
+                assert self.processes[-1].poll() is None, "WebKitWebDriver ended"
+                time.sleep(0.1)
         self.session = f"/session/{session['sessionId']}"
         self.version = session["capabilities"]["browserVersion"]
-        self.prepare()
 
     def start(self, command, **options):
         """Start a program that ends with the browser."""
@@ -249,36 +380,37 @@ class WebKit(Driver):
         self.start([path, "-displayfd", str(theirs), *size], pass_fds=[theirs])
         os.close(theirs)
         with os.fdopen(ours) as said:
-            return f":{said.readline().strip()}"
+            assert select.select([said], [], [], PATIENCE)[0], "Xvfb does not start"
+            number = said.readline().strip()
+        assert number, "Xvfb ended"
+        return f":{number}"
 
-    def ask(self, method, path, body=None):
-        """Send a request to the WebDriver, once it listens."""
+    def ask(self, method, path, body, limit):
+        """Send a request to the WebDriver; return its answer."""
         text = None if body is None else json.dumps(body)
-        end = time.monotonic() + PATIENCE
-        while True:
-            line = http.client.HTTPConnection(self.address, timeout=2 * PATIENCE)
-            try:
-                line.request(method, path, text)
-                break
-            except ConnectionRefusedError:
-                assert time.monotonic() < end, "WebKitWebDriver does not start"
-                time.sleep(0.1)
-        answer = json.loads(line.getresponse().read())["value"]
-        line.close()
+        line = http.client.HTTPConnection(self.address, timeout=limit)
+        try:
+            line.request(method, path, text)
+            answer = json.loads(line.getresponse().read())["value"]
+        except http.client.HTTPException as error:
+            raise ConnectionError(repr(error)) from error
+        finally:
+            line.close()
         if isinstance(answer, dict) and "error" in answer:
             raise RuntimeError(f"{answer['error']}: {answer['message']}")
         return answer
 
-    def send(self, command, **parameters):
-        path = PATHS[command].format(id=parameters.pop("id", ""))
-        return self.ask("POST", f"{self.session}/{path}", parameters)
+    def exchange(self, command, parameters, limit):
+        rest = dict(parameters)
+        path = PATHS[command].format(id=rest.pop("id", ""))
+        return self.ask("POST", f"{self.session}/{path}", rest, limit)
 
     def close(self):
-        with suppress(OSError, RuntimeError):
-            self.ask("DELETE", self.session)
+        if self.session and not self.silence:
+            with suppress(OSError, RuntimeError):
+                self.ask("DELETE", self.session, None, GLANCE)
         for process in reversed(self.processes):
-            process.terminate()
-            process.wait(PATIENCE)
+            stop(process)
 
 
 BROWSERS = {kind.name: kind for kind in (Firefox, WebKit)}
