@@ -57,7 +57,6 @@ const text = (e) => e.ariaLabel ?? (e.labels?.[0] ?? e).textContent;
 return Array.from((root || document).querySelectorAll(css))
   .find((e) => e.checkVisibility() && text(e).includes(words)) || null;"""
 
-
 # Is every view drawn, or given up? The first that waits comes into sight, and comes again
 # where it has left: what stands above may grow or shrink before the page looks who is near,
 # and WebKit does not hold what is in sight in its place.
@@ -77,7 +76,7 @@ return JSON.stringify({
     const { module, state } = view.dataset;
     return [module, state, Math.round(view.getBoundingClientRect().top)];
   }),
-  focus: document.activeElement?.outerHTML.slice(0, 200),
+  focus: document.activeElement?.cloneNode().outerHTML.slice(0, 200),
   seen: middle?.innerText?.slice(0, 500),
 }, null, 1);"""
 

@@ -96,7 +96,8 @@ def test_every_view_is_drawn_from_a_file(driver, site, name):
 def test_a_text_of_the_readers_is_learned(driver, read):
     read("play")
     root = view(driver, "own-text")
-    text = "so long as men can breathe or eyes can see\n" * 60
+    line = "so long as men can breathe or eyes can see\n"
+    text = line * 30  # enough to learn from; each letter is a key that is pressed
     driver.fill(text, "[data-module=own-text] textarea")
     driver.click("button", "Learn it", root)
     now = "arguments[0].querySelector('.lmr-now').innerText"
