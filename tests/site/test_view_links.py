@@ -5,9 +5,12 @@ import importlib
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 import visits
 from bare import opening
+from lmcourse.gpt.model import GPT, GPTConfig
+from lmcourse.weights import save_model
 from test_play_views import NAMES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -142,6 +145,88 @@ def test_a_link_opens_the_view_as_it_was_left(browser, address, name):
             raise AssertionError("\n".join(difflib.unified_diff(*lines, n=0))) from None
         assert link(page) == copied
         assert not any("&" in asked for asked in visit.inside)  # the fragment goes nowhere
+        visit.clean()
+
+
+def open_own_model(page, folder):
+    """Open a small model of seven characters from a file, as a reader does."""
+    alphabet = "\n adhlt"
+    config = GPTConfig(len(alphabet), 9, 5, heads=6, d_model=12)
+    path = folder / "mine.safetensors"
+    save_model(path, GPT(config), {"alphabet": alphabet, "model": vars(config)})
+    page.locator(".lmc-canvas input[type=file]").set_input_files(path)
+    page.get_by_text("This is your model.").wait_for(timeout=visits.LOAD)
+
+
+NO_MODEL = "Your own model is not in the link"
+
+
+def test_a_link_copied_beside_the_readers_own_model_has_what_is_there_now(
+    browser, address, tmp_path
+):
+    """It opens the book's model with the reader's line, and the button says so."""
+    module = importlib.import_module("test_play_generator")
+    with opening(browser, address(module, "http")) as visit:
+        page = visit.page
+        open_own_model(page, tmp_path)
+        module.write(page, "that hat")
+        page.get_by_label("temperature").fill("0.5")
+        page.get_by_label("top-k").fill("3")
+        module.head(page, 4, 5).click()  # the book's model has no such head
+        module.idle(page)
+        copied = link(page)
+        word = page.locator(".lmc-link [role=status]")
+        expect(word).to_contain_text(NO_MODEL)
+        expect(word).not_to_contain_text("with the text in it")
+        page.get_by_role("button", name="the book’s model again").click()
+        page.get_by_label("temperature").fill("1.5")
+        assert "temperature=1.5" in link(page)
+        expect(word).to_contain_text("with the text in it")
+        expect(word).not_to_contain_text(NO_MODEL)
+    with opening(browser, copied) as visit:
+        page = visit.page
+        assert page.get_by_label("Your line").input_value() == "that hat"
+        assert page.get_by_label("temperature").input_value() == "0.5"
+        assert page.get_by_label("top-k").input_value() == "3"
+        assert page.get_by_text("The link has ").count() == 0
+        open_own_model(page, tmp_path)
+        page.evaluate("location.hash = '#view-0&text=a+tall+lad&head=4'")
+        expect(page.get_by_text("This is your model.")).to_have_count(0)
+        assert page.get_by_label("Your line").input_value() == "a tall lad"
+        assert page.get_by_text("The link has ").count() == 0
+        visit.clean()
+
+
+def test_a_link_copied_beside_the_readers_own_whole_model(browser, address, tmp_path):
+    module = importlib.import_module("test_play_whole")
+    with opening(browser, address(module, "http")) as visit:
+        open_own_model(visit.page, tmp_path)
+        visit.page.get_by_label("Your line").fill("that hat")
+        visit.page.locator("[data-key='head 5']").first.press("Enter")
+        copied = link(visit.page)
+        expect(visit.page.locator(".lmc-link [role=status]")).to_contain_text(NO_MODEL)
+    with opening(browser, copied) as visit:
+        assert visit.page.get_by_label("Your line").input_value() == "that hat"
+        assert visit.page.get_by_text("The link has ").count() == 0
+        visit.clean()
+
+
+def test_a_link_does_not_claim_the_readers_own_poems(browser, address):
+    module = importlib.import_module("test_play_own_poems")
+    with opening(browser, address(module, "http")) as visit:
+        page = visit.page
+        link(page)
+        word = page.locator(".lmc-link [role=status]")
+        expect(word).to_contain_text("as it stands now")
+        module.use(page)
+        page.get_by_label("Text", exact=True).select_option("6")
+        page.get_by_role("slider", name="Level").fill("1")
+        copied = link(page)
+        expect(word).to_contain_text("yours are not in the link")
+        expect(word).not_to_contain_text("with the text in it")
+        assert copied.endswith("#view-0&level=1")
+        page.evaluate("location.hash = '#view-0&text=7'")  # of the book's texts
+        expect(page.locator(".lmy-poem").first).to_have_text(module.SUN[3])
         visit.clean()
 
 

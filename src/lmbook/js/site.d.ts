@@ -46,6 +46,10 @@ interface View {
   state?: {
     say(): Record<string, string | number | boolean>;
     take(state: Record<string, string | number | boolean>): void;
+    /** A sentence on what stands there and is in no link, or "". */
+    lacks?(): string;
+    /** Go back to what a link can open; called before a link is taken. */
+    leave?(): void;
   };
 }
 

@@ -24,7 +24,8 @@ import {
   WORLDS,
 } from "./dom.js";
 import { softmax } from "./engine.js";
-import { OwnClient, offerOwn, sayOwn } from "./own-model.js";
+import { follow } from "./link.js";
+import { OwnClient, offerOwn, ownState, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
 import { nextProbs } from "./writing.js";
 
@@ -37,6 +38,7 @@ const FEW = 5; // likeliest characters that are compared
 const FIRST = 3; // rows of the bars, choices of the lens
 let views = 0;
 
+/** @import { Field } from "./dom.js" */
 /** @import { Answer, Config } from "./engine.js" */
 /** @import { Piece } from "./writing.js" */
 
@@ -536,5 +538,21 @@ export function mount(element, data, context) {
       },
     },
   };
-  return { state: stateOf(state, answer) };
+  const whole = stateOf(data.own ? shared(state) : state, answer);
+  const now = data.own ? ownState(whole, leaveOwn) : whole;
+  follow(context.root, now);
+  return { state: now };
+
+  /**
+   * What the reader's model and the book's have both: no heads, and of the characters that are
+   * left to choose from no more than the book's has.
+   *
+   * @param {Record<string, Field>} fields
+   */
+  function shared({ head, off, ...rest }) {
+    const all = Array.from(data.book.alphabet).length;
+    const few = () => +sliders.top_k.input.value;
+    const get = () => (few() === alphabet.length ? all : Math.min(few(), all));
+    return { ...rest, top_k: { get, set() {} } };
+  }
 }

@@ -5,7 +5,10 @@
 
    All of it is in the fragment, which a browser sends nowhere. A view says its state as a
    small object and takes one (`stateOf` in dom.js); names and kinds of values are those of its
-   beginning, and what a view does not take as it stands in the link is no state of it. */
+   beginning, and what a view does not take as it stands in the link is no state of it. A view
+   that is mounted anew in its place, with a reader's own model, tells its new state to `follow`:
+   the button copies that one. What no link carries, such a model or whole texts, is said by
+   `lacks`; `leave` goes back to what a link can open. */
 import { button, LINE, lastLine, make } from "./dom.js";
 
 const LONGEST = 8000; // characters behind the address: longer ones are cut by mail and chat
@@ -14,6 +17,20 @@ const LONGEST = 8000; // characters behind the address: longer ones are cut by m
 
 /** The state of a view that nothing can be changed in. */
 const NOTHING = { say: () => ({}), take() {} };
+
+/** @type {WeakMap<HTMLElement, NonNullable<View["state"]>>} the state of each view as it is now */
+const states = new WeakMap();
+
+/**
+ * Let the link of a view carry another state from now on. What differs is still told from the
+ * view's first beginning, because that is where a link opens it.
+ *
+ * @param {HTMLElement} root
+ * @param {NonNullable<View["state"]>} state
+ */
+export function follow(root, state) {
+  states.set(root, state);
+}
 
 /**
  * The name of a view's figure and the fields that a fragment has, or null if it is no link
@@ -53,7 +70,9 @@ const short = (text) => (text.length > 30 ? `${text.slice(0, 29)}…` : text);
  * @param {View["state"]} [state]
  */
 export function attach(root, name, state = NOTHING) {
+  follow(root, state);
   const beginning = state.say();
+  const current = () => states.get(root) ?? state;
   const place = make("p", { class: "lmc-link" }, button("Copy link", copy));
   /** @type {HTMLElement | undefined} */
   let told; // made when there is something to tell
@@ -66,7 +85,9 @@ export function attach(root, name, state = NOTHING) {
   }
 
   function link() {
-    const now = Object.entries(state.say()).filter(([field, value]) => value !== beginning[field]);
+    const now = Object.entries(current().say()).filter(
+      ([field, value]) => value !== beginning[field],
+    );
     const fields = new URLSearchParams(now.map(([field, value]) => [field, String(value)]));
     const address = location.href.replace(/#.*/s, "");
     return `${address}#${name}${now.length ? `&${fields}` : ""}`;
@@ -77,13 +98,16 @@ export function attach(root, name, state = NOTHING) {
     if (address.length > LONGEST + location.href.length)
       return tell("The text is too long for a link: take a part of it.");
     const where = address.startsWith("file:") ? ", on this computer" : "";
+    const lacking = current().lacks?.();
+    const what = lacking ? "this view" : "this view as it stands now, with the text in it";
     try {
       await navigator.clipboard.writeText(address);
-      tell(`Copied. It opens this view as it stands now, with the text in it${where}.`);
+      tell(`Copied. It opens ${what}${where}.${lacking ? ` ${lacking}` : ""}`);
     } catch {
       const field = make("input", { type: "text", readonly: "", "aria-label": "The link" });
       field.value = address;
-      tell("The browser does not let the page copy it; here it is: ", field);
+      const after = lacking ? ` ${lacking}` : "";
+      tell("The browser does not let the page copy it; here it is: ", field, after);
       setTimeout(() => field.select());
     }
   }
@@ -92,6 +116,7 @@ export function attach(root, name, state = NOTHING) {
   function take() {
     const asked = readLink(location.hash);
     if (asked?.name !== name) return;
+    current().leave?.();
     let wrong = "";
     /** @type {State} */
     const wanted = { ...beginning };
@@ -118,8 +143,8 @@ export function attach(root, name, state = NOTHING) {
    * @returns {string} what was not taken
    */
   function put(wanted, fields) {
-    state.take(wanted);
-    const now = state.say();
+    current().take(wanted);
+    const now = current().say();
     const field = fields.find((each) => now[each] !== wanted[each]);
     return field === undefined ? "" : `“${short(String(wanted[field]))}” for “${field}”`;
   }

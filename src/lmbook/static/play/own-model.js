@@ -296,6 +296,21 @@ export class OwnClient extends Client {
 }
 
 /**
+ * The state of a view that shows the reader's model: a link opens it with the book's.
+ *
+ * @param {NonNullable<View["state"]>} state with fields that the book's model has, too
+ * @param {() => void} leave mounts the view with the book's model
+ * @returns {NonNullable<View["state"]>}
+ */
+export const ownState = (state, leave) => ({
+  ...state,
+  lacks: () =>
+    "Your own model is not in the link, because a link can hold no model: it opens with the " +
+    "book’s model, which gives other answers.",
+  leave,
+});
+
+/**
  * Make what says that a view shows the reader's model, and brings the book's back. When the
  * browser forgets the reader's, the book's comes by itself.
  *

@@ -481,15 +481,27 @@ export function mount(element, data, context) {
   }
 
   list(data.text, data.levels.length - 1);
-  return {
-    state: stateOf({
-      world: worlds,
-      text: countField(
-        () => chosen,
-        show,
-        () => shown.poems.length,
-      ),
-      level: level.input,
-    }),
+  const fields = {
+    world: worlds,
+    text: countField(
+      () => (shown.lines ? data.text : chosen),
+      show,
+      () => shown.poems.length,
+    ),
+    level: level.input,
   };
+  return { state: { ...stateOf(fields), lacks, leave } };
+
+  /* What a link does not have: the reader's texts stay in the page. */
+  function lacks() {
+    const theirs = shown.lines || own || area.value;
+    return theirs
+      ? "It shows the book’s texts: yours are not in the link, because they stay in this page."
+      : "";
+  }
+
+  /* A link is of the book's texts. */
+  function leave() {
+    if (shown.lines) restore();
+  }
 }

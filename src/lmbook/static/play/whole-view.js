@@ -19,7 +19,8 @@ import {
   stateOf,
   WORLDS,
 } from "./dom.js";
-import { OwnClient, offerOwn, sayOwn } from "./own-model.js";
+import { follow } from "./link.js";
+import { OwnClient, offerOwn, ownState, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
 import { FORGOTTEN, readText } from "./store.js";
 import { openTalker } from "./talker-client.js";
@@ -785,5 +786,9 @@ export function mount(element, data, context) {
       () => tour().length + 1,
     ),
   };
-  return { state: stateOf(fields) };
+  /* Of the reader's model only what the book's has as well: its heads and layers are others. */
+  const { model: chosen, token, layer, head, ...shared } = fields;
+  const state = data.book ? ownState(stateOf(shared), leaveOwn) : stateOf(fields);
+  follow(context.root, state);
+  return { state };
 }
