@@ -157,7 +157,9 @@ def test_a_bad_file_is_told_of_and_what_stood_there_stays(opened):
 def test_pasted_texts_are_read_without_labels_and_markup_is_text(opened):
     page = opened.page
     page.get_by_label("Your texts").fill("<b>one</b> sea\n\ntwo\n\nthree 🦋\n\nארבע")
-    expect(page.locator(".play-note").first).to_have_text("Your texts: 4 texts, no labels.")
+    expect(page.locator(".play-note").first).to_have_text(
+        "Your texts: 4 texts, no labels. A new text begins after each empty line."
+    )
     page.get_by_role("button", name="Load the model").click()
     page.get_by_text("4 texts were read.").wait_for(timeout=visits.LOAD)
     assert page.locator(".lmy-poem").first.inner_text() == "<b>one</b> sea"
@@ -165,6 +167,36 @@ def test_pasted_texts_are_read_without_labels_and_markup_is_text(opened):
     kept = page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
     assert "one</b>" not in kept
     assert not any("sea" in asked for asked in opened.inside)
+
+
+TWO = "Two empty lines in a row were found, so a new text begins only where two or more"
+
+
+def test_the_box_says_how_texts_are_cut_and_where_a_table_is_read(opened):
+    page, note = opened.page, opened.page.locator(".play-note").first
+    box = page.get_by_label("Your texts")
+    box.fill("a\n\nb\n\n\nc\n\nd")
+    expect(note).to_contain_text("2 texts, where 4 are the least")
+    expect(note).to_contain_text(TWO)
+    box.fill("text,label\na sea,x\na sun,y\n")
+    expect(note).to_contain_text("A table is read from a file only")
+    give(page, b"a\n\nA\n\n\nb\n\n\nc\n\n\nd", "mine.txt")
+    expect(note).to_contain_text("mine.txt: 4 texts, no labels. Two empty lines")
+    give(page, OWN.to_csv(index=False).encode())
+    expect(note).to_have_text("mine.csv: 7 texts, 2 labels.")
+
+
+def test_texts_that_come_while_others_are_read_are_said_to_wait(opened):
+    page, note = opened.page, opened.page.locator(".play-note").first
+    give(page, "\n\n".join(f"{i} " + "sea " * 600 for i in range(40)).encode(), "long.txt")
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("of 40 texts read").wait_for(timeout=visits.LOAD)
+    assert "Other texts are being read" not in note.inner_text()
+    page.get_by_label("Your texts").fill("one\n\ntwo\n\nthree\n\nfour\n\nfive")
+    expect(note).to_contain_text("5 texts, no labels.")
+    expect(note).to_contain_text("Other texts are being read now")
+    page.get_by_role("button", name="Stop").click()
+    expect(note).not_to_contain_text("Other texts are being read")
 
 
 STRANGE = {

@@ -70,6 +70,23 @@ def in_python(path):
         return str(error).removesuffix(', or say how it is stored: encoding="latin-1"')
 
 
+@pytest.mark.parametrize("name", ["lines.txt", "stanzas.txt", "windows.txt", "old-mac.txt"])
+def test_the_page_says_by_which_rule_python_cuts(lab, tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(FILES[name])
+    told = lab.evaluate(
+        """async (content) => {
+          const { tellCut } = await import("/play/poem-files.js");
+          return tellCut(content);
+        }""",
+        FILES[name].decode(),
+    )
+    keeps = any("\n\n" in text for text in own_poems.read(path).text)
+    assert told.startswith(
+        "Two empty lines in a row" if keeps else "A new text begins after"
+    )
+
+
 CHECKED = {
     "three": [{"text": text} for text in "abc"],
     "equal": [{"text": text} for text in ("a", " a", "a\n", "a")],

@@ -15,7 +15,7 @@ import {
   slider,
   stateOf,
 } from "./dom.js";
-import { faultOf, poemsOf, readPoems } from "./poem-files.js";
+import { decoded, faultOf, isLikeTable, poemsOf, tellCut } from "./poem-files.js";
 import { readerOf } from "./poem-reading.js";
 
 /** @import { Poem } from "./poem-files.js" */
@@ -101,6 +101,9 @@ export function mount(element, data, context) {
   let chosen = data.text;
   /** @type {Poem[] | null} the reader's, which are not read yet or are */
   let own = null;
+  /** @type {Poem[] | null} those that the model reads just now */
+  let reading = null;
+  let told = ""; // of the texts that came in last
   let isRandom = false;
   let isBusy = false;
 
@@ -112,7 +115,12 @@ export function mount(element, data, context) {
     dir: "auto",
     spellcheck: "false",
     placeholder: "Paste poems, letters, songs: an empty line between two of them.",
-    oninput: () => take(() => poemsOf(area.value, "Your text"), "Your texts"),
+    oninput: () =>
+      take(
+        () => poemsOf(area.value, "Your text"),
+        "Your texts",
+        () => howCut(area.value),
+      ),
     ondragover: (/** @type {Event} */ event) => event.preventDefault(),
     ondrop: drop,
   });
@@ -198,22 +206,43 @@ export function mount(element, data, context) {
    *
    * @param {() => Poem[]} ask
    * @param {string} name
+   * @param {() => string} how tells, once they were asked for, how they were cut
    * @returns {boolean} whether they were taken
    */
-  function take(ask, name) {
+  function take(ask, name, how) {
     try {
       const found = ask();
       const fault = faultOf(found.slice(0, data.most[0]));
       if (fault) throw new Error(`${name}: ${fault}`);
       own = found;
-      note.textContent = said(found, name);
+      told = `${said(found, name)}${how()}`;
+      tellNote();
       read.disabled = isBusy;
       return true;
     } catch (error) {
-      note.textContent = area.value || name !== "Your texts" ? `${error.message}.` : "";
+      told = area.value || name !== "Your texts" ? `${error.message}.${how()}` : "";
+      note.textContent = told;
       if (name === "Your texts") [own, read.disabled] = [null, true];
       return false;
     }
+  }
+
+  /**
+   * How a text is cut into texts; a table that was pasted is none of its cells' texts.
+   *
+   * @param {string} content
+   */
+  const howCut = (content) =>
+    isLikeTable(content)
+      ? " This looks like a table. A table is read from a file only: save it as a .csv or .tsv file and choose that file."
+      : ` ${tellCut(content)}`;
+
+  /* Texts that came while others are read are not among those that are counted below. */
+  function tellNote() {
+    const isLater = isBusy && own && own !== reading;
+    note.textContent = isLater
+      ? `${told} Other texts are being read now: wait until they are, or press Stop; then press the button to read these.`
+      : told;
   }
 
   /**
@@ -258,7 +287,14 @@ export function mount(element, data, context) {
     if (!file) return;
     try {
       const bytes = new Uint8Array(await file.arrayBuffer());
-      take(() => readPoems(bytes, file.name), file.name);
+      const isTable = /\.[ct]sv$/i.test(file.name);
+      let how = "";
+      const ask = () => {
+        const content = decoded(bytes, file.name);
+        if (!isTable) how = ` ${tellCut(content)}`;
+        return poemsOf(content, file.name);
+      };
+      take(ask, file.name, () => how);
     } catch (error) {
       note.textContent = `${file.name} cannot be read: ${error.message}.`;
     }
@@ -281,7 +317,8 @@ export function mount(element, data, context) {
     } catch (error) {
       status.textContent = `The model does not load: ${error.message}`;
     }
-    isBusy = false;
+    [isBusy, reading] = [false, null];
+    tellNote();
     [stop.hidden, progress.hidden, worlds.disabled] = [true, true, false];
     read.disabled = !own;
   }
@@ -289,6 +326,7 @@ export function mount(element, data, context) {
   function readOwn() {
     const poems = own;
     if (!poems || isBusy) return;
+    reading = poems;
     busy(async () => {
       status.textContent = "Loading …";
       const { lines, left } = await reader.prepare(poems, (share) => (progress.value = share));

@@ -22,6 +22,7 @@ const PROGRAMS = [
 // What Python takes for an empty place in a line.
 const BLANK =
   "[\\t\\v\\f \\x1c-\\x1f\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
+const EMPTY = `\\n${BLANK}*`; // the end of a line, and what stands in the next if it is empty
 const SPACE = BLANK.replace("[", "[\\n\\r");
 const ENDS = new RegExp(`^${SPACE}+`);
 const NO_SPACE = new RegExp(`[^${SPACE.slice(1)}`);
@@ -55,6 +56,32 @@ export function strip(text) {
  */
 export const readPoems = (bytes, name) => poemsOf(decoded(bytes, name), name);
 
+/** @type {(content: string) => string} */
+const inLines = (content) => content.replace(/\r\n?/g, "\n");
+
+/**
+ * The rule by which a text that is no table is cut into texts, and why, in a sentence.
+ *
+ * @param {string} content
+ * @returns {string}
+ */
+export const tellCut = (content) =>
+  isCutAtTwo(inLines(content))
+    ? "Two empty lines in a row were found, so a new text begins only where two or more empty lines stand; a single one stays inside a text."
+    : "A new text begins after each empty line.";
+
+/**
+ * Whether a text's first line looks like that of a table, with a cell `text` and others.
+ *
+ * @param {string} content
+ * @returns {boolean}
+ */
+export function isLikeTable(content) {
+  const first = strip(content).split(/[\r\n]/, 1)[0];
+  const cells = first.split(/[,;\t]/).map((cell) => cell.replace(/^[ "]+|[ "]+$/g, ""));
+  return cells.length > 1 && cells.some((cell) => cell.toLowerCase() === "text");
+}
+
 /**
  * The texts in what a file holds.
  *
@@ -63,7 +90,7 @@ export const readPoems = (bytes, name) => poemsOf(decoded(bytes, name), name);
  * @returns {Poem[]}
  */
 export function poemsOf(content, name) {
-  const lines = content.replace(/\r\n?/g, "\n");
+  const lines = inLines(content);
   const zero = lines.indexOf("\0");
   if (zero >= 0)
     throw new Error(
@@ -100,7 +127,7 @@ const linesBefore = (text, end) => text.slice(0, end).split("\n").length;
  * @param {string} name
  * @returns {string}
  */
-function decoded(bytes, name) {
+export function decoded(bytes, name) {
   const first = String.fromCharCode(...bytes.subarray(0, 8));
   for (const [beginning, what] of PROGRAMS)
     if (first.startsWith(beginning))
@@ -156,11 +183,12 @@ function firstOther(bytes) {
  * @returns {string[]}
  */
 function parts(content) {
-  const blank = `\\n${BLANK}*`;
-  const hasStanzas = new RegExp(`(?:${blank}){2}\\n`).test(strip(content));
-  const mark = new RegExp(`(?:${blank}){${hasStanzas ? 3 : 2},}`);
+  const mark = new RegExp(`(?:${EMPTY}){${isCutAtTwo(content) ? 3 : 2},}`);
   return content.split(mark);
 }
+
+/** @type {(content: string) => boolean} whether two empty lines stand in a row in it */
+const isCutAtTwo = (content) => new RegExp(`(?:${EMPTY}){2}\\n`).test(strip(content));
 
 /**
  * @param {string} content
