@@ -265,8 +265,11 @@ def test_the_model_learns_what_was_taken_and_the_worker_ends(opened):
     assert new > old + 0.3
     assert "The model moved: it writes" in result.inner_text()
     assert "more echoes" in result.inner_text()
-    agreed = result.get_by_text("likelier in").inner_text()
-    assert int(agreed.split("likelier in ")[1].split(",")[0]) >= 18
+    agreed = result.get_by_text("a higher probability than the other in").inner_text()
+    assert int(agreed.split("than the other in ")[1].split(" of the 20 pairs;")[0]) >= 18
+    colour = "e => getComputedStyle(e).color"
+    note = page.locator(".play-note", has_text="It learned for")
+    assert note.evaluate(colour) == page.locator(".lmc-canvas").evaluate(colour)
     workers_end(page)
     assert page.evaluate("JSON.stringify(localStorage)") == before
     button(page, "Begin anew").click()
@@ -307,6 +310,13 @@ def test_other_choices_end_a_training(opened):
     workers_end(page)
     button(page, "Undo").click()
     assert page.locator(".play-note").inner_text() == ""
+
+
+def test_bars_of_progress_have_the_book_s_colour(opened):
+    page = opened.page
+    page.evaluate("document.body.style.setProperty('--pst-color-primary', 'rgb(1, 2, 3)')")
+    bar = page.get_by_label("pairs chosen")
+    assert bar.evaluate("e => getComputedStyle(e).accentColor") == "rgb(1, 2, 3)"
 
 
 def test_a_key_that_is_held_chooses_once(opened):

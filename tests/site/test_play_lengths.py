@@ -23,7 +23,7 @@ def use(page):
 
 
 def test_the_chosen_case_is_drawn(opened):
-    page, top = opened.page, 14 + 21
+    page, top = opened.page, 14 + 25
     assert [page.locator(f".lml-{each}").count() for each in ("met", "new")] == [2, 2]
     use(page)
     told = page.get_by_role("status").text_content()

@@ -87,6 +87,15 @@ def test_the_reader_s_pair_is_what_transformers_computes(opened):
     assert "first two lines" in page.locator(".play-note").text_content()
 
 
+def test_nothing_is_loaded_for_an_empty_box(opened):
+    page = opened.page
+    page.get_by_label("Your own pair").fill(" \n")
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("There is nothing to read yet: type a line.").wait_for()
+    assert page.get_by_role("button", name="Load the model").is_enabled()
+    assert not any("play/bert/" in asked for asked in opened.inside)
+
+
 STRANGE = {
     "emoji": "[UNK] stands for what its vocabulary does not have.",
     "one line of a megabyte": "Of a line the first 46 tokens are read.",

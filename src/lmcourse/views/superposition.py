@@ -53,7 +53,8 @@ def superposition(sparsity: float = 0.9) -> View:
         f"Five features in the plane, each of them 0 in {100 * sparsity:.0f} % of all "
         f"examples. {long} of the five arrows are longer than {LONG}."
     )
-    head = ["feature", "length", "comes back", "most of another"]
+    head = ["feature that is 1", "length of its arrow"]
+    head += ["comes back for it (1 is right)", "most for another (0 is right)"]
     stored = f"{_drawing(weights.T.tolist())}{table(head, rows)}"
     stored += f"<p>Loss {loss:.4f}.</p>"
     return View("superposition-view", data, stored, alt=alt)

@@ -220,11 +220,23 @@ export function mount(element, data, context) {
     event.preventDefault();
   }
 
+  /**
+   * Say how the training goes; what went wrong, or was stopped, stands out.
+   *
+   * @param {string} text
+   * @param {boolean} [isCalm]
+   */
+  function tell(text, isCalm = true) {
+    note.textContent = text;
+    note.classList.toggle("lmv-calm", isCalm);
+  }
+
   /* What was trained on other choices is no longer shown. */
   function change() {
-    note.textContent = client
-      ? "The training has stopped, because the choices or the model changed."
-      : "";
+    tell(
+      client ? "The training has stopped, because the choices or the model changed." : "",
+      false,
+    );
     end();
     result.replaceChildren();
     draw();
@@ -326,7 +338,7 @@ export function mount(element, data, context) {
   function stop() {
     if (steps.value) return client?.cancel("learn");
     end();
-    note.textContent = "It was stopped before it learned.";
+    tell("It was stopped before it learned.", false);
     begin.focus();
   }
 
@@ -339,7 +351,7 @@ export function mount(element, data, context) {
     halt.hidden = steps.hidden = false;
     steps.value = 0;
     halt.focus();
-    note.textContent = "The model comes …";
+    tell("The model comes …");
     const model = new Client("gpt", context, source);
     client = model;
     model.seed = isRandom ? data.seed : null;
@@ -360,7 +372,7 @@ export function mount(element, data, context) {
       const { config } = await model.load();
       if (config.alphabet !== data.alphabet)
         throw new Error("the site carries another GPT: reload the page");
-      note.textContent = "It writes, before it learns …";
+      tell("It writes, before it learns …");
       await model.ask("begin", { settings });
       /** @type {Measured} */
       const before = await model.ask("measure", asked);
@@ -370,22 +382,24 @@ export function mount(element, data, context) {
           /** @type {any} */ (pieces.at(-1))
         );
         step = steps.value = last.step;
-        note.textContent = `Step ${step} of ${training.steps}: a loss of ${fixed(last.loss)} on its pairs (${fixed(Math.LN2)} before it learned).`;
+        tell(
+          `Step ${step} of ${training.steps}: a loss of ${fixed(last.loss)} on its pairs (${fixed(Math.LN2)} before it learned).`,
+        );
       });
       if (mine !== learning) return;
-      note.textContent = "It writes again …";
+      tell("It writes again …");
       /** @type {Measured} */
       const now = await model.ask("measure", asked);
       if (mine !== learning) return;
       drawResult(before, now);
-      note.textContent = `It learned for ${plural(step, "step")}.`;
+      tell(`It learned for ${plural(step, "step")}.`);
       const isWaiting = document.activeElement === halt;
       end();
       if (isWaiting) begin.focus();
     } catch (error) {
       if (mine !== learning) return;
       end();
-      note.textContent = `The model does not learn: ${error.message}`;
+      tell(`The model does not learn: ${error.message}`, false);
     }
   }
 
@@ -406,7 +420,7 @@ export function mount(element, data, context) {
       return row(name, fixed(mean(each[0]), 1), fixed(mean(each[1]), 1), range);
     });
     const total = taken().length;
-    const agreed = `Of the ${total} pairs, it holds the line that was taken for likelier in ${now.agreed}, before in ${before.agreed}.`;
+    const agreed = `After learning, the model gives the line that was chosen a higher probability than the other in ${now.agreed} of the ${total} pairs; before, it did in ${before.agreed}.`;
     const loss = `Its loss on sonnets that it never read: ${fixed(before.loss)} before, ${fixed(now.loss)} after, in nats a character.`;
     const verdict = moved.length
       ? `The model moved: it writes ${moved.join(", ")}.`

@@ -2,7 +2,8 @@
    the curve, what of a longer text it has met in training. The study's numbers. */
 import { fixed, make, radios, stateOf, svg } from "./dom.js";
 
-const [LEFT, RIGHT, STRIP, HEIGHT] = [120, 460, 21, 170];
+const [LEFT, RIGHT, STRIP, HEIGHT] = [120, 460, 25, 170];
+const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow screen
 
 /**
  * What is shown of one model.
@@ -88,7 +89,7 @@ export function mount(element, data) {
           x: x(from),
           y: top,
           width: (Number(x(to)) - Number(x(from))).toFixed(1),
-          height: STRIP - 5,
+          height: STRIP - BETWEEN,
           class: letter === "1" ? "lml-met" : "lml-new",
         }),
       ),

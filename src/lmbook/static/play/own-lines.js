@@ -10,6 +10,7 @@ export const LINES = 2;
 const LONGEST = 300;
 export const ROOM = 46; // characters and tokens of a line
 export const SEED = 1; // of random weights, and of another order
+const NOTHING = "There is nothing to read yet: type a line.";
 export const ONE_ORDER = "A single word has one order only.";
 
 /** @import { Config } from "./engine.js" */
@@ -71,6 +72,11 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   const lane = `own lines ${++places}`;
 
   async function load() {
+    if (!area.value.trim()) {
+      note.textContent = NOTHING;
+      area.focus();
+      return;
+    }
     loader.disabled = true;
     try {
       const { config } = await bert.load(
@@ -108,7 +114,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     return [
       lines.length > LINES ? "The first two lines are read." : "",
       isCut ? `Of a line the first ${ROOM} tokens are read.` : "",
-      all.some(({ length }) => length) ? "" : "There is nothing to read yet: type a line.",
+      all.some(({ length }) => length) ? "" : NOTHING,
       tokenizer.tellUnknown(all.flat()),
     ]
       .filter(Boolean)

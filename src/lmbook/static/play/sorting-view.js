@@ -17,7 +17,7 @@ export function mount(element, { texts, editors, models, names, levels }) {
   let sorted = []; // the reader's section for each text so far
   const count = make("p");
   const text = make("blockquote", { class: "play-poem", tabindex: -1 });
-  const end = make("div", { role: "status" });
+  const end = make("div", { role: "status", tabindex: -1 });
   const answers = names.map((name, section) => button(name, () => sort(section)));
   const back = button("Take back", takeBack);
   element.append(count, text, make("p", { class: "play-controls" }, ...answers, back), end);
@@ -26,7 +26,7 @@ export function mount(element, { texts, editors, models, names, levels }) {
   function sort(section) {
     sorted.push(section);
     show();
-    text.focus();
+    (text.hidden ? end : text).focus();
   }
 
   function takeBack() {
@@ -38,8 +38,9 @@ export function mount(element, { texts, editors, models, names, levels }) {
     const next = sorted.length;
     const isDone = next === texts.length;
     count.textContent = isDone
-      ? "All are sorted."
+      ? summary()
       : `Poem ${next + 1} of ${texts.length}: in which section would you put it?`;
+    text.hidden = isDone;
     text.textContent = isDone ? "" : texts[next];
     for (const answer of answers) answer.disabled = isDone;
     back.disabled = next === 0;
@@ -55,6 +56,15 @@ export function mount(element, { texts, editors, models, names, levels }) {
   function agreeing(one, other) {
     const count = sorted.filter((_, i) => one[i] === other[i]).length;
     return `${count} of ${sorted.length}`;
+  }
+
+  /* How the reader did, beside the last level. */
+  function summary() {
+    const last = models.length - 1;
+    return (
+      `All are sorted. You chose the editors’ section for ${agreeing(sorted, editors)} poems; ` +
+      `the model (${levels[last]}) chose it for ${agreeing(models[last], editors)}.`
+    );
   }
 
   function agreement() {

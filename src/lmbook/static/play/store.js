@@ -55,7 +55,8 @@ export async function loadParts(name, context, progress = () => {}) {
     try {
       await context.run(`${address}?v=${about.key}`);
     } catch {
-      const which = IN_WORDS[name] ?? `part ${part + 1} of ${about.parts} of ${name}`;
+      const files = about.parts > 1 ? `one of the ${about.parts} files` : "the file";
+      const which = IN_WORDS[name] ?? `${files} with the numbers of the model (${name})`;
       throw new Error(`${which} did not come. Is this device online? Then try again.`);
     }
     const bytes = decode(context.carried[address]);

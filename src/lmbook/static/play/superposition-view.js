@@ -204,7 +204,12 @@ export function mount(element, data) {
   const body = make("tbody");
   const result = make("p", { class: "lms-result" });
   const { live, later } = announcer(tell);
-  const head = heading("feature", "length", "comes back", "most of another");
+  const head = heading(
+    "feature that is 1",
+    "length of its arrow",
+    "comes back for it (1 is right)",
+    "most for another (0 is right)",
+  );
   element.append(
     make(
       "p",
