@@ -32,7 +32,7 @@ def bring(notebooks: Path, work: Path) -> list[str]:
     """
     work.mkdir(exist_ok=True)
     record = work / COPIED
-    copied = json.loads(record.read_text()) if record.is_file() else {}
+    copied = read_record(record)
     newer = []
     for path in sorted(notebooks.glob("*.ipynb")):
         name, new = path.name, hash_files(path, notebooks)[path.name]
@@ -44,6 +44,18 @@ def bring(notebooks: Path, work: Path) -> list[str]:
             newer.append(name)
     write_whole(record, json.dumps(copied).encode())
     return newer
+
+
+def read_record(path: Path) -> dict[str, str]:
+    """Return what was copied, name → hash; nothing if the file is damaged or not there.
+
+    Then what differs from the book's counts as the reader's own, and stays.
+    """
+    try:
+        copied = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return copied if isinstance(copied, dict) else {}
 
 
 if __name__ == "__main__":

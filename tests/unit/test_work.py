@@ -41,10 +41,14 @@ def test_where_the_book_has_nothing_newer_nothing_is_said(folders):
     assert held(work) == {"one.ipynb": "mine", "two.ipynb": "two, first"}
 
 
-def test_without_its_record_what_differs_counts_as_saved(folders):
-    """Nor does it matter what else the reader keeps there."""
+@pytest.mark.parametrize("left", [None, b"", b'{"one.ipynb": "', b"[1]", b"\xff"])
+def test_without_its_record_what_differs_counts_as_saved(folders, left):
+    """Nor if it is damaged; nor does it matter what else the reader keeps there."""
     book, work = folders
-    (work / ".copied.json").unlink()
+    record = work / ".copied.json"
+    record.unlink()
+    if left is not None:
+        record.write_bytes(left)
     (work / "one.ipynb").write_text("mine")
     (work / "notes").mkdir()
     assert bring(book, work) == ["one.ipynb"]
