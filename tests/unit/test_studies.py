@@ -135,6 +135,26 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
         assert quick["outcome"] == again
 
 
+def table_rows(heading, text):
+    """Return the first cell of each row of the table under a heading of data/README.md."""
+    _, _, under = text.partition(heading)
+    table = under.partition("\n#")[0].splitlines()
+    return [line.split("`")[1] for line in table if line.startswith("| `")]
+
+
+def test_what_lies_in_data_is_described_and_nothing_else():
+    """Weights and studies each have a row, of the page that shows them."""
+    text = (data.corpora_folder() / "README.md").read_text(encoding="utf-8")
+    files = (data.corpora_folder() / "checkpoints").glob("*.safetensors")
+    assert sorted(table_rows("### `checkpoints/`", text)) == sorted(x.stem for x in files)
+    under = text.partition("### `studies/NAME.json`")[2].partition("| study |")[2]
+    rows = [line.split("|") for line in under.splitlines() if line.startswith("| `")]
+    chapters = {row[1].strip(" `"): row[-2].strip() for row in rows}
+    studied = {name: study for name, study in STUDIES.items() if name not in MODELS}
+    assert chapters == {name: study.CHAPTER for name, study in studied.items()}
+    assert len(rows) == len(chapters)
+
+
 # --- one study's own ------------------------------------------------------------------
 
 
