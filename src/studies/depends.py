@@ -1,8 +1,8 @@
 """What a study's results rest on, and whether it has changed.
 
 - **Code**: the modules of `lmcourse` and `studies` that a study imports, and those that
-  they import. Each has a hash of its program, without comments, docstrings and the texts
-  of a study's claim.
+  they import. Each has a hash of its program, without comments, docstrings, the texts of a
+  study's claim and its place in the order. So has a file beside a module that it names.
 - **Files of data**: those that its runs opened, corpora and weights, each with its hash.
 
 Both are stored with the results as ``rests_on``; the files are recorded while a study runs
@@ -12,8 +12,10 @@ Both are stored with the results as ``rests_on``; the files are recorded while a
 import ast
 import hashlib
 import importlib.util
+import json
 import os
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -22,7 +24,9 @@ from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("lmcourse", "studies")
-CLAIMS = ("CLAIM", "RIVAL", "NULL")  # texts of a study on which no result depends
+# What no result depends on: the texts of a study, and which studies go before it. The
+# weights that it reads are recorded by their hash.
+CLAIMS = ("CLAIM", "RIVAL", "NULL", "AFTER")
 
 
 # --- code -----------------------------------------------------------------------------
@@ -34,8 +38,9 @@ def code_hash(source: str) -> str:
     Parameters
     ----------
     source : str
-        The program. Its comments and docstrings do not count, nor do the texts of a study's
-        claim: what it assigns to ``CLAIM``, ``RIVAL`` and ``NULL``.
+        The program. Its comments and docstrings do not count, nor does what a study
+        assigns to ``CLAIM``, ``RIVAL``, ``NULL`` and ``AFTER``, each in a statement of its
+        own.
     """
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -111,7 +116,8 @@ def modules_of(study: ModuleType) -> dict[str, str]:
     dict of str to str
         Dotted name → SHA-256 of its program (`code_hash`), sorted by name: the study, what
         it imports of `lmcourse` and `studies`, what these import, and the packages in which
-        they are.
+        they are. Also ``package.file.toml`` → hash of what it says (`toml_hash`), for each
+        TOML file beside one of these modules that the module names.
     """
     found: dict[str, str] = {}
     waiting = [study.__name__]
@@ -123,11 +129,29 @@ def modules_of(study: ModuleType) -> dict[str, str]:
         source = path.read_text(encoding="utf-8")
         found[name] = code_hash(source)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        for file in _named_beside(source, path.parent):
+            found[f"{package}.{file.name}"] = toml_hash(file.read_text(encoding="utf-8"))
         waiting += imports(source, package)
         while package:  # importing a module runs the packages that it is in
             waiting.append(package)
             package = package.rpartition(".")[0]
     return dict(sorted(found.items()))
+
+
+def _named_beside(source: str, folder: Path) -> list[Path]:
+    """Return the TOML files in a program's folder that one of its texts names."""
+    texts = {
+        node.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return [path for path in folder.glob("*.toml") if path.name in texts]
+
+
+def toml_hash(text: str) -> str:
+    """Return the SHA-256 of what a TOML text says, without comments, layout and order."""
+    said = json.dumps(tomllib.loads(text), sort_keys=True, default=str)
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 # --- data -----------------------------------------------------------------------------

@@ -5,16 +5,14 @@ from itertools import islice
 
 import numpy as np
 
+from lmcourse.live import SETTINGS, SIZES
 from lmcourse.ngrams import NgramModel
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
-# Below a bigram model in half a minute, in plain JavaScript on one core of a laptop.
-SIZES = {"context": 32, "layers": 2, "heads": 4, "d_model": 32, "d_ff": 128}
 STYLE = {"positions": "learned", "norm": "layer", "norm_first": True, "eps": 1e-5}
 STYLE |= {"causal": True, "activation": "gelu_new", "output": "tied"}
 LONGEST = 7  # runs of characters that are counted: longer ones bring nothing more
-SETTINGS = {"batch": 4, "steps": 1500, "learning_rate": 0.004, "seed": 1}
 
 
 def training(text, *, alt, others=None, run=()) -> View:

@@ -31,6 +31,7 @@ from studies.features.tokens import token_windows
 from studies.harness import count, grid, verdict
 
 CHAPTER = "features"
+AFTER = ("sonnets",)
 CLAIM = (
     "One feature of a sparse autoencoder tells a known property of a character better than "
     "the best neuron of our GPT does, in most of sixteen properties"

@@ -29,10 +29,10 @@ from lmcourse.gpt.generation import generate
 from lmcourse.gpt.inside import losses_at
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.gpt.training import Trainer, TrainingConfig, split
+from lmcourse.live import SETTINGS as LIVE
+from lmcourse.live import SIZES as LIVE_SIZES
 from lmcourse.ngrams import NgramModel
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.training import SETTINGS as LIVE
-from lmcourse.views.training import SIZES as LIVE_SIZES
 from studies.harness import best_tuned, count, grid, verdict
 
 CHAPTER, AFTER = "mini-gpt", ("sonnets",)

@@ -45,6 +45,7 @@ from lmcourse.weights import save_model
 from studies.harness import count, grid, verdict
 
 CHAPTER = "preferences"
+AFTER = ("sonnets",)
 CHECKPOINTS = ("answering",)
 CLAIM = (
     "Trained by DPO on choices between its own lines, our GPT writes more words that echo "

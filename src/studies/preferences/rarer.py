@@ -36,6 +36,7 @@ from studies.preferences.preferences import (
 )
 
 CHAPTER = "preferences"
+AFTER = ("sonnets",)
 CLAIM = (
     "Trained for a hundred steps of DPO to prefer its best lines to its worst, our GPT "
     "finds both less likely than before"

@@ -23,6 +23,7 @@ from studies.preferences.preferences import SETTINGS, Runs, echoes, extremes
 from studies.preferences.rarer import answering_model
 
 CHAPTER = "preferences"
+AFTER = ("sonnets",)
 CLAIM = (
     "If our GPT writes new lines, and is fine-tuned on the best of each four again, it has "
     "more echoes in the second round than after one round of DPO"
