@@ -32,6 +32,7 @@ CLAIMS = ("CLAIM", "RIVAL", "NULL", "AFTER")
 # --- code -----------------------------------------------------------------------------
 
 
+@cache
 def code_hash(source: str) -> str:
     """Return the SHA-256 of a program's syntax tree, 64 hexadecimal digits.
 
@@ -140,12 +141,12 @@ def modules_of(study: ModuleType) -> dict[str, str]:
 
 def _named_beside(source: str, folder: Path) -> list[Path]:
     """Return the TOML files in a program's folder that one of its texts names."""
-    texts = {
-        node.value
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    return [path for path in folder.glob("*.toml") if path.name in texts]
+    files = [path for path in folder.glob("*.toml") if path.name in source]
+    if not files:
+        return []
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    texts = {node.value for node in nodes}
+    return [path for path in files if path.name in texts]
 
 
 def toml_hash(text: str) -> str:

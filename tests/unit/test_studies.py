@@ -155,6 +155,23 @@ def test_what_lies_in_data_is_described_and_nothing_else():
     assert len(rows) == len(chapters)
 
 
+def test_weights_are_made_before_studies_that_read_them():
+    """As their records say; the studies are listed and run in this order."""
+    makers = {
+        f"checkpoints/{made}.safetensors": name
+        for name, study in STUDIES.items()
+        for made in getattr(study, "CHECKPOINTS", ())
+    }
+    order, readers = [*STUDIES], set()
+    for name, study in STUDIES.items():
+        record = json.loads(running.stored_at(study).read_text())["rests_on"]
+        for maker in {makers[file] for file in record["data"] if file in makers} - {name}:
+            assert maker in getattr(study, "AFTER", ()), f"{name} reads weights of {maker}"
+            assert order.index(maker) < order.index(name)
+            readers.add(name)
+    assert {"ladder", "preferences"} <= readers
+
+
 # --- one study's own ------------------------------------------------------------------
 
 
@@ -227,6 +244,8 @@ from pathlib import Path
 from studies.toys import toy_helper
 CHAPTER, SETTINGS = "attention", {"x": 1}
 CLAIM = "yes"; RIVAL = "no"; NULL = "equal"
+AFTER = ()
+RULES = Path(__file__).with_name("rules.toml")
 LOG = Path(__file__).with_name("log")
 def plan(small):
     return [{"group": "runs", "seed": seed} for seed in range(1 if small else 3)]
@@ -254,6 +273,8 @@ def toy(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     (package / "toy_study.py").write_text(TOY)
     (package / "toy_helper.py").write_text(HELPER)
+    (package / "rules.toml").write_text("bar = 1  # low")
+    (package / "unnamed.toml").write_text("bar = 1")
     (tmp_path / "data" / "studies").mkdir(parents=True)
     (tmp_path / "data" / "corpus.txt").write_text("a bee")
     monkeypatch.setattr(studies, "__path__", [*studies.__path__, str(tmp_path)])
@@ -330,7 +351,11 @@ CHANGES = {
     ),
     "a corpus": ("data/corpus.txt", "bee", "fly", "data/corpus.txt"),
     "its claim": ("toys/toy_study.py", '"yes"', '"so"', None),
+    "its order": ("toys/toy_study.py", "AFTER = ()", 'AFTER = ("toy",)', None),
+    "a rule": ("toys/rules.toml", "bar = 1", "bar = 2", "studies.toys.rules.toml"),
+    "a rule's comment": ("toys/rules.toml", "# low", "# high", None),
     "a comment": ("toys/toy_helper.py", "# added", "# nothing is added", None),
+    "a file that it does not name": ("toys/unnamed.toml", "bar = 1", "bar = 2", None),
     "a docstring": ("toys/toy_helper.py", "Helps.", "It helps.", None),
     "no docstring": ("toys/toy_helper.py", '"""Helps."""', "", None),
 }
@@ -409,7 +434,10 @@ def test_a_change_calls_those_stale_that_rest_on_it_and_no_others(monkeypatch, t
     source = depends.ROOT / "src"
     for package in depends.PACKAGES:
         shutil.copytree(source / package, tmp_path / package)
-    found = {name: depends.modules_of(study) for name, study in STUDIES.items()}
+    found = {
+        name: json.loads(running.stored_at(study).read_text())["rests_on"]["modules"]
+        for name, study in STUDIES.items()
+    }
     path = depends.module_path
 
     def copied(name):
@@ -419,15 +447,26 @@ def test_a_change_calls_those_stale_that_rest_on_it_and_no_others(monkeypatch, t
     monkeypatch.setattr(depends, "module_path", copied)
     for module, was, now, named, others in (
         ("lmcourse/gpt/training.py", "warmup: ", "warmup_steps: ", "sonnets", "embeddings"),
+        ("lmcourse/masking.py", "def train", "def learn", "mini-bert", "sonnets"),
+        ("lmcourse/training_loop.py", "def train_model(", "def train(", "lstm", "sonnets"),
         ("lmcourse/pooling.py", "def kept(", "def kept_(", "dickinson-layers", "sizes"),
     ):
         edit(tmp_path / module, was, now)
-        stale = {n for n, s in STUDIES.items() if depends.modules_of(s) != found[n]}
-        rests = {n for n, modules in found.items() if module_name(module) in modules}
-        assert stale == rests
+        changed = module_name(module)
+        stale = {name for name, s in STUDIES.items() if changed in running.stale(s)}
+        assert stale == {name for name, modules in found.items() if changed in modules}
         assert named in stale
         assert others not in stale
         edit(tmp_path / module, now, was)
+
+
+def test_no_study_rests_on_what_pages_show():
+    """A drawing that is moved changes no result, and calls none stale."""
+    shown = ("lmcourse.views", "lmcourse.figures", "lmcourse.exercises", "lmbook")
+    for name, study in STUDIES.items():
+        modules = depends.modules_of(study)
+        assert study.__name__ in modules
+        assert not [module for module in modules if module.startswith(shown)], name
 
 
 def module_name(path):
@@ -638,6 +677,9 @@ def test_all_studies_run_in_a_process_each(stored, monkeypatch):
     [
         ("checkpoints/sonnets.safetensors", "ladder", "embeddings"),
         ("dickinson.txt", "embeddings", "ladder"),
+        ("dickinson.txt", "mini-bert", "sonnets"),
+        ("sonnets.txt", "sonnets", "embeddings"),
+        ("sonnets.txt", "lstm", "embeddings"),
     ],
 )
 def test_changed_data_call_those_stale_that_read_them_and_no_others(
@@ -649,7 +691,8 @@ def test_changed_data_call_those_stale_that_read_them_and_no_others(
     with (folder / name).open("ab") as file:
         file.write(b"!")
     records = {
-        study: data.stored(study)["rests_on"] for study in STUDIES if study not in MODELS
+        name: json.loads(running.stored_at(study).read_text())["rests_on"]
+        for name, study in STUDIES.items()
     }
     stale = {
         study
