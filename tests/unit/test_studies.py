@@ -501,8 +501,25 @@ def test_a_record_is_renewed_with_a_reason(stored):
     assert found["rests_on"]["renewed"] == "nothing is added, as before"
 
 
-def test_finished_runs_lie_where_no_build_is_removed():
-    assert "_build" not in running.runs_folder().parts
+@pytest.mark.parametrize("build", ["", "elsewhere"])
+@pytest.mark.parametrize("target", [["clean"], ["html", "FORCE=1"]])
+def test_what_removes_a_build_keeps_finished_runs(target, build, tmp_path):
+    """Of a folder with the same Makefile and an environment that does nothing."""
+    run = tmp_path / running.runs_folder().relative_to(depends.ROOT) / "toy" / "1.json"
+    place = build if build and "FORCE=1" in target else "_build"
+    page, python = tmp_path / place / "html" / "index.html", tmp_path / ".venv/bin/python"
+    needed = [tmp_path / name for name in ("pyproject.toml", "src/pyproject.toml")]
+    needed += [tmp_path / name for name in ("requirements.lock", "requirements.txt")]
+    for path in (*needed, tmp_path / ".venv" / ".installed", page, run):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    python.parent.mkdir()
+    python.symlink_to(shutil.which("true"))
+    shutil.copy(depends.ROOT / "Makefile", tmp_path)
+    environment = os.environ | {"LMBOOK_BUILD": build}
+    subprocess.run(["make", *target], cwd=tmp_path, env=environment, check=True)
+    assert not page.exists()
+    assert run.exists()
 
 
 @pytest.mark.steady
