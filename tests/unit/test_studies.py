@@ -695,8 +695,8 @@ def test_all_studies_run_in_a_process_each(stored, monkeypatch):
         ("checkpoints/sonnets.safetensors", "ladder", "embeddings"),
         ("dickinson.txt", "embeddings", "ladder"),
         ("dickinson.txt", "mini-bert", "sonnets"),
-        ("sonnets.txt", "sonnets", "embeddings"),
-        ("sonnets.txt", "lstm", "embeddings"),
+        ("sonnets.txt", "sonnets", "bottleneck"),
+        ("sonnets.txt", "lstm", "bottleneck"),
     ],
 )
 def test_changed_data_call_those_stale_that_read_them_and_no_others(
