@@ -183,10 +183,8 @@ def test_the_wheel_over_a_figure_in_space_scrolls_the_page(online):
 
 def test_a_plot_without_network_says_what_it_shows(page):
     page.set_content(HEAD)
-    page.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
-    for _ in range(100):  # on a busy machine the script asks late
-        if not page.asked:
-            page.wait_for_timeout(50)
+    with page.expect_event("requestfailed", timeout=visits.LOAD):
+        page.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
     assert page.locator("body").inner_text().startswith("Six <bars>.")
     assert "plotly.js is fetched from its own site" in page.locator("body").inner_text()
     (asked,) = page.asked

@@ -27,6 +27,12 @@ TEXT = VERSE * 40
 OWN = "your model"
 LAST = """Array.from(document.querySelectorAll(".lmo-title"))
   .some((title) => title.innerText === "Take the model along")"""
+# Whether a report came after more than so many steps.
+REPORTED_AFTER = """(steps) => {
+  const chart = document.querySelector("svg.lmr-chart");
+  const reported = chart.ariaLabel?.match(/after ([\\d,]+) step/);
+  return reported && Number(reported[1].replaceAll(",", "")) > steps;
+}"""
 
 
 def make():
@@ -205,7 +211,7 @@ def test_a_training_stops_goes_on_and_ends_its_worker(opened):
     first = stopped_at(page)
     expect(page.get_by_text("It stopped; nothing is lost.")).to_be_visible()
     page.get_by_role("button", name="Go on", exact=True).click()
-    page.wait_for_timeout(100)
+    page.wait_for_function(REPORTED_AFTER, arg=first, timeout=visits.LOAD)
     assert stopped_at(page) > first
     page.get_by_label("30,000 numbers").check()
     page.get_by_role("button", name="Learn anew").click()

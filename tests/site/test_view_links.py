@@ -70,6 +70,59 @@ SHOWN = """() => {
   for (const note of notes) note.style.display = "";
   return [text, ...controls, ...pressed];
 }"""
+# Counts what a page waits for: answers of workers to requests with an id, scripts, and what
+# a browser reads or keeps on the side.
+COUNTED = """
+window.awaited = new Set();
+const { postMessage } = Worker.prototype;
+Worker.prototype.postMessage = function (message, ...rest) {
+  const name = `request ${message.id}`;
+  const worker = (this.awaited ??= new Map());
+  if (message.request === "cancel") {
+    window.awaited.delete(worker.get(name));
+  } else if (message.id !== undefined) {
+    const request = { name };
+    worker.set(name, request);
+    window.awaited.add(request);
+  }
+  if (!this.counted) {
+    this.counted = true;
+    this.addEventListener("error", () => {
+      for (const request of worker.values()) window.awaited.delete(request);
+    });
+    this.addEventListener("message", ({ data }) => {
+      if (!data.pieces) window.awaited.delete(worker.get(`request ${data.id}`));
+    });
+  }
+  return postMessage.call(this, message, ...rest);
+};
+const asked = [
+  [Blob.prototype, "arrayBuffer"], [Response.prototype, "arrayBuffer"],
+  [window, "fetch"], [window, "createImageBitmap"],
+  ...(window.caches ? [[CacheStorage.prototype, "match"], [CacheStorage.prototype, "open"],
+    [Cache.prototype, "keys"], [Cache.prototype, "put"]] : []),
+];
+for (const [owner, name] of asked) {
+  const original = owner[name];
+  owner[name] = function (...given) {
+    const request = { name };
+    window.awaited.add(request);
+    const forget = () => window.awaited.delete(request);
+    const answer = original.apply(this, given);
+    answer.then(forget, forget);
+    return answer;
+  };
+}
+const { append } = Element.prototype;
+Element.prototype.append = function (...parts) {
+  for (const script of parts.filter((part) => part instanceof HTMLScriptElement)) {
+    window.awaited.add(script);
+    for (const kind of ["load", "error"])
+      script.addEventListener(kind, () => window.awaited.delete(script));
+  }
+  return append.apply(this, parts);
+};
+"""
 SAME = f"""wanted => {{
   window.now = ({SHOWN})();
   return JSON.stringify(window.now) === JSON.stringify(wanted);
@@ -101,9 +154,9 @@ def change(page, name, module):
         area.fill(TEXTS.get(name, "Name a colour." if name == "talker" else TEXT))
     if name == "neighbours":
         module.write(page, "love")
-    page.wait_for_timeout(400)
+    settle(page)
     page.evaluate(CHANGE)
-    page.wait_for_timeout(400)
+    settle(page)
     if name == "talker":
         module.press(page, "Write on")
         module.idle(page)
@@ -114,19 +167,23 @@ def change(page, name, module):
 
 
 def settle(page):
-    """Wait until nothing changes any more."""
+    """Wait until the page waits for nothing, and shows the same as before; return that."""
     before = None
-    while before != (before := page.evaluate(SHOWN)):
-        page.wait_for_timeout(700)
-    return before
+    while True:
+        page.wait_for_function("awaited.size === 0", timeout=visits.LOAD)
+        visits.settle(page)
+        now = page.evaluate(SHOWN)
+        if now == before and page.evaluate("awaited.size === 0"):
+            return now
+        before = now
 
 
 # Whole texts of a reader's are in no link: those views have tests of their own.
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"own_poems", "own_text"}))
 def test_a_link_opens_the_view_as_it_was_left(browser, address, name):
     module = importlib.import_module(f"test_play_{name}")
-    with opening(browser, address(module, "http")) as visit:
-        beginning = visit.page.evaluate(SHOWN)
+    with opening(browser, address(module, "http"), first=COUNTED) as visit:
+        beginning = settle(visit.page)
         assert link(visit.page).endswith("#view-0")
         change(visit.page, name, module)
         wanted = settle(visit.page)

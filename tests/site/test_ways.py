@@ -22,6 +22,14 @@ UNDER_THE_EYE = """() => Array.from(document.querySelectorAll(
   .filter(e => !e.closest(".lm-work, .cell_input, .above-input")
     && e.getClientRects().length
     && e.getBoundingClientRect().top <= innerHeight / 3).at(-1)"""
+# Views are drawn when they come nearer to the window than 500 pixels.
+NEAR_VIEWS_ARE_DRAWN = """() => Array.from(document.querySelectorAll(".lmc-view"))
+  .filter(view => view.getClientRects().length)
+  .filter(view => {
+    const { top, bottom } = view.getBoundingClientRect();
+    return bottom > -500 && top < innerHeight + 500;
+  })
+  .every(view => view.dataset.state === "drawn")"""
 LEFT = "Left out here: cells of code (8), tasks in code (1), proofs (1). "
 
 
@@ -91,7 +99,9 @@ def test_it_is_kept_and_goes_by_key_and_into_other_windows(fresh):
 
 @pytest.mark.parametrize("how", ["click", "address", "same hash"])
 def test_a_link_into_what_is_left_out_shows_it_and_goes_there(browser, demo_server, how):
-    address = f"{demo_server}/ways.html" + "#demo-workshop" * (how == "address")
+    address = f"{demo_server}/ways.html"
+    if how == "address":
+        address += "#demo-workshop"
     with visits.visit(browser, address, way=None) as visit:
         page = visit.page
         if how != "address":
@@ -123,7 +133,7 @@ def test_the_paragraph_under_the_eye_stays(browser, server, width):
         page = visit.page
         for place in (0.25, 0.5, 0.75):
             page.evaluate(f"scrollTo(0, {place} * document.body.scrollHeight)")
-            page.wait_for_timeout(300)  # views that come near
+            page.wait_for_function(NEAR_VIEWS_ARE_DRAWN, timeout=visits.LOAD)
             for button in reversed(switch(page)):
                 block = page.evaluate_handle(UNDER_THE_EYE)
                 before = block.evaluate("e => e.getBoundingClientRect().top")

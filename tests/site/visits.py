@@ -118,9 +118,20 @@ def heard(live, text):
 
 @contextmanager
 def visit(
-    browser, address, *, theme="light", width=1280, way="work", javascript=True, wait=True
+    browser,
+    address,
+    *,
+    theme="light",
+    width=1280,
+    way="work",
+    javascript=True,
+    wait=True,
+    first="",
 ):
-    """Open a page with every other host cut off; without a ``way``, as who comes first."""
+    """Open a page with every other host cut off; without a ``way``, as who comes first.
+
+    The script ``first`` runs before the page's own.
+    """
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme=theme,
@@ -131,7 +142,7 @@ def visit(
     kept = f"localStorage.mode = localStorage.theme = '{theme}';"
     kept += f"localStorage['lmcourse:way'] ??= '{way}';"
     harm = "window.harm = () => { window.harmed = true; };"  # what hostile text would call
-    context.add_init_script(kept * bool(way) + harm)
+    context.add_init_script(f"{kept if way else ''}{harm}{first}")
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
     context.set_default_timeout(LOAD)
