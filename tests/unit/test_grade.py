@@ -188,7 +188,6 @@ shutil.rmtree(os.environ["HOME"], ignore_errors=True)
     cells = {
         "honest": [LETTER, MERGE],
         "wrong": [WRONG, together, untouched],
-        "loops": [LETTER, "import time\nwhile True: time.sleep(0.1)", MERGE],
         "raises": [
             "import no_such_module",
             LETTER,
@@ -207,12 +206,17 @@ shutil.rmtree(os.environ["HOME"], ignore_errors=True)
         "eats": [LETTER, "kept = []\nwhile True: kept.append(bytearray(2**26))"],
     }
     for name, sources in cells.items():
-        code = [new_code_cell(source) for source in (START, *sources)]
-        notebook = new_notebook(cells=[new_markdown_cell("*mine*"), *code])
-        nbformat.write(notebook, folder / f"{name}.ipynb")
+        write_submission(folder, name, sources)
     write_honest(folder, QUICK)
     (folder / "broken.ipynb").write_text("{")
     (folder / "=1+1<b>.ipynb").write_text('{"cells": [], "nbformat": 4}')
+
+
+def write_submission(folder: Path, name: str, sources) -> None:
+    """Write a submission of cells of code, below a line of the student's."""
+    code = [new_code_cell(source) for source in (START, *sources)]
+    notebook = new_notebook(cells=[new_markdown_cell("*mine*"), *code])
+    nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
 def write_honest(folder: Path, names) -> None:
@@ -225,9 +229,10 @@ def write_honest(folder: Path, names) -> None:
         nbformat.write(new_notebook(cells=cells + last), folder / file)
 
 
-def table(folder: Path) -> dict:
-    """Grade a folder; return its rows by submission and task."""
-    run = [sys.executable, "-m", "lmbook.grade", folder, "--cell=60", "--memory=2"]
+def table(folder: Path, cell: int = PATIENCE) -> dict:
+    """Grade a folder, a cell in so many seconds; return its rows by submission and task."""
+    limits = [f"--cell={cell}", "--memory=2"]
+    run = [sys.executable, "-m", "lmbook.grade", folder, *limits]
     subprocess.run(run, check=True, timeout=3 * PATIENCE)
     with (folder / "grades.csv").open(encoding="utf-8") as file:
         return {(r["submission"], r["task"]): r for r in csv.DictReader(file)}
@@ -243,12 +248,18 @@ def honest(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    """Grade all submissions at once; return the table, and what came of the world."""
+    """Grade the submissions at once; return the table, and what came of the world.
+
+    The one that never ends is graded by itself: only its cells have little time.
+    """
     folder, outside = (tmp_path_factory.mktemp(name) for name in ("all", "outside"))
+    loops = tmp_path_factory.mktemp("loops")
+    endless = "import time\nwhile True: time.sleep(0.1)"
+    write_submission(loops, "loops", [LETTER, endless, MERGE])
     (outside / "kept.txt").write_text("kept")
     with socket.create_server(("127.0.0.1", 0)) as server:
         written(folder, outside, server.getsockname()[1])
-        rows = table(folder)
+        rows = table(folder) | table(loops, cell=60)
         server.settimeout(0.1)
         with pytest.raises(TimeoutError):
             server.accept()  # nobody reached it
