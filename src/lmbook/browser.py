@@ -25,6 +25,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 LOCK = Path(__file__).parent / "js" / "chromium"
 FETCHED = Path(sys.prefix) / "share" / "lmbook" / "chromium"
+PATIENCE = 600  # seconds: only a program that hangs takes as long to say its version
 HOW = (
     "Install Chromium (Debian: `apt-get install chromium`), or set CHROMIUM to the path of "
     "one, and run `make test` again."
@@ -66,7 +67,8 @@ def _starts(path: str) -> bool:
     """Return whether there is a program at a path, and it starts."""
     with suppress(OSError, subprocess.TimeoutExpired):
         command = [path, "--version"]
-        return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+        run = subprocess.run(command, capture_output=True, timeout=PATIENCE)
+        return run.returncode == 0
     return False
 
 
@@ -107,7 +109,7 @@ def _fetch_playwright() -> None:
 def main() -> int:
     """See to it that there is a Chromium; return 1 if there is none in the end."""
     packed = (platform.system(), platform.machine()) == ("Linux", "x86_64")
-    ways = [fetch] * packed + [_fetch_playwright]
+    ways = [fetch, _fetch_playwright] if packed else [_fetch_playwright]
     while True:
         try:
             find_chromium()
