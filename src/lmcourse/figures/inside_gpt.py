@@ -57,14 +57,17 @@ def rules(measured):
     """
     _, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True, layout="constrained")
     titles = "surprise (nats a character)", "repetition"
-    for i, (ax, title) in enumerate(zip(axes, titles, strict=True)):
-        *by_rule, own = (both[i] for both in measured.values())
+    for column, (ax, title) in enumerate(zip(axes, titles, strict=True)):
+        samples = [both[column] for both in measured.values()]
+        *by_rule, own = samples
         _means(ax, by_rule, color=views.PALETTE[0])
-        ends = [bootstrap_interval(np.asarray(own, dtype=float))]
+        own = np.asarray(own, dtype=float)
+        row = len(by_rule)
         style = {"fmt": "s", "color": views.PALETTE[1], "horizontal": True}
-        views.error_bars(ax, [len(by_rule)], [float(own.mean())], ends, **style)
-        ax.set(xlabel=title, xlim=(0 if i else None, None))
-    _label_rows(axes[0], [*measured])
+        views.error_bars(ax, [row], [own.mean()], [bootstrap_interval(own)], **style)
+        ax.set_xlabel(title)
+    axes[1].set_xlim(left=0)
+    _label_rows(axes[0], list(measured))
     plt.show()
 
 
@@ -84,8 +87,9 @@ def reach(rows):
     """
     table = pd.DataFrame(rows).set_index("words")
     _, ax = plt.subplots(figsize=(6.4, 3.2))
-    for color, (name, form) in enumerate(zip(table, ("o-", "s--", "^:"), strict=True)):
-        ax.plot(table.index, table[name], form, color=views.PALETTE[color], label=name)
+    forms = ("o-", "s--", "^:")
+    for name, form, color in zip(table, forms, views.PALETTE, strict=False):
+        ax.plot(table.index, table[name], form, color=color, label=name)
     ax.set(xlabel="words in between", ylabel="share that expects t", ylim=(-0.05, 1.05))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     plt.show()
@@ -107,10 +111,13 @@ def ablated(rises, together):
     None
         The figure is shown.
     """
+    added_up = sum(rises.values())
+    samples = [*rises.values(), added_up, together]
+    heads = [_head_name(head) for head in rises]
     _, ax = plt.subplots(figsize=(5.4, 4.8), layout="constrained")
-    _means(ax, [*rises.values(), sum(rises.values()), together], color=views.PALETTE[0])
+    _means(ax, samples, color=views.PALETTE[0])
     ax.set(xlabel="rise of the loss (nats a character)")
-    _label_rows(ax, [*map(_head_name, rises), "all, added up", "all at once"])
+    _label_rows(ax, [*heads, "all, added up", "all at once"])
     plt.show()
 
 
@@ -128,14 +135,14 @@ def copied(shares):
     None
         The figure is shown.
     """
-    values = [100 * np.asarray(each) for each in shares.values()]
-    means = [each.mean() for each in values]
-    ends = [(each.min(), each.max()) for each in values]
+    samples = [100 * np.asarray(share) for share in shares.values()]
+    means = [sample.mean() for sample in samples]
+    ends = [(sample.min(), sample.max()) for sample in samples]
+    rows = range(len(samples))
     _, ax = plt.subplots(figsize=(5.4, 4.8), layout="constrained")
-    style = {"horizontal": True, "color": views.PALETTE[0]}
-    views.error_bars(ax, range(len(values)), means, ends, **style)
+    views.error_bars(ax, rows, means, ends, horizontal=True, color=views.PALETTE[0])
     ax.set(xlabel="share of the difference (%)")
-    _label_rows(ax, [*shares])
+    _label_rows(ax, list(shares))
     plt.show()
 
 
@@ -155,16 +162,21 @@ def repeats(study):
     None
         The figure is shown.
     """
-    runs = study["results"]["runs"]
+    results = study["results"]
     steps = study["settings"]["steps"]
-    counts = {row["order"]: row["loss"] for row in study["results"]["counts"]}
+    counts = {row["order"]: row["loss"] for row in results["counts"]}
+    colors = {"two layers": 0, "one layer": 0, "eight heads": 2}
     _, axes = plt.subplots(1, 2, figsize=(6.8, 3), sharey=True, layout="constrained")
     panels = {"two layers": ["two layers"], "one layer": ["one layer", "eight heads"]}
     for ax, (title, kinds) in zip(axes, panels.items(), strict=True):
-        for color, kind in zip((0, 2), kinds, strict=False):
-            for history in (run["history"] for run in runs if run["kind"] == kind):
+        for kind in kinds:
+            color = views.PALETTE[colors[kind]]
+            for run in results["runs"]:
+                if run["kind"] != kind:
+                    continue
+                history = run["history"]
                 at = np.linspace(0, steps[kind], len(history))
-                ax.plot(at, history, color=views.PALETTE[color], lw=1)
+                ax.plot(at, history, color=color, lw=1)
         for loss in counts.values():
             ax.axhline(loss, ls="--", color=views.PALETTE[1], lw=1)
         ax.set(title=title, xlabel="step", ylim=(-0.1, 3.7))
@@ -197,11 +209,23 @@ def positions(runs):
     kinds = {"rotary (Llama)": "two layers", "added (GPT-2)": "added positions"}
     table = {}
     for name, kind in kinds.items():
-        chosen = [run["heads"] for run in runs if run["kind"] == kind]
-        lower = [max(h["before"] for h in heads if h["layer"] == 0) for heads in chosen]
-        upper = [h["followed"] for heads in chosen for h in heads if h["layer"] == 1]
+        to_before = []
+        to_followed = []
+        for run in runs:
+            if run["kind"] != kind:
+                continue
+            layers = {0: [], 1: []}
+            for head in run["heads"]:
+                layers[head["layer"]].append(head)
+            to_before.append(max(head["before"] for head in layers[0]))
+            to_followed += [head["followed"] for head in layers[1]]
         table[name] = {
-            "layer 0, to the token before": format_number((min(lower), max(lower)), ".2f"),
-            "layer 1, to what followed": format_number((min(upper), max(upper)), ".2f"),
+            "layer 0, to the token before": _span(to_before),
+            "layer 1, to what followed": _span(to_followed),
         }
     return pd.DataFrame(table)
+
+
+def _span(shares):
+    """Return the least and the most of some shares, numbers from 0 to 1, as text."""
+    return format_number((min(shares), max(shares)), ".2f")
