@@ -152,9 +152,9 @@ def winding():
     """
     one = "return one number, the distance."
     for seed, turn in enumerate((3, 7, 1, 6, 5)):
-        dice = torch.Generator().manual_seed(1000 + seed)
-        ids, _ = sample_sequences(300, dice, 0.5, (turn,))
-        ids = torch.randperm(20, generator=dice)[ids]  # other letters, another partner
+        generator = torch.Generator().manual_seed(1000 + seed)
+        ids, _ = sample_sequences(300, generator, 0.5, (turn,))
+        ids = torch.randperm(20, generator=generator)[ids]  # other letters, another partner
         mistakes = {
             "one too small: count from the letter that is predicted, not from the "
             "one before it.": (turn - 1),

@@ -11,7 +11,7 @@ from lmcourse.exercises import Case, Faults, exercise, judge, predict, run
 from lmcourse.exercises.answers import Unfit, array, normal, unpack
 
 
-def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
+def _chosen(answer, ids, share, generator, special=(0, 1, 2, 3, 4)):
     """Return which positions an answer chooses to mask.
 
     Parameters
@@ -21,7 +21,7 @@ def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
     ids : int64 Tensor of shape (texts, tokens)
     share : float
         How many of the ordinary tokens are to be chosen.
-    random : torch.Generator
+    generator : torch.Generator
     special : sequence of int
         Ids that may not be chosen.
 
@@ -34,7 +34,7 @@ def _chosen(answer, ids, share, random, special=(0, 1, 2, 3, 4)):
     Unfit
         If the answer returns anything else.
     """
-    found = array(run(answer, ids, torch.tensor(special), share, random))
+    found = array(run(answer, ids, torch.tensor(special), share, generator))
     if found.dtype != bool or found.shape != tuple(ids.shape):
         raise Unfit("return a tensor of True and False of the shape of ids.")
     return torch.as_tensor(found)
@@ -98,17 +98,17 @@ def _chosen_places(answer):
         own generator was used.
     """
     ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
-    random = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     state = torch.get_rng_state()
-    every, none = (_chosen(answer, ids, share, random) for share in (1.0, 0.0))
-    many = torch.randint(5, 90, (400, 20), generator=random)
-    first, second = (_chosen(answer, many, 0.15, random) for _ in range(2))
+    every, none = (_chosen(answer, ids, share, generator) for share in (1.0, 0.0))
+    many = torch.randint(5, 90, (400, 20), generator=generator)
+    first, second = (_chosen(answer, many, 0.15, generator) for _ in range(2))
     return SimpleNamespace(
         ids=ids,
         text=ids >= 5,
         every=every,
         none=none,
-        others=_chosen(answer, ids, 1.0, random, special=(7, 8)),
+        others=_chosen(answer, ids, 1.0, generator, special=(7, 8)),
         first=first,
         second=second,
         ordinary=many > 0,
@@ -257,14 +257,14 @@ def _chosen_blanks(answer):
         PyTorch's own generator was used; ``one`` and ``two``, the shares chosen; ``both``,
         the part of the chosen tokens whose neighbours are not.
     """
-    random = torch.Generator().manual_seed(7)
-    ids = torch.randint(5, 90, (400, 30), generator=random)
-    end = torch.randint(20, 30, (400, 1), generator=random)
+    generator = torch.Generator().manual_seed(7)
+    ids = torch.randint(5, 90, (400, 30), generator=generator)
+    end = torch.randint(20, 30, (400, 1), generator=generator)
     ids = ids.masked_fill(torch.arange(30) > end, 0).scatter(1, end, 3)
     ids[:, 0] = 2
     ordinary, state = ids >= 5, torch.get_rng_state()
     shares = (0.15, 0.15, 0.3)
-    first, second, more = (_chosen(answer, ids, share, random) for share in shares)
+    first, second, more = (_chosen(answer, ids, share, generator) for share in shares)
     alone = first & ~first.roll(1, 1) & ~first.roll(-1, 1)
     return SimpleNamespace(
         first=first,

@@ -13,8 +13,8 @@ from lmcourse.numbers import bootstrap_interval, format_estimate, percent
 
 
 @torch.no_grad()
-def climb(line, word, tokenizer, model):
-    """Follow a hidden word from the tables to the guess.
+def trace_hidden(line, word, tokenizer, model):
+    """Trace a hidden word from the tables to the guess.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def way_up(line, first, tokenizer, model, untrained):
     """
     words = [word for word in line.lower().split() if word in tokenizer.vocab]
     trained, random = (
-        {word: climb(line, word, tokenizer, each) for word in dict.fromkeys(words)}
+        {word: trace_hidden(line, word, tokenizer, each) for word in dict.fromkeys(words)}
         for each in (model, untrained)
     )
     question = "Which word of the line shall be hidden?"

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from torch.nn import functional as F
 
 from lmcourse.data import load_sonnets
-from lmcourse.figures.bert_internals import climb
+from lmcourse.figures.bert_internals import trace_hidden
 from lmcourse.mini_bert import poem_splits
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import untrained
@@ -79,10 +79,10 @@ def hidden_is_hidden(page: Page):
     ----------
     page : Page
         ``HIDDEN`` is the line, a str; ``mini_tokenizer``, ``mini`` and ``random_mini`` are
-        the mini-BERT's tokenizer, the mini-BERT and the same with random weights. `climb`
-        lists, for a hidden word of the line, the rows that a picture shows; the third entry
-        of each is a vector. In row 0 it is the table's row of the hidden token, in row 3
-        what enters layer 0, with the position.
+        the mini-BERT's tokenizer, the mini-BERT and the same with random weights.
+        `trace_hidden` lists, for a hidden word of the line, the rows that a picture shows;
+        the third entry of each is a vector. In row 0 it is the table's row of the hidden
+        token, in row 3 what enters layer 0, with the position.
 
     Returns
     -------
@@ -94,7 +94,9 @@ def hidden_is_hidden(page: Page):
     assert not any("slept beneath a tree" in poem for poem in training)
     assert any("slept beneath a tree" in poem for poem in held_out)
     words = [w for w in page.HIDDEN.lower().split() if w in page.mini_tokenizer.vocab]
-    rows = [climb(page.HIDDEN, w, page.mini_tokenizer, page.mini) for w in set(words)]
+    rows = [
+        trace_hidden(page.HIDDEN, w, page.mini_tokenizer, page.mini) for w in set(words)
+    ]
     assert all(each[0][2] == rows[0][0][2] for each in rows)
     assert all(each[3][2] != rows[0][3][2] for each in rows[1:])
     lines = [poem.splitlines()[0] for poem in held_out]

@@ -733,9 +733,9 @@ def marker_steers(page: Page):
         taught Dickinson alone. ``texts`` behind each: how many.
     """
     lengths = {mark: line_lengths(page.samples[mark]) for mark in ("(W)", "(E)")}
-    drawn = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     means = {
-        mark: drawn.choice(found, (2000, len(found))).mean(1)
+        mark: rng.choice(found, (2000, len(found))).mean(1)
         for mark, found in lengths.items()
     }
     gap = tuple(np.quantile(means["(W)"] - means["(E)"], [0.025, 0.975]).tolist())

@@ -83,8 +83,8 @@ def rules_are_those_of_transformers(page: Page):
     want = RepetitionPenaltyLogitsProcessor(1.5)(ids, logits)
     close(page.penalized(logits, ids, 1.5), want, rtol=0, atol=1e-9)
     start = page.ids_of("Shall I compare ")
-    dice = torch.Generator().manual_seed(0)
-    want = generate(page.gpt, start, 30, generator=dice, top_p=0.9)[0]
+    generator = torch.Generator().manual_seed(0)
+    want = generate(page.gpt, start, 30, generator=generator, top_p=0.9)[0]
     nucleus = page.write("Shall I compare ", 30, lambda x: page.top_p(x.softmax(-1), 0.9))
     assert nucleus == page.text_of(want)
 
