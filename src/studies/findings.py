@@ -186,7 +186,9 @@ class Proof:
             Those of ``rival``, ``null``, ``n`` and ``interval`` that there are; values that
             the function returns are not filled in yet.
         """
-        null = self.no_null and f"none, since {self.no_null}"
+        null = ""
+        if self.no_null:
+            null = f"none, since {self.no_null}"
         if self.null:
             null = (inspect.getdoc(self.null) or "").partition("\n\n")[0].rstrip(".")
             null = " ".join(null.split())

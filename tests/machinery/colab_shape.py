@@ -118,7 +118,8 @@ def main() -> int:
     if not notebooks or len(wheels) != 1:
         parser.error(f"{folder} should hold notebooks and one wheel: run `make html`")
     with tempfile.TemporaryDirectory() as scratch:
-        home, first = Path(scratch), first_cell(notebooks[0], wheels[0])
+        home = Path(scratch)
+        first = first_cell(notebooks[0], wheels[0])
         packages = with_torch(COLAB)
         python = make_environment(home / "venv", options.python, packages, first, folder)
         for notebook in notebooks:
@@ -126,7 +127,8 @@ def main() -> int:
             error = execute(python, notebook, home)
             took = f"{time.monotonic() - start:.0f} s"
             print(f"{notebook.stem:24} {'FAILED' if error else 'ok':8} {took} {error}")
-            failed += [notebook.stem] * bool(error)
+            if error:
+                failed.append(notebook.stem)
     print(f"{len(notebooks) - len(failed)} of {len(notebooks)} notebooks ran")
     return 1 if failed else 0
 

@@ -157,7 +157,8 @@ def others_pass(name):
     given = [*right, contained(told)]
     for answer in given:
         assert check(name, answer), check(name, answer)
-    assert len(given) - (given[-1] is told) >= 2, "two other right answers are needed"
+    others = [answer for answer in given if answer is not told]
+    assert len(others) >= 2, "two other right answers are needed"
 
 
 def mistakes_are_told(name):
@@ -257,10 +258,18 @@ LETTERS = {"letters": letters_are_told}
 TRAINING = {"embeddings.scrambled", "fine-tuning.own", "transformer-block.without_norms"}
 TRAINING |= {"dickinson-layers.equals"}
 QUICK = {"solution", "starter", "nonsense"}
+
+
+def marks_of(name, row):
+    """Return the marks of a row of a task's table: what takes long is for steady."""
+    takes_long = name in TRAINING and row not in QUICK
+    return [pytest.mark.steady] if takes_long else []
+
+
 EVERY = [
-    pytest.param(n, row, marks=[pytest.mark.steady] * (n in TRAINING and row not in QUICK))
-    for n in TASKS
-    for row in (ROWS if n in WRITTEN else LETTERS)
+    pytest.param(name, row, marks=marks_of(name, row))
+    for name in TASKS
+    for row in (ROWS if name in WRITTEN else LETTERS)
 ]
 
 

@@ -20,4 +20,7 @@ def paste(area, text):
     area.focus()
     area.select_text()
     keyboard = area.page.keyboard
-    keyboard.insert_text(text) if text else keyboard.press("Delete")
+    if text:
+        keyboard.insert_text(text)
+    else:
+        keyboard.press("Delete")

@@ -38,9 +38,12 @@ def drawing(body="", words=WORDS, box="0 0 400 100", more=""):
 def faults(root):
     """Return what in a drawing breaks the rules of docs/tasks-and-drawings.md."""
     width = float(root.get("viewBox").split()[2])
-    found = [f"{width:g} units wide"] * (width > WIDEST)
+    found = []
+    if width > WIDEST:
+        found.append(f"{width:g} units wide")
     for part in root.iter():
-        found += [f"<{part.tag}>"] * (part is not root and part.tag not in KNOWN)
+        if part is not root and part.tag not in KNOWN:
+            found.append(f"<{part.tag}>")
         found += [f"{n}={v!r}" for n, v in part.items() if FORBIDDEN.fullmatch(f"{n}={v}")]
         found += [f"the class {n!r}" for n in {*part.get("class", "").split()} - CLASSES]
     return found

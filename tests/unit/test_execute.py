@@ -141,7 +141,10 @@ def test_files_that_a_page_reads_make_it_stale(book, changed, stale):
     try:
         assert bool(trouble(book)) is stale
     finally:
-        path.unlink() if old is None else path.write_bytes(old)
+        if old is None:
+            path.unlink()
+        else:
+            path.write_bytes(old)
     assert trouble(book) == ""
 
 

@@ -213,7 +213,8 @@ def test_an_entry_is_judged_beside_the_reference(tmp_path, corpus, quick, capsys
 
 def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):
     (cell,) = [c for c in page_cells("scaling") if "def train(training" in c.source]
-    (file := tmp_path / "mine.py").write_text(cell.source)
+    file = tmp_path / "mine.py"
+    file.write_text(cell.source)
     monkeypatch.setattr("lmcourse.speedrun.train_recipe", lambda *given: given)
     recipe, *rest = bench.load_entry(file)("ids", "tuning", 65, 7)
     assert [type(recipe), *rest] == [Recipe, "ids", 65, 7]

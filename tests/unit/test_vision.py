@@ -34,7 +34,8 @@ def test_stretches_begin_where_a_form_does():
     shown = "".join(map(str, digits()[1].tolist()))
     forms = [0]
     for each in re.finditer("0123456789(?=0123456)", shown):
-        forms += [each.start()] * (each.start() > forms[-1] + 60)
+        if each.start() > forms[-1] + 60:
+            forms.append(each.start())
     assert len(forms) == 14
     assert tuple(forms[::3]) == STARTS
 

@@ -316,11 +316,13 @@ class Sandbox:
         self._errors.seek(0)
         words = self._errors.read(MOST_WORDS).decode(errors="replace").strip()
         if UNSHARE_ON_KILL in words:
-            status, words = -signal.SIGKILL, ""
+            status = -signal.SIGKILL
+            words = ""
         how = f"exit status {status}"
         if status < 0:
             how = f"signal {-status}, {signal.strsignal(-status)}"
-        return Ended(f"its process ended by itself ({how})" + (words and f": {words}"))
+        told = f"its process ended by itself ({how})"
+        return Ended(f"{told}: {words}" if words else told)
 
     def _check(self, deadline: float) -> None:
         """Raise `Stopped` if the sandbox takes too long or too much memory.

@@ -195,7 +195,7 @@ def distances_told(study):
         ax.set_xticks(range(FAR), names)
         ax.set_yticks(range(FAR), names)
         ax.set(xlabel="predicted", ylabel="true distance")
-        ax.set_title(f"{layers} layer" + "s" * (layers > 1))
+        ax.set_title("1 layer" if layers == 1 else f"{layers} layers")
         ax.grid(visible=False)
     plt.show()
 

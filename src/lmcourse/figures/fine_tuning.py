@@ -215,12 +215,14 @@ def directions(outcomes, thin):
             np.mean([row["losses"] for row in seed["rows"] if row["kind"] == kind], axis=1)
             for seed in outcomes
         ]  # (seeds, ranks)
-        means, form = np.mean(losses, axis=0), ("o-", "s--", "^:")[color]
+        means = np.mean(losses, axis=0)
+        form = ("o-", "s--", "^:")[color]
         ax.plot(ranks, means, form, color=views.PALETTE[color], label=label)
     before = np.mean([seed["before"] for seed in outcomes])
     ax.axhline(before, color=views.PALETTE[6], ls=":", label="before")
     ax.set_xscale("log", base=2)
-    ax.set_xticks(ranks := [1, 2, 4, 8, 16, 32, 64, 128], ranks)
+    ticks = [1, 2, 4, 8, 16, 32, 64, 128]
+    ax.set_xticks(ticks, ticks)
     ax.set(xlabel="directions in each change", ylabel="loss on Dickinson")
     ax.legend(ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     plt.show()

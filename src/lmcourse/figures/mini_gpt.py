@@ -183,7 +183,8 @@ def parts(table, best):
     None
         The figure is shown.
     """
-    names = [f"{'+ ' * (i > 1)}{name}" for i, name in enumerate(table.index)]
+    whole, first, *added = table.index
+    names = [whole, first, *(f"+ {name}" for name in added)]
     names[4] = "+ paths and norms"
     _, ax = plt.subplots(figsize=(6.4, 3))
     ax.plot(table, range(len(table)), "o", color="C0", alpha=0.7)

@@ -187,14 +187,17 @@ def _guesses_picture(guesses, words):
     """
     marks, told = [], []
     for y, (writer, row) in enumerate(guesses.items()):
-        top = 18 + 26 * y + 8 * (y > 3)
+        gap = 8 if y > 3 else 0
+        top = 18 + 26 * y + gap
         marks.append(f'<text x="0" y="{top}">{writer}</text>')
         hits = 0
         for x, ((guess, share), (word, _, _)) in enumerate(zip(row, words, strict=True)):
             hit = guess == word.lower()
-            hits += hit
+            if hit:
+                hits += 1
             weight = "style='font-weight:700'" if hit else ""
-            left, wide = 78 + 65 * x, max(1, 58 * share)
+            left = 78 + 65 * x
+            wide = max(1, 58 * share)
             marks.append(
                 f'<text x="{left}" y="{top}" {weight}>'
                 f"{escape(guess.replace('##', '-'))}</text>"

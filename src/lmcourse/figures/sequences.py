@@ -109,9 +109,8 @@ def gradients(fresh, runs=()):
     None
         The figure is shown.
     """
-    _, axes = plt.subplots(
-        1, 1 + bool(runs), figsize=(7.2, 4.6), sharey=True, squeeze=False
-    )
+    panels = 2 if runs else 1
+    _, axes = plt.subplots(1, panels, figsize=(7.2, 4.6), sharey=True, squeeze=False)
     forms = ("-", "--", "-.", ":")
     for place, (name, shares) in enumerate(fresh.items()):
         color, form = views.PALETTE[place], forms[place]

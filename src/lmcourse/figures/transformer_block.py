@@ -248,12 +248,11 @@ def norm_orders(runs):
     rates = sorted({run["rate"] for run in runs})
     for (first, warmup), rows in pd.DataFrame(runs).groupby(["norm_first", "warmup"]):
         name = f"{'pre' if first else 'post'}-norm, {'' if warmup else 'no '}warm-up"
-        style = {"color": views.PALETTE[0 if first else 1]}
-        style |= {"ls": "--" if warmup else "-", "marker": "os"[int(warmup > 0)]}
+        color = views.PALETTE[0 if first else 1]
+        line = "s--" if warmup else "o-"
         means = rows.groupby("rate").loss.mean().reindex(rates)
-        ax.plot(range(len(rates)), means, label=name, **style)
-        style |= {"ls": "", "marker": "."}
-        ax.plot(rows.rate.map(rates.index), rows.loss, **style)
+        ax.plot(range(len(rates)), means, line, color=color, label=name)
+        ax.plot(rows.rate.map(rates.index), rows.loss, ".", color=color)
     ax.axhline(math.log(10), ls=":", color=views.PALETTE[6])
     ax.set_xticks(range(len(rates)), rates)
     ax.set(xlabel="learning rate", ylabel="loss (nats)")

@@ -344,7 +344,8 @@ def in_turn(Q, K, V, target, rate, steps):
         for i in range(3):
             moves = [j == i for j in range(3)]
             *parts, (loss,) = descend(moves=moves)(*parts, target, rate, 1)
-            losses += [loss] * (i == 0)
+            if i == 0:
+                losses.append(loss)
     return *parts, losses
 
 

@@ -23,7 +23,8 @@ def writer(
             logits = next_logits(ids[-1:] if last else ids)
             best = int(logits.argmin() if least else logits.argmax())
             if best == (mark or stop) and stops:
-                ids += [stop] * keep_stop
+                if keep_stop:
+                    ids.append(stop)
                 break
             ids.append(best)
         if cut:  # as if the last were always `stop`
