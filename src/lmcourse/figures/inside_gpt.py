@@ -61,10 +61,11 @@ def rules(measured):
         samples = [both[column] for both in measured.values()]
         *by_rule, own = samples
         _means(ax, by_rule, color=views.PALETTE[0])
-        own = np.asarray(own, dtype=float)
+        mean = float(own.mean())
+        interval = bootstrap_interval(np.asarray(own, dtype=float))
         row = len(by_rule)
         style = {"fmt": "s", "color": views.PALETTE[1], "horizontal": True}
-        views.error_bars(ax, [row], [own.mean()], [bootstrap_interval(own)], **style)
+        views.error_bars(ax, [row], [mean], [interval], **style)
         ax.set_xlabel(title)
     axes[1].set_xlim(left=0)
     _label_rows(axes[0], list(measured))
