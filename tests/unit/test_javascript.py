@@ -24,9 +24,21 @@ def book(tmp_path):
     ("name", "text", "fixed"),
     [
         ("form.js", "export const one=1\n", "export const one = 1;\n"),
+        ("form.mjs", "export const one=1\n", "export const one = 1;\n"),
         ("form.css", "a{color:red}\n", "a {\n  color: red;\n}\n"),
         ("two.js", "export const f = (x) => (x = 1, x);\n", None),  # two things a line
         ("unused.js", "function never() {}\n", None),
+        (
+            "returns.js",
+            "/** @param {number} x */\nexport const double = (x) => {\n"
+            "  if (x) return 2 * x;\n};\n",
+            None,
+        ),
+        (
+            "imports.js",
+            '/** @import { one } from "./good.js" */\nexport const two = 2;\n',
+            None,
+        ),
         ("untyped.js", "export const double = (x) => 2 * x;\n", None),
         (
             "wrong.js",

@@ -28,6 +28,7 @@ const isShared = /^\.\/(dom|poems)\.js$/;
    for, as a Uint8Array. */
 const assembled = {
   name: "assembled",
+  /** @param {PluginBuild} build */
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^wasm:/ }, ({ path }) => ({
       path: join(play, path.slice("wasm:".length)),
@@ -53,6 +54,7 @@ const settings = {
 
 const sharedModules = {
   name: "shared modules",
+  /** @param {PluginBuild} build */
   setup({ onResolve }) {
     onResolve({ filter: isShared }, ({ path }) => ({ path: join(shared, path) }));
   },
@@ -63,6 +65,7 @@ const sharedModules = {
    may load none from its folder. */
 const workers = {
   name: "workers",
+  /** @param {PluginBuild} build */
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^worker:/ }, ({ path }) => ({
       path: path.slice("worker:".length),
@@ -81,6 +84,12 @@ const workers = {
   },
 };
 
+/**
+ * The files of a folder whose names end so.
+ *
+ * @param {string} folder
+ * @param {string} suffix
+ */
 const named = (folder, suffix) =>
   readdirSync(folder)
     .filter((name) => name.endsWith(suffix))

@@ -261,11 +261,17 @@ export function mount(element, data, context) {
 
   /* Another line, or another state of the switch. */
   function changed() {
-    if (tokenizer) return answer();
+    if (tokenizer) {
+      answer();
+      return;
+    }
     if (loader.disabled) return; // it is on its way
     const isRandom = worlds.value === WORLDS.random && data.untrained;
     const isThere = area.value === data.text && (isRandom || worlds.value === WORLDS.asItIs);
-    if (!isThere && isKept) return load();
+    if (!isThere && isKept) {
+      load();
+      return;
+    }
     note.textContent = isThere
       ? ""
       : "The model that reads this has to be loaded first; what stands below is still the book's line" +

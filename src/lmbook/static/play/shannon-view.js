@@ -511,7 +511,10 @@ export function mount(element, data, context) {
     /** @type {Guessed} */
     const found = { guesses: [], bits: [] };
     all.forEach(({ guesses, isOpen }, line) => {
-      if (!player) return found.guesses.push(...guesses);
+      if (!player) {
+        found.guesses.push(...guesses);
+        return;
+      }
       const count = isWhole && isOpen ? Infinity : guesses.length;
       const theirs = of(player, line);
       found.guesses.push(...(theirs?.guesses.slice(0, count) ?? []));

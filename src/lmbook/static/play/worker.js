@@ -6,7 +6,7 @@ import { joined } from "./store.js";
 import { readWhole } from "./whole-reading.js";
 import { write } from "./writing.js";
 
-/** @import { Answer, ForwardOptions, Neighbour } from "./engine.js" */
+/** @import { ForwardOptions } from "./engine.js" */
 /** @import { Piece, Sampling, WriteOptions } from "./writing.js" */
 
 /**

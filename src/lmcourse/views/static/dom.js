@@ -132,7 +132,10 @@ function askValue(field) {
  * @param {any} value
  */
 function setValue(field, value) {
-  if ("set" in field) return field.set(value);
+  if ("set" in field) {
+    field.set(value);
+    return;
+  }
   const group = field instanceof HTMLFieldSetElement;
   const control = group ? radiosOf(field)[value] : field;
   if (!control) return;
