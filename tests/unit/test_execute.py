@@ -38,7 +38,7 @@ kernelspec:
 READS = """\
 import os, subprocess, sys, time
 from pathlib import Path
-from lmcourse import measure
+from lmcourse import wordpiece
 from safetensors import safe_open
 
 files = !ls ../data
@@ -160,7 +160,7 @@ def test_a_cell_or_its_tags_make_it_stale(book, old, new):
     path.write_text(text)
 
 
-@pytest.mark.parametrize(("module", "stale"), [("measure.py", True), ("data.py", False)])
+@pytest.mark.parametrize(("module", "stale"), [("wordpiece.py", True), ("data.py", False)])
 def test_modules_of_the_course_that_a_page_imports(book, monkeypatch, module, stale):
     def changed(root, original=keys.hash_watched_files):
         found = original(root)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lmcourse import measure
+from lmbook.bench import measure
 
 
 def hold(mebibytes):

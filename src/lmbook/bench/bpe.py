@@ -19,8 +19,8 @@ from collections.abc import Callable
 import tokenizers
 
 from lmbook.bench import report
+from lmbook.bench.measure import isolated
 from lmcourse.data import load_corpus
-from lmcourse.measure import isolated
 from lmcourse.tokenization import pre_tokenize, train_bpe
 from studies.tokenization.shown import naive_train_bpe
 

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from lmbook.bench import report
+from lmbook.bench.measure import isolated
 from lmcourse.data import load_poems
-from lmcourse.measure import isolated
 from lmcourse.models import load_bert
 from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
@@ -78,7 +78,7 @@ WAYS = {"usual": pool_padded, "engine": pool_by_layer}
 
 
 def prepare(way, poems):
-    """Return the function that `lmcourse.measure.isolated` measures.
+    """Return the function that `lmbook.bench.measure.isolated` measures.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ import time
 import torch
 
 from lmbook.bench import report
+from lmbook.bench.measure import isolated
 from lmcourse.llama import load_talker, sample_tokens, talker_file
-from lmcourse.measure import isolated
 
 PROMPT = "Emily Dickinson was born in Amherst, Massachusetts, in 1830. She"
 
