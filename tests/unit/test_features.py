@@ -90,6 +90,9 @@ def test_marks_are_told_by_the_text_so_far():
     assert at("in a word after “my”") == "heart"
     assert at("in a word after a comma") == "then"
     assert at("in a word that begins with “th”") == "hyhen"
+    assert at("a vowel") == "Ioeeea"
+    assert at("in a line’s second word") == "loveheart"
+    assert at("a word’s second letter") == "ohhye"
     assert at("in a line after a comma’s") == ""
     half = len(text) // 2
     assert torch.equal(character_marks(text[:half]), marks[:half])

@@ -1,5 +1,7 @@
 """Copying what a model held for one text into another, and the texts for it."""
 
+from itertools import product
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -7,7 +9,7 @@ import torch.nn.functional as F
 from lmcourse.gpt.inside import outputs, states
 from lmcourse.llama import Llama, LlamaConfig
 from lmcourse.patching import copied_heads, copied_state
-from lmcourse.prompts import LUNCH, NAMES, TASKS, errands, task_pairs, twins
+from lmcourse.prompts import LUNCH, NAMES, PLACES, TASKS, THINGS, errands, task_pairs, twins
 
 
 @pytest.fixture
@@ -79,6 +81,26 @@ def test_a_twin_has_the_other_person_give(first_gives):
     assert set(gives) == ({True, False} if first_gives is None else {first_gives})
     assert one == errands(12, seed=3, form=LUNCH, first_gives=first_gives)
     assert {*one.other, *one.giver} <= {*NAMES}
+
+
+def test_every_place_is_told_with_every_thing():
+    drawn = errands(16).texts
+    told = [(text.split()[7].strip(","), text.split()[11]) for text in drawn]
+    assert set(told) == set(product(PLACES, THINGS))
+
+
+def test_what_else_a_block_is_given_stays():
+    class Both(torch.nn.Module):
+        def forward(self, stream, mask):
+            return stream * mask
+
+    model = torch.nn.Module()
+    model.blocks = torch.nn.ModuleList([Both()])
+    stream, mask = torch.ones(2, 3, 4), torch.full((2, 3, 4), 5.0)
+    with copied_state(model, 0, 1, torch.full((2, 4), 7.0)):
+        changed = model.blocks[0](stream, mask)
+    assert changed[:, 1].eq(35).all()
+    assert changed[:, [0, 2]].eq(5).all()
 
 
 def test_tasks_have_a_word_and_one_answer():

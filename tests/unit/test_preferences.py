@@ -185,6 +185,8 @@ def test_dpo_raises_the_chosen_above_the_rejected(model):
     end = [pref.reference_log_probs(trained, *side) for side in (chosen, rejected)]
     gained = (end[0] - start[0]) - (end[1] - start[1])
     assert (gained > 1).all()
+    as_published = pref.train_dpo(model, chosen, rejected, 20, beta=0.1, rate=1e-2, batch=2)
+    assert all(map(torch.equal, trained.parameters(), as_published.parameters()))
 
 
 def test_answers_end_with_their_line(model):

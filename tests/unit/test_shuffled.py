@@ -21,6 +21,7 @@ def test_letters_change_places_and_nothing_else_does():
 def test_the_seed_decides():
     assert shuffled_letters(TEXT, 3) == shuffled_letters(TEXT, 3)
     assert shuffled_letters(TEXT, 3) != shuffled_letters(TEXT, 4)
+    assert shuffled_letters(TEXT) == shuffled_letters(TEXT, 0)
 
 
 def test_a_text_without_letters_stays():
