@@ -182,9 +182,14 @@ def test_the_first_fault_of_those_declared_counts():
             "odd.": lambda seen: seen.value % 2,
             "large.": lambda seen: seen.value > 9,
         }
-        yield Faults(lambda answer: SimpleNamespace(value=number(answer)), seen)
+        yield Faults(
+            lambda answer: SimpleNamespace(value=number(answer)),
+            seen,
+            right="{value:.2f} is a good one.",
+        )
 
-    assert check("toy.faults", 4)
+    found = check("toy.faults", 4)
+    assert (found.ok, found.message) == (True, "right. 4.00 is a good one.")
     assert check("toy.faults", 11).message == "odd."
     small = check("toy.faults", 2)
     assert (small.message, small.diagnosis) == ("2.0 is small.", "… is small.")

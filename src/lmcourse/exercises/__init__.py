@@ -239,8 +239,7 @@ def check(name: str, answer: object) -> Verdict:
         with _global_state_kept():
             if answer is None or answer is ...:
                 raise NotTried
-            for step in steps():
-                step.judge(answer)
+            told = [step.judge(answer) for step in steps()]
     except KeyboardInterrupt:
         raise
     except Wrong as wrong:
@@ -249,7 +248,7 @@ def check(name: str, answer: object) -> Verdict:
     except BaseException as error:  # an answer may be anything, and raise when looked at
         words = f"your answer could not be checked: {describe(error)}"
         return Verdict(name, False, words)
-    return Verdict(name, True, "right.", code=code)
+    return Verdict(name, True, " ".join(["right.", *filter(None, told)]), code=code)
 
 
 def _code(name: str, answer: object) -> str:

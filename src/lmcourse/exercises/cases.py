@@ -112,18 +112,21 @@ class Faults:
         ``{loss:.2f}`` in a diagnosis is what is seen under this name.
     instead : mapping of str to str
         Some of the words of any other verdict → the diagnosis that takes their place.
+    right : str
+        What a right answer is told besides, with values filled in as in a diagnosis.
     """
 
     look: Callable[[object], object]
     table: Mapping[str, Callable[[object], bool]]
     instead: Mapping[str, str] = field(default_factory=dict)
+    right: str = ""
 
     def diagnoses(self) -> Iterator[str]:
         """Yield the sentences for wrong answers; what is seen is an ellipsis in them."""
         yield from map(blank, (*self.instead.values(), *self.table))
 
-    def judge(self, answer: object) -> None:
-        """Raise `Wrong` if the answer has one of the faults.
+    def judge(self, answer: object) -> str:
+        """Raise `Wrong` if the answer has one of the faults; else return what it is told.
 
         ``answer`` : what the reader hands in.
         """
@@ -134,9 +137,11 @@ class Faults:
         except Wrong as wrong:
             _raise_instead(wrong, self.instead)
             raise
+        values = getattr(seen, "__dict__", {})
         for diagnosis, holds in self.table.items():
             if holds(seen):
-                raise filled(diagnosis, getattr(seen, "__dict__", {}))
+                raise filled(diagnosis, values)
+        return self.right.format(**values)
 
 
 @dataclass(frozen=True)

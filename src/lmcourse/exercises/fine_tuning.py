@@ -299,7 +299,7 @@ def own():
             not (seen.new < LEARNED and seen.old < KEPT)
         ),
     }
-    yield Faults(_losses, faults)
+    yield Faults(_losses, faults, right=told)
 
 
 def _held_out_loss(model, table, first=9):

@@ -882,8 +882,8 @@ def poems_teach(page: Page):
     The gain's interval over words is above zero at 50 directions and a window of 2, and
     also at 20 and 200 directions and a window of 5; over each poem shuffled by itself, too.
     Spelling (pairs and triples of letters) is not beaten. Of the sixty most frequent words
-    shuffled text shares about as much as the poems, and without the smoothing of counts it
-    shares about what chance does: so that agreement is frequency.
+    shuffled text shares over four times what chance does, and without the smoothing of
+    counts less than half of that: so that agreement is frequency.
 
     Parameters
     ----------
