@@ -9,7 +9,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEXTS = [f"poem {i}\nits <b>end" for i in range(5)]
 MIXED = [f"{i} poem\nend its" for i in range(5)]
-SHELVES, NAMES, LEVELS = [0, 0, 1, 2, 2], ["Life", "Love", "Time"], ["static", "0"]
+SHELVES, NAMES, LEVELS = (
+    [0, 0, 1, 2, 2],
+    ["Life", "Love", "Time"],
+    ["static", "after layer 0"],
+)
 
 
 def support(seed):
@@ -42,6 +46,11 @@ def make():
 
 def agreed(seed, level):
     return int((support(seed)[level].argmax(-1) == SHELVES).sum())
+
+
+def test_a_level_has_the_name_that_it_was_given(opened):
+    rows = opened.page.locator(".lmp-path tbody th")
+    assert rows.all_text_contents() == LEVELS[::-1]
 
 
 def test_the_sentence_counts_neighbours_and_sections(opened):

@@ -11,7 +11,7 @@ from lmcourse.views.poems import model_shelves
 
 NASTY = ["A <b>rose</b>\nsecond line", "</script><script>alert(1)", "plain & simple"]
 NAMES = ["Love & loss", "</td>"]
-LEVELS = ["static", "0"]
+LEVELS = ["static", "after layer 0"]
 SUPPORT = np.array(
     [[[1.0, 2.0], [0.5, 0.1], [1.5, 1.0]], [[2.0, 1.0], [0.5, 3.0], [1.0, 0.2]]]
 )

@@ -1,5 +1,7 @@
 """What the chapter *attention* draws: data in, figure or view out."""
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 import plotly.graph_objects as go
@@ -9,6 +11,7 @@ from lmcourse.numbers import percent
 from lmcourse.pronouns import LINE, head_parts, read_heads, word_positions
 
 MANY = 12  # how often a word must occur to be drawn
+BESIDE, END = 0.09, 0.06  # of a row's length: what a dot's name covers; its two ends
 
 # --- sentences to choose from -------------------------------------------------------------
 
@@ -313,7 +316,8 @@ def noun_heads(shares, random_shares, even, layer, head):
     ax.set(xlabel="layer", ylabel="to the two nouns", ylim=(0, 0.9))
     ax.set_xticks(range(shares.shape[2]))
     ax.yaxis.set_major_formatter(lambda share, _: percent(share))
-    ax.legend(loc="upper left", ncols=3, frameon=False, columnspacing=1)
+    # One below the other: side by side they would be wider than a phone.
+    ax.legend(loc="upper left", frameon=False, handlelength=1.6)
     plt.show()
 
 
@@ -348,7 +352,7 @@ def words(shares, it, even):
     plt.show()
 
 
-def _strips(ax, groups, named, spread=0.22):
+def _strips(ax, groups, named, spread=0.22, place=float):
     """Draw a row of dots for each group of words, and name some of them.
 
     Parameters
@@ -360,18 +364,31 @@ def _strips(ax, groups, named, spread=0.22):
         The words that are written beside their dots.
     spread : float
         How far dots are moved up or down at random, so that they do not cover each other.
+    place : callable
+        From a number to where it stands along the axis: its logarithm, if the axis is
+        logarithmic.
     """
     rng = np.random.default_rng(0)
+    everywhere = [place(number) for found in groups.values() for number in found.values()]
+    low, high = min(everywhere), max(everywhere)
     for row, found in enumerate(groups.values()):
         heights = row + rng.uniform(-spread, spread, len(found))
         numbers = np.array([*found.values()])
+        along = (np.array([*map(place, numbers)]) - low) / (high - low)  # from 0 to 1
         ax.plot(numbers, heights, "o", ms=4, alpha=0.6, color=views.PALETTE[row])
         # One above, the next below: on a narrow page they would touch.
         for n, word in enumerate(word for word in found if word in named):
             x, up = found[word], n % 2 == 0
             ax.plot(x, row, "o", ms=6, color=views.PALETTE[row])
-            height = row + (spread + 0.05) * (1 if up else -1)
-            ax.annotate(word, (x, height), ha="center", va="bottom" if up else "top")
+            at = (place(x) - low) / (high - low)
+            beside = [row, *heights[abs(along - at) < BESIDE]]
+            height = max(beside) + 0.05 if up else min(beside) - 0.05
+            # At the ends a word grows inwards, away from the axis and the margin.
+            side, shift = "center", 0
+            if at < END or at > 1 - END:
+                side, shift = ("left", -4) if at < END else ("right", 4)
+            how = {"ha": side, "va": "bottom" if up else "top"}
+            ax.annotate(word, (x, height), (shift, 0), textcoords="offset points", **how)
     ax.set_yticks(range(len(groups)), groups)
     ax.set_ylim(-0.6, len(groups) - 0.4)
 
@@ -418,7 +435,7 @@ def persons(shares, named):
         The figure is shown.
     """
     _, ax = plt.subplots(figsize=(6, 2.8))
-    _strips(ax, shares, named)
+    _strips(ax, shares, named, place=math.log)
     ax.set(xscale="log", xlabel="attention of “He” (logarithmic)")
     ax.set_xticks([0.001, 0.01, 0.1, 0.5])
     ax.minorticks_off()

@@ -17,11 +17,20 @@ def start_row(texts, start):
 
 
 def tick_names(levels):
-    """Return short names of the levels: "static", "before", "0", "1", …
+    """Return the levels' names at an axis "after layer": "static", "before layer 0", "0", …
 
     ``levels`` is their number.
     """
-    return ["static", "before", *map(str, range(levels - 2))]
+    return ["static", "before layer 0", *map(str, range(levels - 2))]
+
+
+def level_names(levels):
+    """Return the names of the levels: "static", "before layer 0", "after layer 0", …
+
+    ``levels`` is their number.
+    """
+    after = [f"after layer {layer}" for layer in range(levels - 2)]
+    return ["static", "before layer 0", *after]
 
 
 def level_ticks(ax, levels):
@@ -76,7 +85,7 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
         support,
         near=near,
         names=guesses[-1].names,
-        levels=tick_names(len(levels)),
+        levels=level_names(len(levels)),
         first=start_row(texts, "Hope is the thing"),
         untrained=told(random_levels, random_guesses),
         reordered=(*told(*mixed[:2]), mixed[2]),
@@ -126,7 +135,7 @@ def own_texts(mine):
         support,
         near=near,
         names=np.unique(labels).tolist(),
-        levels=tick_names(len(mine.levels)),
+        levels=level_names(len(mine.levels)),
         untrained=told(mine.random_levels),
         reordered=(*told(mixed_levels), mixed),
         alt="A text of yours; for each level of the model the label that all other texts "
@@ -205,7 +214,8 @@ def leads(guesses, sections, texts, starts):
     ax.axhline(0, color=views.PALETTE[6], ls=":")
     level_ticks(ax, len(guesses))
     ax.set(ylabel="lead of the editors' section")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.3), ncols=1, frameon=False)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    ax.legend(ncols=1, frameon=False, **above)
     plt.show()
 
 

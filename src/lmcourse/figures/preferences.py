@@ -12,6 +12,8 @@ WAYS = {
     "choices at random": ("DPO, choices at random", "v"),
     "filtered": ("fine-tuned on the best of four", "D"),
 }
+# An open square, larger than what it would hide behind.
+OPEN = {"equal lengths": {"ms": 10, "mfc": "none", "mew": 1.5, "zorder": 3}}
 
 
 def prices(rows):
@@ -33,8 +35,11 @@ def prices(rows):
     _, axis = plt.subplots(figsize=(7.2, 4.4))
     best = np.mean([alike(row, "best of four")[0]["echoes"] for row in rows])
     start = np.mean([alike(row, "reference")[0]["echoes"] for row in rows])
-    axis.axhline(best, color="0.5", ls="--", lw=1, label="best of four lines")
-    axis.axhline(start, color="0.5", ls=":", lw=1, label="before")
+    for height, style, name in ((best, "--", "best of four lines"), (start, ":", "before")):
+        axis.axhline(height, color="0.5", ls=style, lw=1)
+        # Its name stands at its end, where no point is.
+        at = {"xy": (1, height), "xycoords": ("axes fraction", "data"), "ha": "right"}
+        axis.annotate(name, xytext=(0, 2), textcoords="offset points", **at)
     for (way, (name, mark)), color in zip(WAYS.items(), views.PALETTE, strict=False):
         for number, row in enumerate(rows):
             before = alike(row, "reference")[0]["losses"]["answers"]
@@ -43,7 +48,8 @@ def prices(rows):
             gained = [point["echoes"] for point in points]
             line = "-" if way == "DPO" else ""
             label = name if number == 0 else None
-            axis.plot(lost, gained, mark + line, color=color, ms=6, lw=1, label=label)
+            look = {"color": color, "lw": 1, "label": label} | OPEN.get(way, {"ms": 6})
+            axis.plot(lost, gained, mark + line, **look)
     axis.set(xlabel="what held-out lines lose, nats", ylabel="echoes a line")
     axis.set_xticks([0, 0.2, 0.4, 0.6, 0.8])
     axis.legend(loc="upper center", bbox_to_anchor=(0.45, -0.3), ncols=1)

@@ -55,17 +55,8 @@ const argmax = (values) => values.indexOf(Math.max(...values));
 const paragraph = (name, ...children) => make("p", { class: `lmp-${name}` }, ...children);
 const status = () => make("p", { class: "lmp-verdict", "aria-live": "polite" });
 
-/**
- * Of hidden states the first stands before layer 0, the next after layer 0.
- *
- * @type {(levels: string[], level: number) => string}
- */
-const levelTitle = (levels, level) =>
-  level === 0
-    ? "static (words alone)"
-    : levels[level] === "before"
-      ? "before layer 0"
-      : `after layer ${levels[level]}`;
+/** @type {(levels: string[], level: number) => string} */
+const levelTitle = (levels, level) => (level === 0 ? "static (words alone)" : levels[level]);
 
 /** @type {(last: number, choose: (level: number) => void) => HTMLInputElement} */
 const levelSlider = (last, choose) =>
@@ -285,7 +276,7 @@ export function poems(canvas, data) {
     );
     const shelf = argmax(support[level][poem]);
     const line = row(
-      /^\d/.test(levels[level]) ? `after ${levels[level]}` : levels[level],
+      levels[level],
       names[shelf].replace("Time and ", ""),
       make("ul", { class: "lmp-near" }, ...beside),
       level ? near[level][poem].filter(stayed).length : "",

@@ -1,0 +1,85 @@
+"""Figures of chapters, from numbers that are made up: what stands beside what."""
+
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from lmcourse import views
+from lmcourse.figures import attention, dickinson_layers, preferences
+from lmcourse.views import svg
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """What a figure is when its function shows it."""
+    found = []
+    monkeypatch.setattr(plt, "show", lambda: found.append(plt.gcf()))
+    with plt.rc_context():
+        views.style()
+        yield found
+    plt.close("all")
+
+
+def test_the_heads_are_redrawn_for_a_phone(drawn):
+    shares = torch.full((5, 2, 6, 3), 0.1)
+    shares[:, :, 3, 1] = 0.33
+    attention.noun_heads(shares, shares / 2, 0.14, 3, 1)
+    _, narrow, _ = svg.draw(drawn[0])
+    assert all(f">{words}<" in narrow for words in ("head 1", "random weights"))
+
+
+@pytest.mark.parametrize("place", [attention.endings, attention.persons])
+def test_a_named_word_touches_neither_the_axis_nor_another_dot(drawn, place):
+    values = np.random.default_rng(0).uniform(0.05, 0.3, (2, 20))
+    groups = {
+        name: {f"{name}{i}": value for i, value in enumerate(row)}
+        for name, row in zip("ab", values, strict=True)
+    }
+    groups["a"] |= {"leftmost": 0.01, "rightmost": 0.9}
+    place(groups, ["leftmost", "rightmost"])
+    figure = drawn[0]
+    figure.set_size_inches(svg.NARROW, 3)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    for word in axes.texts:
+        box = word.get_window_extent()
+        assert axes.bbox.x0 < box.x0
+        assert box.x1 < axes.bbox.x1
+        own = axes.transData.transform((groups["a"][word.get_text()], 0))
+        assert min(abs(box.y0 - own[1]), abs(box.y1 - own[1])) < 30  # near its dot
+
+
+def test_the_poems_names_stand_above_the_shapes(drawn):
+    rng = np.random.default_rng(0)
+    support = torch.tensor(rng.uniform(0, 3, (4, 6, 2)))
+    guesses = [SimpleNamespace(names=["Life", "Love"], support=each) for each in support]
+    texts = ["Hope is", "Because I", "A narrow", "d", "e", "f"]
+    dickinson_layers.leads(guesses, ["Life", "Love"] * 3, texts, texts[:3])
+    figure = drawn[0]
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert axes.get_legend().get_window_extent().y0 >= axes.bbox.y1
+    assert [tick.get_text() for tick in axes.get_xticklabels()][1] == "before layer 0"
+
+
+def test_no_mark_of_the_prices_hides_another(drawn):
+    """Squares are open and above the diamonds; the legend is not as high as the plot."""
+
+    def row(way, lost):
+        return {"way": way, "steps": 1, "echoes": 5.0, "losses": {"answers": 1 + lost}}
+
+    ways = ["reference", "best of four", *preferences.WAYS]
+    preferences.prices([[row(way, i / 10) for i, way in enumerate(ways)]])
+    figure = drawn[0]
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    marks = {line.get_marker(): line for line in axes.lines if line.get_marker() != "None"}
+    square, diamond = marks["s"], marks["D"]
+    assert square.get_markerfacecolor() == "none"
+    assert square.get_markersize() > diamond.get_markersize()
+    assert square.get_zorder() > diamond.get_zorder()
+    assert axes.get_legend().get_window_extent().height < axes.bbox.height / 2
+    assert {word.get_text() for word in axes.texts} == {"best of four lines", "before"}
