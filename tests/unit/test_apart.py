@@ -38,7 +38,11 @@ def test_it_tells_the_products_the_scores_the_weights_and_the_mixture():
     ):
         eye = torch.eye(3).double()
         weights = scaled_dot_product_attention(q[None], k, eye)[0]
-        rows = section.find_all("tr")[1:]
+        asked, names, *rows = section.find_all("tr")
+        scale_asked = max(each[0].abs().max() for each in (one, two))
+        near = bars(asked.td, scale_asked)
+        assert (near - q).abs().max() < 0.06 * scale_asked / 13
+        assert names.find_all("th")[1].text == "query × key"
         assert [row.th.text for row in rows] == TOKENS
         for row, product, weight in zip(rows, q * k, weights, strict=True):
             drawn, *numbers = row.find_all("td")
@@ -62,3 +66,14 @@ def test_what_does_not_fit_is_refused():
     query, keys, values = parts()
     with pytest.raises(ValueError, match=r"should have the shape \(3, 4\)"):
         views.apart("Which?", {"one": (TOKENS, query, keys[:2], values)})
+
+
+def test_the_querys_bars_stand_in_the_column_of_its_products():
+    """Number stands above number: nothing but the row's name is before them."""
+    view = views.apart("Which?", {"one": (TOKENS, *parts())})
+    page = bs4.BeautifulSoup(view.stored, "html.parser")
+    rows = [row for row in page.find_all("tr") if row.find(class_="lm-bars")]
+    assert len(rows) == 1 + len(TOKENS)
+    places = {[cell.name for cell in row].index("td") for row in rows}
+    assert places == {1}
+    assert all(row.find_all("td")[0].find(class_="lm-bars") for row in rows)

@@ -93,9 +93,10 @@ def _panel(part, scales) -> str:
         rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
     head = ("key of", "query × key", "sum", f"÷ √{len(query)}", "weight")
     names = "".join(f'<th scope="col">{name}</th>' for name in head)
+    # A row of the table, so that its bars stand above those that they are multiplied with.
+    asked = f'<th scope="row">query</th><td colspan="4">{bars(query, scales[0])}</td>'
     return (
-        f"<p>The query: {bars(query, scales[0])}</p>"
-        f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<table><thead><tr>{asked}</tr><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
         f"<p>The values, mixed by these weights: {bars(mixed, scales[1])}</p>"
     )
 
