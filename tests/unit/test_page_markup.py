@@ -4,6 +4,7 @@ import pytest
 from docutils import nodes
 
 from lmbook.pages.markup import inline_html, inline_nodes
+from lmbook.pages.renderer import join_marks
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,14 @@ def test_a_sentence_is_marked_in_the_same_way_as_nodes_and_as_html(text, html):
 
     assert inline_html(text) == html
     assert "".join(map(written, inline_nodes(text))) == html
+
+
+def test_a_line_does_not_begin_with_the_mark_behind_a_formula():
+    q = '<span class="math notranslate nohighlight">\\(q\\)</span>'
+    assert join_marks(f"<p>a {q}, b</p>") == (
+        f'<p>a <span class="lm-whole">{q},</span> b</p>'
+    )
+    assert join_marks(f"<p>({q}).</p>") == f'<p><span class="lm-whole">({q}).</span></p>'
+    assert join_marks(f"<p>a {q} b</p>") == f"<p>a {q} b</p>"
+    shown = '<div class="math notranslate nohighlight">\\[q\\]</div>.'
+    assert join_marks(shown) == shown

@@ -27,6 +27,10 @@ DRAWERS = {
     "poems": ("poems",),
     "surprise": ("surprise",),
 }
+_FORMULA = re.compile(
+    r'(?P<before>[(\[“]?)<span class="math notranslate nohighlight">[^<]*</span>'
+    r"(?P<after>[,.;:!?)\]”]*)"
+)
 HEIGHTS = {"attention_heads": 560, "head_view": 450, "model_view": 450, "sentences": 330}
 HINTS = {
     "attention_heads": "Click a head, or go to it with the arrow keys, to see it in full.",
@@ -235,6 +239,38 @@ def fix_bibliography_roles(
         context["body"] = context["body"].replace(old, new)
 
 
+def join_marks(html: str) -> str:
+    """Return a page's HTML in which no line begins with the mark behind a formula.
+
+    To a browser a formula is a box, and a line may end at either side of it, even before a
+    comma.
+    """
+
+    def whole(match: re.Match) -> str:
+        """Return a formula and the marks that touch it as one piece, if there are any."""
+        if not (match["before"] or match["after"]):
+            return match[0]
+        return f'<span class="lm-whole">{match[0]}</span>'
+
+    return _FORMULA.sub(whole, html)
+
+
+def join_marks_of_page(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
+    """Do `join_marks` for a page.
+
+    Sphinx calls this with its HTML, ``body`` of ``context``.
+    """
+    if "body" in context:
+        context["body"] = join_marks(context["body"])
+
+
 def setup(app: Sphinx) -> None:
-    """Connect `fix_bibliography_roles` to Sphinx."""
+    """Connect what mends a page's HTML to Sphinx."""
     app.connect("html-page-context", fix_bibliography_roles)
+    app.connect("html-page-context", join_marks_of_page)
