@@ -1,6 +1,7 @@
 """What would be wrong with a page's pictures is seen (every page: ``test_browser.py``)."""
 
 import pytest
+from playwright.sync_api import expect
 
 import visits
 from pictures import CAPTIONS, CUT, PHONE, moves_by_wheel, small
@@ -27,3 +28,14 @@ def test_what_would_be_wrong_is_seen(browser, demo_server):
         assert "fig-tiny" in small(visit)
         assert len(visit.page.evaluate(CUT)) == 1
         assert visit.page.evaluate(CAPTIONS) == ["bee"]
+
+
+def test_the_chosen_head_has_its_size_again_after_a_zoom(browser, demo_server):
+    with visits.visit(browser, f"{demo_server}/views.html") as visit:
+        visit.draw()
+        picture = visit.page.locator(".lmc-attention-heads .lmc-zoomed canvas").first
+        width = picture.evaluate("canvas => canvas.clientWidth")
+        visit.page.evaluate("document.body.style.zoom = '2.5'")
+        expect(picture).not_to_have_js_property("clientWidth", width)
+        visit.page.evaluate("document.body.style.zoom = ''")
+        expect(picture).to_have_js_property("clientWidth", width)
