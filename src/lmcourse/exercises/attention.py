@@ -22,6 +22,9 @@ predict(
 )
 
 
+LARGEST_FALL = 4  # of a lean, which lies between -2 and 2
+
+
 def _called(answer, *inputs):
     """Return the names of the functions of PyTorch that an answer calls, a list of str.
 
@@ -358,35 +361,52 @@ def fooled():
     "wide" in place of "tired", a mean over 24 pairs of sentences. Oracle: `_falls`, which
     measures it by other code.
     """
-    unaveraged = "these are 24 falls, one a pair; their mean is asked for."
-    yield Faults(array, {unaveraged: lambda got: got.shape == (24,)})
+    early = {
+        "these are 24 falls, one a pair; their mean is asked for.": (
+            lambda got: got.shape == (24,)
+        ),
+        "this is True or False; hand in the mean fall itself, a number.": (
+            lambda got: got.dtype == bool
+        ),
+    }
+    yield Faults(array, early)
 
-    def fall(*hidden, times=1):
-        """Return a function that gives ``times`` the fall with "thing" for some nouns.
+    def is_fall(*hidden, times=1):
+        """Return a function that tells whether a number is ``times`` the fall.
 
-        ``hidden`` are the numbers of these nouns: 0, the animal; 1, the place.
+        ``hidden`` are the numbers of the nouns that are called "thing": 0, the animal; 1,
+        the place.
         """
-        return lambda: times * _falls()[0][hidden]
+        return lambda got: _is_near(got, times * _falls()[0][hidden])
 
-    mistakes = {
+    faults = {
         "this is the fall with the nouns in their places: nothing has been replaced.": (
-            fall()
+            is_fall()
         ),
-        "the animals are replaced, the places are not: write *thing* for both.": fall(0),
-        "the places are replaced, the animals are not: write *thing* for both.": fall(1),
+        "the animals are replaced, the places are not: write *thing* for both.": is_fall(0),
+        "the places are replaced, the animals are not: write *thing* for both.": is_fall(1),
         "the sign is turned: the lean with *tired*, less the lean with *wide*.": (
-            fall(0, 1, times=-1)
+            is_fall(0, 1, times=-1)
         ),
-        "this is the sum over the pairs; the mean is asked for.": fall(0, 1, times=24),
+        "this is the sum over the pairs; the mean is asked for.": is_fall(0, 1, times=24),
         "this is the lean with *tired*; take off the lean with *wide*.": (
-            lambda: _falls()[1]
+            lambda got: _is_near(got, _falls()[1])
         ),
         "nothing is left to lean to: replace the nouns in the long sentences only, not in "
-        "the plain ones they are compared with.": 0.0,
-    }
-    another = (
+        "the plain ones they are compared with.": lambda got: abs(got) < 1e-6,
+        "a negative number says that the lean rises. Take the lean with *tired*, less the "
+        "lean with *wide*.": lambda got: got < 0,
+        "this is too large: a lean is the difference of two cosines, each at most 1.": (
+            lambda got: got > LARGEST_FALL
+        ),
         "the check measures the 48 sentences again and finds another number. Is the lean "
-        "still that towards the animals' and away from the places' plain sentences?"
-    )
-    how = {"ask": number, "instead": {"the numbers differ": another}, "tolerance": 0.02}
-    yield Case([], fall(0, 1), mistakes, **how)
+        "still that towards the animals' and away from the places' plain sentences?": (
+            lambda got: not _is_near(got, _falls()[0][0, 1])
+        ),
+    }
+    yield Faults(number, faults)
+
+
+def _is_near(got, value):
+    """Return whether a number is as good as another, as it was measured by other code."""
+    return abs(got - value) <= 0.02 * abs(value)

@@ -29,6 +29,8 @@ def named():
     mistakes = {
         "`states[0]` is named after a layer, but no layer has run yet: every name is "
         "one too high.": [f"after layer {i}" for i in range(4)],
+        "there is no layer -1: what goes into the first layer comes out of none, and has a "
+        "name of its own.": [f"after layer {i - 1}" for i in range(4)],
         "the first layer is called layer 1; in this book, and in the model's own names, "
         "it is layer 0.": ["before layer 0", *later],
         "`states[0]` is not among the static vectors: position and type are added, and "
@@ -74,6 +76,8 @@ def token_mean():
         "the sum still has the padding in it; it is divided by the right number.": (
             states.sum(1) / count
         ),
+        "the sum still has the padding in it, and each number of a vector is divided by "
+        "another text's length: keep the axis, `keepdim=True`.": states.sum(1) / lengths,
     }
     yield Case([states, mask], want, mistakes)
 

@@ -78,8 +78,9 @@ def _judged(answer):
     -------
     SimpleNamespace
         ``characters``; ``words``; ``echoes``, words that begin with the same letter as
-        another word of the line; ``capitals``; ``marks`` of punctuation; ``reward``; and
-        ``bar``, the reward to reach.
+        another word of the line; ``capitals``; ``marks`` of punctuation; ``reward``;
+        ``bar``, the reward to reach; and ``is_accented``, whether there are letters other
+        than a to z.
     """
     if not isinstance(answer, str):
         raise Unfit("hand in a line of text, a str.")
@@ -89,7 +90,8 @@ def _judged(answer):
     weights, bar = _bar()
     found = properties(line)
     score = sum(weight * found[name] for name, weight in weights.items())
-    return SimpleNamespace(**found, reward=score, bar=bar)
+    is_accented = any(letter.isalpha() and not letter.isascii() for letter in line)
+    return SimpleNamespace(**found, reward=score, bar=bar, is_accented=is_accented)
 
 
 @exercise("preferences.fool", kind="experiment")
@@ -102,6 +104,10 @@ def fool():
     faults = {
         "that is {characters} characters; a line of the model has 59 at most.": (
             lambda seen: seen.characters > LONGEST
+        ),
+        "only the letters a to z count here, one with an accent is none: so these are "
+        "{words} words, and five at least are asked for.": lambda seen: (
+            seen.words < 5 and seen.is_accented
         ),
         "these are {words} words; write five at least.": lambda seen: seen.words < 5,
         "{echoes} words still begin with the same letter as another one.": lambda seen: (
@@ -161,8 +167,8 @@ def dpo_loss():
 # The proofs `reference_stays` and `lines_grow` measure what they ask.
 judge(
     "preferences.reference",
-    a="a small rate makes it fall slowly; here it does not move at all.",
-    b="beta scales the margin; a margin that is 0 stays 0.",
+    a="then the loss would jump up and down; here it does not move at all.",
+    b="0.693 is the loss of a sigmoid of one half; near 0 the loss is large, near 1 small.",
     c="equal pairs would do it, but only if every pair were one.",
     d=None,
 )

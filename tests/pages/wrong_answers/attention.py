@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -149,7 +150,10 @@ WRONG = {
         "the sign is turned": -FALL,
         "the sum over": falls((0, 1)).sum(),
         "nothing is left to lean to": falls((0, 1), 0 * ANIMALS).mean(),
-        "another number": 0.5,
+        "True or False": [True, np.False_],
+        "the lean rises": [-0.5, -1e30, -FALL / 3],
+        "this is too large": [1e30, 24.0],
+        "another number": [0.5, FALL / 3],
     },
 }
 

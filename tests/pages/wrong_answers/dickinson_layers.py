@@ -51,6 +51,7 @@ WRONG = {
             "static",
             *(f"after layer {i}" for i in range(count - 1)),
         ],
+        "no layer -1": lambda count: [f"after layer {i - 1}" for i in range(count)],
         "a name is missing": lambda count: NAMES[: count - 1],
         "one is too many": lambda count: NAMES[: count + 1],
         "comes next": lambda count: [f"before layer {i}" for i in range(count)],
@@ -58,7 +59,10 @@ WRONG = {
     },
     "token_mean": {
         "first token alone": lambda x, mask: x[:, 0],
-        "keep the axis": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(1),
+        "each number of a vector": lambda x, mask: (
+            (x * mask[..., None]).sum(1) / mask.sum(1)
+        ),
+        "in it, and each number of a vector": lambda x, mask: x.sum(1) / mask.sum(1),
         "all real tokens": lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(),
         "only padding": lambda x, mask: (
             (x * ~mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
