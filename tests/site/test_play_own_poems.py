@@ -22,7 +22,7 @@ from test_view_links import link
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STORE = "bert"
-SEA = ["waves on the sea", "a ship at sea", "the grey sea sang", "salt and sea wind"]
+SEA = ["waves on the sea", "a ship at sea", "the grey sea sang,", "salt and sea wind"]
 SUN = ["sun on the hill", "a bee in the sun", "noon, and no cloud", "clover under the sun"]
 EXAMPLE = pd.DataFrame({"text": SEA + SUN, "label": ["sea"] * 4 + ["sun"] * 4})
 OWN = [f"{words}, {i} {words[::-1][:3]}" for i, words in enumerate(SUN[:3] + SEA)]
@@ -123,6 +123,9 @@ def test_the_example_is_shown_and_a_level_and_a_text_are_chosen_by_keys(opened):
     page = opened.page
     mine = climbed(EXAMPLE)
     assert [*rows(page).values()][:-1] == mine.nearest(2).to_numpy().tolist()
+    said = page.locator(".lmc-canvas p").filter(has_text="among the three").first
+    nearest = "nearest to “\u2068the grey sea sang\u2069” at the level"
+    assert f"{nearest} “{mine.names[-1]}”, " in said.inner_text()
     slider = page.get_by_role("slider", name="Level")
     assert slider.get_attribute("aria-valuetext") == "after layer 2"
     slider.focus()

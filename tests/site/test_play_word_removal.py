@@ -35,6 +35,10 @@ def test_a_word_struck_out_is_reported_and_coloured(opened):
         "lmf-holds",
         "lmf-hinders",
     ]
+    key = page.locator(".lmf-key span").evaluate_all(
+        "e => e.map(b => [b.className, b.innerText])"
+    )
+    assert key == [["lmf-holds", "speaks for it"], ["lmf-hinders", "speaks against it"]]
     assert page.locator(".play-poem").text_content() == POEM["text"]
     assert "as printed: Life" in page.get_by_role("status").text_content()
     use(page)

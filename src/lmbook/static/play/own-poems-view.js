@@ -453,7 +453,8 @@ export function mount(element, data, context) {
       }),
     );
     const counted = shown.rivals.words[chosen];
-    summary.textContent = `${levels[at]}: of the three nearest to ${quoted(titleOf(chosen))}, ${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
+    const title = quoted(titleOf(chosen).replace(/[\s,;:.]+$/, "")); // a line of verse may end so
+    summary.textContent = `Of the three nearest to ${title} at the level “${levels[at]}”, ${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
     remains.textContent = isRandom
       ? `With random weights, ${leftOf(shown.trained.near[at][chosen], near[at][chosen])} left of the three that the model finds at this level.`
       : "";

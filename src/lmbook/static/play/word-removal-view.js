@@ -55,7 +55,7 @@ export function mount(element, { poems, names, levels, first }) {
     make(
       "p",
       { class: "lmf-key" },
-      make("span", { class: "lmf-holds" }, "holds it there"),
+      make("span", { class: "lmf-holds" }, "speaks for it"),
       make("span", { class: "lmf-hinders" }, "speaks against it"),
       " Press a word to strike it out; arrow keys go from word to word.",
     ),
