@@ -38,6 +38,7 @@ MATH = re.compile(r"(\${1,2})(?!\$).+?\1", re.DOTALL)
 LINK = re.compile(r"\]\(([^()\s]*(?:\([^()\s]*\))?[^()\s]*)\)|(?:href|src)=[\"']([^\"']+)")
 GLUES = re.compile(r"^(glue\(|from myst_nb import glue)", re.MULTILINE)
 TITLE = "# @title Solution (unfold to read)\n"
+LABEL = 'print("The solution:")\n'
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -95,6 +96,7 @@ def test_executed_copies_show_what_the_page_shows(book):
         [o for c in cells if checked not in c.source for o in c.get("outputs", [])]
         for cells in (book.shown.cells, ran_cells)
     )
+    left = [o for o in left if o.get("text") != "The solution:\n"]
     for kind in ("image/svg+xml", "stream"):
         counts = [
             sum(kind in (o.output_type, *o.get("data", {})) for o in found)
@@ -108,7 +110,10 @@ def test_executed_copies_show_what_the_page_shows(book):
 
 
 def test_the_code_is_the_chapters_and_the_prose_is_there_without_myst(book):
-    code = [source.removeprefix(TITLE) for source in sources(book.light, "code")[1:]]
+    code = [
+        source.removeprefix(TITLE).removeprefix(LABEL)
+        for source in sources(book.light, "code")[1:]
+    ]
     cells = [cell for cell in book.source.cells if cell.cell_type == "code"]
     taught = [c.source for c in cells if teaches(c) and not GLUES.search(c.source)]
     assert [source for source in code if source in taught] == taught
@@ -163,6 +168,10 @@ def test_solutions_are_folded(book):
     assert len(folded) == codes
     assert all(cell.metadata.jupyter.source_hidden for cell in folded)
     assert all(cell.metadata.cellView == "form" for cell in folded)
+    ran = [cell for cell in book.shown.cells if cell.source.startswith(TITLE)]
+    for cell in ran:  # its output stands open below the reader's own
+        says = [output.get("text", "") for output in cell.outputs][:1]
+        assert (says == ["The solution:\n"]) == (LABEL in cell.source) == bool(cell.outputs)
     whole = " ".join(book.words.split())
     open_ = re.sub(r"<details>.*?</details>", "", whole)
     written = "\n".join(sources(book.source, "markdown"))

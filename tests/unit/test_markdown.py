@@ -58,7 +58,7 @@ DRAWING = '<img bees>\n\n<a id="fig-bees"></a>[Figure 3](site/fig-bees). Two *be
         ("```{code-block} bash\nls `{ref}`\n```", "```bash\nls `{ref}`\n```"),
         (
             "```{dropdown} A *hint*\nA {term}`token`.\n```",
-            "<details>\n<summary>A *hint*</summary>\n\nA *token*.\n\n</details>",
+            "<details>\n<summary>A *hint*</summary>\n\nA *token*.\n\n</details>\n<br>",
         ),
         ("```{math}\n:label: e\na = b\n```", "$$\na = b \\tag{2.1}\n$$"),
         (

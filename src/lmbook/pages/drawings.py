@@ -19,6 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 from lmbook.pages.glue import format_glue
 
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
+PAPER = ":root { --d-paper: white; }"  # in a notebook, as that of its other figures
 PHONE_WIDTH = 360  # units, on a phone
 NEW_STEP_STYLE = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
 _VALUE_PLACE = re.compile(r"\{\{\s*([\w.-]+)(?::([^{}]*))?\s*\}\}")
@@ -155,7 +156,8 @@ def image_html(text: str) -> str:
     paper = {"class": "d-paper", "width": width, "height": height}
     root.insert(2, ElementTree.Element("rect", paper))
     style = ElementTree.Element("style")
-    style.text = re.sub(r"/\*.*?\*/|\s+(?=\s)", "", STYLE.read_text("utf-8"), flags=re.S)
+    rules = STYLE.read_text("utf-8") + PAPER
+    style.text = re.sub(r"/\*.*?\*/|\s+(?=\s)", "", rules, flags=re.S)
     root.insert(2, style)
     code = base64.b64encode(ElementTree.tostring(root)).decode()
     size = f'width="{float(width) * 1.3:.0f}"'

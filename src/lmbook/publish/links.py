@@ -16,8 +16,8 @@ from lmbook.pages.tasks import checks_by_label
 from lmbook.publish.addresses import site_address
 
 logger = logging.getLogger(__name__)
-# Labels, exercises and figures: what has an anchor in the notebook, too.
-_ANCHOR = re.compile(r"^(?:\(|:label: |    name: )([\w-]+)\)?(?:=|$)", re.MULTILINE)
+# Labels, exercises, drawings and figures: what has an anchor in the notebook, too.
+_ANCHOR = re.compile(r"^(?:\(|:label: |:name: |    name: )([\w-]+)\)?(?:=|$)", re.MULTILINE)
 
 
 class BookLinks:

