@@ -313,7 +313,7 @@ def noun_heads(shares, random_shares, even, layer, head):
     height = shares.sum(dim=1).mean(dim=0)[layer, head].item()
     ax.annotate(f"head {head}", (layer, height), xytext=(4, 0), textcoords="offset points")
     ax.axhline(even, color="gray", linestyle="--", label="an even share")
-    ax.set(xlabel="layer", ylabel="to the two nouns", ylim=(0, 0.9))
+    ax.set(xlabel="layer", ylabel="to the two nouns", ylim=(0, 1.05))
     ax.set_xticks(range(shares.shape[2]))
     ax.yaxis.set_major_formatter(lambda share, _: percent(share))
     # One below the other: side by side they would be wider than a phone.

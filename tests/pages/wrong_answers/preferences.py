@@ -71,7 +71,7 @@ WRONG = {
         "hand in one line": ["A bee can do\nevery fine good"],
         "characters; a line of the model": ["A bee " * 12],
         "write five at least": ["Beautiful, clouds; drifting!"],
-        "one with an accent": ["é à ô ü ï ç", "été à Köln où ça"],
+        "one with an accent": ["é à ô ü ï ç", "à la carte, où ça"],
         "still begin with the same letter as another": [
             "The thou that this then with",
             "A bee can bring every dog",
