@@ -62,7 +62,7 @@ def test_the_poems_names_stand_above_the_shapes(drawn):
     figure.draw_without_rendering()
     axes = figure.axes[0]
     assert axes.get_legend().get_window_extent().y0 >= axes.bbox.y1
-    assert [tick.get_text() for tick in axes.get_xticklabels()][1] == "before layer 0"
+    assert axes.get_xticklabels()[1].get_text() == "before\nlayer 0"
 
 
 def test_no_mark_of_the_prices_hides_another(drawn):

@@ -38,7 +38,9 @@ def level_ticks(ax, levels):
 
     ``ax`` : matplotlib Axes; ``levels`` : int, how many levels there are.
     """
-    ax.set_xticks(range(levels), tick_names(levels))
+    names = tick_names(levels)
+    names[1] = names[1].replace(" ", "\n", 1)  # in one line it would take the plot's room
+    ax.set_xticks(range(levels), names)
     plt.setp(ax.get_xticklabels()[:2], rotation=60)
     ax.set(xlabel="after layer")
 
