@@ -92,7 +92,8 @@ def fetch(folder: Path = FETCHED) -> None:
         unpacked = Path(place) / "unpacked"
         unpacked.mkdir()
         env = os.environ | {"TMPDIR": str(unpacked), "AWS_EXECUTION_ENV": "nodejs24.x"}
-        failed, how = "npm could not fetch Chromium:", {"cwd": place, "env": env}
+        failed = "npm could not fetch Chromium:"
+        how = {"cwd": place, "env": env}
         run("npm", ["ci", "--ignore-scripts"], failed, **how)
         run("node", ["--input-type=module", "-e", UNPACK], failed, **how)
         for name in ("fonts.conf", "start"):

@@ -43,7 +43,8 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
     """
     root = root.resolve()
     made_of = {"inputs": fingerprint.inputs(root), "pages": fingerprint.pages(root)}
-    before, now = fingerprint.kept(root), made_of | fingerprint.left(root)
+    before = fingerprint.kept(root)
+    now = made_of | fingerprint.left(root)
     if before == now:
         print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
         return 0

@@ -228,7 +228,8 @@ def recording(data: Path) -> Iterator[dict[str, str | None]]:
     if not _watched:
         sys.addaudithook(_watch)  # it cannot be removed again
         _announce_weights()
-    folder, files = data.resolve(), {}
+    folder = data.resolve()
+    files = {}
     _watched[:] = [folder]
     try:
         yield files

@@ -358,7 +358,8 @@ def run(chapter: str, name: str, names: dict) -> None:
     AssertionError
         If it does not hold; `NotSo` if it is a finding.
     """
-    proof, page = find(chapter, name), Page(names)
+    proof = find(chapter, name)
+    page = Page(names)
     try:
         with same_draws():
             values = plain_values(proof, proof(page))

@@ -381,7 +381,8 @@ def _compare(first: dict, results: dict[str, list]) -> None:
     Differs
         If it has another outcome; the message says where.
     """
-    group, outcome = first["setting"]["group"], first["outcome"]
+    group = first["setting"]["group"]
+    outcome = first["outcome"]
     rows = outcome if isinstance(outcome, list) else [outcome]
     stored = results.get(group, [])[: len(rows)]
     found = list(differences(rows, stored, group))

@@ -67,7 +67,8 @@ def main(corpus: str = "sonnets") -> int:
 
     ``corpus`` : "sonnets", the name of another corpus, or a file's path.
     """
-    text, best = load_corpus(corpus), {}
+    text = load_corpus(corpus)
+    best = {}
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # the library as it comes
     for method in ["naive", "incremental", "tokenizers"]:
         runs = [isolated(_timed_function, method, text, MERGES) for _ in range(REPEAT)]

@@ -127,7 +127,8 @@ def numpy_ways(model, numbers, targets):
     step : callable
         Without arguments: takes a step with Adam, and sets the gradients to zero.
     """
-    parameters, loss = list(model.parameters().values()), SoftmaxCrossEntropy()
+    parameters = list(model.parameters().values())
+    loss = SoftmaxCrossEntropy()
     adam = Adam(parameters)
 
     def gradients():

@@ -114,7 +114,8 @@ def time_models(context, way: str, address: str) -> dict:
         A row of the table: seconds of each of `TIMED_CALLS`, and ``longest_ms``.
     """
     with opened_view(context, address, "generator-view") as found:
-        row, page = {"way": way}, found.page
+        row = {"way": way}
+        page = found.page
         page.evaluate(PREPARE)
         for name, call in TIMED_CALLS.items():
             run = functools.partial(page.evaluate, f"async () => {{ await {call}; }}")
@@ -145,7 +146,8 @@ def main() -> int:
         print(f"{site / 'play.html'} is missing: run `make html` first")
         return 1
     with sync_playwright() as playwright, serve(site) as origin:
-        chromium, options = playwright.chromium, {"args": ["--no-sandbox"]}
+        chromium = playwright.chromium
+        options = {"args": ["--no-sandbox"]}
         browser = chromium.launch(executable_path=find_chromium(), **options)
         first, other = browser.new_context(), browser.new_context()
         ways = [time_models(first, way, origin) for way in ("served", "served again")]

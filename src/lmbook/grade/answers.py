@@ -63,10 +63,8 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
         ``random``: the state of random numbers after it.
     """
     torch.set_rng_state(random)
-    function, before = (
-        FUNCTIONS[number],
-        [as_json.dumps(changeable_state(x)) for x in inputs],
-    )
+    function = FUNCTIONS[number]
+    before = [as_json.dumps(changeable_state(x)) for x in inputs]
     with Called() as watch, CallCounter() as counting:
         try:
             outcome = {"gave": function(*inputs, **named)}

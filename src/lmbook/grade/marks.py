@@ -262,7 +262,8 @@ def _judge_answers(run: Outcome, ran: Sandbox, limits: Namespace) -> list[dict]:
     if not run.tasks:
         reason = "it checks no task of this book"
         return rows_not_graded([], "; ".join(filter(None, (reason, run.problems))))
-    rows, box = [], None
+    rows = []
+    box = None
     with ExitStack() as boxes:
         for task in run.tasks:
             kept = run.kept.get(task)

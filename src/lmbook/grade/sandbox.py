@@ -86,12 +86,14 @@ def shut_in_command(root: str, memory: float, program: tuple[str, ...]) -> list[
     paths = [
         path for path in (*SYSTEM_FOLDERS, *dict.fromkeys(own)) if os.path.lexists(path)
     ]
-    spaces, user = ("--user", "--map-root-user", *NAMESPACES), ""
+    spaces = ("--user", "--map-root-user", *NAMESPACES)
+    user = ""
     if os.geteuid() == 0:
         # The kernel counts the processes of a user, also those that are still ending: a
         # sandbox that shares its user with one of 200 processes cannot begin.
         nobody = FIRST_USER + secrets.randbelow(USERS)
-        spaces, user = NAMESPACES, f"--reuid={nobody} --regid={nobody} --clear-groups"
+        spaces = NAMESPACES
+        user = f"--reuid={nobody} --regid={nobody} --clear-groups"
     data = int(BASE_MEMORY + memory * SHARE_OF_A_PROCESS)
     limits = f"--nproc={MOST_PROCESSES} --data={data} --core=0"
     given = (root, FOLDER_SIZE, limits, user, *paths)
@@ -246,7 +248,8 @@ class Sandbox:
         ValueError, KeyError, TypeError
             If the reply is JSON of another form.
         """
-        deadline, self.stopped = time.monotonic() + seconds, True  # if nothing comes
+        deadline = time.monotonic() + seconds
+        self.stopped = True  # if nothing comes
         try:
             self._write(cloudpickle.dumps(request), deadline)
             size = self._read_length(deadline)
@@ -274,7 +277,8 @@ class Sandbox:
         BrokenPipeError
             If it has ended.
         """
-        pipe, rest = self.process.stdin.fileno(), memoryview(content)
+        pipe = self.process.stdin.fileno()
+        rest = memoryview(content)
         os.set_blocking(pipe, False)
         while rest:
             self._check(deadline)
@@ -297,7 +301,8 @@ class Sandbox:
 
         ``deadline`` : float, in seconds of `time.monotonic`; after it, `Stopped` is raised.
         """
-        content, pipe = bytearray(), self.process.stdout.fileno()
+        content = bytearray()
+        pipe = self.process.stdout.fileno()
         while len(content) < size:
             self._check(deadline)
             if select.select([pipe], [], [], 0.2)[0]:

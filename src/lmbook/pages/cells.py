@@ -28,7 +28,9 @@ def parse_cells(text: str) -> list[Cell]:
     ``text`` : the page, in MyST. A cell has ``source``; ``tags``; ``exercise``, the label
     of its exercise, and ``part``, "exercise" or "solution": both "" if it is in none.
     """
-    cells, label, part = [], "", ""
+    cells = []
+    label = ""
+    part = ""
     for cell in jupytext.reads(text, fmt="md:myst").cells:
         if cell.cell_type == "code":
             tags = tuple(cell.metadata.get("tags", ()))
@@ -38,8 +40,10 @@ def parse_cells(text: str) -> list[Cell]:
             if edge == "end":
                 label, part = "", ""
             elif kind == "solution":
-                label, part = argument, "solution"
+                label = argument
+                part = "solution"
             else:
                 named = _LABEL.search(options)
-                label, part = (named[1] if named else argument), "exercise"
+                label = named[1] if named else argument
+                part = "exercise"
     return cells

@@ -62,7 +62,8 @@ class Choices(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the list as a `choice_list`; it is an error if no letter is glued."""
-        key, content = self.arguments[0], self.parse_content_to_nodes()
+        key = self.arguments[0]
+        content = self.parse_content_to_nodes()
         if len(content) != 1 or not isinstance(content[0], nodes.bullet_list):
             raise self.error(
                 f"the choices {key} must hold one list and nothing else, each option begun "

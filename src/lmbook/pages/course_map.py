@@ -81,7 +81,8 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
         for other in below
     ]
     lines = "".join(_arrow(centres[other], centres[name]) for other, name in pairs)
-    boxes, questions = [], ""
+    boxes = []
+    questions = ""
     for name, chapter in chapters.items():
         below = ", ".join(chapters[other].short for other in chapter.builds_on)
         boxes.append(_box(chapter, centres[name], below or "nothing", address(name)))
@@ -102,7 +103,8 @@ def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
     ``start``, ``end`` : (x, y), the centres of the boxes.
     """
     (from_x, from_y), (to_x, to_y) = start, end
-    from_y, to_y = from_y + BOX[1] / 2, to_y - BOX[1] / 2 - 2
+    from_y = from_y + BOX[1] / 2
+    to_y = to_y - BOX[1] / 2 - 2
     bend = (to_y - from_y) / 2
     curve = (
         f"M{from_x:g} {from_y:g} C{from_x:g} {from_y + bend:g} "
@@ -171,7 +173,8 @@ def doors(
     str
         HTML.
     """
-    html, first = "", escape(address(next(iter(chapters))))
+    html = ""
+    first = escape(address(next(iter(chapters))))
     for way, title in DOOR_TITLES.items():
         link = f'<a class="lm-door" data-way="{way}" href="{first}">{title}</a>'
         html += f"<div>{link}<p>{escape(sentences[way])}</p></div>\n"
@@ -225,7 +228,8 @@ class FrontPage(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the part of the front page; missing or unknown options are an error."""
-        (make, options), chapters = PARTS[self.name], self.config.lmbook_chapters
+        make, options = PARTS[self.name]
+        chapters = self.config.lmbook_chapters
         if {*self.options} != {*options} or (options and not chapters):
             wanted = ", ".join(f":{option}:" for option in options) or "nothing"
             raise self.error(

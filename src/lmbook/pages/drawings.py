@@ -239,7 +239,8 @@ class Drawing(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the figure: buttons for its steps, if any, the drawing, a caption."""
-        name, label = self.arguments[0], self.options.get("name", "")
+        name = self.arguments[0]
+        label = self.options.get("name", "")
         self.env.note_dependency(f"_figures/{name}.svg")
         if not label.startswith("fig-") or not self.content:
             raise self.error(f"the drawing {name} needs :name: fig-… and a caption")

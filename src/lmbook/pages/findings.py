@@ -93,7 +93,8 @@ def _all_claims(app: Sphinx) -> list[dict]:
         ``verdict``; ``at``, the pages and anchors that show it; ``note``, its models or its
         command; and fields such as ``rival`` and ``null``.
     """
-    about, env = app.env.metadata, app.env
+    about = app.env.metadata
+    env = app.env
     pages = [page for page in env.collect_relations() if page in about]
     claims = [row for page in pages for row in about[page].get("lmbook_claims", [])]
     root = Path(app.srcdir).parent

@@ -57,7 +57,8 @@ def add_frame(app: Sphinx, doctree: nodes.document) -> None:
     name, chapters = app.env.docname, app.config.lmbook_chapters
     if name not in chapters:
         return
-    chapter, section = chapters[name], next(doctree.findall(nodes.section))
+    chapter = chapters[name]
+    section = next(doctree.findall(nodes.section))
     builds_on = [chapters[other] for other in chapter.builds_on]
     title = section.first_child_matching_class(nodes.title)
     section.insert(title + 1, _chapter_line(chapter, builds_on, app))

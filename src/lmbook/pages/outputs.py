@@ -91,7 +91,9 @@ class _WarningsOfOtherPages(standard_logging.Filter):
 
     def __init__(self, folder: Path, page: str):
         super().__init__()
-        self.folder, self.page, self.count = folder, page, 0
+        self.folder = folder
+        self.page = page
+        self.count = 0
 
     def filter(self, record: standard_logging.LogRecord) -> bool:
         """Return whether a record is shown; its location is a text like "a/page.md:12"."""

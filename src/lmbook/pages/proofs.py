@@ -115,7 +115,9 @@ class Fold(SphinxTransform):
 
 def _fold_section(start: fold_edge) -> None:
     """Put what is between two edges into a fold; a warning if it cannot be."""
-    kind, parent, first = start["kind"], start.parent, start.parent.index(start) + 1
+    kind = start["kind"]
+    parent = start.parent
+    first = start.parent.index(start) + 1
     stops = (
         place
         for place, node in enumerate(parent[first:], first)
@@ -149,9 +151,11 @@ def _fold_proof_cell(cell: nodes.container, models: dict, values: dict) -> fold:
     values : dict of str to str
         What the page glued, name → ``repr``, for the cell's fields.
     """
-    tags, source = cell["cell_metadata"]["tags"], cell[0].astext()
+    tags = cell["cell_metadata"]["tags"]
+    source = cell[0].astext()
     is_finding = "finding" in tags
-    text, about = "", {}
+    text = ""
+    about = {}
     try:
         if "proof" not in tags:
             raise ValueError("a cell tagged finding is a proof: tag it proof as well")
@@ -271,7 +275,8 @@ def _mark_prose(proof: fold, models: dict[str, str]) -> None:
     ``proof`` : a fold, whose neighbours are changed; ``models`` : for each model that the
     page asked for, the environment variable that chooses it → its name.
     """
-    siblings, at = proof.parent.children, proof.parent.index(proof)
+    siblings = proof.parent.children
+    at = proof.parent.index(proof)
     before = siblings[at - 1 :: -1] if at else []  # the nearest first
     while before and "lm-proof" in before[0].get("classes", []):
         del before[0]  # a row of proofs shares its prose

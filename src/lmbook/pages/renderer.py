@@ -87,9 +87,12 @@ def view_html(view: dict) -> str:
         ``kind``; ``data``, JSON; ``stored``, HTML, perhaps ""; ``alt``, what it shows in
         words.
     """
-    kind, alt, stored = view["kind"], escape(view["alt"]), view["stored"]
+    kind = view["kind"]
+    alt = escape(view["alt"])
+    stored = view["stored"]
     hint = f'<p class="lmc-hint">{HINTS[kind]}</p>' if kind in HINTS else ""
-    name, style = re.sub("[-_]", " ", kind), ""
+    name = re.sub("[-_]", " ", kind)
+    style = ""
     if not stored:
         style = f' style="min-height: {estimated_height(kind, view["data"])}px"'
         stored = (

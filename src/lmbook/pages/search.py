@@ -34,7 +34,10 @@ def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
         ``work`` what only the way *Work* shows; ``code`` are the names that stand in code.
     """
     for section in doctree.findall(_has_heading):
-        title, prose, work, code = section[0].astext(), [], [], []
+        title = section[0].astext()
+        prose = []
+        work = []
+        code = []
         for child in section.children[1:]:
             if not _has_heading(child):
                 _gather_text(child, work if for_work(section) else prose, work, code)
@@ -42,7 +45,8 @@ def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
         yield section["ids"][0], title, _one_line(prose), _one_line(work), " ".join(names)
     for glossary in doctree.findall(addnodes.glossary):
         for entry in glossary.findall(nodes.definition_list_item):
-            term, definition = entry[0], entry[-1]
+            term = entry[0]
+            definition = entry[-1]
             yield term["ids"][0], term.astext(), _one_line([_text_of(definition)]), "", ""
 
 
@@ -111,9 +115,11 @@ def _write_search_data(app: Sphinx, error: Exception | None) -> None:
     """Write the sections of all pages as a script: files cannot be fetched."""
     if error is not None or app.builder.name != "html":
         return
-    chapters, entries = app.config.lmbook_chapters, []
+    chapters = app.config.lmbook_chapters
+    entries = []
     for name in sorted(app.env.found_docs):
-        title, chapter = app.env.titles[name].astext(), chapters.get(name)
+        title = app.env.titles[name].astext()
+        chapter = chapters.get(name)
         where = f"{chapter.numeral}. {chapter.short}" if chapter else title
         uri = app.builder.get_target_uri(name)
         doctree = _resolve_references(app.env.get_doctree(name), app.env)

@@ -155,7 +155,8 @@ def _poems(data: dict) -> tuple[str, str]:
     ``data`` : ``names`` of the sections; by poem ``texts`` and ``shelves``, the number of
     the editors' section; ``support``, nested lists (levels, poems, sections).
     """
-    found, names = model_shelves(data), data["names"]
+    found = model_shelves(data)
+    names = data["names"]
     pairs = [(own, model) for own, model, _ in found]
     counts = [
         [name, *(pairs.count((row, column)) for column in range(len(names)))]
@@ -191,9 +192,11 @@ def _trace_table(trace: dict, number: int) -> str:
     A matrix (``z``) stands as it is; of any other trace the axes are columns. ``number``,
     from 1, names a trace that has no name.
     """
-    name, z = trace.get("name") or f"Trace {number}", trace.get("z")
+    name = trace.get("name") or f"Trace {number}"
+    z = trace.get("z")
     if z and isinstance(z[0], list):
-        across, down = trace.get("x") or range(len(z[0])), trace.get("y") or range(len(z))
+        across = trace.get("x") or range(len(z[0]))
+        down = trace.get("y") or range(len(z))
         rows = ([label, *row] for label, row in zip(down, z, strict=False))
         body = _grid(["Row", *across], rows)
     else:

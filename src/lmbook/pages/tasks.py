@@ -147,7 +147,8 @@ class Headings(SphinxPostTransform):
     def run(self) -> None:
         """Write a task's kind, minutes and level into its heading."""
         for task in self.document.findall(exercise_enumerable_node):
-            title, about = task.children[0], read_classes(task["classes"])
+            title = task.children[0]
+            about = read_classes(task["classes"])
             if about and isinstance(title, exercise_title):
                 kind, *time_and_level = about
                 colon = nodes.inline("", ": ", classes=["visually-hidden"])

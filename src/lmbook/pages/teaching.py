@@ -59,7 +59,8 @@ def read_tasks(text: str) -> Iterator[Task]:
         first_cells.setdefault((cell.exercise, cell.part), cell.source)
     for title, lines in _TASK.findall(text):
         options = dict(re.findall(r"^:(\w+): *(.*)$", lines, re.M))
-        label, about = options["label"], read_classes(options["class"].split())
+        label = options["label"]
+        about = read_classes(options["class"].split())
         starter = first_cells.get((label, "exercise"), "")
         solution = first_cells.get((label, "solution"), "")
         yield Task(label, title, about, starter, solution)
@@ -111,7 +112,8 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
     list of str
         A fault each, such as "week 2: attention lacks embeddings".
     """
-    faults, taught = [], set()
+    faults = []
+    taught = set()
     for number, names in enumerate(weeks, 1):
         for name in names:
             needed = chapters[name].builds_on if name in chapters else ["no such chapter"]
@@ -160,7 +162,8 @@ def _mistakes(app, link, node) -> str:
     That is the bugs of *spot the bug*, and of every task the wrong answers that its check
     knows. ``link`` is from a page's name to its address; ``node`` is unused.
     """
-    html, last = "", None
+    html = ""
+    last = None
     for chapter, task in _all_tasks(app):
         name = checks_by_label(chapter.name).get(task.label.replace("_", "-"))
         sentences = exercises.diagnoses(name) if name else []

@@ -183,7 +183,8 @@ def masked_bert_config(model) -> dict:
 
     ``model`` : MaskedBert.
     """
-    vectors, block = model.bert.embeddings, model.bert.layers[0]
+    vectors = model.bert.embeddings
+    block = model.bert.layers[0]
     vocab_size, d_model = vectors.word.weight.shape
     return {
         "vocab_size": vocab_size,
@@ -209,7 +210,8 @@ def digits_file(model) -> bytes:
     Its first token is a patch without pixels, whose place holds all of its vector.
     ``model`` : VisionTransformer.
     """
-    embed, stack = model.embed.state_dict(), model.stack
+    embed = model.embed.state_dict()
+    stack = model.stack
     places = torch.cat([(model.first - model.embed.bias)[None], model.positions])
     tensors = {f"patch.{name}": x for name, x in embed.items()} | stack.state_dict()
     tensors |= {"tokens.weight": model.answer.weight, "positions.weight": places}

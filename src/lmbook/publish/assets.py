@@ -187,7 +187,8 @@ def page_assets(
     views = [node for node in raw if "lmcourse_kind" in node]
     if not views:
         return
-    lib, work = Path(app.outdir) / "_static" / FOLDER, build_folder(Path(app.srcdir).parent)
+    lib = Path(app.outdir) / "_static" / FOLDER
+    work = build_folder(Path(app.srcdir).parent)
     kinds = sorted({view["lmcourse_kind"] for view in views})
     traces = {trace for view in views for trace in view["lmcourse_traces"]}
     wanted = {kind: view_scripts(kind, traces) for kind in kinds}
@@ -236,7 +237,8 @@ def drop_unused_mathjax(
 ) -> None:
     """Take MathJax off a page without math; Sphinx adds it to pages that link to math."""
     if 'class="math' not in context.get("body", ""):
-        files, mathjax = context["script_files"], app.config.mathjax_path
+        files = context["script_files"]
+        mathjax = app.config.mathjax_path
         files[:] = [f for f in files if not str(f.filename).endswith(mathjax)]
 
 

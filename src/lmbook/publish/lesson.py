@@ -147,7 +147,8 @@ def _names_changed(statement: ast.stmt) -> Iterator[str]:
         changes = isinstance(node, ast.Subscript | ast.Attribute)
         changes = changes and isinstance(node.ctx, ast.Store | ast.Del)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            changes, node = node.func.attr in _CHANGES, node.func
+            changes = node.func.attr in _CHANGES
+            node = node.func
         while changes and isinstance(node, ast.Subscript | ast.Attribute):
             node = node.value
         if changes and isinstance(node, ast.Name):
@@ -188,7 +189,8 @@ def lesson_code(cells: Sequence[tuple[str, bool]]) -> list[str]:
     # What functions use has to be there when they are called, not where they are written.
     defined = set().union(*(s.defined for each in taught for s in each))
     later = (used_by_functions(s.text) for each in taught for s in each)
-    needed, kept = set().union(*later) - defined, []
+    needed = set().union(*later) - defined
+    kept = []
     for (source, teaches), statements in reversed(list(zip(cells, parsed, strict=True))):
         chosen, needed = _choose_statements(statements, teaches, needed)
         kept.append(

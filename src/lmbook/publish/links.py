@@ -38,8 +38,11 @@ class BookLinks:
     """
 
     def __init__(self, app, name: str, values: dict[str, str], notebooks: list[str]):
-        self.env, self.name, self.values = app.env, name, values
-        self.base, self.notebooks = site_address(), notebooks
+        self.env = app.env
+        self.name = name
+        self.values = values
+        self.base = site_address()
+        self.notebooks = notebooks
         self.source = read_page(Path(app.env.doc2path(name)))
         self.anchors = set(_ANCHOR.findall(self.source))
         # Not there if no page has an exercise.
@@ -98,7 +101,8 @@ class BookLinks:
                 cited.append(key)
                 continue
             work = works[key]
-            names, year = author_names(work.entry), work.entry.fields.get("year", "n. d.")
+            names = author_names(work.entry)
+            year = work.entry.fields.get("year", "n. d.")
             title = f"{names} ({year})" if in_sentence else f"{names}, {year}"
             page = work.bibliography_key.docname
             cited.append(self._link(title, page, work.citation_id))

@@ -57,7 +57,9 @@ def to_markdown(text: str, links: "BookLinks") -> str:
         Its ``unknown`` is called with the name of each directive or role that is not known
         here, whose text is kept.
     """
-    lines, out, last = text.split("\n"), [], 0
+    lines = text.split("\n")
+    out = []
+    last = 0
     for token in _BLOCKS.parse(text):
         if token.type in ("fence", "colon_fence"):
             begin, end = token.map
@@ -88,11 +90,13 @@ def split_at_solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
         Whether a piece is in a solution, and the piece. The line that begins a solution
         is outside it, since it is not folded.
     """
-    pieces, last = [], 0
+    pieces = []
+    last = 0
     for edge in _SOLUTION.finditer(text):
         begins = edge["edge"] == "start"
         pieces.append((inside, text[last : edge.end() if begins else edge.start()]))
-        last, inside = edge.end(), begins
+        last = edge.end()
+        inside = begins
     pieces.append((inside, text[last:]))
     return pieces
 
@@ -132,7 +136,8 @@ def _directive(name: str, argument: str, content: str, links: "BookLinks") -> st
     links : BookLinks
         Resolves what the text refers to.
     """
-    argument, options = argument.strip(), {}
+    argument = argument.strip()
+    options = {}
     while option := _OPTION.match(content):
         options[option[1]] = option[2].strip()
         content = content[option.end() :]

@@ -94,7 +94,8 @@ def chapter_notebook(
     how = f" To change the page, edit `chapters/{links.name}.md` and run `make html`."
     first = f"*This is {page}, made to be run.*{'' if student else how}"
     cells = [nbformat.v4.new_markdown_cell(first), _install_cell(wheel)]
-    code, in_solution = _notebook_code(links.source, student, outputs), False
+    code = _notebook_code(links.source, student, outputs)
+    in_solution = False
     for cell in jupytext.reads(links.source, fmt="md:myst").cells:
         if cell.cell_type == "code":
             cells += _code_cells(next(code), links, live)
@@ -249,7 +250,8 @@ def _code_cells(
     figure = code.cell.metadata.get("mystnb", {}).get("figure", {})
     if "caption" not in figure:
         return [cell]
-    name, caption = figure["name"], to_markdown(figure["caption"], links)
+    name = figure["name"]
+    caption = to_markdown(figure["caption"], links)
     text = f'<a id="{name}"></a>{links.number(name)}. {" ".join(caption.split())}'
     if links.base and name in live:
         text += f" ({links.reference(name, 'To type and click: on the site')}.)"
@@ -360,7 +362,8 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     """
     if exception or app.builder.name != "html":
         return
-    out, book = Path(app.outdir), Path(app.srcdir).parent
+    out = Path(app.outdir)
+    book = Path(app.srcdir).parent
     for folder in (EXECUTED, STUDENT):
         (out / folder).mkdir(parents=True, exist_ok=True)
     wheel = build_wheel(out / FOLDER)
@@ -435,7 +438,8 @@ def add_buttons(
     """Offer the notebook (in Colab, if the repository is known; to keep) and the source."""
     if doctree is None:
         return
-    pathto, urls = context["pathto"], {}
+    pathto = context["pathto"]
+    urls = {}
     repository, place = app.config.lmcourse_published
     ran = Path(app.env.doc2path(pagename)) in chapter_paths(Path(app.srcdir).parent)
     notebook, results = (f"{folder}/{pagename}.ipynb" for folder in (FOLDER, EXECUTED))

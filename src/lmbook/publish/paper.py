@@ -106,7 +106,8 @@ def book_html(book: dict, pages: dict, sheets: dict) -> str:
     """
     links = dict.fromkeys(link for page in pages.values() for link in page["links"])
     rules = dict.fromkeys(rule for page in pages.values() for rule in page["rules"])
-    style, bodies = [*rules, (HERE / "paper.css").read_text("utf-8")], []
+    style = [*rules, (HERE / "paper.css").read_text("utf-8")]
+    bodies = []
     for caption, names in book.items():
         part = f'<h1 class="lm-part">{escape(caption)}</h1>' if caption else ""
         for name in names:

@@ -176,7 +176,8 @@ def masked_softmax():
     Oracle: the softmax of each row's allowed scores alone, for small scores and enormous
     ones.
     """
-    scores, mask = normal(2, 4, 4, seed=5).double(), normal(2, 4, 4, seed=6) < 0.3
+    scores = normal(2, 4, 4, seed=5).double()
+    mask = normal(2, 4, 4, seed=6) < 0.3
     mask |= torch.eye(4, dtype=torch.bool)  # every row and column allows something
     hidden = scores.masked_fill(~mask, -math.inf)
     mistakes = {

@@ -109,7 +109,8 @@ def _embed_mistakes(parts, ids):
     dict of str to Tensor of shape (2, 5, d_model)
     dict of str to Tensor of shape (3, 5, d_model)
     """
-    norm, first = parts.LayerNorm, parts.token_type_embeddings.weight[0]
+    norm = parts.LayerNorm
+    first = parts.token_type_embeddings.weight[0]
     rows = parts.position_embeddings.weight
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
     place = rows[:5].expand_as(word)
@@ -187,7 +188,8 @@ def same():
     The answer is a function of two Tensors, which returns a bool. Oracle: pairs that are
     known to agree, or not to agree.
     """
-    pairs, near = _pairs(), 1e-9
+    pairs = _pairs()
+    near = 1e-9
     known = {
         "`x.all()` only asks whether no number of x is 0: compare x with y first.": (
             lambda x, y: x.all() == y.all()
@@ -338,7 +340,9 @@ def _steps(whole, x, heads):
     Each computes from the weights of ``whole``, a BertLayer of `transformers`, as it does,
     unless an argument says that one step is another. ``x`` is (2, 5, 8), ``heads`` an int.
     """
-    own, out, last = whole.attention.self, whole.attention.output, whole.output
+    own = whole.attention.self
+    out = whole.attention.output
+    last = whole.output
     soft = partial(torch.softmax, dim=-1)
     named = {"q": own.query, "k": own.key, "v": own.value}
     norm = {"0": out.LayerNorm, "1": last.LayerNorm, "-": torch.nn.Identity()}
@@ -437,9 +441,12 @@ def _layer_mistakes(whole, x, heads):
     ``whole`` is a BertLayer of `transformers`, ``x`` (2, 5, 8), ``heads`` an int.
     """
     attend, built = _steps(whole, x, heads)
-    one, same, d = whole.attention.output.LayerNorm, torch.nn.Identity(), 8 / heads
+    one = whole.attention.output.LayerNorm
+    same = torch.nn.Identity()
+    d = 8 / heads
     last = whole.output
-    y, tanh = x + attend(one(x)), partial(F.gelu, approximate="tanh")
+    y = x + attend(one(x))
+    tanh = partial(F.gelu, approximate="tanh")
     soft = {dim: partial(torch.softmax, dim=dim) for dim in (-2, 1)}
     pre = y + last.dense(F.gelu(whole.intermediate.dense(last.LayerNorm(y))))
     z = x + one(attend(x))
@@ -524,7 +531,8 @@ def last_four():
     # As many numbers in a vector as texts: a forgotten axis gives numbers, not an error.
     states = tuple(normal(2, 5, 2, seed=seed) for seed in range(7))
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-    want, mistakes = _means(states[-4:]).flatten(1), _last_four_mistakes(states, mask)
+    want = _means(states[-4:]).flatten(1)
+    mistakes = _last_four_mistakes(states, mask)
     mistakes = {text: wrong.flatten(1) for text, wrong in mistakes.items()}
     yield Case([states, mask], want, mistakes)
 
@@ -549,7 +557,8 @@ def _last_four_mistakes(states, mask):
     padding: the texts have 5 and 3 tokens. The result is a dict: diagnosis → vectors of the
     two texts.
     """
-    four, last = states[-4:], _means(states[-4:])
+    four = states[-4:]
+    last = _means(states[-4:])
     both = last.mean(0, keepdim=True).expand_as(last)
     real = [x.masked_fill(mask[..., None] == 0, -math.inf).amax(1) for x in four]
     return {

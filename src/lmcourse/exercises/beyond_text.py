@@ -64,8 +64,10 @@ def late():
     """
     query, key, value = normal(3, 2, 5, 4).double()
     bias = 2 * normal(2, 5, 5, seed=1).double()
-    scores, whole = query @ key.mT / 2, F.scaled_dot_product_attention
-    plain, open_ = scores.softmax(-1), (scores + bias).softmax(-1)
+    scores = query @ key.mT / 2
+    whole = F.scaled_dot_product_attention
+    plain = scores.softmax(-1)
+    open_ = (scores + bias).softmax(-1)
     added = plain + bias
     mistakes = {
         "the bias comes after the softmax: the weights are no longer shares.": (

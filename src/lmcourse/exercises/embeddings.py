@@ -28,7 +28,8 @@ def content_words():
     vectors = np.arange(24.0).reshape(8, 3)
     together = zip(tokens, vectors, strict=True)
     pairs = [(token, vector) for token, vector in together if token not in stop]
-    left, stay = [token for token in tokens if token in stop], [token for token, _ in pairs]
+    left = [token for token in tokens if token in stop]
+    stay = [token for token, _ in pairs]
 
     def ask(place, answer):
         """Call an answer; return the tokens that stay (``place`` 0) or their vectors (1).
@@ -183,8 +184,10 @@ def static_vectors():
     model = BertModel(BertConfig(**sizes)).eval()
     ids = torch.tensor([[4, 9, 4, 17, 2]])
     parts = dict(model.embeddings.named_children())
-    table, norm = parts["word_embeddings"].weight, parts["LayerNorm"]
-    word, place = table[ids], parts["position_embeddings"](torch.arange(ids.shape[1]))
+    table = parts["word_embeddings"].weight
+    norm = parts["LayerNorm"]
+    word = table[ids]
+    place = parts["position_embeddings"](torch.arange(ids.shape[1]))
     added = word + place + parts["token_type_embeddings"].weight[0]
     with torch.no_grad():
         layers = model(ids, output_hidden_states=True).hidden_states
@@ -233,7 +236,8 @@ def _agreement(texts, windows):
     """
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
-    rows, counted = tokenizer.get_vocab(), Counter(word for text in texts for word in text)
+    rows = tokenizer.get_vocab()
+    counted = Counter(word for text in texts for word in text)
     for names, vectors in (word_vectors(texts, 50, window=w) for w in windows):
         kept = [i for i, w in enumerate(names) if counted[w] >= 10 and w in rows][60:]
         yield neighbour_overlap(vectors[kept], table[[rows[names[i]] for i in kept]], 10)

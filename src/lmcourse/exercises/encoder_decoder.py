@@ -126,7 +126,8 @@ def _wrong_weights(scores, real):
     ``scores`` : (batch, targets, sources); ``real`` : bool (batch, sources), where tokens
     are.
     """
-    real, causal = real[:, None], torch.ones(scores.shape[1:]).tril().bool()
+    real = real[:, None]
+    causal = torch.ones(scores.shape[1:]).tril().bool()
     whole = scores.softmax(-1)
     inverse = torch.where(real.all(-1, keepdim=True), math.nan, _masked(scores, ~real))
     return {
@@ -252,7 +253,9 @@ class Toy:
     def __init__(self, start=1, stop=2, ids=(4, 6, 5)):
         """Note which id follows which: ``start``, the ``ids``, ``stop``, and 7 for ever."""
         self.after = dict(zip([start, *ids, stop, 7], [*ids, stop, 7, 7], strict=True))
-        self.start, self.calls, self.whole = start, 0, True
+        self.start = start
+        self.calls = 0
+        self.whole = True
 
     def __call__(self, so_far):
         """Return logits (9,), the highest for what follows the last id of ``so_far``.
@@ -518,7 +521,8 @@ def _read(answer):
         letters were shown.
     """
     seen = _shown(answer)
-    rng, first = random.Random(1830), datetime.date(1800, 1, 1)
+    rng = random.Random(1830)
+    first = datetime.date(1800, 1, 1)
     days = [first + datetime.timedelta(rng.randrange(73048)) for _ in range(100)]
     sources = [source for source, _ in seen.pairs]
     seen.turned = 0.0

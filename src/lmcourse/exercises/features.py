@@ -32,7 +32,8 @@ def encode():
     bias (features,) and how many features may be active. It returns their strengths
     (states, features). Oracle: a loop over the states that sorts the strengths of each.
     """
-    directions, bias = normal(9, 4, seed=3), normal(9, seed=4) - 2
+    directions = normal(9, 4, seed=3)
+    bias = normal(9, seed=4) - 2
     x = normal(6, 4, seed=5)
     active = 3
     raw = x @ directions.T + bias
@@ -73,7 +74,8 @@ def penalty():
     d_model), which returns a mean over states. Oracle: a sum over features, each strength
     times the length of its row of the decoder.
     """
-    strengths, decoder = normal(5, 4, seed=6).abs(), normal(4, 3, seed=7)
+    strengths = normal(5, 4, seed=6).abs()
+    decoder = normal(4, 3, seed=7)
     lengths = [sum(float(x) ** 2 for x in row) ** 0.5 for row in decoder]
     weighted = torch.stack([strengths[:, i] * lengths[i] for i in range(4)], 1)
     want = weighted.sum(1).mean()

@@ -43,9 +43,13 @@ def _made(answer):
     Unfit
         If no module is made.
     """
-    layer, x, target = nn.Linear(6, 4), normal(9, 6), normal(9, 4, seed=1)
-    layer.weight.data, layer.bias.data = normal(4, 6, seed=2), normal(4, seed=3)
-    want, module = layer(x).detach(), run(answer, layer, 2)
+    layer = nn.Linear(6, 4)
+    x = normal(9, 6)
+    target = normal(9, 4, seed=1)
+    layer.weight.data = normal(4, 6, seed=2)
+    layer.bias.data = normal(4, seed=3)
+    want = layer(x).detach()
+    module = run(answer, layer, 2)
     if not isinstance(module, nn.Module):
         made = type_name(module)
         raise Unfit(f"pass the class itself; it should make a module, not {made}.")
@@ -102,7 +106,9 @@ def _trained(answer):
         what it adds.
     """
     seen = _untrained(answer)
-    module, layer, optimizer = seen.module, seen.layer, torch.optim.Adam(seen.own, 0.02)
+    module = seen.module
+    layer = seen.layer
+    optimizer = torch.optim.Adam(seen.own, 0.02)
     for step in range(50):
         loss = (_output(module, seen.x, seen.want) - seen.target).square().mean()
         optimizer.zero_grad()
@@ -227,7 +233,8 @@ def many():
         paths = ups[who if others is None else others] @ downs[who]
         return x @ (base * weight + paths).mT
 
-    paths, order = sum(ups[i] @ downs[i] for i in range(3)), [0, 1, 2, 0]
+    paths = sum(ups[i] @ downs[i] for i in range(3))
+    order = [0, 1, 2, 0]
     mistakes = {
         "the shared matrix is missing.": apart(who, base=0.0),
         "the readers' own matrices are missing.": x @ weight.T,
@@ -348,16 +355,19 @@ def states():
         model = GPT(GPTConfig(vocab_size=9, context=8, layers=2, heads=2, d_model=6))
     for weight in model.parameters():
         weight.data = normal(*weight.shape, seed=weight.numel()) / 2
-    lengths, ids = torch.tensor([5, 3, 1]), torch.arange(15).view(3, 5) % 9
+    lengths = torch.tensor([5, 3, 1])
+    ids = torch.arange(15).view(3, 5) % 9
     ids = ids.where(torch.arange(5) < lengths[:, None], 0)
     every = inside.states(model.eval(), ids)  # (3, lines, tokens, d_model)
     want = inside.line_states(model, ids, lengths)
     read = model.norm(want).detach()
     own = (torch.arange(5) < lengths[:, None])[..., None] / lengths[:, None, None]
-    padded, first = want * lengths[:, None] / 5, model.embed(ids)
+    padded = want * lengths[:, None] / 5
+    first = model.embed(ids)
     alone = torch.stack([first] + [block(first)[0] for block in model.blocks]).detach()
     alone = (alone * own).sum(2)
-    late, known = torch.arange(5) <= lengths[:, None], (ids > 0)[..., None]
+    late = torch.arange(5) <= lengths[:, None]
+    known = (ids > 0)[..., None]
     mistakes = {
         "one token too many: a line's own tokens are at positions below its length, "
         "`<`, not `<=`.": ((every * late[..., None]).sum(2) / lengths[:, None]),

@@ -79,8 +79,10 @@ def _slips(*given):
     dict of str to Tensor of shape (..., vocab_size)
         What is said of the mistake → what it gives.
     """
-    (logits, temperature, p), found = given, _nucleus(*given)
-    warm, falling = (logits / temperature).softmax(-1), found.sort(descending=True).values
+    logits, temperature, p = given
+    found = _nucleus(*given)
+    warm = (logits / temperature).softmax(-1)
+    falling = found.sort(descending=True).values
     return {
         "the token that crosses p is left out; it is kept.": _cut(warm, p, crossing=False),
         "these are the least likely tokens: sort with descending=True.": _cut(
@@ -106,7 +108,8 @@ def nucleus():
     The answer is a function of logits (batch, vocab_size), temperature and p, which returns
     probabilities of that shape. Oracle: the samplers of `transformers`, in their order.
     """
-    logits, p = 0.8 * normal(3, 12, seed=3).double(), 0.7
+    logits = 0.8 * normal(3, 12, seed=3).double()
+    p = 0.7
     for temperature in (0.5, 1.8):
         given = logits, temperature, p
         again = _nucleus(*given) ** (1 / temperature)
@@ -138,7 +141,8 @@ def places():
     how many tokens the cache holds. It returns the vectors of the others. Oracle: the
     vectors of the whole text, of which the last are wanted.
     """
-    tokens, positions = normal(9, 4).double(), normal(8, 4, seed=1).double()
+    tokens = normal(9, 4).double()
+    positions = normal(8, 4, seed=1).double()
     ids = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]])
     whole = F.embedding(ids, tokens) + positions[:5]  # (batch, tokens, d_model)
     for kept in (2, 4, 0):
@@ -227,8 +231,10 @@ def carry():
     model = GPT(GPTConfig(11, context=8, layers=2, heads=3, d_model=12)).double().eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, 0, 0.4)
-    ids, value = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]]), normal(2, 4).double()
-    before, left = model(ids)[:, -1].detach(), _left_behind(model, ids)
+    ids = torch.tensor([[3, 1, 4, 1, 5], [2, 7, 1, 8, 2]])
+    value = normal(2, 4).double()
+    before = model(ids)[:, -1].detach()
+    left = _left_behind(model, ids)
 
     def logits(layer, head, value=value, place=slice(-1, None)):
         """Return the logits at the last position while one head gives something else.
@@ -253,8 +259,10 @@ def carry():
 
     for layer, head in ((0, 1), (1, 2)):
         own = outputs(model, ids)[layer, head][:, -1]
-        put, written = partial(logits, layer, head), partial(_written, model, ids, layer)
-        columns, crossed = slice(4 * head, 4 * head + 4), slice(head, None, 3)
+        put = partial(logits, layer, head)
+        written = partial(_written, model, ids, layer)
+        columns = slice(4 * head, 4 * head + 4)
+        crossed = slice(head, None, 3)
         right = put()
         mistakes = {
             "nothing is changed.": before,
@@ -300,7 +308,8 @@ def _left_behind(model, ids):
     -------
     Faults
     """
-    before, hooks = model(ids)[:, -1].detach(), _hooks(model)
+    before = model(ids)[:, -1].detach()
+    hooks = _hooks(model)
     faults = {
         "the model stays changed: remove the hook when you are done.": (
             lambda model: not torch.equal(model(ids)[:, -1], before)
@@ -385,7 +394,8 @@ def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
         0: the head carries nothing; 1: all of the difference.
     """
     shape, starts, ends, given = _carried(answers, end, others)
-    shares, turn = (given - starts) / (ends - starts), (ends > 0) & (starts < 0)
+    shares = (given - starts) / (ends - starts)
+    turn = (ends > 0) & (starts < 0)
     found = {
         "mean": shares.mean(0),
         "median": shares.quantile(0.5, 0),
@@ -456,7 +466,8 @@ def _carried(answers, end, others):
         there, here = (
             torch.tensor([tokenizer.encode(f"{word} {x} {end}")]) for x in others
         )
-        new, start = outputs(model, there), lean(here)
+        new = outputs(model, there)
+        start = lean(here)
         with ExitStack() as hooks:
             for layer, block in enumerate(model.blocks):
                 change = partial(patch, layer, new)

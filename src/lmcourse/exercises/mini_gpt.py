@@ -40,7 +40,8 @@ def windows():
     It returns inputs and targets (windows, context). Oracle: slices of the text.
     """
     ids = torch.arange(40) ** 2 % 41  # whoever is off by one gets other numbers
-    starts, context = torch.tensor([3, 17, 3, 30]), 5
+    starts = torch.tensor([3, 17, 3, 30])
+    context = 5
 
     def cut(shift, size=context, starts=starts):
         """Return windows of the text: a Tensor (windows, size).
@@ -135,7 +136,8 @@ class _DropoutModel(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.table, self.dropout = nn.Embedding(5, 5), nn.Dropout(0.5)
+        self.table = nn.Embedding(5, 5)
+        self.dropout = nn.Dropout(0.5)
         self.table.weight.data = 3 * normal(5, 5)
 
     def forward(self, ids):
@@ -191,7 +193,8 @@ def _estimated(model, training, inputs, targets, answer):
     got = run(answer, model, inputs, targets)
     after = mode[model.training]
     model.train(training)
-    got, again = number(got), number(run(answer, model, inputs, targets))
+    got = number(got)
+    again = number(run(answer, model, inputs, targets))
     return SimpleNamespace(before=mode[training], after=after, got=got, again=again)
 
 
@@ -403,7 +406,8 @@ def _first_faulty(answer):
     token alone.
     """
     parts = train_val_test_split(load_texts("sonnets"))
-    tokenizer, models = CharTokenizer(load_corpus("sonnets")), []
+    tokenizer = CharTokenizer(load_corpus("sonnets"))
+    models = []
     training, apart = (torch.tensor(tokenizer.encode(part)) for part in parts[:2])
     for i, (model, told) in enumerate(_rows(answer).rows):
         seen = _trained(model, training, apart, f"model {i}")

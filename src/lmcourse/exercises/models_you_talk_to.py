@@ -23,7 +23,8 @@ def shared():
     which returns (heads, tokens, d_head). Oracle: the keys of each head, looked up by its
     number.
     """
-    key, heads = normal(3, 2, 4, seed=5), 6  # (kv_heads, tokens, d_head)
+    key = normal(3, 2, 4, seed=5)  # (kv_heads, tokens, d_head)
+    heads = 6
     want = torch.stack([key[head // 2] for head in range(heads)])
     mistakes = {
         "heads 0, 1, 2 get keys 0, 1, 2 and then it begins again; but neighbouring "
@@ -56,7 +57,8 @@ def dequantised():
         packed = rng.integers(0, 256, 16).astype(np.uint8)
         block = np.concatenate([head.view(np.uint8), packed])
         want = dequantise(block, "Q4_1")
-        low, high = packed & 15, packed >> 4
+        low = packed & 15
+        high = packed >> 4
         scale, minimum = head.astype(np.float32)
         integers = unpack_nibbles(packed[None])[0].astype(np.float32)
         in_turn = np.stack([low, high], 1).reshape(-1).astype(np.float32)
@@ -178,7 +180,8 @@ def _followed(answer):
         ``word``, which the reader predicts, and the likeliest words ``before``, ``at_twin``
         and ``copied``, each a str.
     """
-    (tokenizer, model), ids = _talker(), _ids(answer)
+    tokenizer, model = _talker()
+    ids = _ids(answer)
 
     def said(ids):
         """Return the likeliest next word, a str.

@@ -59,7 +59,8 @@ def turn():
         return (found if layout else found.mT).flatten(-2)
 
     angle = torch.arange(5.0)[:, None].double() * speeds
-    right, along = turned(speeds), x[:, 1::2] * angle.cos()
+    right = turned(speeds)
+    along = x[:, 1::2] * angle.cos()
     a, b = right[:, 0::2], right[:, 1::2]
 
     def beside(second):
@@ -126,7 +127,9 @@ def values_too():
         """
         return rotated(x, positions.tolist(), half)
 
-    q, k, first = turn(query), turn(key), turn(fused).chunk(3, -1)
+    q = turn(query)
+    k = turn(key)
+    first = turn(fused).chunk(3, -1)
     back = [rotated(x, (-positions).tolist()) for x in (query, key)]
     wide = attended(*turn(fused[..., :8]).chunk(2, -1), value)
     mistakes = {
@@ -237,7 +240,8 @@ def _read(base, length, seed, answer):
     turned = partial(rotate, speeds=speeds)
     model = _hidden(seed, length, base=base)
     losses = losses_by_position(model, 4 * length, rotate=turned)[1]
-    near, far = losses[3:length].mean().item(), losses[-length:].mean().item()
+    near = losses[3:length].mean().item()
+    far = losses[-length:].mean().item()
     new = 2 * math.pi / usual > length
     measured = {"near": near, "far": far, "length": length}
     return SimpleNamespace(speeds=speeds, usual=usual, new=new, **measured)
@@ -266,7 +270,8 @@ def _by_length(seen):
     ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), ``new``, a bool
     Tensor (6,), and the ``length`` of the training, an int.
     """
-    by, length = (seen.usual / seen.speeds)[seen.new].mean().item(), seen.length
+    by = (seen.usual / seen.speeds)[seen.new].mean().item()
+    length = seen.length
     return length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
 
 

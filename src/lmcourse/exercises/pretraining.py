@@ -57,7 +57,8 @@ def _one_sided(seen):
     ``seen`` : SimpleNamespace with ``first``, ``second`` and ``ordinary``, bool Tensors
     (texts, tokens): what two draws choose, and what may be chosen.
     """
-    chosen, ordinary = seen.first | seen.second, seen.ordinary
+    chosen = seen.first | seen.second
+    ordinary = seen.ordinary
     near = ordinary.cumsum(1) <= ordinary.sum(1, keepdim=True) / 2
     sides = [chosen[ordinary & half].double().mean() for half in (near, ~near)]
     return 2 * min(sides) < max(sides)
@@ -207,12 +208,15 @@ def _mistakes(logits, ids, chosen, each):
     dict of str to Tensor without axes
         What is said of the mistake → the loss that it gives.
     """
-    right, share = ids[chosen], logits[chosen].softmax(-1)
+    right = ids[chosen]
+    share = logits[chosen].softmax(-1)
     zero = F.cross_entropy((logits * chosen[..., None]).mT, ids)
     texts = [row[c].mean() for row, c in zip(each, chosen, strict=True)]
-    soft, rest = F.cross_entropy(share, right), F.cross_entropy(logits.mT, ids * chosen)
+    soft = F.cross_entropy(share, right)
+    rest = F.cross_entropy(logits.mT, ids * chosen)
     across = F.nll_loss(logits.log_softmax(1)[chosen], right)
-    total, takes = each[chosen].sum(), "`nll_loss` takes log probabilities"
+    total = each[chosen].sum()
+    takes = "`nll_loss` takes log probabilities"
     return {
         "all positions count: the model is rewarded for copying what was never "
         "hidden.": each.mean(),
@@ -262,7 +266,8 @@ def _chosen_blanks(answer):
     end = torch.randint(20, 30, (400, 1), generator=generator)
     ids = ids.masked_fill(torch.arange(30) > end, 0).scatter(1, end, 3)
     ids[:, 0] = 2
-    ordinary, state = ids >= 5, torch.get_rng_state()
+    ordinary = ids >= 5
+    state = torch.get_rng_state()
     shares = (0.15, 0.15, 0.3)
     first, second, more = (_chosen(answer, ids, share, generator) for share in shares)
     alone = first & ~first.roll(1, 1) & ~first.roll(-1, 1)
@@ -372,9 +377,11 @@ def _cut(ids, spans, names):
     ``ids`` is the text, ``spans`` the (begin, end) that are cut out, ``names`` the
     sentinels in their order.
     """
-    source, asked = [*ids], []
+    source = [*ids]
+    asked = []
     for name, (a, b) in reversed(list(zip(names, spans, strict=False))):
-        source[a:b], asked = [name], [name, *ids[a:b], *asked]
+        source[a:b] = [name]
+        asked = [name, *ids[a:b], *asked]
     return source, [*asked, names[len(spans)]]
 
 

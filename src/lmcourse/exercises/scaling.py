@@ -40,7 +40,8 @@ def optimum():
         _, big, a, long, b = fitted
         budget = flops / 6
         size, tokens = _searched(fitted, budget)
-        share, turn = budget ** (b / (a + b)), budget ** ((a - b) / (a + b))
+        share = budget ** (b / (a + b))
+        turn = budget ** ((a - b) / (a + b))
         bare = share * (big / long) ** (1 / (a + b))
         mistakes = {
             "the exponents come down as factors in the derivative: *a A* and *b B*.": (
@@ -91,7 +92,8 @@ def flops():
     """
     for layers, width, context, vocabulary in ((1, 8, 6, 5), (3, 4, 14, 30)):
         tokens = 2 * context
-        block, head = 12 * width**2, vocabulary * width
+        block = 12 * width**2
+        head = vocabulary * width
         mixing = 2 * context * width
 
         def spent(block=block, mixing=mixing, head=head, times=3, n=layers, t=tokens):
@@ -173,7 +175,9 @@ predict(
 )
 
 
-MOST, BAR, TOO_LOW = 20_000, 2.1, 1.5
+MOST = 20_000
+BAR = 2.1
+TOO_LOW = 1.5
 CHANGED = 40  # from this position on a window is changed, to see who looks ahead
 
 

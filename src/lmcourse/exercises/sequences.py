@@ -36,7 +36,9 @@ def witten_bell():
     probabilities, which returns probabilities. Oracle: the formula, term by term.
     """
     counts = np.array([2, 0, 1, 4, 2, 0, 2])  # some tokens came equally often
-    lower, kinds, total = np.array([10, 30, 20, 20, 5, 10, 5]) / 100, 5, 11
+    lower = np.array([10, 30, 20, 20, 5, 10, 5]) / 100
+    kinds = 5
+    total = 11
     followed = counts > 0
 
     def mixed(parts, lower=lower):
@@ -124,7 +126,8 @@ def gru():
     """
     torch.manual_seed(0)
     cell = nn.GRUCell(3, 4).double().requires_grad_(False)
-    x, h = normal(2, 3).double(), normal(2, 4, seed=1).double()
+    x = normal(2, 3).double()
+    h = normal(2, 4, seed=1).double()
     given = x @ cell.weight_ih.T + cell.bias_ih, h @ cell.weight_hh.T + cell.bias_hh
     (x_r, x_z, x_n), (h_r, h_z, h_n) = (part.chunk(3, -1) for part in given)
     r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
@@ -171,8 +174,10 @@ def _line_length(unit, value):
         In characters, over 24 texts of 240.
     """
     tokenizer, reader = load_char_lstm()
-    (end,), draw = tokenizer.encode("\n"), torch.Generator().manual_seed(100)
-    token, ends = torch.full((24,), end), 0
+    (end,) = tokenizer.encode("\n")
+    draw = torch.Generator().manual_seed(100)
+    token = torch.full((24,), end)
+    ends = 0
     h = memory = torch.zeros(24, reader.output.in_features)
     with torch.no_grad():
         for _ in range(240):
@@ -256,7 +261,8 @@ def last_state():
     The answer is a function of states (texts, tokens, d) and lengths (texts,), which
     returns (texts, d). Oracle: each text's last real state, on a batch of three lengths.
     """
-    states, lengths = normal(3, 6, 2).double(), torch.tensor([2, 5, 3])
+    states = normal(3, 6, 2).double()
+    lengths = torch.tensor([2, 5, 3])
     rows = torch.arange(3)
     mistakes = {
         "this is the state after the padding: a short text's last state comes earlier.": (

@@ -459,7 +459,8 @@ def _cost_again(answer):
     itself; ``for_sonnets``, ``from_poems`` and ``at_white_space``, functions that return
     the size to which a known mistake leads.
     """
-    seen, (sonnets, _) = _size_and_cost(answer), _texts()
+    seen = _size_and_cost(answer)
+    sonnets, _ = _texts()
     count = _words(sonnets)
     seen.whole = _cost(sonnets, seen.want, sonnets) / count
     seen.apart = _cost(sonnets, seen.want, *load_sonnets().text) / count

@@ -25,8 +25,10 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
     ----------
     x : Tensor of shape (..., tokens, d_model)
     """
-    found, bare = attend(norm_1(x)), attend(x)
-    first, behind = x + found, x + norm_1(bare)
+    found = attend(norm_1(x))
+    bare = attend(x)
+    first = x + found
+    behind = x + norm_1(bare)
     after_norm = norm_1(x + bare)
     return {
         "x comes back as it was.": x,
@@ -89,7 +91,8 @@ def block():
 
     parts = (norm_1, attend, norm_2, network)
     first = x + attend(norm_1(x))
-    given, right = x.clone(), first + network(norm_2(first))
+    given = x.clone()
+    right = first + network(norm_2(first))
 
     def ask(answer):
         """Return what a reader's block gives for x, which it may write into.
@@ -176,7 +179,8 @@ def layer_norm():
     shape, and does without PyTorch's norms. Oracle: PyTorch's layer norm, on ordinary and
     on constant vectors.
     """
-    x, eps = 3 * normal(2, 5, 6).double() + 4, 0.3
+    x = 3 * normal(2, 5, 6).double() + 4
+    eps = 0.3
     weight, bias = normal(6, seed=1).double(), normal(6, seed=2).double()
     known = _norm_mistakes(x, eps).items()
     mistakes = {text: wrong * weight + bias for text, wrong in known}
@@ -358,8 +362,10 @@ def gpt_size():
     """
     for sizes in [(13, 11, 3, 6), (50, 11, 2, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
-        attention, table = layers * 4 * (d * d + d), vocab_size * d
-        places, counted = context * d, "the output layer is counted"
+        attention = layers * 4 * (d * d + d)
+        table = vocab_size * d
+        places = context * d
+        counted = "the output layer is counted"
         more = {
             f"{counted}; it is the token table used again.": table,
             f"{counted}, with a bias; it is the token table used again.": table

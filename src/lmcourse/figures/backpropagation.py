@@ -58,7 +58,8 @@ def training_run(study):
     back = {
         name: mean_distances(study["results"][name])[0] for name in ("sonnets", "shuffled")
     }
-    shown, pictures = {}, []
+    shown = {}
+    pictures = []
     for i, step in enumerate(marks):
         state = runs["sonnets"][i]
         name = str(step) if step else "0 (random weights)"
@@ -143,7 +144,8 @@ def guesses(rows, lengths):
     shown = slice(2, None)  # of fewer guesses the best may be worse than no step
     many = np.arange(1, len(best) + 1)[shown]
     for i, length in enumerate(lengths):
-        color, form = views.PALETTE[i], ("-", "--")[i]
+        color = views.PALETTE[i]
+        form = ("-", "--")[i]
         told = f"length {length:g}"
         ax.axhline(steps[i], color=color, ls=form, lw=3, label=f"gradient, {told}")
         ax.plot(many, best[shown, i], form, color=color, lw=1.5, label=f"guesses, {told}")

@@ -36,7 +36,8 @@ def trace_hidden(line, word, tokenizer, model):
     wanted = tokenizer.convert_tokens_to_ids(word)
     at = ids[0].tolist().index(wanted)
     ids[0, at] = tokenizer.mask_token_id
-    out, tables = model.bert(ids), model.bert.embeddings
+    out = model.bert(ids)
+    tables = model.bert.embeddings
     x, *after = (state[0, at] for state in out.hidden_states)
     rows = [
         ("word", "w = W[id]", tables.word(ids[0, at]), "the row of “hidden”"),

@@ -148,7 +148,8 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     -------
     View
     """
-    word, texts = "dance", ["They let her dance again.", "They read her dance again."]
+    word = "dance"
+    texts = ["They let her dance again.", "They read her dance again."]
 
     def told(model, taught):
         """Return where the word leans in both texts, and the directions, by level.
@@ -294,7 +295,8 @@ def cones(runs):
         return [{"x": x, "y": y}, {"x": u, "y": v}, at]
 
     plain = [run for run in runs if not run["constant"]]
-    ks, base = [run["k"] for run in plain], plain[0]["picture"]["score"]
+    ks = [run["k"] for run in plain]
+    base = plain[0]["picture"]["score"]
     opened = len(plain) - 1
     rays = {"mode": "lines", "line_width": 1.3}
     figure = make_subplots(rows=2, cols=1, row_heights=[0.74, 0.26])

@@ -197,7 +197,8 @@ def carried_over(results):
     for column, (ax, (asked, place)) in enumerate(zip(axes, ASKED.items(), strict=True)):
         for row, shares in enumerate(trained.values()):
             own = row == column + 1
-            color, mark = views.PALETTE[0 if own else 1], "s" if own else "o"
+            color = views.PALETTE[0 if own else 1]
+            mark = "s" if own else "o"
             across = 100 * shares[:, place]
             ax.plot(across, [row] * len(across), mark, color=color, alpha=0.6)
         ax.set(title=asked, xlabel="read, per cent", xlim=(-5, 105), ylim=(3.5, -0.5))

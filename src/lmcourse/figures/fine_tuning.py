@@ -96,7 +96,8 @@ def surprise(pieces, taught, moments):
         told = [losses_in_words(row) for row in rows]
         ways.append({"name": name, "losses": told, "letters": letters})
     shown = [{"name": poet, "text": text} for poet, text in pieces.items()]
-    first, last = ways[0]["losses"][0], ways[0]["losses"][-1]
+    first = ways[0]["losses"][0]
+    last = ways[0]["losses"][-1]
     columns = [
         f"<div><p>{when}: {ways[0]['losses'][i]}</p>"
         + "".join(
@@ -140,7 +141,8 @@ def control(runs, rate=3e-3):
         curves = runs[(runs.fed == poet) & (runs.replayed == 0)].curve
         steps = [int(step) for step in curves.iloc[0]]
         losses = np.array([list(curve.values()) for curve in curves])  # (seeds, moments)
-        ink, form = views.PALETTE[color], ("o-", "s--")[color]
+        ink = views.PALETTE[color]
+        form = ("o-", "s--")[color]
         ax.fill_between(
             steps, losses.min(0), losses.max(0), color=ink, alpha=0.25, linewidth=0
         )

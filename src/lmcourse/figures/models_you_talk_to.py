@@ -157,7 +157,8 @@ def shots(rows):
         wrong = [row for row in rows if row["task"] == task and not row["right"]]
         x = [places[row["shots"]] for row in mine]
         shares = [np.mean(row["hits"]) for row in mine]
-        form, ink = ("o-", "s-", "^-")[color % 3], views.PALETTE[color]
+        form = ("o-", "s-", "^-")[color % 3]
+        ink = views.PALETTE[color]
         ax.plot(x, shares, form, color=ink, label=task)
         x = [places[row["shots"]] + 0.12 for row in wrong]
         shares = [np.mean(row["hits"]) for row in wrong]

@@ -42,7 +42,8 @@ def blanks(results):
     """
     trained = {row["kind"]: row for row in results["trained"]}
     untrained = {row["kind"]: row for row in results["random"] if row["seed"] == 0}
-    shown, answers = {}, []
+    shown = {}
+    answers = []
     for kind, (index, knowledge) in SHOWN.items():
         twin = trained[kind]["twins"][index]
         words = twin["words"]
@@ -231,7 +232,8 @@ def guesses(results, poems, chosen, tokenizer):
     -------
     View
     """
-    shown, pictures = {}, []
+    shown = {}
+    pictures = []
     for poem in chosen:
         positions = results["counting"][0]["places"][poem][0]
         line, words = words_of_line(poems[poem], positions, tokenizer)

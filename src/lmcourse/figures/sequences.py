@@ -113,7 +113,8 @@ def gradients(fresh, runs=()):
     _, axes = plt.subplots(1, panels, figsize=(7.2, 4.6), sharey=True, squeeze=False)
     forms = ("-", "--", "-.", ":")
     for place, (name, shares) in enumerate(fresh.items()):
-        color, form = views.PALETTE[place], forms[place]
+        color = views.PALETTE[place]
+        form = forms[place]
         axes[0, 0].plot(shares, form, color=color, lw=2, label=name)
     axes[0, 0].set(yscale="log", ylim=(1e-9, 1e5), ylabel="share of the gradient")
     axes[0, 0].set_title("before training")

@@ -223,9 +223,11 @@ def attention_by_hand(page: Page):
     rng = np.random.default_rng(0)
     Q, K, V, dO = rng.normal(size=(4, 5, 4))
     A = layers.softmax(Q @ K.T / 2)  # the root of 4
-    dA, dV = dO @ V.T, A.T @ dO
+    dA = dO @ V.T
+    dV = A.T @ dO
     dS = A * (dA - (A * dA).sum(-1, keepdims=True))
-    dQ, dK = dS @ K / 2, dS.T @ Q / 2
+    dQ = dS @ K / 2
+    dK = dS.T @ Q / 2
     parts = [torch.tensor(part, requires_grad=True) for part in (Q, K, V)]
     F.scaled_dot_product_attention(*parts).backward(torch.tensor(dO))
     for ours, theirs in zip((dQ, dK, dV), parts, strict=True):
@@ -325,7 +327,8 @@ def small_modules_agree(page: Page):
         return (x @ w + p["modules.0.bias"]) @ w.T + p["modules.1.bias"]
 
     assert_agree(page.Chain(there, back), there_and_back, x)
-    softmax, target = page.Softmax(), rng.normal(size=x.shape)
+    softmax = page.Softmax()
+    target = rng.normal(size=x.shape)
     assert_agree(softmax, lambda p, x: x.softmax(-1), x)
     softmax.forward(x)
     assert_near(softmax.backward(target).sum(axis=-1), np.zeros((2, 5)))
@@ -340,7 +343,8 @@ def small_modules_agree(page: Page):
 
     answers = rng.integers(4, size=(2, 5))
     assert_agree(layers.SoftmaxCrossEntropy(), cross_entropy, x, answers)
-    sure, answer = np.array([[0.0, 800.0]]), np.array([0])
+    sure = np.array([[0.0, 800.0]])
+    answer = np.array([0])
     assert layers.SoftmaxCrossEntropy().forward(sure, answer) == 800
 
 
@@ -410,7 +414,8 @@ def a_fit_needs_keys(page: Page):
     """
     ends = {}
     for keys in (3, 4):
-        rng, found = np.random.default_rng(0), []
+        rng = np.random.default_rng(0)
+        found = []
         for _ in range(10):
             given = [rng.normal(size=size) for size in ((4, 3), (keys, 3), (keys, 3))]
             target = rng.normal(size=(4, 3))
@@ -516,7 +521,8 @@ def random_directions(page: Page):
         network = Chain(same, heads, Shuffled(np.random.default_rng(seed)))
         fixed, goal = rng.normal(size=(2, 6, 20))
         adam = core.Adam(network.parameters().values(), 0.01)
-        loss, losses = page.L2Loss(), []
+        loss = page.L2Loss()
+        losses = []
         for _ in range(300):
             losses.append(loss.forward(network.forward(fixed), goal))
             network.backward(loss.backward(1.0))
@@ -699,7 +705,8 @@ def heads_turn_to_the_nearest(page: Page):
         layers and decoders: ``sonnets``, ``shuffled`` (at the end) and ``before`` training;
         ``mean`` and ``mean_shuffled``: means at the end.
     """
-    results, marks = page.study["results"], page.study["settings"]["marks"]
+    results = page.study["results"]
+    marks = page.study["settings"]["marks"]
     ends = {name: nearest_shares(results[name]) for name in ("sonnets", "shuffled")}
     begin = np.stack([nearest_shares(results[name], 0) for name in ends])
     assert abs(begin - NEAREST / CONTEXT).max() < 0.03
@@ -1088,7 +1095,9 @@ def trained_neighbours_are_alike(page: Page):
     dict
         ``answer``, the letter of the right choice.
     """
-    text, known, count = page.text, page.known, 200
+    text = page.text
+    known = page.known
+    count = 200
     pairs_of = np.bincount(text[1:] + known * text[:-1], minlength=known**2)
     before = unit(pairs_of.reshape(known, known).T.astype(float))  # (word, before)
     together = cooccurrence([page.seen], page.vocabulary[:known], 4).toarray() > 0

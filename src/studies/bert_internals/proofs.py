@@ -324,8 +324,10 @@ def _numbers_that_agree(page: Page, example) -> int:
         What the tokenizer returns: texts with their ``attention_mask``, (batch, tokens).
     """
     with torch.no_grad():
-        mine, theirs = page.rebuilt(**example), page.exact(**example, **page.everything)
-    real, count = example["attention_mask"].bool(), 0  # (batch, tokens)
+        mine = page.rebuilt(**example)
+        theirs = page.exact(**example, **page.everything)
+    real = example["attention_mask"].bool()  # (batch, tokens)
+    count = 0
     for a, b in zip(mine.hidden_states, theirs.hidden_states, strict=True):
         close(a[real], b[real])
         count += a[real].numel()
@@ -415,7 +417,8 @@ def head_follows_the_numbers(page: Page):
         three, and its interval; ``neighbour``: to the token printed before; ``next``: that
         of the next best head; ``random``: on random words. ``texts``, ``orders``: how many.
     """
-    ids, heads = page.stanzas, page.model.config.num_attention_heads
+    ids = page.stanzas
+    heads = page.model.config.num_attention_heads
     printed = torch.arange(ids.shape[1]).expand_as(ids)
 
     def shares(texts, numbers, counted=None):
@@ -661,7 +664,8 @@ def moved_without(model, out, token, masked):
     Tensor of shape (texts,)
         Distances as a share of the vectors' length.
     """
-    middle, x = model.encoder.layer[1:-1], out.hidden_states[1]
+    middle = model.encoder.layer[1:-1]
+    x = out.hidden_states[1]
     tokens = x.shape[1]
     mask = torch.zeros(1, 1, 1, tokens)
     mask[..., token] = -torch.inf if masked else 0

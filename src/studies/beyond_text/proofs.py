@@ -482,7 +482,8 @@ def each_layer_sees_one_edge_farther(page):
         times the steps; ``trainings``, ``steps`` of each and, of the longer ones,
         ``longer``: how many.
     """
-    rows, sizes = page.farther["results"]["graphs"], page.farther["settings"]
+    rows = page.farther["results"]["graphs"]
+    sizes = page.farther["settings"]
 
     def told(steps, is_within):
         """Return how well distances are told apart, within reach or beyond it.

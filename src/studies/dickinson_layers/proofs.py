@@ -73,7 +73,8 @@ def levels_are_named(page: Page):
         ``tokens`` of the poem; ``d_model``, the width of their vectors; ``last``, the
         number of the last layer, counted from 0.
     """
-    model, ids = page.model, page.encoded["input_ids"]
+    model = page.model
+    ids = page.encoded["input_ids"]
     with torch.no_grad():
         static = model.embeddings.word_embeddings(ids)  # (1, tokens, d_model)
         after_0 = model.encoder.layer[0](page.states[0])  # (1, tokens, d_model)
@@ -328,11 +329,13 @@ def across_volumes(vectors, labels, volumes) -> float:
     float
         From 0 to 1.
     """
-    kernel, (names, code) = probe.gram(vectors), np.unique(labels, return_inverse=True)
+    kernel = probe.gram(vectors)
+    names, code = np.unique(labels, return_inverse=True)
     truth = F.one_hot(torch.tensor(code), len(names)).double()
     hits = np.zeros(len(labels))
     for volume in np.unique(volumes):
-        out, rest = np.flatnonzero(volumes == volume), np.flatnonzero(volumes != volume)
+        out = np.flatnonzero(volumes == volume)
+        rest = np.flatnonzero(volumes != volume)
         penalty = predict(vectors[rest], labels[rest]).penalty.mode().values.item()
         inner = kernel[rest][:, rest] + penalty * torch.eye(len(rest)).double()
         said = kernel[out][:, rest] @ torch.linalg.solve(inner, truth[rest])
@@ -382,7 +385,8 @@ def context_helps(page: Page):
         those of Love.
     """
     sections, texts = page.sections, page.texts
-    static, last = page.guesses[0].hits, page.guesses[-1].hits
+    static = page.guesses[0].hits
+    last = page.guesses[-1].hits
     volumes = page.poems.series.to_numpy()
     weighted = [predict(x, sections).hits for x in weighted_static(page).values()]
     weighted = max(weighted, key=lambda hits: score(hits, sections))
@@ -630,7 +634,8 @@ def one_word_decides(page: Page):
     order = (ends[:, 0] - ends[:, 1]).argsort()
     third = len(order) // 3
     gap = mean_interval(moved["top"].astype(float) - moved["static"])
-    narrow, wide = moved["top"][order[:third]].mean(), moved["top"][order[-third:]].mean()
+    narrow = moved["top"][order[:third]].mean()
+    wide = moved["top"][order[-third:]].mean()
     by_word = {
         name: np.mean(np.concatenate([np.array(row[name]) < 0 for row in page.struck]))
         for name in ("static", "top")
@@ -670,7 +675,8 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
     list of Tensor of shape (poems, d_model)
         One for each seed of `SEEDS`.
     """
-    depth, inputs = model.config.num_hidden_layers, []
+    depth = model.config.num_hidden_layers
+    inputs = []
 
     def catch(level, *batch):
         """Keep the rows, states and mask of a batch before the last layer."""
@@ -864,7 +870,8 @@ def sonnets_are_told(page: Page):
         words.
     """
     table = page.mine.table
-    last, words = table.loc[page.mine.names[-1]], table.right["words counted"]
+    last = table.loc[page.mine.names[-1]]
+    words = table.right["words counted"]
     assert last["from"] > max(0.5, table.to["labels dealt"])
     assert last["from"] < words < last["to"]
     assert last["from"] < table.right["static"] < last["to"]

@@ -282,7 +282,8 @@ def interval_of_pairs(table) -> tuple[float, float]:
     ``table`` : float array of shape (pairs, pairs), a value for each question; NaN where
     nothing is asked.
     """
-    rng, (count, _) = np.random.default_rng(0), table.shape
+    rng = np.random.default_rng(0)
+    count, _ = table.shape
     means = []
     for _ in range(DRAWS):
         drawn = rng.integers(count, size=count)
@@ -384,7 +385,8 @@ def among_answers(vectors, asked, step) -> float:
     step : int
         1 for c + (b − a), 0 for c itself. b is never the answer.
     """
-    directions, answers = unit(vectors), np.unique(asked[:, 3])
+    directions = unit(vectors)
+    answers = np.unique(asked[:, 3])
     a, b, c = (directions[asked[:, i]] for i in range(3))
     cosine = (c + step * (b - a)) @ directions[answers].T  # (questions, answers)
     cosine[asked[:, 1][:, None] == answers] = -np.inf

@@ -176,7 +176,8 @@ def pursued(states, store, active):
     Tensor of shape (places, d_model)
         The sums.
     """
-    left, chosen = states, []
+    left = states
+    chosen = []
     for _ in range(active):
         chosen.append((left @ store.T).abs().argmax(dim=1))
         rows = store[torch.stack(chosen, dim=1)]  # (places, chosen, d_model)
@@ -339,7 +340,8 @@ def labels_tell_more(page: Page):
         F1, 0 to 1: ``f1`` of features, ``f1_neurons``, ``f1_labels``, ``f1_random``.
         ``marks`` (properties), ``seeds``, ``characters``: how many.
     """
-    rows, total = page.study["gpt"], len(page.MARKS)
+    rows = page.study["gpt"]
+    total = len(page.MARKS)
     better = counts(rows, "labels", "features")
     ahead = counts(rows, "features", "neurons")
     neurons = counts(rows, "neurons", "features")
@@ -447,7 +449,8 @@ def names_come_without_learning(page: Page):
         found. ``tried`` (features), ``seeds``: how many; ``answer``, the letter of the
         right choice.
     """
-    rows, marks = page.study["gpt"], [*page.MARKS]
+    rows = page.study["gpt"]
+    marks = [*page.MARKS]
     blank = np.array([names_of(row, "shuffled") for row in rows])
     ours = np.array([names_of(row, "trained") for row in rows])
     more_blank = [share_of_earlier(row, "shuffled", marks) for row in rows]

@@ -365,7 +365,8 @@ def lora_is_a_thin_path(page: Page):
         close(page.fresh(ids), page.sonnets(ids), rtol=0, atol=0)
     names = [n for n, weight in page.fresh.named_parameters() if weight.requires_grad]
     assert {name.rpartition(".")[2] for name in names} == {"down", "up"}
-    trained, whole = adapters.trainable(page.fresh), page.sonnets.parameters_count
+    trained = adapters.trainable(page.fresh)
+    whole = page.sonnets.parameters_count
     assert whole / 13 < trained < whole / 12
     return {
         "d_model": page.sonnets.config.d_model,

@@ -986,7 +986,8 @@ def it_spells_thou(page: Page):
         words[0]: share_brought(page, words) for words in (["though"], invented, unlike)
     }
     share = counted["thou"] / sum(counted[word] for word in spelled)
-    span, clause = share_interval(though), share_interval(clauses["though"])
+    span = share_interval(though)
+    clause = share_interval(clauses["though"])
     other_order = [after[word] for word in orders]
     never = max(after[word] for word in unlike)
     assert span[0] > 0.8
@@ -1046,7 +1047,8 @@ def two_layers_repeat(page: Page):
         ``seeds``: how many models of two layers; ``answer``: the letter of the right
         choice.
     """
-    results, steps = page.study["results"], page.study["settings"]["steps"]
+    results = page.study["results"]
+    steps = page.study["settings"]["steps"]
     counts = {row["order"]: row["loss"] for row in results["counts"]}
     losses = {
         kind: np.array([run["loss"] for run in results["runs"] if run["kind"] == kind])

@@ -1042,7 +1042,8 @@ def gains_by_length(page) -> dict[int, np.ndarray]:
         in nats a character.
     """
     half = page.context // 2
-    ids, text = page.test_ids, page.parts.test
+    ids = page.test_ids
+    text = page.parts.test
     starts = torch.arange(0, len(ids) - page.context - 1, half)
     windows = training.cut_windows(ids, starts, page.context)
     with torch.no_grad():

@@ -104,7 +104,8 @@ def theirs(model):
     for layer in range(ours.layers):
         for name, part in TRANSFORMERS_NAMES.items():
             names[f"model.layers.{layer}.{name}"] = f"blocks.{layer}.{part}"
-    state, weights = model.state_dict(), {}
+    state = model.state_dict()
+    weights = {}
     for name, part in names.items():
         weights[f"{name}.weight"] = state[f"{part}.weight"]
     if model.head is None:
@@ -479,7 +480,8 @@ def capital_moves_in_one_layer(page: Page):
     ids, right, known = known_capitals(page)
     order = torch.arange(len(ids)).roll(1)
     place = int((ids[0] != ids[1]).nonzero()[0])
-    stream, taken = states(page.model, ids), {}
+    stream = states(page.model, ids)
+    taken = {}
     differ = right[order] != right
     for name, token in (("word", place), ("last", ids.shape[1] - 1)):
         for layer in (23, 24):
@@ -543,7 +545,8 @@ class Names:
     """
 
     def __init__(self, page, told):
-        self.model, self.first = page.model, min(layer for layer, _ in page.HEADS)
+        self.model = page.model
+        self.first = min(layer for layer, _ in page.HEADS)
         ids = ids_of(page, told.texts)
         self.other = first_ids(page, told.other)
         self.giver = first_ids(page, told.giver)
@@ -623,7 +626,8 @@ def rival_pairs(page: Page, count=5):
     list of list of (int, int)
         Each is a pair, one head from each of the two layers: layer and head, from 0.
     """
-    rng, (one, two) = np.random.default_rng(0), page.HEADS
+    rng = np.random.default_rng(0)
+    one, two = page.HEADS
     others = [
         [(layer, head) for head in range(page.config.heads) if head != mine]
         for layer, mine in (one, two)
@@ -767,8 +771,10 @@ def five_heads_repeat(page: Page):
         others; ``before``, without head 16.0. ``rows``, ``tokens`` of a first half: how
         many.
     """
-    rows, length = page.rows[10:], page.rows.shape[1] // 2
-    chosen, heads = page.induction, range(page.config.heads)
+    rows = page.rows[10:]
+    length = page.rows.shape[1] // 2
+    chosen = page.induction
+    heads = range(page.config.heads)
     layers = sorted({layer for layer, _ in chosen})
     pool = [(layer, head) for layer in layers for head in heads]
     pool = [each for each in pool if each not in chosen]
@@ -788,7 +794,8 @@ def five_heads_repeat(page: Page):
 
     first, again = losses()
     first_off, again_off = losses(chosen)
-    rng, rises = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    rises = []
     for _ in range(3):
         other = [pool[at] for at in rng.choice(len(pool), len(chosen), replace=False)]
         rises.append((losses(other)[1] - again).mean())

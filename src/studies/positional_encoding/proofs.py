@@ -330,7 +330,8 @@ def sinusoids_are_rotated(page):
         cos, sin = by.cos(), by.sin()
         blocks = torch.stack((cos, sin, -sin, cos), -1).unflatten(-1, (2, 2))
         matrix = torch.block_diag(*blocks)  # (d_model, d_model)
-        start, end = max(0, -delta), 200 - max(0, delta)
+        start = max(0, -delta)
+        end = 200 - max(0, delta)
         moved = table[start:end] @ matrix.T
         close(moved, table[start + delta : end + delta], rtol=0, atol=1e-9)
         close(matrix @ matrix.T, torch.eye(64).double(), rtol=0, atol=1e-9)

@@ -481,7 +481,8 @@ def chosen_become_rarer(page: Page):
     chosen, rejected = (of("far apart", "gained", side) for side in ("chosen", "rejected"))
     new = of("far apart", "gained, new", "chosen")
     new_rejected = of("far apart", "gained, new", "rejected")
-    poor, poor_chosen = of("both poor", "after", "echoes"), of("both poor", "chosen")
+    poor = of("both poor", "after", "echoes")
+    poor_chosen = of("both poor", "chosen")
     equals = of("equals", "after", "echoes")
     assert max(chosen.max(), new.max()) < -np.log(10)
     assert all(chosen < 5 * of("equals", "gained", "chosen"))
@@ -666,11 +667,13 @@ def too_far(page: Page):
 
     twice = {name: repeated(runs, name) for name in ("before", "four times the rate")}
     assert twice["four times the rate"] > 2 * twice["before"]
-    far, mild = lost("DPO, too far"), lost("DPO", last)
+    far = lost("DPO, too far")
+    mild = lost("DPO", last)
     more = gaps(runs, "DPO, too far", "reference", "echoes")
     assert min(far) > HALF
     assert min(more) > max(gaps(runs, "DPO", "reference", "echoes", last))
-    early, filtered = [row_of(run, "DPO") for run in runs], list(map(better_filtered, runs))
+    early = [row_of(run, "DPO") for run in runs]
+    filtered = list(map(better_filtered, runs))
     kl, kl_far, kl_coin, kl_early, kl_filtered = (
         np.array([row["kl"] for row in rows])
         for rows in (

@@ -425,7 +425,9 @@ def spans_make_the_text(page: Page):
     for text in page.texts[:50]:
         pair = corrupt_spans(text, sentinels, generator, 0.4)
         source, target = (each.tolist() for each in pair)
-        back, spans, current = [], {}, []
+        back = []
+        spans = {}
+        current = []
         for token in target:
             if token in sentinels:
                 spans[token] = current = []

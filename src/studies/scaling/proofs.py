@@ -428,7 +428,8 @@ def counted_bytes(config, inputs, targets):
     list of int
         Four numbers of bytes, in that order; what is saved is for the backward pass.
     """
-    model, kept = GPT(config), {}
+    model = GPT(config)
+    kept = {}
 
     def keep(x):
         """Note the storage of a tensor that is saved for the backward pass; return it.
@@ -750,7 +751,8 @@ def partner_is_enough(page: Page):
         of models before training; ``bayes``, of counting pairs. ``answers``, how many;
         ``share``, the probability of the right one.
     """
-    runs, (rivals,) = page.partners["results"]["runs"], page.partners["results"]["rivals"]
+    runs = page.partners["results"]["runs"]
+    (rivals,) = page.partners["results"]["rivals"]
 
     def losses(kind, shown, texts="loss"):
         """Return the losses of the seeds of a kind, a float array (seeds,).

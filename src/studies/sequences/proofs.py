@@ -45,7 +45,8 @@ def mean_interval(values, chosen=None) -> tuple[float, float]:
     """
     values = np.asarray(values, dtype=float)
     chosen = np.ones_like(values) if chosen is None else np.asarray(chosen, dtype=float)
-    sums, sizes = (values * chosen).sum(axis=1), chosen.sum(axis=1)
+    sums = (values * chosen).sum(axis=1)
+    sizes = chosen.sum(axis=1)
     return bootstrap_interval(sums, sizes, statistic=ratio_of_sums)
 
 
@@ -179,7 +180,8 @@ def ours_are_pytorchs(page: Page):
         for name, layer in {"ih": ours.read, "hh": ours.carry}.items():
             layer.weight.data = getattr(theirs, f"weight_{name}_l0").data
             layer.bias.data = getattr(theirs, f"bias_{name}_l0").data
-        states, want = ours(x), theirs(x)[0]
+        states = ours(x)
+        want = theirs(x)[0]
         states = states[0] if isinstance(states, tuple) else states
         close(states, want, rtol=0, atol=1e-9)
         one, other = (
@@ -785,7 +787,8 @@ def windows_and_work(page: Page):
     for layers in (1, 2, 4, 8):
         for window in (3, 5, 7):
             assert field(layers, window) == 1 + layers * (window - 1)
-    lstm, conv = page.LSTM(width, width), nn.Conv1d(width, width, 3, padding=1)
+    lstm = page.LSTM(width, width)
+    conv = nn.Conv1d(width, width, 3, padding=1)
     assert work(lstm, 128) == 128 * 2 * 8 * width**2 == work(lstm, 256) / 2
     assert work(conv, 128, 1, 2) == work(conv, 256, 1, 2) / 2
     heads = MultiHeadAttention(width, 4)
@@ -950,7 +953,9 @@ def counting_wins(page: Page):
         characters, passages of ``words``: how many; ``answer``, the letter of the right
         choice.
     """
-    contest, ordered, mixed = page.contest, False, True
+    contest = page.contest
+    ordered = False
+    mixed = True
     behind = {
         kind: lead(contest, "character", ("counts", ordered), (kind, ordered))
         for kind in NETWORKS

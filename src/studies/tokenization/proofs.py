@@ -463,7 +463,8 @@ def short_memory(page: Page):
         ``over_letters`` and ``over_words``, bits a letter that are saved, lowest and
         highest end of the intervals; ``texts``, how many.
     """
-    spans, texts = {"over_letters": [], "over_words": []}, 0
+    spans = {"over_letters": [], "over_words": []}
+    texts = 0
     for corpus in (page.poems.text, page.sonnets.text):
         for seed in range(3):
             gains, lengths = bigram_gains(page, *page.halves_of(corpus, seed))
@@ -894,7 +895,8 @@ def learned_mixed_up(page: Page):
         A page like this one; in ``names``, the values of ``english`` and ``own`` of each
         run are exchanged or not, at random.
     """
-    rng, runs = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    runs = []
     for run in page.names:
         ways = rng.permutation(["english", "own"]).tolist()
         runs.append(run | dict(zip(ways, (run["english"], run["own"]), strict=True)))
@@ -1000,7 +1002,8 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
         In English by merges learned from the English names, and in the language by merges
         learned from its own.
     """
-    order, size = np.random.default_rng(seed).permutation(len(pairs)), SETTINGS["merges"]
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    size = SETTINGS["merges"]
     found = []
     for side in (0, 1):
         read, rest = ([f" {pairs[i][side]}" for i in order[at::2]] for at in (0, 1))
@@ -1030,7 +1033,8 @@ def pattern_cuts_hindi(page: Page):
         How many times as many tokens names have in Hindi as in English, mean over halvings:
         ``before``, with GPT-2's pattern; ``after``, with vowel signs as letters.
     """
-    pairs, found = dict(translated()), {}
+    pairs = dict(translated())
+    found = {}
     for name in ("Hindi", "Tamil", "Burmese", "German"):
         rows = []
         for seed in SETTINGS["seeds"]:

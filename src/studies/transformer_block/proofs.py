@@ -262,7 +262,9 @@ def other_norms(page):
     dict
         ``d_model``: the width, 16.
     """
-    rms, norm, x = page.RMSNorm(16).double(), page.norm, page.x
+    rms = page.RMSNorm(16).double()
+    norm = page.norm
+    x = page.x
     close(rms(x), nn.RMSNorm(16, eps=1e-6).double()(x))
     close(rms(100 * x), rms(x))
     assert not torch.allclose(rms(x + 40), rms(x), atol=0.1)
@@ -560,7 +562,8 @@ def three_tables(page, network):
         kinds = [(ids, size), (before, size + 1), (places, ids.shape[1])]
         return torch.cat([F.one_hot(x, n) for x, n in kinds], dim=-1).flatten(0, 1).float()
 
-    known, (_, returned) = features(page.read[0]), page.passed[network]
+    known = features(page.read[0])
+    _, returned = page.passed[network]
     gram = known.T @ known + torch.eye(known.shape[1])
     tables = torch.linalg.solve(gram, known.T @ returned)
     shape = (*page.held_out[0].shape, -1)

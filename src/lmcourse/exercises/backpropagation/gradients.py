@@ -70,7 +70,8 @@ def attention(answer):
         diagnose({kept: weights is None})
         compare_named("self.weights", weights, scores.softmax(-1))
         d_q, d_k, _ = passes.gradients()
-        by_weights, shares = torch.tensor(passes.delta) @ v.mT, scores.softmax(-1)
+        by_weights = torch.tensor(passes.delta) @ v.mT
+        shares = scores.softmax(-1)
 
         def by_query(of_scores, k=k):
             """Return the gradient of the query that follows from one of the scores.
@@ -148,7 +149,8 @@ def _is_causal(answer, inputs):
     inputs : list of array
         Queries (2, 5, 6), keys (2, 5, 6) and values (2, 5, 3).
     """
-    passes, past = Passes(answer, (6, True), inputs), torch.ones(5, 5, dtype=bool).tril()
+    passes = Passes(answer, (6, True), inputs)
+    past = torch.ones(5, 5, dtype=bool).tril()
     q, k, v = passes.tensors
     mistakes = {
         "right without a mask; with causal=True nothing is hidden. self.mask is there: use "
@@ -179,7 +181,8 @@ def _one_head(answer):
     for rotary in (False, True):
         arguments = (5, 4, np.random.default_rng(1), False, rotary)
         passes = Passes(answer, arguments, inputs)
-        layers, tensors = layer_parameters(passes.module), passes.tensors
+        layers = layer_parameters(passes.module)
+        tensors = passes.tensors
         turn = [rotated if rotary else unchanged] * 2 + [unchanged]
         straight = attend_head(layers, tensors, [rotated_forward_only] * 2 + [unchanged])
         if rotary:
@@ -264,7 +267,8 @@ def learn(answer):
     for seed, (sources, steps) in enumerate([(5, 2), (3, 25)]):
         rng = np.random.default_rng(20 + seed)
         given = [rng.normal(size=size) for size in ((4, 4), (sources, 4), (sources, 3))]
-        target, rate = rng.normal(size=(4, 3)), 0.7
+        target = rng.normal(size=(4, 3))
+        rate = 0.7
         copies = [part.copy() for part in given]
         got = run(answer, *copies, target.copy(), rate, steps, keep=True)
         *parts, losses = unpack(got, 4, "Q, K, V and the list of losses")
@@ -348,7 +352,8 @@ def _beside(passes):
         From queries, keys and values to all heads' outputs side by side, (batch, tokens,
         d_model).
     """
-    output, heads = passes.module.output, passes.module.heads.branches
+    output = passes.module.output
+    heads = passes.module.heads.branches
     layers = [layer_parameters(head) for head in heads]
     last = [torch.tensor(x.value, requires_grad=True) for x in (output.weight, output.bias)]
 
@@ -457,7 +462,8 @@ def _turned_and_masked(answer):
     inputs = [np.random.default_rng(8).normal(size=(2, 4, 12)) for _ in "qkv"]
     passes = Passes(answer, (12, 3, np.random.default_rng(2), True, True), inputs)
     layers, weight, bias, joined = _beside(passes)
-    turn, mask = [rotated, rotated, unchanged], torch.ones(4, 4, dtype=bool).tril()
+    turn = [rotated, rotated, unchanged]
+    mask = torch.ones(4, 4, dtype=bool).tril()
 
     def several(*x, **how):
         """Return the heads joined and mapped by the last layer, as PyTorch computes it.
@@ -503,7 +509,8 @@ def _a_single_one(answer):
     """
     x = np.random.default_rng(7).normal(size=(2, 3, 6))
     passes = Passes(answer, (6, 1, np.random.default_rng(2)), [x] * 3)
-    output, heads = passes.module.output, passes.module.heads.branches
+    output = passes.module.output
+    heads = passes.module.heads.branches
     weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
     passes.forward(lambda *x: attend_head(layer_parameters(heads[0]), x) @ weight + bias)
     with adding(
@@ -568,7 +575,8 @@ def norm(answer):
         -------
         array of shape (2, 3, 4)
         """
-        d, y = torch.tensor(passes.delta), row * scale
+        d = torch.tensor(passes.delta)
+        y = row * scale
         d = scale * (d - centred * d.mean(-1, keepdim=True) - y * (d * y).mean(-1, True))
         return (d + d @ weight.T).detach().numpy()
 
@@ -590,7 +598,8 @@ def norm(answer):
         "the second term is missing: entries move the deviation, too.": (0 * row,),
         "the gradient does not go through the norm.": (0 * row, False, 1.0),
     }
-    d, y = torch.tensor(passes.delta), row / deviation
+    d = torch.tensor(passes.delta)
+    y = row / deviation
     summed = (d - d.sum(-1, keepdim=True) - y * (d * y).sum(-1, True)) / deviation
     sums = (summed + summed @ weight.T).detach().numpy()
     undiminished = through + passes.delta @ weight.detach().numpy().T

@@ -281,7 +281,8 @@ def descend(given, target, rate, steps, momentum=0.0, turns=((0, 1, 2),), scale=
     losses : list of float
         The mean squared error before each step.
     """
-    parts, losses = [torch.tensor(part, requires_grad=True) for part in given], []
+    parts = [torch.tensor(part, requires_grad=True) for part in given]
+    losses = []
     how = {"lr": abs(rate), "momentum": momentum, "maximize": rate < 0}
     each = [torch.optim.SGD([parts[i] for i in turn], **how) for turn in turns]
     for steps_of in each * steps:
