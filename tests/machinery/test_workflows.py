@@ -29,7 +29,9 @@ def test_a_workflow_may_do_little_and_not_for_long(name):
 @each
 def test_actions_are_commits_of_github_itself(name):
     """A tag may be moved to another commit; the release that it was stands beside it."""
-    for action in re.findall(r"uses: (.+)", TEXTS[name]):
+    actions = re.findall(r"uses: (.+)", TEXTS[name])
+    assert actions
+    for action in actions:
         assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
 
 

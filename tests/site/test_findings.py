@@ -59,7 +59,9 @@ def test_every_finding_and_every_claim_with_a_rival_is_there():
 
 def test_a_placed_finding_stands_there_as_it_was_run():
     shown = {sentence(each): each for each in claims()}
-    for told in placed_findings():
+    placed = placed_findings()
+    assert placed
+    for told in placed:
         opened = fields(shown[told["sentence"].replace("`", "")])
         assert {"Rival", "Null", "Looked at", "Code", "Shown in"} <= opened.keys()
         assert f"def {told['name']}(page" in opened["Code"]

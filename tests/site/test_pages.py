@@ -52,7 +52,10 @@ def test_the_right_option_is_not_to_be_read_in_the_page(demo):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_solution_that_opens_in_read_says_something(name):
-    for solution in soup(name).select(".solution:not(.lm-work)"):
+    found = soup(name).select(".solution:not(.lm-work)")
+    written = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
+    assert bool(found) == ("{solution" in written)
+    for solution in found:
         content = solution.select_one("#solution-content")
         assert "lm-work" not in content.get("class", ()), solution["id"]
         assert content.find(lambda tag: "lm-work" not in tag.get("class", ())), solution
@@ -85,6 +88,8 @@ def test_nothing_is_wrong_with_the_page(name):
 def test_the_chapters_figures_are_there(name):
     figures = [cell.metadata.get("mystnb", {}).get("figure") for cell in source_cells(name)]
     page = soup(name)
+    written = (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
+    assert any(figures) == ("  figure:\n" in written)
     for figure in filter(None, figures):
         assert figure.get("caption"), f"{name}: a figure without caption"
         target = page.find(id=figure["name"])

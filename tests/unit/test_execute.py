@@ -1,6 +1,7 @@
 """Chapters are executed first, all of them; what was executed is never another thing."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_notebook
 from safetensors.numpy import save_file
 
 from lmbook.execute import keys
@@ -183,6 +185,20 @@ def test_the_machine_counts(book, monkeypatch, where, name, value):
     assert trouble(book) == ""
     monkeypatch.setattr(where, name, value)
     assert trouble(book)
+
+
+@pytest.mark.parametrize("module", ["run.py", "watch/sitecustomize.py"])
+def test_what_executes_pages_counts(tmp_path, monkeypatch, module):
+    """Of a copy of these modules, one is changed."""
+    notebook = new_notebook(cells=[new_code_cell("1 + 1")])
+    key = keys.execution_key(notebook)
+    copy = tmp_path / "execute"
+    shutil.copytree(Path(keys.__file__).parent, copy)
+    monkeypatch.setattr(keys, "__file__", str(copy / "keys.py"))
+    assert keys.execution_key(notebook) == key
+    with (copy / module).open("a") as file:
+        file.write("x = 1\n")
+    assert keys.execution_key(notebook) != key
 
 
 @pytest.mark.parametrize("name", keys.VARIABLES)

@@ -21,9 +21,12 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from safetensors import SafetensorError
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmbook.grade import __main__ as command
 from lmbook.grade import as_json, marks, sandbox
+from lmbook.grade import judge as judging
 from lmbook.grade.judge import TOGETHER, judge
 from lmbook.grade.sandbox import PROGRAM, Sandbox, Stopped
 from patience import PATIENCE
@@ -569,6 +572,34 @@ def test_what_fails_before_it_is_shut_in_is_told(monkeypatch):
     monkeypatch.setattr(sandbox, "FOLDER_SIZE", "none")
     with Sandbox(1) as own, pytest.raises(sandbox.Ended, match="mount: "):
         own.ask("load", b"", seconds=PATIENCE)
+
+
+def test_what_reads_no_request_is_stopped():
+    """Here a request of more than fits into a pipe, and nobody who takes it."""
+    with Sandbox(1) as own:
+        for each in [own.process, *sandbox._descendants(own.process.pid)]:
+            each.send_signal(signal.SIGSTOP)
+        with pytest.raises(Stopped, match="it took too long"):
+            own.ask("load", bytes(2**22), seconds=1)
+        assert own.stopped
+
+
+def test_what_claims_endless_calls_does_not_hold_the_judge_up(monkeypatch):
+    """Who watches is told of some functions and operations, however many there are said."""
+    seen = []
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+
+    class Operations(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append("operation")
+
+    monkeypatch.setattr(judging, "MOST_CALLS", 3)
+    with Functions(), Operations():
+        judging._replay_calls(["softmax"] * 10, 10)
+    assert seen == ["softmax"] * 3 + ["operation"] * 3
 
 
 def test_what_answers_with_something_else_is_stopped():
