@@ -195,11 +195,15 @@ def test_merges_of_shuffled_letters_take_the_place_of_ours_and_go_again(opened):
     cut = [shown("ours", untrained().symbols[i]) for i in untrained().encode(LINE)]
     assert found[1] == cut != ours[1]
     assert [found[row] for row in (0, 2, 3)] == [ours[row] for row in (0, 2, 3)]
+    said = opened.page.get_by_text("Learned from shuffled letters")
+    assert f"cuts this text into {len(cut)} tokens" in said.text_content()
+    assert said.text_content().endswith(f"sonnets, into {len(ours[1])} tokens.")
     slider = opened.page.locator("input[type=range]")
     slider.press("Home")
     assert pieces(opened.page)[0][1] == list(LINE.replace(" ", "·"))
     switch.select_option("poems and sonnets")
     assert pieces(opened.page)[0] == ours
+    assert said.count() == 0
 
 
 def test_pieces_are_reached_by_keyboard_and_have_colours(opened):

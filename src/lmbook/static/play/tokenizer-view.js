@@ -103,7 +103,8 @@ export function mount(element, data, context) {
   const question = "Had it learned nothing? Our BPE learned from ";
   const world = make("p", { class: "play-controls" }, make("label", {}, question, worlds));
   world.hidden = !data.untrained;
-  element.append(label, note, controls, world, list, detail, live);
+  const left = make("p", { class: "play-muted", role: "status" }); // of what was learned
+  element.append(label, note, controls, world, left, list, detail, live);
 
   /* --- what it answers to ---------------------------------------------------------- */
 
@@ -193,6 +194,10 @@ export function mount(element, data, context) {
     merges.input.value = merges.input.max;
     describeMerge();
     fill("ours", tokens);
+    left.textContent = "";
+    if (ours === learned) return;
+    const usual = plural(learned.encode(line).length, "token");
+    left.textContent = `Learned from shuffled letters, our BPE cuts this text into ${plural(tokens.length, "token")}; learned from the poems and sonnets, into ${usual}.`;
   }
 
   function draw() {
