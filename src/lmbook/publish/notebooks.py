@@ -262,7 +262,14 @@ def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
     """Return what a viewer that runs nothing shows of a cell's outputs.
 
     Pictures and tables stay; a view becomes its description in words; what a check says of
-    a task's starter is folded.
+    a task's starter is folded. Before what the code of a solution shows stands "The
+    solution:".
+
+    Parameters
+    ----------
+    code : _NotebookCode
+        ``outputs``, of nbformat; ``source``; ``in_solution``, whether the cell stands in a
+        solution; ``shows``, whether it ends in what is shown, not in a function.
     """
     outputs = list(filter(None, map(_static_output, code.outputs)))
     starter = CHECK_CALL.search(code.source) and not code.in_solution
@@ -316,7 +323,11 @@ def _versions(name: str) -> tuple[str, str]:
 
 
 def _static_output(output: NotebookNode) -> NotebookNode | None:
-    """Return what a viewer can show of an output, None if nothing."""
+    """Return what a viewer that runs no script can show of an output, None if nothing.
+
+    Of a view (its data have the type `MIME`) the plain text stays, of other results what is
+    text, HTML, a formula or a picture. What is printed, and an error, come back as they are.
+    """
     if output.output_type not in ("display_data", "execute_result"):
         return output
     kinds = STATIC_TYPES[:1] if MIME in output.data else STATIC_TYPES

@@ -116,9 +116,22 @@ def _gpt(text: str, tokenizer, model) -> dict:
 def _bert(text: str, tokenizer, model) -> dict:
     """Return what the view shows of a BERT that fills a gap, a dict.
 
-    ``text`` : with one mask token; ``tokenizer``, ``model`` : of a BERT that fills gaps.
-    Its key ``reading`` holds the rounded numbers that the picture shows of the text (`read`
-    names them); ``why`` says why the model does not run in the page.
+    Parameters
+    ----------
+    text : str
+        With one mask token, and of as many tokens as there is ``room`` for; else ValueError.
+    tokenizer, model
+        The Transformers tokenizer, and the course's BERT with the head that fills gaps
+        (`lmcourse.mini_bert`); of the model a copy is rounded as the site's file is.
+
+    Returns
+    -------
+    dict
+        ``name`` and ``store``, under which the page keeps the model; ``pieces``, the store
+        of its vocabulary; ``text``; ``room``, how many tokens the view shows at most;
+        ``around``, the ids of [CLS], [SEP] and the mask; ``unit``, what a token is called;
+        ``reading``, the rounded numbers that the picture shows of the text (`read` names
+        them); ``why`` the model does not run in the page: "", since it does.
     """
     ids = tokenizer(text)["input_ids"]
     room = min(ROOM, model.bert.embeddings.position.num_embeddings)
@@ -146,9 +159,22 @@ def _bert(text: str, tokenizer, model) -> dict:
 def _talker(text: str, tokenizer, model) -> dict:
     """Return what the view shows of the model that talks, a dict.
 
-    ``text`` : taken as it stands, not as a dialogue; ``tokenizer``, ``model`` : of a Llama
-    that answers. Its key ``reading`` holds the rounded numbers that the picture shows of
-    the text (`read` names them); ``why`` says why the model does not run in the page.
+    Parameters
+    ----------
+    text : str
+        Taken as it stands, not as a dialogue; of as many tokens as the view shows at most,
+        else ValueError.
+    tokenizer, model
+        The Transformers tokenizer, and the course's Llama.
+
+    Returns
+    -------
+    dict
+        ``name`` and ``store``, under which the page keeps the model; ``pieces``, "", as its
+        file has the vocabulary, too; ``text``; ``room``, how many tokens the view shows at
+        most; ``unit``, what a token is called; ``reading``, the rounded numbers that the
+        picture shows of the text (`read` names them); ``why`` the model does not run in the
+        page, "" if it does.
     """
     ids = tokenizer(text, add_special_tokens=False).input_ids
     _check(ids, ROOM)

@@ -798,15 +798,15 @@ def other_last(examples):
 
 
 def said_last(task, orders, words):
-    """Return how often the label that was read last is said.
+    """Return how often SmolLM2 says the label that it read last.
 
     Parameters
     ----------
     task : dict
-        Its keys are the labels, str.
+        Its keys are the labels, str; its values, the words of each, are not read.
     orders : list of list of (str, str)
-        The same examples in two orders, each label last in one. So who doesn't heed the
-        order says it half of the time.
+        The same examples, pairs of a word and its label, in two orders, each label last in
+        one. So who doesn't heed the order says it half of the time.
     words : list of str
         Which are to be labelled.
 

@@ -849,12 +849,18 @@ def here_as_in_the_study(page):
     Parameters
     ----------
     page : Page
-        ``results["bases"]`` are the study's outcomes, list of dict, one a rotary model.
-        ``here``, dict: way to read on → [near, far], the losses of the page's ``model`` in
-        nats. ``far_end``, function of ``mask`` or ``rotate``, returns such a list;
-        ``with_speeds`` does of angles per token, a Tensor (pairs,); ``usual`` are the
-        model's own, and ``new`` marks the pairs that did not come round, bool (pairs,).
-        ``spoiled``, dict: name → function that rotates queries or keys ("as trained", as is
+        ``model``, a small one with rotary positions that has learned, on 32 characters, to
+        say which character stood three before, and which is next. All losses here are of
+        the former, in nats, but where the next character is named. ``results["bases"]`` are
+        the study's outcomes, list of dict, one a model: its ``base`` and its losses by way
+        of reading on. ``here``, dict: way of reading on → [near, far], the mean loss on the
+        first 32 (but three) and on the last 32 of 128 characters. ``far_end`` returns such
+        a list; it takes ``mask``, bool (128, 128), True where a query (row) sees a key, or
+        ``rotate``, a function that turns queries or keys (batch, heads, tokens, d_head).
+        ``with_speeds`` returns such a list for other angles per token, a Tensor (pairs,);
+        ``usual`` are the model's own,
+        and ``new``, bool (pairs,), marks the pairs of numbers that did not turn full circle
+        in 32 tokens. ``spoiled``, dict: name → function as ``rotate`` ("as trained", as is
         right; "reordered first", "other layout", "twice").
 
     Returns
