@@ -326,7 +326,8 @@ def _static_output(output: NotebookNode) -> NotebookNode | None:
     """Return what a viewer that runs no script can show of an output, None if nothing.
 
     Of a view (its data have the type `MIME`) the plain text stays, of other results what is
-    text, HTML, a formula or a picture. What is printed, and an error, come back as they are.
+    text, HTML, a formula or a picture. What is printed, and an error, are returned as they
+    are.
     """
     if output.output_type not in ("display_data", "execute_result"):
         return output

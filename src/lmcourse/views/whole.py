@@ -119,7 +119,7 @@ def _bert(text: str, tokenizer, model) -> dict:
     Parameters
     ----------
     text : str
-        With one mask token, and of as many tokens as there is ``room`` for; else ValueError.
+        With one mask token, of as many tokens as there is ``room`` for; else ValueError.
     tokenizer, model
         The Transformers tokenizer, and the course's BERT with the head that fills gaps
         (`lmcourse.mini_bert`); of the model a copy is rounded as the site's file is.

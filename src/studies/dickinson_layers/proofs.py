@@ -507,8 +507,9 @@ def hope_is_in_a_word(page: Page):
         ``levels``, list of Tensors (poems, d_model), one a level: the mean of a poem's
         token vectors. ``guesses`` are the predictions from each level: ``support`` (poems,
         sections) is a linear regression's guess, 0 to 1 and beyond, over the section's
-        share of the poems; the greatest is the prediction. ``names`` are the sections, list of str, ``sections`` those
-        of the poems, array of str; ``texts``, list of str, the poems; with the BERT
+        share of the poems; the greatest is the prediction. ``names`` are the sections, list
+        of str, ``sections`` those of the poems, array of str; ``texts`` (list of str) are
+        the poems; with the BERT
         ``model`` and its ``tokenizer`` the poem is read again without the word. ``close``
         lists stored results, dicts with ``poem`` (a row), ``words`` (list of str) and
         ``said``: [level][word][section], the support without that word, in hundredths.
