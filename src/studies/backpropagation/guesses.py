@@ -86,7 +86,7 @@ def run(folder, group, trained, seed, guesses):
         One a sequence: ``trained``, ``seed``; ``loss``, before the step, in nats;
         ``gradient`` and ``shuffled``, by how many nats the loss falls along the gradient
         and along the shuffled one, a list by length of the step (``SETTINGS["lengths"]``);
-        ``random``, the same of each guess, (guesses, lengths).
+        ``random``, the same of each random direction, (directions, lengths).
     """
     vocabulary, vectors, words, _, _ = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)

@@ -100,6 +100,8 @@ def run(folder, group, **setting):
 def distances_told(layers, seed, steps):
     """Train a graph Transformer, and count which distances it gives to nodes.
 
+    A distance is that from the graph's marked node, in edges.
+
     Parameters
     ----------
     layers : int
@@ -112,9 +114,9 @@ def distances_told(layers, seed, steps):
     Returns
     -------
     dict
-        The settings ``layers``, ``seed``, ``steps``; ``own`` and ``other``: how many nodes
-        at each distance (rows: 1, 2, 3, 4 or more) are given each distance (columns), with
-        the graph's own edges and with those of another graph.
+        The settings ``layers``, ``seed``, ``steps``; ``own`` and ``other``, lists of lists
+        of int: how many nodes at each distance (rows: 1, 2, 3, 4 or more) are given each
+        distance (columns), with the graph's own edges and with those of another graph.
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)

@@ -460,10 +460,12 @@ def without(page: Page, start: str, word: str):
     Parameters
     ----------
     page : Page
-        ``model`` and ``tokenizer`` are BERT's; ``texts`` are the poems, ``sections`` their
-        sections; ``levels`` are the poems' vectors, Tensor (levels, poems, d_model), and
-        ``guesses`` the `Predictions` from each level, with the ``support`` and the
-        regression's ``penalty`` of each poem.
+        ``model`` and ``tokenizer`` are BERT's; ``texts`` are the poems, list of str,
+        ``sections`` the names of their sections, array of str; ``levels`` are the poems'
+        vectors, a Tensor (poems, d_model) a level. ``guesses`` has of each level what a
+        ridge regression of all other poems predicts for each poem: the ``support``, a
+        Tensor (poems, sections), which is its guess, 0 to 1 and beyond, over the section's
+        share of the poems, and the ``penalty`` that was chosen, (poems,).
     start : str
         How the poem begins.
     word : str
@@ -474,8 +476,8 @@ def without(page: Page, start: str, word: str):
     poem : int
         The row of the poem, from 0.
     support, said : Tensor of shape (sections,)
-        The support for each section (`lmcourse.probe.Predictions`), as printed and without
-        the word.
+        The support for each section, as printed and without the word; the greatest is the
+        prediction.
     """
     poem = next(i for i, text in enumerate(page.texts) if text.startswith(start))
     shorter = page.texts[poem].replace(word, "", 1)

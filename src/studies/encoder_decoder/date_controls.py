@@ -45,8 +45,9 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, "untrained" or "centuries"; ``seed``;
-        ``steps`` of training; of "centuries" also ``shown``, how many of them a model
+        The arguments of each run: ``group``, "untrained" (a decoder learns to read what an
+        encoder of random weights makes) or "centuries" (both learn); ``seed``; ``steps`` of
+        training; of "centuries" also ``shown``, how many of them a model
         learns from.
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]

@@ -715,7 +715,7 @@ def labels(small=False):
         right - dealt,
         none.mean(),
         lambda mean, span: below(span, 0.05),
-        able=bool(bootstrap_interval([*right, *right])[0] > 0.5),
+        able=bool(bootstrap_interval(right)[0] > 0.5),
         right=float(right.mean()),
         dealt=float(dealt.mean()),
         harmed=int(harmed.sum()),
@@ -781,7 +781,7 @@ def recency(small=False):
         blocks,
         np.mean(mixed),
         lambda mean, span: above(span, 0.5),
-        able=bool(bootstrap_interval([*right, *right])[0] > 0.5),
+        able=bool(bootstrap_interval(right)[0] > 0.5),
         **by_task(np.array(blocks)),
     )
 

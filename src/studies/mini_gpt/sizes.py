@@ -54,7 +54,7 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, which is "tuning", "runs" or "little";
+        The arguments of each run: ``group``, which is "tuning", "runs" or "little" (text);
         ``changes``, other settings of the training than `BASE` has. "tuning" and "runs":
         ``axis``, which size is varied, and ``value``, the size. "little": ``dropout``, the
         share of numbers that are dropped. ``rate``, the learning rate, of "tuning" and

@@ -686,10 +686,11 @@ def two_heads_carry_the_name(page: Page):
     Returns
     -------
     dict
-        How many of ``texts``: ``right``, ``changed`` (with the interval ``span`` of the
-        share), ``ablated`` (still right), ``strangers`` (changed by other people's);
-        ``lunch``, changed in sentences of another form, of which ``lunch_right`` are right.
-        ``rival``, the largest share changed by other pairs; ``attended``, the mean
+        How many of all sentences, ``texts``: ``right``, as the model is; ``changed``, to
+        the giver (with the interval ``span`` of their share); ``ablated``, still right;
+        ``strangers``, changed by other people's. Of as many sentences of another form,
+        ``lunch`` are changed, and ``lunch_right`` were right before. ``rival``, the largest
+        share of sentences that another pair of heads changes; ``attended``, the mean
         attention weight of each head, the lower first, to the second place of the name;
         ``answer``, the letter of the right choice.
     """

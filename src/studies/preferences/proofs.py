@@ -249,6 +249,8 @@ def choices_at_random(page: Page):
 def dpo_beats_the_best(page: Page):
     """In echoes a line, with every seed, by an echo at least; a word, too, if by less.
 
+    An echo is a word that begins with the same letter as another word of its line.
+
     Fine-tuning on the best of four, at its better rate, comes about as far as these: with
     every seed it is an echo at least behind DPO. All answers are drawn at temperature 0.7.
     The first seed's ten stored lines after choices at random have no more than before.
