@@ -136,7 +136,8 @@ def rows_of(name, which):
 def solution_passes(name):
     verdict, _ = solution(name)
     assert verdict, verdict
-    assert (verdict.name, verdict.message) == (name, "right.")
+    assert verdict.name == name
+    assert verdict.message.partition(" ")[0] == "right.", verdict.message
 
 
 def starter_is_told_kindly(name):

@@ -62,7 +62,7 @@ def test_a_placed_finding_stands_there_as_it_was_run():
     placed = placed_findings()
     assert placed
     for told in placed:
-        opened = fields(shown[told["sentence"].replace("`", "")])
+        opened = fields(shown[re.sub("[`*]", "", told["sentence"])])
         assert {"Rival", "Null", "Looked at", "Code", "Shown in"} <= opened.keys()
         assert f"def {told['name']}(page" in opened["Code"]
 

@@ -273,7 +273,7 @@ def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
     """
     outputs = list(filter(None, map(_static_output, code.outputs)))
     starter = CHECK_CALL.search(code.source) and not code.in_solution
-    if code.in_solution and code.shows:
+    if code.in_solution and code.shows and outputs:
         label = nbformat.v4.new_output("stream", name="stdout", text="The solution:\n")
         return [label, *outputs]
     if not (starter and outputs):
