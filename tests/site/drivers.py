@@ -299,9 +299,8 @@ class Firefox(Driver):
         text = message.encode()
         self.line.sendall(b"%d:%s" % (len(text), text))
         answered = None
-        while (
-            answered != number
-        ):  # one that came too late for another question is passed by
+        # An answer that came too late, to another question, is passed by.
+        while answered != number:
             _, answered, error, answer = self.read()
         if error:
             raise RuntimeError(f"{error['error']}: {error['message']}")

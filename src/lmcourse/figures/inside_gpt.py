@@ -89,7 +89,7 @@ def reach(rows):
     table = pd.DataFrame(rows).set_index("words")
     _, ax = plt.subplots(figsize=(6.4, 3.2))
     forms = ("o-", "s--", "^:")
-    for name, form, color in zip(table, forms, views.PALETTE, strict=False):
+    for name, form, color in zip(table, forms, views.PALETTE[:3], strict=True):
         ax.plot(table.index, table[name], form, color=color, label=name)
     ax.set(xlabel="words in between", ylabel="share that expects t", ylim=(-0.05, 1.05))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)

@@ -470,9 +470,9 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
 
 @finding(
     "In one head of a small BERT, “it” leans more towards the animal if the sentence ends "
-    "in a word for animals, such as “tired”, than if it ends in a word for places, such as "
-    "“wide”.",
-    rival="sixty words for both; the words' static vectors are right for "
+    "in a word said of animals, such as “tired”, than if it ends in a word said of places, "
+    "such as “wide”.",
+    rival="sixty words said of both; the words' static vectors are right for "
     "{static:.0%} of the pairs",
     null=random_endings,
     n="{words} words, each in {pairs} sentences",

@@ -346,7 +346,7 @@ def across_volumes(vectors, labels, volumes) -> float:
 
 @finding(
     "The section that the editors gave to a Dickinson poem is guessed better from a small "
-    "BERT's last layer than from the vectors of the same words before its first.",
+    "BERT's last layer than from the static vectors of the same words.",
     rival="six other averages of the words' vectors, the best with a balanced accuracy of "
     "{weighted:.2f}; naive Bayes, {bayes:.2f}; length, {length:.2f}; layers with random "
     "weights, {nothing:.2f}",

@@ -506,7 +506,7 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
     pairs : bool
         Whether to use single letters and pairs of letters, and nothing else.
     every : int
-        Use every so-manieth poem.
+        Use one poem in so many.
     untrained : int
         How many untrained models there are.
 

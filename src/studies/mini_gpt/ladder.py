@@ -67,7 +67,7 @@ def plan(small):
         model has; ``spread``, the standard deviation of its first weights; ``rate``, the
         highest learning rate; ``steps`` of training. "runs": ``rung``, ``seed`` and
         ``steps``. "averaged": ``seeds``, whose models are averaged. "live": ``steps``. All
-        but "tuning" and "live" also have ``every``: every so-manieth position is tested.
+        but "tuning" and "live" also have ``every``: one position in so many is tested.
     """
     steps = 2 if small else 1000
     every = {"every": 200 if small else 1}
@@ -144,8 +144,8 @@ def run(folder, group, **setting):
     **setting
         Of "tuning" ``rung``, the last part that the model has, ``spread`` of its first
         weights, ``rate``, ``steps``; of "runs" ``rung``, ``seed``, ``steps``; of "averaged"
-        ``seeds``; of "live" ``steps``; of the three that test ``every``, so-manieth
-        position.
+        ``seeds``; of "live" ``steps``; of the three that test ``every``: one
+        position in so many is tested.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
     steps : int
         How many steps of training.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
 
     Returns
     -------
@@ -296,7 +296,7 @@ def count_ngrams(folder, tokenizer, parts, every):
     parts : list of int64 Tensor of shape (tokens,)
         The ids of the training, validation and test text.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
 
     Returns
     -------
@@ -329,7 +329,7 @@ def positions_to_test(tokenizer, ids, every):
     ids : int64 Tensor of shape (characters,)
         The test text.
     every : int
-        Every so-manieth position, from the 64th on.
+        One position in so many, from the 64th on.
 
     Returns
     -------
@@ -356,7 +356,7 @@ def mean_losses(tokenizer, ids, losses, every):
     losses : dict of int to array of shape (positions,)
         Characters shown → the loss at each position, in nats.
     every : int
-        Positions are every so-manieth, from the 64th on.
+        Positions are one in so many, from the 64th on.
 
     Returns
     -------
@@ -392,7 +392,7 @@ def average_models(folder, tokenizer, parts, seeds, every):
     seeds : sequence of int
         Of the small GPTs.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
 
     Returns
     -------

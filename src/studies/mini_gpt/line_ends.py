@@ -60,7 +60,7 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "trained", "course" or "counting";
-        ``every``: every so-manieth position is tested; of "trained" also ``seed``, and
+        ``every``: one position in so many is tested; of "trained" also ``seed``, and
         ``steps`` of training.
     """
     every = {"every": 200 if small else 1}
@@ -80,7 +80,7 @@ def run(folder, group, every, seed=0, steps=0):
     group : {"trained", "course", "counting"}
         What is tested: a GPT trained here, the course's GPT, or an n-gram model.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
     seed, steps : int, optional
         Of a model that is trained: of all that is drawn, and how many steps.
 
@@ -125,7 +125,7 @@ def count_lines(tokenizer, texts, every):
     texts : sequence of str
         The training, validation and test text.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def line_probs(texts, new_line, every):
     new_line : callable
         From a list of str to the probability of a new line after each, an array.
     every : int
-        After every so-manieth mark a tenth of it: of 200 every twentieth mark is asked,
+        After one mark in so many, a tenth of it: of 200 every twentieth mark is asked,
         below 20 every one.
 
     Returns

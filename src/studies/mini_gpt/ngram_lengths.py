@@ -64,8 +64,8 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, "trained" or "averaged"; ``every``: every
-        so-manieth position is tested; of "trained" also ``seed``, and ``steps`` of
+        The arguments of each run: ``group``, "trained" or "averaged"; ``every``: one
+        position in so many is tested; of "trained" also ``seed``, and ``steps`` of
         training; of "averaged" ``seeds``, whose models are averaged.
     """
     every, steps = {"every": 50 if small else 1}, 2 if small else 1000
@@ -85,7 +85,7 @@ def run(folder, group, every, seed=0, steps=0, seeds=()):
         "trained" trains a GPT and saves its losses, "averaged" averages the probabilities
         of these and of n-gram models.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
     seed, steps : int, optional
         Of a model that is trained: of all that is drawn, and how many steps.
     seeds : sequence of int, optional
@@ -125,7 +125,7 @@ def average(folder, tokenizer, parts, seeds, every):
     seeds : sequence of int
         Of the GPTs.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
 
     Returns
     -------

@@ -69,8 +69,8 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, "tuning" or "runs"; ``heads`` of the one
         layer; ``changes``, other settings of the training than `BASE` has; of "tuning" also
-        ``rate``, the learning rate that is tried; of "runs" ``seed``, and ``every``: every
-        so-manieth position is tested.
+        ``rate``, the learning rate that is tried; of "runs" ``seed``, and ``every``: one
+        position in so many is tested.
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     rates = RATES[: 1 if small else 3]
@@ -97,7 +97,7 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     seed : int
         Of the first weights, and of all that is drawn.
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def measure(tokenizer, model, every):
     tokenizer : CharTokenizer
     model : GPT
     every : int
-        Test at every so-manieth position.
+        Test at one position in so many.
 
     Returns
     -------

@@ -408,9 +408,9 @@ def gained_by_the_courses(page) -> dict[str, float]:
     -------
     dict
         Mean gains in nats. ``spaces``: at spaces after a mark, in the test text; ``marks``:
-        at marks there after which no new line comes; ``dickinson``: at every so-manieth
-        line end, about 300, of those of Dickinson's poems that have no other characters
-        than the Sonnets.
+        at marks there after which no new line comes; ``dickinson``: at about
+        300 line ends, one in so many, of those of Dickinson's poems that have no other
+        characters than the Sonnets.
     """
     _, model, _ = load_gpt("sonnets", device="cpu")
     text = page.parts.test

@@ -124,8 +124,8 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     learning_rate : float
         Reached after 50 steps; it falls to zero over the last fifth.
     known : int, optional
-        So many tasks come again and again. Default: each text is of a new one. None is a
-        held-out task.
+        So many tasks come again and again. Default: each text is of a new one. No
+        held-out task is among them.
     batch : int
         Texts a step.
 
