@@ -287,6 +287,22 @@ def test_a_link_does_not_claim_the_readers_own_poems(browser, address):
         visit.clean()
 
 
+def test_a_link_opens_the_books_texts_while_others_are_read(browser, address):
+    module = importlib.import_module("test_play_own_poems")
+    with opening(browser, address(module, "http")) as visit:
+        page = visit.page
+        module.use(page)
+        many = "\n\n".join(f"{i} " + "sea " * 600 for i in range(40))
+        module.give(page, many.encode(), "long.txt")
+        page.locator(".lmc-own-poems-view button", has_text="read").first.click()
+        page.get_by_text("of 40 texts read").wait_for(timeout=visits.LOAD)
+        page.evaluate("location.hash = '#view-0&text=7'")
+        expect(page.locator(".lmy-poem").first).to_have_text(module.SUN[3])
+        page.get_by_role("button", name="Stop").wait_for(state="hidden")
+        expect(page.locator(".lmy-poem").first).to_have_text(module.SUN[3])
+        visit.clean()
+
+
 @pytest.fixture
 def order(browser, address):
     """A function that opens the view *order* at a fragment, as a file or from a server."""

@@ -296,7 +296,8 @@ export function mount(element, data, context) {
       };
       take(ask, file.name, () => how);
     } catch (error) {
-      note.textContent = `${file.name} cannot be read: ${error.message}.`;
+      told = `${file.name} cannot be read: ${error.message}.`;
+      note.textContent = told;
     }
     input.value = ""; // so that the same one may be chosen again
   }
@@ -369,7 +370,10 @@ export function mount(element, data, context) {
   };
 
   function restore() {
-    if (isBusy) return;
+    if (!isBusy) showExample();
+  }
+
+  function showExample() {
     shown = example(data);
     [isRandom, worlds.value, back.hidden] = [false, "0", true];
     status.textContent = "";
@@ -539,8 +543,9 @@ export function mount(element, data, context) {
       : "";
   }
 
-  /* A link is of the book's texts. */
+  /* A link is of the book's texts, even where others are being read. */
   function leave() {
-    if (shown.lines) restore();
+    if (isBusy) reader.stop();
+    if (shown.lines) showExample();
   }
 }
