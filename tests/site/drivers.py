@@ -147,8 +147,8 @@ class Driver(ABC):
         return f"The page shows {self.unwrap(shown)}"
 
     def unwrap(self, found):
-        """Return a script's value; Marionette wraps it, a WebDriver's is what it is."""
-        return found["value"] if self.name == "firefox" else found
+        """Return a script's value, of what the browser answered."""
+        return found
 
     @contextmanager
     def or_close(self):
@@ -231,6 +231,10 @@ class Firefox(Driver):
     """Firefox, without a screen."""
 
     name = "firefox"
+
+    def unwrap(self, found):
+        """Return a script's value, which Marionette puts into an object."""
+        return found["value"]
 
     def __init__(self):
         path = program("firefox", "firefox-esr", how="apt install firefox-esr, or firefox")

@@ -10,7 +10,7 @@ _INLINE = MarkdownIt("zero").enable(["backticks", "emphasis"])
 
 
 def inline_nodes(text: str) -> list[nodes.Node]:
-    """Return a sentence as nodes: code between backticks, italics between asterisks."""
+    """Return a sentence as nodes: with `code`, *italics*, **bold** as in Markdown."""
     made = nodes.inline()
     for token in _INLINE.parseInline(text)[0].children:
         if token.type == "code_inline":
@@ -26,7 +26,7 @@ def inline_nodes(text: str) -> list[nodes.Node]:
 
 
 def inline_html(text: str) -> str:
-    """Return a sentence as HTML: code between backticks, italics between asterisks."""
+    """Return a sentence as HTML: with `code`, *italics*, **bold** as in Markdown."""
     return _INLINE.renderInline(text)
 
 

@@ -243,7 +243,7 @@ def fix_bibliography_roles(
 
 
 def join_marks(html: str) -> str:
-    """Return a page's HTML in which no line begins with the mark behind a formula.
+    """Return a page's HTML in which no line begins with punctuation after a formula.
 
     To a browser a formula is a box, and a line may end at either side of it, even before a
     comma.

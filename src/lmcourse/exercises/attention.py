@@ -410,4 +410,4 @@ def fooled():
 
 def _is_near(got, value):
     """Return whether a number is as good as another, as it was measured by other code."""
-    return abs(got - value) <= 0.02 * abs(value)
+    return math.isclose(got, value, rel_tol=0.02)

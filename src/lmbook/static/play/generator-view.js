@@ -553,6 +553,7 @@ export function mount(element, data, context) {
     const all = Array.from(data.book.alphabet).length;
     const few = () => +sliders.top_k.input.value;
     const get = () => (few() === alphabet.length ? all : Math.min(few(), all));
+    // It is not set: a link is taken by the book’s model (`leave`).
     return { ...rest, top_k: { get, set() {} } };
   }
 }

@@ -268,7 +268,7 @@ export function mount(element, data, context) {
   function tellUnknown(lines) {
     const some = lines.filter(({ isUnknown }) => isUnknown).length;
     if (some === 1)
-      return " The model’s vocabulary has no word of 1 text: of this text it knows only the length.";
+      return " The model’s vocabulary has no word of one of the texts: of this text it knows only the length.";
     return some
       ? ` Of ${plural(some, "text")} the model’s vocabulary has no word: by their length alone it tells them apart.`
       : "";
