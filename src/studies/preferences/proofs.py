@@ -310,14 +310,15 @@ def dpo_beats_the_best(page: Page):
 def rounds_go_on(page: Page):
     """In echoes a line, with every seed.
 
-    Two rounds of fine-tuning come within an echo of one of DPO, three are half an echo
-    beyond it or more, and two rounds of DPO are an echo beyond these. Their lines have a
+    Two rounds of fine-tuning come within an echo of one of DPO, and have more for each
+    word; three are half an echo beyond it or more, and two rounds of DPO are an echo beyond
+    these. Their lines have a
     word more; counted for each word, they have as many echoes, to five in a hundred words.
 
     After two rounds, held-out answers are as hard for both, to a tenth of a nat a
     character. At most six in ten answers of DPO begin with the letter asked for, nearly all
-    after fine-tuning. Held-out sonnets suffer more than three times as much from two rounds
-    of fine-tuning as from one of DPO.
+    after fine-tuning. Held-out sonnets suffer more than three times as much from two or
+    three rounds of fine-tuning as from one of DPO.
 
     Three rounds on any of the lines, best or not, raise echoes, too; they stay an echo
     below the second round on the best.
@@ -337,7 +338,7 @@ def rounds_go_on(page: Page):
         Means over seeds. Echoes a line: ``before``; ``second`` and ``third``, after so many
         rounds of fine-tuning on the best lines; ``dpo_again``, after two rounds of DPO;
         ``any``, after three rounds on any line. ``lost`` and ``lost_dpo``: by how many nats
-        a character held-out sonnets are predicted worse than before, after two rounds of
+        a character held-out sonnets are predicted worse than before, after three rounds of
         fine-tuning on the best lines and after one of DPO. ``obeyed`` and ``obeyed_again``:
         shares of answers that begin with the letter asked for, after two rounds of
         fine-tuning and of DPO. ``seeds``: how many.
@@ -380,8 +381,11 @@ def rounds_go_on(page: Page):
     a_word = averages("DPO", 2, "a word") - averages("the best", 3, "a word")
     assert max(abs(a_word)) < 0.05
     assert max(abs(lost("the best", 2, "answers") - lost("DPO", 2, "answers"))) < 0.1
-    text, text_dpo = lost("the best", 2, "text"), lost("DPO", 1, "text")
+    assert min(averages("the best", 2, "a word") - averages("DPO", 1, "a word")) > 0
+    text = lost("the best", 3, "text")
+    text_dpo = lost("DPO", 1, "text")
     assert min(text - 3 * text_dpo) > 0
+    assert min(lost("the best", 2, "text") - 3 * text_dpo) > 0
     assert max(obeyed("DPO", 2)) < 0.6
     assert min(obeyed("the best", 2)) > 0.95
     assert min(anyway - echoes("any line", 0)) > 1

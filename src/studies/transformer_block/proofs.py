@@ -823,6 +823,7 @@ def learned_without_paths(page):
     alone = grid_losses("paths, other tokens", 4, "Xavier")
     frequencies = frequency_loss()
     assert min(*cut, *other, *longer_losses("paths")) > frequencies - 0.1
+    assert min(longer_losses("paths")) > grid_losses("paths").min() - 0.05
     assert alone.max() < grid_losses("paths", 4, "Xavier").min() - 0.3
     counted = {order: counted_loss(order) for order in (2, 3)}
     assert min(row["loss"] for row in study["longer"]) > counted[3]
