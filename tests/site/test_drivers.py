@@ -112,7 +112,7 @@ def say(line, *message):
 
 
 def test_an_answer_that_came_too_late_is_not_taken_for_another(monkeypatch):
-    monkeypatch.setattr(drivers, "LIMIT", 0.1)
+    monkeypatch.setattr(drivers, "LIMIT", 0.1)  # GLANCE stays: this answer comes
     heard = threading.Event()
 
     def answer(line):
@@ -130,7 +130,7 @@ def test_an_answer_that_came_too_late_is_not_taken_for_another(monkeypatch):
         driver = firefox(port)
         with pytest.raises(Silence) as error:
             driver.run("return document.title")
-        assert heard.is_set()
+        assert heard.wait(drivers.PATIENCE)  # it is set after what was said arrived
         assert str(error.value).endswith(f"The page shows {STATES}")
 
 
