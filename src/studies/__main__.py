@@ -31,12 +31,16 @@ TOOLS = ("proofs", "findings", "nulls")
 
 
 def load_studies() -> dict[str, ModuleType]:
-    """Import all studies, modules with a ``plan`` in a chapter's folder.
+    """Import all studies: the modules in the packages of `studies` that have a ``plan``.
+
+    Modules of the names in `TOOLS` (proofs and what helps them) are not imported.
 
     Returns
     -------
     dict of str to module
-        By name, such as "beyond-text"; studies that need weights of another one come last.
+        By name, such as "beyond-text": the module's own name, with hyphens. First those
+        that need no weights of another study, then those that need one, two and so on (as
+        many as their ``AFTER`` names); each time by the alphabet.
     """
     modules = []
     for chapter in pkgutil.iter_modules(studies.__path__):
@@ -54,11 +58,15 @@ def load_studies() -> dict[str, ModuleType]:
 def try_out(study: ModuleType) -> None:
     """Make the few short runs of a study's small plan; print each, and their summary.
 
+    Of each run its setting, seconds and the single numbers of its outcome are printed. What
+    the runs write lies in a temporary folder, which is removed.
+
     Parameters
     ----------
     study : module
-        Its ``plan(small)`` lists settings, ``run`` makes one of them; with a ``CLAIM`` it
-        also has ``summary``.
+        Its ``plan(small)`` returns a list of settings, a dict for each run; ``run`` makes
+        one run. A study with a ``CLAIM`` also has ``summary``, of which ``n``, ``seeds``,
+        ``interval`` and ``verdict`` are printed.
     """
     with tempfile.TemporaryDirectory() as folder:
         done = running.outcomes(study, study.plan(small=True), Path(folder))
@@ -81,14 +89,16 @@ def _brief(outcome: object) -> str:
 
 
 def write(study: ModuleType, processes: int) -> None:
-    """Make all runs of a study that are not finished yet, so many at a time; store it.
+    """Make all runs of a study that are not finished yet; store its results and weights.
+
+    The path of each file that is written to ``data`` is printed.
 
     Parameters
     ----------
     study : module
-        Its ``plan(small)`` lists the settings of its runs.
+        Its ``plan(small)`` returns a list of settings, a dict for each run.
     processes : int
-        How many runs at a time.
+        How many runs are made at a time.
     """
     folder = running.runs_of(study)
     plan = study.plan(small=False)
@@ -122,10 +132,16 @@ def list_stale(known: dict[str, ModuleType]) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line asks for, and return the exit status.
 
+    It lists the studies (``--list``), those whose stored results are out of date
+    (``--stale``), renews the record of one without running it (``--still-holds REASON``),
+    runs one or all and stores the results (``--write``), or makes a few short runs of it
+    (no option). Only one study runs at a time; if another does, that is an error.
+
     Parameters
     ----------
     arguments : list of str, optional
-        What follows ``python -m studies``. Default: of this process.
+        What follows ``python -m studies``, such as ``["beyond-text", "--write"]``. Default:
+        those of this process.
 
     Returns
     -------

@@ -58,7 +58,11 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _is_claim(node: ast.AST) -> bool:
-    """Return whether a statement assigns to one of `CLAIMS`."""
+    """Return whether a statement assigns to a name in `CLAIMS`, such as ``CLAIM``.
+
+    ``node`` : a statement of a module; `CLAIMS` are the names of a study's texts, and of
+    its place in the order of studies.
+    """
     if not isinstance(node, ast.Assign):
         return False
     return ast.unparse(node.targets[0]) in CLAIMS
@@ -140,7 +144,10 @@ def modules_of(study: ModuleType) -> dict[str, str]:
 
 
 def _named_beside(source: str, folder: Path) -> list[Path]:
-    """Return the TOML files in a program's folder that one of its texts names."""
+    """Return the TOML files beside a program whose names are string constants in it.
+
+    ``source`` : str, the program; ``folder`` : Path, the folder in which it is.
+    """
     files = [path for path in folder.glob("*.toml") if path.name in source]
     if not files:
         return []
@@ -189,15 +196,19 @@ def _watch(event: str, arguments: tuple) -> None:
 
 
 def _announce_weights() -> None:
-    """Make safetensors, which opens files without Python, raise the audit event "open"."""
+    """Make safetensors, which opens files without Python, raise the audit event "open".
+
+    Its function ``safe_open`` is replaced by one that does, in the library and in each
+    loaded module of `lmcourse` and `studies` that has imported it.
+    """
     import safetensors
 
     original = safetensors.safe_open
 
     def safe_open(filename, *arguments, **options):
-        """Raise the audit event "open", then do what `safetensors.safe_open` does.
+        """Raise the audit event "open", then return what `safetensors.safe_open` returns.
 
-        ``filename`` : path; ``arguments`` and ``options`` are handed on.
+        ``filename`` : str or path; ``arguments`` and ``options`` are handed on.
         """
         sys.audit("open", os.fspath(filename), None, os.O_RDONLY)
         return original(filename, *arguments, **options)
@@ -222,8 +233,9 @@ def recording(data: Path) -> Iterator[dict[str, str | None]]:
 
     Yields
     ------
-    dict of str to str
-        Path below ``data`` → SHA-256. It is filled at the end.
+    dict of str to str or None
+        Path below ``data`` → SHA-256 of the file; None if it is there no longer. Empty
+        until the ``with`` ends.
     """
     if not _watched:
         sys.addaudithook(_watch)  # it cannot be removed again

@@ -114,12 +114,14 @@ class Page:
 def _rebound(value, old: dict, new: dict):
     """Return a page's function with other globals, and any other value as it is.
 
+    A function in `functools.cache` or `functools.lru_cache` gets a new, empty cache.
+
     Parameters
     ----------
     value : object
-        A value of the page.
+        A value of the page. It is "a page's function" if its globals are ``old``.
     old, new : dict
-        The page's namespace, and the one in which the function finds its globals.
+        The page's namespace, and the one in which the new function finds its globals.
     """
     if isinstance(value, functools._lru_cache_wrapper):
         inner = _rebound(value.__wrapped__, old, new)
@@ -183,8 +185,9 @@ class Proof:
         Returns
         -------
         dict of str to str
-            Those of ``rival``, ``null``, ``n`` and ``interval`` that there are; values that
-            the function returns are not filled in yet.
+            Texts: those of ``rival``, ``null``, ``n`` and ``interval`` that there are, with
+            ``{key}`` where a value that the function returns is to be filled in. ``null``
+            is the first paragraph of its docstring, or "none, since" and the reason.
         """
         null = ""
         if self.no_null:
@@ -211,7 +214,11 @@ def proof(sentence: str) -> Callable[[Callable], Proof]:
     """
 
     def decorate(function: Callable[[Page], dict]) -> Proof:
-        """Return the function as a `Proof`; raise a ValueError if something is missing."""
+        """Return the function as a `Proof`.
+
+        ``function`` : from a `Page` to a dict, name → value that the text may quote. A
+        ValueError says if the sentence is too short.
+        """
         _check_sentence(sentence)
         return Proof(function, sentence.rstrip("."), "proof")
 
@@ -263,7 +270,10 @@ def finding(
     """
 
     def decorate(function: Callable[[Page], dict]) -> Proof:
-        """Return the function as a `Proof`; raise a ValueError if something is missing."""
+        """Return the function as a `Proof`; raise a ValueError if something is missing.
+
+        ``function`` : from a `Page` to a dict, name → value that the text may quote.
+        """
         _check_sentence(sentence)
         if not (rival.strip() and n.strip()):
             raise ValueError(f"{function.__name__}: a finding must say its rival and its n")
@@ -341,8 +351,9 @@ def find(chapter: str, name: str) -> Proof:
 def run(chapter: str, name: str, names: dict) -> None:
     """Run a proof in a page's kernel; leave what it returned for the text.
 
-    Its outputs are a record of it (MIME type `RECORD`) and each value that it returned,
-    glued as ``name.key``.
+    Displayed are a record of it (MIME type `RECORD`; `_show` says what is in it) and each
+    value that it returned, glued as ``name.key``. A finding that does not hold is run again
+    without its assertions, so that there are values.
 
     Parameters
     ----------
@@ -377,9 +388,10 @@ def run(chapter: str, name: str, names: dict) -> None:
 
 @contextmanager
 def same_draws() -> Iterator[None]:
-    """Give the page's random numbers back as they were: without the proof, the same come.
+    """Restore the random generators at the end of a ``with``, as they were at its start.
 
-    So a notebook, which has no proofs, computes what the page shows.
+    These are the global ones of `random`, NumPy and PyTorch (CPU). So a notebook, which has
+    no proofs, draws the random numbers that the page draws.
     """
     import numpy as np
     import torch
@@ -472,7 +484,10 @@ def values_unchecked(proof: Proof, page: Page) -> dict:
 
 
 def _asserted(proof: Proof, error: AssertionError) -> str:
-    """Return the line of the proof's module, as text, in which an error was raised."""
+    """Return the line of code in the proof's module that raised an error; "" if none did.
+
+    Of several lines of the module in the traceback it is the innermost.
+    """
     path = inspect.getsourcefile(proof.function)
     lines = [
         f.line for f in traceback.extract_tb(error.__traceback__) if f.filename == path
@@ -481,19 +496,24 @@ def _asserted(proof: Proof, error: AssertionError) -> str:
 
 
 def _text_of_docstring(function: Callable) -> str:
-    """Return a function's docstring up to its first numpydoc section."""
+    """Return a function's docstring up to its first numpydoc section; "" if it has none."""
     return re.split(r"\n\n\w+\n-+\n", inspect.getdoc(function) or "")[0]
 
 
 def _source(proof: Proof) -> str:
-    """Return the code of a proof, that of its null above it."""
+    """Return the code of a proof's function, below that of its null if it has one."""
     null = inspect.getsource(proof.null) if inspect.isfunction(proof.null) else ""
     parts = [null, inspect.getsource(proof.function)]
     return "\n\n".join(filter(None, map(str.rstrip, parts)))
 
 
 def _show(proof: Proof, values: dict, failed: str = "") -> None:
-    """Display the record of a proof, and glue its values.
+    """Display the record of a proof, and glue its values, each as ``name.key``.
+
+    The record is a dict: ``name``, ``sentence`` and ``kind`` of the proof; ``fields``,
+    pairs of name and text, such as its rival; ``about``, the beginning of its docstring;
+    ``source``, its code; ``module``, the dotted name; ``values``, pairs of key and `repr`;
+    ``failed``.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ ROUNDED = 1e-4  # absolute: most are stored with four digits
 
 
 def name_of(study: ModuleType) -> str:
-    """Return a study's name: its module's, with hyphens."""
+    """Return a study's name: that of its module, with hyphens, such as "beyond-text"."""
     return study.__name__.rpartition(".")[2].replace("_", "-")
 
 
@@ -194,10 +194,11 @@ def _finish(study: str, folder: Path, run: tuple[dict, Path]) -> None:
 
 @contextmanager
 def _own_environment() -> Iterator[None]:
-    """Remove ``LMCOURSE_…`` from the environment inside a ``with``, and restore it.
+    """Remove variables ``LMCOURSE_…`` from the environment inside a ``with``; restore them.
 
-    ``LMCOURSE_CACHE`` stays. Inside, the variables of threads are set, too: libraries read
-    them when they are loaded.
+    ``LMCOURSE_CACHE`` stays. Inside, `THREAD_VARIABLES`, such as ``OMP_NUM_THREADS``, are
+    set to `THREADS`, the number of threads of a run: libraries read them when they are
+    loaded.
     """
     before = dict(os.environ)
     chosen = {name for name in before if name.startswith("LMCOURSE_")}
@@ -406,8 +407,9 @@ def differences(one: object, other: object, place: str = "") -> Iterator[str]:
     Yields
     ------
     str
-        A path like "runs[0].loss", and both values. Seconds may differ, and numbers by a
-        thousandth of their size (`TOLERANCE`), or by no more than `ROUNDED`.
+        A path like "runs[0].loss", and both values. Values of the keys in `TIMES`, which
+        are seconds, may differ; numbers by a thousandth of their size (`TOLERANCE`), or by
+        no more than 0.0001 (`ROUNDED`).
     """
     numbers = (int, float)
     if isinstance(one, dict) and isinstance(other, dict):
