@@ -43,7 +43,7 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether it is two of them, with few sentences.
+        Whether it is two of them, with two sentences of each kind.
 
     Returns
     -------
@@ -87,9 +87,11 @@ def read(world, seed, each):
     Returns
     -------
     sentences : list of Sentence
-        Each with ``text``, ``nouns`` and ``frame``, the number of its kind.
+        Each with ``text``, ``nouns``, a tuple of two str, and ``frame``, the number of its
+        kind.
     batches : list of (BatchEncoding, int64 Tensor of shape (texts,))
-        The tokens of some sentences, and the position of *it* in each.
+        For each `CHUNK` of sentences, at most 100: their tokens, padded, and the position
+        of *it* in each.
     """
     tokenizer, _ = model_of(world)
     sentences = drawn_sentences(seed, each)
@@ -244,7 +246,8 @@ def accuracies(states, sentences, penalty):
     """Return how well the nouns of a sentence are told from the vector of *it*.
 
     A ridge regression is fitted on all kinds of sentences but one, and tested on that one,
-    each in its turn.
+    each in its turn. It gives a score to each of `NOUNS`, the forty nouns of which each
+    sentence has two.
 
     Parameters
     ----------
@@ -283,7 +286,7 @@ def accuracies(states, sentences, penalty):
 
 @cache
 def penalties(world, each):
-    """Choose the penalty of the regression on other sentences, with all heads.
+    """Choose the penalty with the highest mean AUC on other sentences, with all heads.
 
     Parameters
     ----------

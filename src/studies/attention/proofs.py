@@ -37,14 +37,15 @@ def head_by_hand(page: Page):
     page : Page
         ``Q`` and ``K`` are queries and keys of one head, (tokens, d_head), and ``weights``
         the weights of "it", (tokens,), at the position ``it``, from 0; ``found`` is BERT's
-        output on the sentence, with ``attentions``; ``layer`` and ``head``, from 0, choose
-        the head; ``d_model``, ``d_head`` and ``heads`` are the model's sizes.
+        output on the sentence, whose ``attentions`` hold for each layer the weights,
+        (batch, heads, tokens, tokens); ``layer`` and ``head``, from 0, choose the head;
+        ``d_model``, ``d_head`` and ``heads`` are the model's sizes, int.
 
     Returns
     -------
     dict
-        ``sharper``, the letter of the right choice; ``layer``, ``head``, ``tokens`` and the
-        model's sizes.
+        ``sharper``, the letter of the right choice in a task, "b"; ``layer``, ``head``,
+        ``d_model``, ``d_head`` and ``heads``, as in the page; ``tokens``, how many.
     """
     scores = page.Q @ page.K.T / math.sqrt(page.d_head)
     theirs = page.found.attentions[page.layer][0, page.head].cpu()  # (tokens, tokens)
@@ -99,17 +100,18 @@ def mask_hides_the_future(page: Page):
     page : Page
         ``both``: "causal mask" and "no mask" → how far each output moves, (tokens,), if the
         word "tired" of the sentence ``tired`` (str) changes, which is ``encoded`` by BERT's
-        tokenizer as ``tokens`` tokens. Functions: ``causal_mask`` makes a bool mask
-        (tokens, tokens) of a number; ``attention`` of query, key, value and mask returns
-        outputs and weights; ``word_positions`` finds a word's tokens in a text. ``Q``,
-        ``K`` and ``V``, (tokens, d_head), and ``S``, (tokens, tokens), are query, key,
-        value and scores of one head.
+        tokenizer as ``tokens`` (int) tokens. Functions: ``causal_mask(tokens)`` returns a
+        bool mask (tokens, tokens), True where a row may attend; ``attention`` of query,
+        key, value and mask returns outputs and weights; ``word_positions(encoded, row,
+        text, word)`` returns the list of the positions of a word's tokens. ``Q``, ``K`` and
+        ``V``, (tokens, d_head), and ``S``, (tokens, tokens), are query, key, value and
+        scores of one head.
 
     Returns
     -------
     dict
-        ``answer``, the letter of the right choice; ``moved``, how many outputs move behind
-        the mask.
+        ``answer``, the letter of the right choice in a task, "c"; ``moved``, how many
+        outputs move behind the mask.
     """
     tokens = page.tokens
     at = page.word_positions(page.encoded, 0, page.tired, "tired")[0]
@@ -124,7 +126,9 @@ def mask_hides_the_future(page: Page):
     ours = page.attention(page.Q, page.K, page.V, mask)
     close(ours[1], weights)
     close(ours[0], weights @ page.V)
-    late = page.S.softmax(-1) * mask  # the task's lines
+    # The lines of a task, which mask after the softmax: rows do not add up to 1, and scores
+    # of the future change the weights.
+    late = page.S.softmax(-1) * mask
     assert late.sum(-1).min() < 0.99
     other = page.S + 5.0 * ~mask  # other scores in the future
     assert (other.softmax(-1) * mask - late)[:-1].abs().max() > 1e-3
@@ -212,6 +216,7 @@ def pytorch_gives_the_same(page: Page):
     for allowed in (None, mask):
         theirs = F.scaled_dot_product_attention(query, key, value, allowed)
         close(page.attention(query, key, value, allowed)[0], theirs)
+    # The lesson's class has a name that PyTorch does not use: its own has a small h.
     assert not hasattr(nn, "MultiHeadAttention")
     module, x = page.theirs, page.vectors
     other = torch.cat([x[:1], x[1:] + 1])  # another second text
@@ -309,8 +314,9 @@ def it_attends_to_the_nouns(page: Page):
     """The head was chosen by another sentence; the interval is over kinds of sentences.
 
     It is above one half, and the head's lead over the next one is above zero. With three
-    other draws of nouns it is the first of all heads again. Random weights by four seeds
-    reach one half in no head, and in this one about an even share. Of the words beside
+    other draws of nouns it is the first of all heads again. Random weights (those of each
+    layer shuffled, by four seeds) reach one half in no head, and the page's, by the first
+    of these seeds, in this head about an even share. Of the words beside
     "it" some give the nouns as much ("the" and "on" more than half), so "more than any
     other word" is not claimed; nor that the head finds the right one of the two, nor that
     it looks for what "it" stands for.
@@ -440,6 +446,9 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
 
 def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
     """Return the animal's lead where the animal is named first, and where the place is.
+
+    Each word ends 24 sentences, `crossings` of 6 animals and 4 places, such as "The dog
+    didn't cross the street because it was too tired."; in half of them the animal is first.
 
     Parameters
     ----------
@@ -577,8 +586,9 @@ def he_attends_to_persons(page: Page):
     """In Dickinson's line, in the place of "Death"; both lists were written before looking.
 
     In 98 of 100 pairs of a person and a thing the person gets more, and the median thing
-    less than one hundredth. A few of the other heads tell them apart as well. "Death" gets
-    less than a typical thing, "God" more than a typical person: two examples.
+    less than one hundredth. "Death" gets less than one hundredth, "God" more than a typical
+    person: two examples. How common a word is, is told by its number in BERT's vocabulary,
+    which begins with the most common ones.
 
     Parameters
     ----------
@@ -596,7 +606,7 @@ def he_attends_to_persons(page: Page):
         weights; ``persons`` and ``things``, median shares of attention, with ``gap``, the
         95 % interval of the median difference; ``death`` and ``god``, the shares of these
         words; ``count``, how many words of each kind; ``answer``, the letter of the right
-        choice.
+        choice in a task, "b".
     """
     persons, things = (
         np.array([*page.of_he[name].values()]) for name in ("persons", "things")
@@ -818,9 +828,10 @@ def raw_scores_saturate(page: Page):
     Parameters
     ----------
     page : Page
-        ``saturation`` is a table, a row a width, with the columns ``variance`` (of raw
-        scores), ``raw`` and ``scaled`` (the greatest weights, 0–1); ``S`` are the scores of
-        one head, (tokens, tokens), and ``d_head`` is its width.
+        ``saturation`` is a table whose index is the width of queries and keys, d, with the
+        columns ``variance`` (of raw scores), ``raw`` and ``scaled`` (the greatest weight of
+        a softmax of raw scores and of scores divided by the root of d, 0–1); ``S`` are the
+        scores of one head, (tokens, tokens), and ``d_head`` is its width.
 
     Returns
     -------
