@@ -54,6 +54,8 @@ CONTEXT = 7  # words that the decoder sees
 def load_words():
     """Load the sonnets as the decoder reads them.
 
+    Tokens stand among the words where sentences begin and end, and where a line ends.
+
     Returns
     -------
     vocabulary : list of str
@@ -86,9 +88,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group`` and ``seed``; of long trainings ``marks``, the
-        steps after which they are measured; of short ones ``way``, what happens to the word
-        vectors ("trained", "held" or "unit"), ``rate``, the learning rate, and ``steps``.
+        The arguments of each run: ``group`` and ``seed``. Of long trainings ``group`` is
+        the text ("sonnets", "shuffled" once, or "dealt", shuffled anew at every step), and
+        ``marks`` are the steps after which they are measured. Of short ones it is
+        "vectors"; ``way`` is what happens to the word vectors ("trained", "held" or
+        "unit"), ``rate`` the learning rate, ``steps`` the length.
     """
     long_runs = []
     for text in SETTINGS["texts"]:
@@ -114,7 +118,8 @@ def run(folder, group, seed, **setting):
     Parameters
     ----------
     folder : Path
-        Where the decoder of the page is saved.
+        Where one decoder is saved for the page, as ``decoder.safetensors`` in float16: that
+        of the sonnets with the first seed.
     group : {"sonnets", "shuffled", "dealt", "vectors"}
         The text of a long training ("dealt": shuffled anew at every step); "vectors" is a
         short training.
@@ -145,7 +150,11 @@ def run(folder, group, seed, **setting):
     states = []
 
     def watch(step, *_):
-        """Measure the model if ``step`` is a mark; shuffle the words of "dealt"."""
+        """Measure the model if ``step`` is a mark; shuffle the words of "dealt".
+
+        ``step`` : int, after how many steps it is called; what else is handed over is not
+        used.
+        """
         if step in marks:
             states.append(measure(model, own, held_out, known, group))
         if group == "dealt":
@@ -256,7 +265,8 @@ def sample_poems(model):
     Returns
     -------
     list of str
-        Each of at most 60 words, which ends earlier if the end token is drawn.
+        Each of at most 60 words, drawn at temperature 0.8; it ends earlier if the token
+        that ends a sentence is drawn. Lines are separated by line breaks.
     """
     start, end = model.dictionary.encode([decoder.START, decoder.END])
     settings = SETTINGS["samples"]
@@ -280,7 +290,10 @@ def mean_distances(runs):
     Parameters
     ----------
     runs : list of dict
-        Outcomes of long trainings, with as many marks each.
+        Outcomes of long trainings, one a seed. ``states`` is a list of dicts, one for each
+        mark (a number of steps after which it was measured), of the same length in all;
+        each has ``looks``, attention weights of the last of seven words, (layers, heads,
+        7), the farthest first.
 
     Returns
     -------

@@ -105,6 +105,11 @@ def run(folder, group, trained, seed, guesses):
 def compare_steps(model, numbers, guesses, rng):
     """Return by how much steps of several kinds lower the loss on one sequence.
 
+    Tried are the direction against the gradient; the same with the gradient's entries
+    shuffled within each parameter; and random directions of three kinds, which move all
+    numbers, all but the word vectors, or the biases of the output. The model is left as it
+    was.
+
     Parameters
     ----------
     model : lmcourse.numpy_nn.decoder.Decoder
@@ -130,10 +135,11 @@ def compare_steps(model, numbers, guesses, rng):
         return float(loss.forward(model.forward(numbers[:-1]), numbers[1:]))
 
     def falls(direction):
-        """Return by how much the loss falls along a direction, a list of float by length.
+        """Return by how much the loss falls if the numbers move against a direction.
 
-        ``direction`` : dict of str to array, by the names of the parameters; only its
-        direction counts.
+        ``direction`` : dict of str to array, name of a parameter → what is taken from it,
+        after all arrays were scaled to one length together. Returned is a list of float, in
+        nats, one for each of ``SETTINGS["lengths"]``.
         """
         norm = np.sqrt(sum((d**2).sum() for d in direction.values()))
         found = []
@@ -185,7 +191,8 @@ def best_guesses(rows, most=None):
     Parameters
     ----------
     rows : list of dict
-        One a sequence; ``random`` has the falls of the loss, (guesses, lengths).
+        One a sequence; ``random`` has the falls of the loss in nats, (guesses, lengths of
+        the step).
     most : int, optional
         How many guesses to take; all by default.
 

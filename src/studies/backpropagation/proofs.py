@@ -25,7 +25,9 @@ SMALL = 1e-3  # of the first loss: a fit that is done
 
 
 def assert_near(ours, theirs):
-    """Compare two arrays in float64, to 1e-9 of the largest magnitude.
+    """Compare two arrays in float64, to 1e-9 of the largest magnitude in ``theirs``.
+
+    If that is below 1, to 1e-9. An AssertionError says where they differ.
 
     Parameters
     ----------
@@ -39,14 +41,20 @@ def assert_near(ours, theirs):
 def assert_agree(module, function, *inputs):
     """Compare a module with PyTorch and with small steps, for a batch and for one text.
 
+    The output, and the gradient of each input and parameter, must be PyTorch's, to 1e-9;
+    the gradients must also be those of small steps up and down (`gradient_error`), to 1e-6.
+
     Parameters
     ----------
     module : lmcourse.numpy_nn.core.Module
-        Has ``forward``, ``backward`` and ``parameters``.
+        ``forward`` takes the inputs and returns an array; ``backward`` takes the gradient
+        of the output and returns those of the inputs; ``parameters`` returns a dict, name →
+        parameter with the arrays ``value`` and ``grad``.
     function : callable
         From a dict, name of a parameter → Tensor, and the inputs as Tensors, to the same
         output in PyTorch.
     *inputs : array of shape (batch, ...)
+        Floats, or integers such as the numbers of words, which have no gradient.
 
     Raises
     ------
@@ -111,7 +119,11 @@ def graph_by_hand(page: Page):
 
 @proof("The gradient of a number that is used twice is the sum over both uses.")
 def used_twice(page: Page):
-    """PyTorch's gradient, at x = 0.8, is among the four answers that of the sum alone.
+    """PyTorch's gradient, at x = 0.8, is among a task's four answers that of the sum alone.
+
+    The function is (3 · sigmoid(x · x) − 1)². The answers are a, the sum over both uses of
+    x; b, one of the two gradients; c, their mean, which is the same number; d, their
+    product.
 
     Parameters
     ----------
@@ -121,7 +133,7 @@ def used_twice(page: Page):
     Returns
     -------
     dict
-        ``answer``: the letter of the right choice.
+        ``answer``: the letter of the right answer, "a".
     """
     x = torch.tensor(0.8, dtype=torch.float64, requires_grad=True)
     ((3 * (x * x).sigmoid() - 1) ** 2).backward()
@@ -143,7 +155,8 @@ def mixed_gradient(page: Page):
     ----------
     page : Page
         ``guessed`` holds the outcomes of the study *guesses*, a dict for each sequence:
-        ``gradient`` and ``shuffled`` are how far a step along it lowers the loss.
+        ``gradient`` and ``shuffled`` say by how many nats a step along the gradient, and
+        along the shuffled one, lowers the loss, a list by length of the step.
 
     Returns
     -------
@@ -177,7 +190,8 @@ def one_pass_beats_guesses(page: Page):
         ``guessed`` holds the outcomes of the study *guesses*, a dict for each sequence: by
         how many nats a step lowers the loss, along the ``gradient``, a list by length of
         the step (two of them), and along each ``random`` direction, (guesses, lengths).
-        ``untrained`` is the decoder, whose trainable numbers are counted.
+        ``untrained`` is the decoder, of which the numbers are counted: its ``parameters()``
+        is a dict of parameters, with ``value``, an array, and ``trainable``, bool.
 
     Returns
     -------
@@ -208,7 +222,9 @@ def one_pass_beats_guesses(page: Page):
 
 @proof("The formulas of the drawing are PyTorch's gradients of attention.")
 def attention_by_hand(page: Page):
-    """Five tokens of width 4, in float64; each gradient has the shape of its matrix.
+    """Five tokens of width 4, in float64; the gradients of query, key and value.
+
+    The gradients of the scores sum to zero in each row.
 
     Parameters
     ----------
@@ -238,7 +254,9 @@ def attention_by_hand(page: Page):
 
 @proof("On this line, moving one head's scores against their gradient lowers the loss.")
 def scores_move(page: Page):
-    """Along the gradient it raises it. No gradient reaches a word that comes later.
+    """The step is 50 times the gradient; along the gradient it raises the loss.
+
+    No gradient reaches a word that comes later, and in each row they sum to zero.
 
     Parameters
     ----------
@@ -271,10 +289,13 @@ def torch_heads(p, x, start="modules.1.", count=2):
     Parameters
     ----------
     p : dict of str to Tensor
-        The parameters by name.
+        The parameters by name: "heads.branches.H.", H the number of a head, with
+        "query.weight", "query.bias", the same of "key" and "value", and
+        "attention.scale.scale", the factor of the scores; "output.weight" and
+        "output.bias" of the layer that joins them.
     x : Tensor of shape (..., tokens, d_model)
     start : str
-        Where the names of the heads' parameters begin.
+        What stands before these names.
     count : int
         The number of heads.
 
@@ -300,14 +321,17 @@ def torch_heads(p, x, start="modules.1.", count=2):
 def small_modules_agree(page: Page):
     """Sigmoid, ReLU, linear layers, linked ones, softmax, both losses.
 
-    The gradients of a softmax sum to zero in each row. The cross-entropy is exact where the
-    logarithm of a softmax would be infinite.
+    The checks are PyTorch's outputs and gradients, and those of small steps
+    (`assert_agree`). The gradients of a softmax sum to zero in each row. The cross-entropy
+    is exact where the logarithm of a softmax would be infinite.
 
     Parameters
     ----------
     page : Page
-        Has the lesson's classes ``Sigmoid``, ``Linear``, ``Chain``, ``Softmax`` and
-        ``L2Loss``, modules with ``forward`` and ``backward``.
+        Has the lesson's classes ``Sigmoid``, ``Linear(inputs, outputs, rng)`` (with
+        ``weight`` and ``transposed`` it shares another's matrix), ``Chain(*modules)``,
+        ``Softmax`` and ``L2Loss``, the mean square; modules with ``forward`` and
+        ``backward``.
     """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 5, 4))
@@ -351,6 +375,9 @@ def small_modules_agree(page: Page):
 @proof("Attention and its parts pass both checks; the output is PyTorch's own function's.")
 def attention_agrees(page: Page):
     """Five queries, seven keys, values of width 3; and the causal mask.
+
+    The checks are PyTorch's outputs and gradients, and those of small steps
+    (`assert_agree`).
 
     Parameters
     ----------
@@ -430,12 +457,17 @@ def a_fit_needs_keys(page: Page):
 def a_decoder_agrees(page: Page):
     """Every parameter's gradient of two layers of two causal heads, rotary positions.
 
+    The checks are PyTorch's outputs and gradients, and those of small steps
+    (`assert_agree`).
+
     Parameters
     ----------
     page : Page
-        Has the lesson's classes ``Fork``, ``Linear``, ``SkipAddNorm`` and ``Decoder``, and
-        the reader's ``MultiHeadAttention`` or the package's, modules with ``forward`` and
-        ``backward``.
+        Has the lesson's classes ``Fork(*modules)``, which gives its input to each;
+        ``Linear(inputs, outputs, rng)``; ``SkipAddNorm(module, d_model)``, the norm of the
+        input plus the module's output; and ``Decoder(vocabulary, vectors, heads, d_ff)``;
+        and the reader's ``MultiHeadAttention(d_model, heads, rng)`` or the package's: all
+        modules with ``forward`` and ``backward``.
     """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 5, 4))
@@ -456,8 +488,9 @@ def a_decoder_agrees(page: Page):
     def torch_decoder(p, k):
         """Return the logits of two layers, (..., tokens, vocab_size).
 
-        ``p`` : dict of str to Tensor, the parameters by name; ``k`` : numbers of words,
-        (..., tokens).
+        The layers are those of `torch_heads`, with two heads, a feed-forward network, and
+        norms after both; vectors have width 8. ``p`` : dict of str to Tensor, the
+        parameters by name; ``k`` : numbers of words, (..., tokens).
         """
         x = F.embedding(k, p["dictionary.table"])
         for i in range(2):
@@ -556,7 +589,7 @@ def small_fit_misses_wrong_gradients(page: Page):
         start: the last loss of a training as a share of its first. ``wrongs``: name of a
         kind → function from the gradients of queries, keys and values to those that are
         given instead; "right" is the first, "values: wrong sign" the last of five.
-        ``broken(head, wrong)`` gives such a function to a head.
+        ``broken(head, wrong)`` makes a head use such a function.
 
     Returns
     -------
@@ -642,13 +675,16 @@ def nearest_shares(rows, at=-1):
     Parameters
     ----------
     rows : list of dict
-        Trainings of the study *backpropagation*.
+        One a seed. ``states`` is a list of dicts, one for each number of steps after which
+        it was measured; each has ``looks``, attention weights of the last of seven words,
+        (layers, heads, 7), the farthest first.
     at : int
-        Which of the steps that were stored.
+        The index of one of ``states``.
 
     Returns
     -------
     array of shape (seeds, layers)
+        The mean over heads, 0–1.
     """
     shares = np.array([row["states"][at]["looks"] for row in rows])
     return shares[..., -NEAREST:].sum(-1).mean(-1)
@@ -733,12 +769,13 @@ def before_training(page: Page):
     ----------
     page : Page
         ``swapped`` holds the outcomes of the study *vector-lengths*, dicts: ``back`` says
-        how many words back the last word attends, by stage of the training and layer.
+        how many words back the last word attends, a list of shape (marks, layers), marks
+        being numbers of steps, the first 0.
 
     Returns
     -------
     Page
-        In ``swapped``, ``back`` of every stage is that of the first, before training.
+        In ``swapped``, ``back`` of every mark is that of the first, before training.
     """
     rows = [row | {"back": [row["back"][0]] * len(row["back"])} for row in page.swapped]
     return page.replaced(swapped=rows)
@@ -765,9 +802,10 @@ def length_decides_which_layer_turns(page: Page):
     ----------
     page : Page
         ``swapped`` lists the outcomes of the study *vector-lengths*, a dict for each
-        training: ``way``, whose vectors are long; ``back``, how many words back the last
-        word attends, (marks, layers), marks being numbers of steps; ``lengths``, the mean
-        length of what each of the two layers' attention is given before training.
+        training: ``way``, which of the layers are given long vectors: "as it is" (layer 1),
+        "both long", "both short" or "swapped" (layer 0); ``back``, how many words back the
+        last word attends, (marks, layers), marks being numbers of steps; ``lengths``, the
+        mean length of what each of the two layers' attention is given before training.
 
     Returns
     -------
@@ -775,7 +813,7 @@ def length_decides_which_layer_turns(page: Page):
         ``seeds``: how many; ``zero`` and ``one``: the lowest and the highest mean distance,
         in words, of layers 0 and 1; ``zero_swapped`` and ``one_swapped``: with the lengths
         swapped; ``length``: the mean length of layer 1's input; ``answer``: the letter of
-        the right choice.
+        the right choice in a task, "c" if with the lengths swapped layer 0 attends nearer.
     """
     found = {
         way: distances(page.swapped, way, 100)  # (seeds, layers)
@@ -791,7 +829,7 @@ def length_decides_which_layer_turns(page: Page):
     first = found["swapped"].mean(0).argmin()
 
     def ends(values):
-        """Return the lowest and the highest number of an array, ``values``."""
+        """Return the lowest and the highest number of a float array, ``values``."""
         return values.min(), values.max()
 
     return {
@@ -818,9 +856,10 @@ def heads_choose_one_word(page: Page):
     Parameters
     ----------
     page : Page
-        ``models``: "trained" and "random weights" → decoder; ``text`` and ``other`` are the
-        words of training and others by their numbers, int array (words,); numbers below
-        ``known`` are of words that occur in training.
+        ``models``: "trained" and "random weights" → decoder, whose ``weights(layer)`` are
+        the attention weights of its last call, (batch, heads, tokens, tokens); ``text`` and
+        ``other`` are the words of training and others by their numbers, int array (words,);
+        numbers below ``known`` are of words that occur in training.
 
     Returns
     -------
@@ -852,13 +891,15 @@ def heads_on_a_line(page: Page):
     Parameters
     ----------
     page : Page
-        ``lines``: name → a line's words, str; that of the proof is "a line it learned".
-        ``models``: name → decoder; that of the proof is "trained".
+        ``lines``: name → a line's words, str; read is "a line it learned", without its last
+        word. ``models``: name → decoder; that of the proof is "trained"; its
+        ``dictionary`` turns words into numbers, and ``weights(layer)`` are the attention
+        weights of its last call, (heads, tokens, tokens).
 
     Returns
     -------
     dict
-        ``day``, the probability of the next word.
+        ``day``, the probability of that word as the next, 0–1.
     """
     words = page.lines["a line it learned"].split()
     model = page.models["trained"]
@@ -1049,7 +1090,7 @@ def near_in_rank(often, words, rng):
     -------
     int array of shape (n,)
     """
-    rank = np.argsort(often)
+    rank = np.argsort(often)  # of each word, by its number: 0 for the most frequent
     moves = rng.choice([*range(-9, 0), *range(1, 10)], len(words))
     at = rank[words] + moves
     outside = (at < 0) | (at >= len(often))  # then to the other side
@@ -1093,7 +1134,8 @@ def trained_neighbours_are_alike(page: Page):
     Returns
     -------
     dict
-        ``answer``, the letter of the right choice.
+        ``answer``, the letter of the right choice in a task: "b", the table that is not the
+        first.
     """
     text = page.text
     known = page.known
@@ -1105,9 +1147,11 @@ def trained_neighbours_are_alike(page: Page):
     words = np.repeat(np.arange(count), 5)
 
     def measured(others):
-        """Return, by word, how many of its five others stand near it, and their cosine.
+        """Return, by word, the share of its five others that stand near it, and a cosine.
 
-        ``others`` : int array (5 * words,), numbers of words. Two float arrays (words,).
+        The cosine, a mean over the five, is that of the counts of the words that stand
+        before either. ``others`` : int array (5 * words,), numbers of words. Returned are
+        two float arrays (words,).
         """
         beside = together[words, others].astype(float).reshape(count, 5).mean(1)
         alike = (before[words] * before[others]).sum(-1).reshape(count, 5).mean(1)

@@ -235,11 +235,14 @@ def targets(name):
     Parameters
     ----------
     name : {"training", "validation", "test"}
+        The text.
 
     Returns
     -------
-    windows : int array of shape (windows, tokens)
+    windows : int array of shape (windows, 8)
+        Numbers of words: seven, and the next one, from each position of the text.
     rows : int array of shape (counted,)
+        Indices of the windows that count.
     """
     _, _, texts, _, known = load_parts()
     windows = decoder.windows(texts[name], CONTEXT)
@@ -249,8 +252,9 @@ def targets(name):
 def losses(model, name):
     """Return a decoder's loss of the last word of each window that counts, in nats.
 
-    A window counts if its last word occurs in training. ``model`` : Decoder; ``name`` :
-    "validation" or "test", whose windows are read. Returns a float array (windows,).
+    A window is eight words of the text; it counts if its last one, which is predicted from
+    the others, occurs in training. ``model`` : `lmcourse.numpy_nn.decoder.Decoder`;
+    ``name`` : "validation" or "test", the text. Returns a float array (counted windows,).
     """
     windows, rows = targets(name)
     found = []

@@ -79,7 +79,9 @@ def run(folder, group, way, seed, steps):
     group : {"runs"}
         The only kind of run; unused.
     way : {"as it is", "both long", "both short", "swapped"}
-        By what the input of each layer's attention is multiplied: ``SETTINGS["factors"]``.
+        By what the input of each layer's attention is multiplied
+        (``SETTINGS["factors"]``): "as it is", it has length 1 in layer 0 and √60 in layer
+        1; "swapped" exchanges these lengths.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -130,9 +132,10 @@ def distances(rows, way, mark):
     Parameters
     ----------
     rows : list of dict
-        Outcomes of `run`.
-    way : str
-        A key of ``SETTINGS["factors"]``.
+        Outcomes of `run`, with ``way`` and ``back``, how many words back the last word
+        attends on average, (marks, layers).
+    way : {"as it is", "both long", "both short", "swapped"}
+        The outcomes of this way are taken.
     mark : int
         One of ``SETTINGS["marks"]``, a number of steps.
 
