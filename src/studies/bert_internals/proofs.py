@@ -40,9 +40,9 @@ def close(ours, theirs):
 
 
 def layers_shuffled(model, seed=0):
-    """Return a copy of a BERT with the numbers in all its layers shuffled.
+    """Return a copy of a BERT in which the numbers of each tensor of a layer are shuffled.
 
-    ``model`` : BertModel; ``seed`` : int.
+    The embeddings stay. ``model`` : BertModel; ``seed`` : int, of the random orders.
     """
     return untrained(
         model, seed, shuffle=True, layers=range(model.config.num_hidden_layers)
@@ -74,6 +74,7 @@ def hidden_is_hidden(page: Page):
 
     ``trained`` and ``random`` are the median ranks of the right word among all tokens, for
     every word that is one token in the first line of each held-out poem, hidden by itself.
+    The poems are Dickinson's, split into training, validation and held-out (`poem_splits`).
 
     Parameters
     ----------
@@ -81,14 +82,15 @@ def hidden_is_hidden(page: Page):
         ``HIDDEN`` is the line, a str; ``mini_tokenizer``, ``mini`` and ``random_mini`` are
         the mini-BERT's tokenizer, the mini-BERT and the same with random weights.
         `trace_hidden` lists, for a hidden word of the line, the rows that a picture shows;
-        the third entry of each is a vector. In row 0 it is the table's row of the hidden
-        token, in row 3 what enters layer 0, with the position.
+        the third entry of each is a vector, a list of float. In row 0 it is the table's row
+        of the token [MASK], in row 3 what enters layer 0, with the position.
 
     Returns
     -------
     dict
-        ``parameters``: in millions; ``trained``, ``random``: as above; ``words``: how many;
-        ``vocabulary``: how many tokens may be guessed.
+        ``parameters``: how many millions the mini-BERT has; ``trained``, ``random``: as
+        above; ``words``: how many are hidden; ``vocabulary``: how many tokens may be
+        guessed.
     """
     training, _, held_out = poem_splits()
     assert not any("slept beneath a tree" in poem for poem in training)
@@ -121,9 +123,11 @@ def ranks_of_hidden(tokenizer, model, lines) -> list[int]:
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerFast
+        It puts [CLS] first and [SEP] last; pieces that continue a word begin with "##".
     model : lmcourse.masking.MaskedBert
+        From ids, (batch, tokens), to logits, (batch, tokens, vocab_size).
     lines : list of str
-        In each, every token that is a whole word is hidden, one at a time.
+        In each, every token that is a whole word is hidden behind [MASK], one at a time.
 
     Returns
     -------
@@ -165,8 +169,8 @@ def head_is_missing(page: Page):
     Returns
     -------
     dict
-        ``first``, ``second``: the best guesses for the blank from two seeds, in quotation
-        marks.
+        ``first``, ``second``: the best guesses for [MASK] in "Paris is the [MASK] of
+        France." from two seeds, str, in quotation marks.
     """
     blank = page.tokenizer("Paris is the [MASK] of France.", return_tensors="pt")
     at = blank["input_ids"][0].tolist().index(page.tokenizer.mask_token_id)
@@ -198,8 +202,9 @@ def plain_path_is_ours(page: Page):
     Returns
     -------
     dict
-        ``layers``, ``d_model``, ``tokens``, ``vocabulary``, ``positions``: sizes, of the
-        model and of the line; ``last``: the number of the last layer, counted from 0.
+        Of the model ``layers``, how many; ``last``, the number of the last one, from 0;
+        ``d_model``; ``vocabulary``, how many tokens it has; ``positions``, how many tokens
+        it can read. Of the line ``tokens``, how many.
     """
     others = dict(page.by_hand.named_parameters())
     for name, parameter in page.model.named_parameters():
@@ -219,16 +224,19 @@ def plain_path_is_ours(page: Page):
 
 @proof("Word, position and type, added and normalised, are hidden state 0.")
 def three_tables(page: Page):
-    """In float64, to nine decimals; with one of the four steps left out they are not.
+    """In float64, to nine decimals; without position, type, norm or all three they differ.
+
+    There is one hidden state more than layers, and attention weights of each layer.
 
     Parameters
     ----------
     page : Page
-        ``word``, ``position``, ``kind`` are the tokens' rows of the three tables, (...,
-        tokens, d_model); ``hidden_0`` is their normalised sum. ``normalise(x, weight,
-        bias)`` is the lesson's function, ``norm_0`` its weight and bias, (d_model,) each.
-        ``reference`` is the library's output with ``hidden_states`` and ``attentions``,
-        ``config`` its model's configuration.
+        ``word``, ``position``, ``kind`` (the type, of a first or second text) are the
+        tokens' rows of the three tables, (..., tokens, d_model); ``hidden_0`` is their
+        normalised sum. ``normalise(x, weight, bias)`` is the lesson's function, ``norm_0``
+        its weight and bias, (d_model,) each. ``reference`` is the library's output with
+        ``hidden_states`` and ``attentions``, tuples of Tensors, ``config`` its model's
+        configuration.
 
     Returns
     -------
@@ -260,8 +268,8 @@ def budget_is_the_models(page: Page):
     ----------
     page : Page
         ``budgets`` is a DataFrame of numbers of parameters, a row for each part (such as
-        "word embeddings") and a column for each of "this model", "BERT-base" and
-        "BERT-large"; ``model`` is BERT.
+        "word embeddings", "pooler") and a column for each of "this model", "BERT-base" and
+        "BERT-large"; ``model`` is BERT, whose ``pooler`` may be None.
 
     Returns
     -------
@@ -322,6 +330,17 @@ def _numbers_that_agree(page: Page, example) -> int:
         latter's keyword arguments for all outputs.
     example : BatchEncoding
         What the tokenizer returns: texts with their ``attention_mask``, (batch, tokens).
+
+    Returns
+    -------
+    int
+        Numbers of all hidden states and attention weights at real tokens; the pooler's
+        output is compared, too, where there is one, and not counted.
+
+    Raises
+    ------
+    AssertionError
+        If any two differ by more than 1e-9.
     """
     with torch.no_grad():
         mine = page.rebuilt(**example)
@@ -373,13 +392,17 @@ def strongest(weights, numbers, to_number_before):
     Parameters
     ----------
     weights : Tensor of shape (layers, texts, heads, tokens, tokens)
+        Attention weights.
     numbers : int Tensor of shape (texts, tokens)
+        The position number of each token.
     to_number_before : callable
-        The lesson's function: from both to (layers, texts, heads).
+        The lesson's function: from both to these shares, (layers, texts, heads), means over
+        tokens.
 
     Returns
     -------
     Tensor of shape (texts, layers * heads)
+        From 0 to 1; the heads of layer 0 come first.
     """
     return to_number_before(weights, numbers).transpose(0, 1).flatten(1)
 
@@ -424,8 +447,9 @@ def head_follows_the_numbers(page: Page):
     def shares(texts, numbers, counted=None):
         """Return each head's share for the number one lower, (texts, layers * heads).
 
-        ``texts`` : what is read; ``numbers`` : the positions that the model is told, int
-        (tokens,); ``counted`` : those by which "one lower" is counted, by default the same.
+        ``texts`` : ids, int64 (texts, tokens); ``numbers`` : the position numbers that the
+        model is given, int (texts, tokens); ``counted`` : those by which "one lower" is
+        counted, of the same shape, by default the same.
         """
         weights = page.read_as(page.model, texts, numbers)
         return strongest(weights, numbers if counted is None else counted, before)
@@ -471,7 +495,13 @@ def widths(weights):
     Parameters
     ----------
     weights : Tensor of shape (layers, texts, heads, tokens, tokens)
-        [CLS] and [SEP] are left out, as queries and as keys; the rest is made to sum to 1.
+        Of attention. The first and the last token, [CLS] and [SEP], are left out, as
+        queries and as keys; the rest is made to sum to 1.
+
+    Returns
+    -------
+    Tensor of shape (texts, layers, heads)
+        Means over the queries of a text.
     """
     inner = weights[..., 1:-1, 1:-1].double()
     inner = inner / inner.sum(dim=-1, keepdim=True)
@@ -510,10 +540,10 @@ def middle_is_narrow(page: Page):
     numbers = torch.arange(page.stanzas.shape[1])
 
     def gap_of(model):
-        """Return a BERT's entropies, (texts, layers, heads), and the gap of each text.
+        """Return a BERT's entropies, (texts, layers, heads), and each text's gap, (texts,).
 
-        ``model`` : BertModel. The gap is the mean of the later layers less that of the two
-        in the middle.
+        ``model`` : BertModel. Both are in bits; the gap is the mean of layers 3 to 5 less
+        that of layers 1 and 2, from 0.
         """
         each = widths(page.read_as(model, page.stanzas, numbers))
         return each, each[:, 3:].mean((1, 2)) - each[:, 1:3].mean((1, 2))
@@ -548,14 +578,19 @@ def middle_share(page: Page, ids, numbers, token=0):
     Parameters
     ----------
     page : Page
-        ``model`` and ``read_as``.
+        ``model`` is the BERT; ``read_as(model, ids, numbers)`` returns the attention
+        weights, (layers, texts, heads, tokens, tokens), of tokens that have these numbers
+        as positions.
     ids : int Tensor of shape (texts, tokens)
     numbers : int Tensor of shape (tokens,)
+        The position numbers.
     token : int
+        Where the token stands, from 0, whatever its number.
 
     Returns
     -------
     Tensor of shape (texts,)
+        Shares from 0 to 1, means over layers, heads and queries.
     """
     weights = page.read_as(page.model, ids, numbers)
     return weights[1:-1, ..., token].mean(dim=(0, 2, 3))
@@ -593,8 +628,9 @@ def sink_has_two_causes(page: Page):
         its interval; ``the``: with another word at position 0; ``later``: [CLS] counted
         from 7; ``neither``: without both, at most; ``least``, ``most``: of [CLS] alone;
         ``own``, ``as_cls``, ``as_0``, ``as_40``: of the sixth token; ``even``: an even
-        share; ``sep``: of [SEP]. ``answer``, ``judged``: the letters of the tasks;
-        ``texts``, ``few``: how many.
+        share; ``sep``: of [SEP]. ``answer``, ``judged``: the right letters of two tasks,
+        "c" and "a" if the finding holds. ``texts``: how many; ``few``: how many of them are
+        tried with several words and numbers.
     """
     tokens = page.stanzas.shape[1]
     zero = torch.arange(tokens)
@@ -648,21 +684,24 @@ def sink_has_two_causes(page: Page):
 def moved_without(model, out, token, masked):
     """Return how far the other tokens' final vectors move without one token: (texts,).
 
+    In all layers but the first and last either no token can attend to it, or its values are
+    zero.
+
     Parameters
     ----------
     model : BertModel
     out : BaseModelOutput
         What it returned for the texts, with all hidden states.
     token : int
-        Its position, from 0. In all layers but the first and last the others either cannot
-        attend to it, or fetch zeros from it.
+        Its position, from 0.
     masked : bool
-        True: they cannot attend to it; False: they fetch zeros.
+        True: no token can attend to it; False: its values are zero.
 
     Returns
     -------
     Tensor of shape (texts,)
-        Distances as a share of the vectors' length.
+        How far the other tokens' vectors move, all of a text taken together, as a share of
+        their length (Euclidean norms).
     """
     middle = model.encoder.layer[1:-1]
     x = out.hidden_states[1]
@@ -726,7 +765,8 @@ def weight_is_not_what_is_fetched(page: Page):
         mean less first; ``masked``: with the first token masked; ``masked_other``: with one
         of three others, at most. ``long``: how many times as far the first moves them as
         another, in 96 tokens; ``times``: how many times the attention of any other token
-        the first one gets; ``others``, ``texts``, ``long_texts``: how many.
+        the first one gets. How many there are: ``others``, tokens of a stanza but the
+        first; ``texts``, stanzas; ``long_texts``, texts of 96 tokens.
     """
     ids = page.stanzas
     tokens = ids.shape[1]
@@ -801,8 +841,8 @@ def counted(ids):
     Returns
     -------
     list of two float Tensors of shape (texts, tokens that occur)
-        The counts; and the same weighted so that rare tokens weigh more, each row of length
-        1.
+        The counts; and the same weighted so that rare tokens weigh more (tf-idf), each row
+        of Euclidean length 1.
     """
     counts = torch.stack([row.bincount(minlength=ids.max() + 1) for row in ids[:, 1:-1]])
     counts = counts[:, counts.sum(dim=0) > 0].double()
@@ -811,9 +851,11 @@ def counted(ids):
 
 
 def right(vectors, labels):
-    """Return the hits of a ridge probe, a float array (texts,): 1 where it is right.
+    """Return the hits of a ridge regression, a float array (texts,): 1 where it is right.
 
-    ``vectors`` : Tensor (texts, d_model); ``labels`` : sequence of str.
+    Each text's label is predicted from all others; the penalty is chosen among every other
+    of `PENALTIES`, 0.01 to 100. ``vectors`` : Tensor (texts, d_model); ``labels`` : array
+    of str (texts,).
     """
     return predict(vectors, labels, PENALTIES[::2]).hits
 
@@ -823,9 +865,10 @@ def ahead(new, old, labels) -> tuple[float, float]:
 
     Parameters
     ----------
-    new, old : array of shape (texts,)
-        Hits.
+    new, old : float array of shape (texts,)
+        1 where a text's label is predicted right, else 0.
     labels : array of shape (texts,)
+        The right labels, str; each has the same weight.
     """
     low, high = interval(new - old, labels)
     return float(low), float(high)
@@ -845,7 +888,9 @@ def without_punctuation(page: Page):
     Returns
     -------
     both : int64 Tensor of shape (excerpts, tokens)
+        The beginnings of Dickinson's poems, then of Shakespeare's sonnets, as ids.
     names : array of str of shape (excerpts,)
+        "Dickinson" or "Shakespeare".
     """
     both, names = [], []
     sources = {"Dickinson": page.poems.text, "Shakespeare": load_sonnets().text}
