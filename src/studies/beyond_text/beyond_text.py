@@ -59,7 +59,7 @@ class Convolution(nn.Module):
     """A convolutional network for digits: two convolutions of 3 × 3 and a linear layer."""
 
     def __init__(self):
-        """Draw the first weights."""
+        """Make the layers; their first weights are drawn from torch's global generator."""
         super().__init__()
         self.layers = nn.Sequential(
             nn.Conv2d(1, 16, 3, padding=1),
@@ -99,10 +99,11 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, with ``seed`` and ``steps`` where something is
         trained. "graphs": ``counted``, whether the model knows only how many neighbours a
-        node has, and ``layers``. "rules": ``kept``, how probably a letter follows the rule.
-        "counted": ``kind``, what is counted, "edges" or "letters". "simple": ``fold``, the
-        test fold, from 0. "digits": that, ``reader``, the network, and ``rate``, the
-        learning rate.
+        node has, and ``layers``, how many it has. "rules": ``kept``, how probably a letter
+        follows the rule. "counted": ``kind``, what is counted, "edges" or "letters".
+        "simple": ``fold``, the test fold, from 0. "digits": ``fold``, too; ``reader``, the
+        network ("Transformer", "no places", "convolution" or "convolution, dealt"); and
+        ``rate``, the learning rate.
     """
     seeds = SETTINGS["seeds"]
     sizes = SETTINGS["rules"]
@@ -140,9 +141,10 @@ def plan_digits():
     Returns
     -------
     list of dict
-        Of the groups "simple" and "digits". Each network is trained on every fold at every
-        rate from three seeds; a Transformer without positions from one; a Transformer with
-        ten times the steps at two rates from one.
+        Of the groups "simple" (``fold``, the test fold, from 0 to 4) and "digits" (also
+        ``reader``, ``seed``, ``rate`` and ``steps``). Each network of `NETWORKS` is trained
+        on every fold at every rate from three seeds; a Transformer without positions, "no
+        places", from one; a Transformer with ten times the steps at two rates from one.
     """
     folds = range(len(STARTS))
     sizes = SETTINGS["digits"]
@@ -173,21 +175,27 @@ def run(folder, group, **setting):
     group : {"simple", "digits", "graphs", "rules", "counted"}
         What to do. "simple": classify digits without a network; "digits": train on images
         of them; "graphs": train on distances in graphs; "rules": train on letters that
-        follow a rule; "counted": count what can be told without a model.
+        follow a rule; "counted": count what can be predicted without a model.
     **setting
-        Of "simple" ``fold``; of "digits" ``reader``, ``fold``, ``seed``, ``rate`` and
-        ``steps``; of "graphs" ``counted``, ``layers``, ``seed`` and ``steps``; of "rules"
-        ``kept``, ``seed`` and ``steps``; of "counted" ``kind``.
+        The arguments of the group's function: of "simple" ``fold``
+        (`classify_without_network`); of "digits" ``reader``, ``fold``, ``seed``, ``rate``
+        and ``steps`` (`train_on_digits`); of "graphs" ``counted``, ``layers``, ``seed`` and
+        ``steps`` (`train_on_graphs`); of "rules" ``kept``, ``seed`` and ``steps``
+        (`train_on_rules`); of "counted" ``kind`` (`count_baselines`).
 
     Returns
     -------
     dict
         The setting, and what was measured. "simple": the accuracies ``neighbours`` and
-        ``logistic``, 0 to 1, and the values that were chosen; "digits": the accuracies
-        ``validation`` and ``test``; "graphs": ``right``, the accuracy, and others without
-        the graph's edges; "rules": the losses ``whole`` and ``without`` each head, in nats
-        a letter, and ``looks``, attention weights by distance; "counted": accuracies or
-        losses of models that count.
+        ``logistic``, 0 to 1, and ``neighbours at`` and ``logistic at``, the values that
+        were chosen. "digits": the accuracies ``validation`` and ``test``. "graphs":
+        ``right``, the accuracy; if the model knows edges also ``away``, ``other graph`` and
+        ``back``, accuracies without the bias of edges, with another graph's edges, and as
+        at first. "rules": the losses ``whole``, by rule, and ``without`` each head, (heads,
+        rules), in nats a letter, and ``looks``, attention weights, (heads, distances).
+        "counted": of "edges" the accuracies ``nothing``, ``counts``, ``one step``, ``two
+        steps`` of look-up tables; of "letters" the losses ``three in a row``, ``two
+        places`` and ``again``, in nats a letter, and the distances ``best two``.
     """
     functions = {
         "simple": classify_without_network,
@@ -210,6 +218,8 @@ def classify_without_network(_folder, fold):
 
     Parameters
     ----------
+    _folder
+        Unused.
     fold : int
         Which fifth of the digits is the test set, from 0 to 4.
 
@@ -244,7 +254,8 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
     Parameters
     ----------
     folder : Path
-        Where the Transformer of the page is saved.
+        Where the Transformer of the page is saved, as ``digits.safetensors``: that of fold
+        0, the lowest rate, and ten times the steps.
     reader : {"Transformer", "no places", "convolution", "convolution, dealt"}
         The network: a vision Transformer, with or without positions; a convolutional
         network, or one whose images have their patches shuffled, alike in all images.
@@ -293,9 +304,12 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
 def graph_loss(model, joined, marked):
     """Return the mean cross-entropy of all nodes but the marked one, in nats.
 
+    The class of a node is its distance from the marked one, in edges, at most 4.
+
     Parameters
     ----------
     model : lmcourse.graphs.GraphTransformer
+        From edges and marked nodes to logits, (graphs, nodes, classes), and weights.
     joined : bool Tensor of shape (graphs, nodes, nodes)
         Which nodes an edge joins.
     marked : int64 Tensor of shape (graphs,)
@@ -318,7 +332,8 @@ def train_on_graphs(folder, counted, layers, seed, steps):
     Parameters
     ----------
     folder : Path
-        Where the model of the page is saved.
+        Where the model of the page is saved, as ``graphs.safetensors``: the one with three
+        layers that knows edges, of seed 0.
     counted : bool
         Whether the model knows only how many neighbours a node has, instead of which.
     layers : int
@@ -331,10 +346,10 @@ def train_on_graphs(folder, counted, layers, seed, steps):
     Returns
     -------
     dict
-        The settings ``counted``, ``layers``, ``seed``; ``right``, the accuracy on test
-        graphs, 0 to 1; and, if the model knows edges, the accuracies with the bias of edges
-        at zero, ``away``, with the edges of another graph, ``other graph``, and as at
-        first, ``back``.
+        The settings ``counted``, ``layers``, ``seed``; ``right``, the share of test graphs'
+        nodes whose distance from the marked one is predicted right, 0 to 1; and, if the
+        model knows edges, the same with the bias of edges at zero, ``away``, with the edges
+        of another graph, ``other graph``, and as at first, ``back``.
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["graphs"]
@@ -376,7 +391,9 @@ def accuracies_without_edges(model, joined, marked):
     Parameters
     ----------
     model : lmcourse.graphs.GraphTransformer
-        Its weights are the same before and afterwards.
+        Its ``bonus``, (heads, 3), is added to the scores of pairs of nodes that no edge
+        joins, that an edge joins, and of a node with itself: the bias of edges. The weights
+        are the same before and afterwards.
     joined : bool Tensor of shape (graphs, nodes, nodes)
         Which nodes an edge joins.
     marked : int64 Tensor of shape (graphs,)
@@ -385,6 +402,7 @@ def accuracies_without_edges(model, joined, marked):
     Returns
     -------
     dict of str to float
+        Shares of nodes whose distance from the marked one is predicted right, 0 to 1.
         ``away``: the bias of edges is zero. ``other graph``: the edges are those of another
         graph. ``back``: the bias and the edges are the model's own again.
     """
@@ -407,9 +425,11 @@ def train_on_rules(folder, kept, seed, steps):
     Parameters
     ----------
     folder : Path
-        Where the model of the page is saved.
+        Where the model of the page is saved, as ``rules.safetensors``: that of seed 0 whose
+        letters follow a rule, after the shorter training.
     kept : float
-        The probability that a letter follows the rule.
+        The probability that a letter follows its sequence's rule: it depends on the letter
+        two places before, or on the one four places before. Other letters are random.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -419,9 +439,10 @@ def train_on_rules(folder, kept, seed, steps):
     -------
     dict
         The settings ``kept``, ``seed``, ``steps``; ``looks``, of each head the mean
-        attention weights on letters that stand 1 to `rules.REACH` places before the one to
-        predict; ``whole``, for each of the two rules the loss of sequences by it, in nats a
-        letter; ``without``, the same with each head ablated in its turn, (heads, rules).
+        attention weights on letters that stand 1 to 8 (`rules.REACH`) places before the one
+        to predict, (heads, 8); ``whole``, for each of the two rules the loss of sequences
+        by it, in nats a letter; ``without``, the same with each head ablated (it returns
+        its mean output) in its turn, (heads, rules).
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["rules"]
@@ -429,9 +450,9 @@ def train_on_rules(folder, kept, seed, steps):
     model = rules.SequenceModel()
 
     def loss_at(step):
-        """Return the mean loss of a batch of new sequences, in nats.
+        """Return the mean loss of a batch of new sequences, in nats a letter.
 
-        `train_model` asks for it; ``step`` is not used.
+        ``step`` is not used.
         """
         sequences, _ = rules.sample_sequences(sizes["batch"], generator, kept)
         return rules.letter_losses(model, sequences).mean()
@@ -457,10 +478,10 @@ def letter_baselines(seed=99, training_count=20_000):
     Returns
     -------
     dict
-        In nats a letter, from `rules.FIRST_JUDGED` on: ``three in a row``, a trigram model;
-        ``two places``, a model of the letters at two distances, ``best two``, that predict
-        the training sequences best; ``again``, a mixture of models each of which knows one
-        distance.
+        In nats a letter, from letter 12 (`rules.FIRST_JUDGED`) of a sequence on: ``three in
+        a row``, a trigram model; ``two places``, a model of the letters at two distances,
+        ``best two`` (a pair of int), that predict the training sequences best; ``again``, a
+        mixture of models each of which knows one distance.
     """
     training, _ = rules.sample_sequences(
         training_count, torch.Generator().manual_seed(seed + 1)
@@ -496,16 +517,18 @@ def mixture_loss(training, test):
     Returns
     -------
     float
-        In nats a letter, from `rules.FIRST_JUDGED` on.
+        In nats a letter, from letter 12 (`rules.FIRST_JUDGED`) of a sequence on. Distances
+        are 1 to 8 (`rules.REACH`).
     """
     reach = rules.REACH
     from_first_judged = slice(rules.FIRST_JUDGED - reach, None)
 
     def log_probs(counted_on, sequences):
-        """Return log probabilities (distances, sequences, letters - reach).
+        """Return log probabilities of the letters that follow: (distances, sequences, …).
 
-        ``counted_on`` : for each distance the sequences on which its model is counted;
-        ``sequences`` : int64 (sequences, letters), those that are predicted.
+        The last axis is that of the letters from number ``reach`` on. ``counted_on`` : for
+        each distance the sequences on which its model is counted, int64 (sequences,
+        letters); ``sequences`` : of the same form, those that are predicted.
         """
         rows = []
         for distance, texts in enumerate(counted_on, start=1):
@@ -536,7 +559,8 @@ def loss_by_two(training, test, near, far):
     Returns
     -------
     float
-        In nats a letter, from `rules.FIRST_JUDGED` on, rounded to 4 decimals.
+        In nats a letter, from letter 12 (`rules.FIRST_JUDGED`) of a sequence on, rounded to
+        4 decimals.
     """
     first = rules.FIRST_JUDGED
     before = 20 * test[:, first - far : -far] + test[:, first - near : -near]
@@ -571,20 +595,24 @@ def log_shares(texts, *distances):
 
 
 def count_baselines(_folder, kind):
-    """Return what counting alone predicts.
+    """Return how well counting alone predicts distances in graphs, or letters.
 
     Parameters
     ----------
+    _folder
+        Unused.
     kind : {"edges", "letters"}
         Distances in graphs, or letters of sequences.
 
     Returns
     -------
     dict
-        ``seed``, 0. Of "edges" the accuracy of look-up tables, by what they know:
-        ``nothing``, ``counts`` of neighbours, ``one step``, ``two steps``. Of "letters" the
-        losses of models that count, in nats a letter: ``three in a row``, ``two places``,
-        ``again``; and ``best two``, two distances.
+        ``seed``, 0. Of "edges" the accuracy of look-up tables, 0 to 1, by what they know:
+        ``nothing``; ``counts``, how many neighbours the node and the marked one have; ``one
+        step``, also whether an edge joins the two; ``two steps``, also whether they share a
+        neighbour. Of "letters" the losses of models that count, in nats a letter: ``three
+        in a row``, trigrams; ``two places``, the letters at the two distances ``best two``;
+        ``again``, a mixture of models that know one distance each.
     """
     if kind == "edges":
         return {"seed": 0} | graphs.table_accuracies(*sample_test_graphs())

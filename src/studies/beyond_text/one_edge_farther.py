@@ -88,9 +88,12 @@ def run(folder, group, **setting):
     Returns
     -------
     dict
-        The setting. Of graphs how many nodes at each distance are given each distance, with
-        the ``own`` edges and those of an ``other`` graph; of letters the losses and the
-        heads' attention: ``looks``, ``whole``, ``without``.
+        The setting. Of graphs ``own`` and ``other``: how many nodes at each distance from
+        the marked one (rows: 1, 2, 3, 4 or more edges) are predicted at each distance
+        (columns), with their own edges and with those of another graph. Of letters
+        ``kept``, 0.8, the share that follow a rule; ``whole``, the loss by rule, and
+        ``without``, the same without each head, (heads, rules), in nats a letter;
+        ``looks``, each head's attention by distance, (heads, distances).
     """
     if group == "rules":
         return train_on_rules(folder, kept=rules.RULED, **setting)
@@ -155,8 +158,9 @@ def count_told(model, given, joined, marked):
     Returns
     -------
     list of list of int
-        A row for each true distance from 1 to `graphs.FAR`, a column for each distance
-        that the model gives. An answer of 0 counts in no column.
+        A row for each true distance from the marked node, 1 to 4 (`graphs.FAR`, which is 4
+        or more), a column for each distance that the model predicts. A prediction of 0
+        counts in no column.
     """
     classes = graphs.FAR + 1
     predicted = model(given, marked)[0].argmax(-1)  # (graphs, nodes)
@@ -172,14 +176,16 @@ def told_apart(told, distance):
     Parameters
     ----------
     told : list of list of int
-        How many nodes of each true distance (rows, from 1) are predicted at each distance.
+        How many nodes of each true distance (rows: 1, 2, 3, 4 or more edges) are predicted
+        at each distance (columns).
     distance : int
         From 1 to 3.
 
     Returns
     -------
     float
-        From 0 to 1; a guess has one half.
+        From 0 to 1, the mean of two shares: of the nodes at the distance that are predicted
+        there, and of the farther ones that are not. A guess has one half.
     """
     here = told[distance - 1]
     farther = told[distance:]

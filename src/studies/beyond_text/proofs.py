@@ -55,9 +55,11 @@ def nothing_learned(page):
     asked, wanted = page.images[page.judged], page.labels[page.judged]
 
     def measured(model):
-        """Return a model's accuracy, and the mean standard deviation of its weights.
+        """Return a model's accuracy, and how far its attention weights vary, two floats.
 
-        ``model`` : nn.Module, from what is asked to logits and attention weights.
+        ``model`` : nn.Module, from images to logits (digits, 10) and a list of attention
+        weights, a Tensor for each layer. The second is a weight's standard deviation over
+        digits, on average.
         """
         with torch.no_grad():
             logits, weights = model(asked)
@@ -148,8 +150,10 @@ def neighbours_lead(page):
     page : Page
         ``labels`` are those of all digits; ``study`` is the stored study *beyond-text*: in
         ``results``, "simple" and "digits" list dicts with the accuracies of readers on each
-        part (``fold``); in ``settings["digits"]``, ``steps`` and ``longer`` are the steps
-        of the shorter and of the longer training.
+        part (``fold``), which `reader_accuracies` makes a table with the columns
+        ``reader``, ``steps`` of training, ``fold``, ``seed`` and ``accuracy``, 0 to 1; in
+        ``settings["digits"]``, ``steps`` and ``longer`` are the steps of the shorter and of
+        the longer training.
 
     Returns
     -------
@@ -201,7 +205,8 @@ def here_as_in_the_study(page):
     page : Page
         ``accuracy_here``: "Transformer", "nearest neighbours" and "logistic regression" →
         the accuracy on the first part, 0 to 1. ``study`` is the stored study *beyond-text*,
-        with the accuracies of the same readers on each part.
+        of which `reader_accuracies` makes a table with the columns ``reader``, ``steps`` of
+        training, ``fold`` (the part, from 0), ``seed`` and ``accuracy``.
     """
     table = reader_accuracies(page.study)
     table = table[table.fold == 0]
@@ -224,15 +229,17 @@ def shuffled_patches(page):
     page : Page
         ``learner`` is a trained vision Transformer, ``images`` are all digits, a Tensor
         (digits, 8, 8), ``judged`` rows of test digits; ``patches`` cuts images into
-        squares, (digits, 16, 4). ``study`` is the stored study *beyond-text*, with the
-        accuracies of networks on each part and, in ``settings["digits"]``, the ``steps`` of
-        the shorter training.
+        squares, (digits, 16, 4). ``study`` is the stored study *beyond-text*, of which
+        `reader_accuracies` makes a table with the columns ``reader`` (such as "convolution,
+        dealt", with the patches shuffled), ``steps``, ``fold``, ``seed`` and ``accuracy``;
+        ``settings["digits"]["steps"]`` are those of the shorter training.
 
     Returns
     -------
     dict
-        ``lost``, the lowest and the highest loss of accuracy of the convolution; ``lead``,
-        of its lead over the Transformer; ``answer``, the letter of the right choice.
+        Pairs, lowest and highest over parts, in shares of the digits: ``lost``, by how much
+        the convolution's accuracy falls; ``lead``, by how much it is still ahead of the
+        Transformer's. ``answer``, the letter of the right choice in a task, "b".
     """
     asked = page.images[page.judged].double()
     order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
@@ -282,7 +289,7 @@ def no_bias_no_answer(page):
     Returns
     -------
     dict
-        ``answer``, the letter of the right choice.
+        ``answer``, the letter of the right choice in a task, "c".
     """
     bare = copy.deepcopy(page.walker).double()
     with torch.no_grad():
@@ -297,7 +304,7 @@ def no_bias_no_answer(page):
 
 @proof("Of the model's four heads one favours neighbours, three favour other nodes.")
 def heads_differ(page):
-    """By a tenth at least, in what is added to the scores.
+    """By a tenth at least, in what is added to the scores; the one is head 0.
 
     Parameters
     ----------
@@ -345,8 +352,9 @@ def untrained_walker(page):
 def edges_are_used(page):
     """The page's model has more than 99 % right, and so has each of three trainings.
 
-    With its bonuses at zero, or with another graph's edges, none is better than always
-    giving the most frequent distance; with its bonuses back it is as before.
+    With its bonuses (what it adds to scores of joined nodes) at zero, or with another
+    graph's edges, none is better than always giving the most frequent distance by more than
+    half a point; with its bonuses back it is as before.
 
     Parameters
     ----------
@@ -361,10 +369,12 @@ def edges_are_used(page):
     Returns
     -------
     dict
-        Accuracies, 0 to 1: ``told`` and ``numbers``, lowest and highest; ``away`` and
-        ``other``, the highest without bonuses and with another graph's edges; ``frequent``,
-        ``counts``, ``two_steps``, of tables. ``nodes`` of a graph and ``steps`` of a
-        training, how many.
+        Accuracies, 0 to 1. Of three trainings, lowest and highest: ``told``, told the
+        edges, and ``numbers``, told only how many each node has. ``away`` and ``other``,
+        the highest without bonuses and with another graph's edges. Of tables: ``frequent``,
+        always the most frequent distance; ``counts``, by how many neighbours the node and
+        the marked one have; ``two_steps``, also by whether they are joined or share a
+        neighbour. How many: ``nodes`` of a graph, ``steps`` of a training.
     """
     tables = table_accuracies(page.joined, page.marked)
     rows = page.study["results"]["graphs"]
@@ -517,14 +527,16 @@ def each_layer_sees_one_edge_farther(page):
 
 
 def stored_rules(page, kept=RULED):
-    """Return the stored models of letters, of both studies, after the shorter training.
+    """Return what is stored of models of letters, of both studies, with fewer steps.
 
     Parameters
     ----------
     page : Page
-        ``study`` and ``farther`` are the stored studies.
+        ``study`` and ``farther`` are the stored studies *beyond-text* and
+        *one-edge-farther*: in ``results["rules"]`` of both are the dicts that are returned;
+        ``settings["rules"]["steps"]`` of the first are the steps of the shorter training.
     kept : float
-        The share of letters that follow a rule.
+        The share of letters that follow a rule: 0.8 or 0.
 
     Returns
     -------
@@ -561,7 +573,7 @@ def no_rule(page):
 
 
 def losses_by_owner(run):
-    """Return what two heads' absence costs, if each head alone carries one rule.
+    """Return the losses of two rules without their heads, if each head alone carries one.
 
     Parameters
     ----------
@@ -617,9 +629,10 @@ def a_head_for_each_rule(page):
     Returns
     -------
     dict
-        ``models``; ``clean``, in how many each head has one rule; ``share``, its interval;
-        ``with`` and ``without``, the mean losses of a rule with its head and without it;
-        ``guess``, the loss of a guess, all in nats a letter; ``steps`` of training.
+        ``models``, how many; ``clean``, in how many each head has one rule; ``share``, the
+        95 % interval of their share; ``with`` and ``without``, the mean losses of a rule
+        with all heads and without its own, in those models; ``guess``, the loss of a guess
+        (losses are in nats a letter); ``steps`` of training.
     """
     runs = stored_rules(page)
     owners = [losses_by_owner(run) for run in runs]
@@ -668,7 +681,8 @@ def shown_model_has_both(page):
 def counting_the_rules(page):
     """Counting two letters at the best distances lies among the twelve models of the study.
 
-    Sorting beats also the model that is trained ten times as long.
+    With sorting, a model of one distance is counted on the sequences that it predicts best,
+    and the models are mixed; that beats also the model that is trained ten times as long.
 
     Parameters
     ----------
@@ -682,8 +696,9 @@ def counting_the_rules(page):
     Returns
     -------
     dict
-        Losses in nats a letter: ``row``, ``two`` and ``sorted`` of models that count;
-        ``model``, the lowest and the highest of the trained ones.
+        Losses in nats a letter of models that count: ``row``, trigrams; ``two``, letters at
+        the best two distances; ``sorted``, with sorting. ``model``, the lowest and the
+        highest of the trained ones, with the shorter training.
     """
     counted = page.study["results"]["counted"][1]
     short = page.study["settings"]["rules"]["steps"]
@@ -712,7 +727,8 @@ def in_another_order(page):
     Parameters
     ----------
     page : Page
-        ``images`` and ``labels`` are all digits.
+        ``images``, (digits, 8, 8), and ``labels``, (digits,), are Tensors of all digits in
+        the order of the file, in which each form, filled in by one writer, is in one piece.
 
     Returns
     -------
@@ -724,7 +740,7 @@ def in_another_order(page):
 
 
 def with_turned(images):
-    """Return images, and four copies of each that are turned a little.
+    """Return images, and four copies of each, turned by −10, −5, 5 and 10 degrees.
 
     Parameters
     ----------
@@ -740,7 +756,9 @@ def with_turned(images):
 
 
 def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
-    """Return how many digits a nearest neighbour gets right.
+    """Return the share of test digits that a nearest neighbour gets right.
+
+    It learns from the digits of the training and their turned copies.
 
     Parameters
     ----------
@@ -751,9 +769,10 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
     learned, tested : ndarray of int
         Rows of the training and of the test digits.
     leaks : bool
-        Whether turned copies of test digits are in training. There are as many images to
-        learn from, drawn at random from all of them.
+        Whether turned copies of test digits are added; of all images as many are drawn, at
+        random, as there are without them.
     rng : numpy.random.Generator
+        For these draws.
 
     Returns
     -------
@@ -783,8 +802,10 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
 def test_digits_leak(page):
     """Each alone lifts the share of right answers by two to four and a half points.
 
-    Both together lift it hardly more than the copies alone. *The same hands* are digits of
-    the same forms: nobody wrote down whose they are, but the file goes from form to form.
+    The means over parts do so; with copies the share rises on each part. *The same hands*
+    are digits of the same forms: nobody wrote down whose they are, but the file goes from
+    form to form. Where hands are apart a part of the file is tested, else as many digits
+    drawn at random, three times.
 
     Parameters
     ----------
@@ -795,9 +816,11 @@ def test_digits_leak(page):
     Returns
     -------
     dict
-        Accuracies: ``apart``, ``with_copies``, ``with_hands`` and ``both`` are means over
-        five parts; ``copies`` and ``hands``, the lowest and the highest gain; ``digits``,
-        how many; ``answer``, the letter of the right choice.
+        Accuracies, 0 to 1, means over five parts: ``apart``, with neither; ``with_copies``,
+        with turned copies of test digits to learn from; ``with_hands``, with digits of the
+        same forms; ``both``. ``copies`` and ``hands``, the lowest and the highest gain over
+        ``apart`` on a part; ``digits``, how many; ``answer``, the letter of the right
+        choice in a task, "a".
     """
     labels = page.labels.numpy()
     versions = with_turned(page.images.numpy())
@@ -820,10 +843,10 @@ def test_digits_leak(page):
         rows.append(found)
 
     def of(leaks, same_hands):
-        """Return the accuracy on each part, (parts,).
+        """Return the accuracy on each part, a float array (parts,).
 
-        ``leaks`` and ``same_hands`` : bool, whether test digits, or their writers, were
-        seen.
+        ``leaks`` : bool, whether turned copies of test digits are learned from;
+        ``same_hands`` : bool, whether digits of the same forms are.
         """
         return np.array([row[leaks, same_hands] for row in rows])
 
