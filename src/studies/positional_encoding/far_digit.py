@@ -78,18 +78,32 @@ def plan(small):
 
 
 class DigitModel(PositionModel):
-    """A `PositionModel` that also knows ten digits.
+    """A `PositionModel`, one causal block over characters, that also knows ten digits.
+
+    From ids (batch, tokens) it returns logits (2, batch, tokens, vocab_size): for the digit
+    of the text, then for the character three positions back. Ids are those of the Sonnets'
+    characters, then those of the ten digits.
 
     Attributes
     ----------
+    scheme : str
+        "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
+    embed : nn.Embedding
+        Of characters and digits; ``answer``, a linear layer, makes both logits.
     table : Tensor of shape (tokens, d_model) or None
         Position vectors in place of the sinusoidal or the learned ones.
     """
 
     def __init__(self, scheme, **options):
-        """Make the model of a scheme of positions; options are `PositionModel`'s.
+        """Make a model with random weights; ``table`` is None.
 
-        ``scheme`` : str; ``options`` : ``base``, ``reach``.
+        Parameters
+        ----------
+        scheme : str
+            Of positions: "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
+        **options
+            Of `PositionModel`: ``base``, float, of rotary frequencies; ``reach``, int, of
+            relative positions, the distance from which all share a bucket.
         """
         super().__init__(scheme, **options)
         vocab_size = sonnet_ids()[-1] + DIGITS
@@ -109,7 +123,8 @@ class DigitModel(PositionModel):
         -------
         x : Tensor of that shape
         options : dict
-            What attention is to be given.
+            What attention is to be given: ``rotate``, a function that turns queries and
+            keys, or ``bias``, which is added to the scores; empty if ``table`` is used.
         """
         if self.table is None:
             return super().add_positions(x)
@@ -122,9 +137,9 @@ def sample_texts(ids, texts, tokens, generator):
     Parameters
     ----------
     ids : int64 Tensor of shape (characters,)
-        One long text.
+        One long text, of ids of the Sonnets' characters; the ids after these are digits.
     texts, tokens : int
-        How many texts, and how long each.
+        How many texts, and how long each, 32 at least.
     generator : torch.Generator
 
     Returns
@@ -154,14 +169,16 @@ def losses(model, inputs, digit, back, **options):
     model : DigitModel
     inputs : int Tensor of shape (texts, tokens)
     digit, back : int Tensor of shape (texts, tokens)
-        The right answers: the digit, and what stood some characters back.
+        The right answers: the digit, and what stood three characters back.
     **options
-        Handed to the model: ``rotate``, ``mask`` or ``bias`` of attention.
+        For the model's attention, in place of its own: ``rotate``, a function that turns
+        queries and keys; ``mask``, bool (tokens, tokens), True where a query sees a key;
+        ``bias``, which is added to the scores.
 
     Returns
     -------
     list of Tensor
-        In nats: of the digit, then of what stood some characters back.
+        In nats: of the digit, then of what stood three characters back.
     """
     logits = model(inputs, **options).movedim(-1, 2)  # (2, texts, vocab_size, tokens)
     return [
@@ -171,7 +188,9 @@ def losses(model, inputs, digit, back, **options):
 
 
 def train_digit_model(scheme, steps, seed, **options):
-    """Return a `DigitModel` trained on texts of 32 characters.
+    """Return a `DigitModel` trained on random batches of 32 texts of 32 characters.
+
+    The learning rate rises to 8e-3 and falls again.
 
     Parameters
     ----------
@@ -215,15 +234,16 @@ def measured(model, **options):
     ----------
     model : DigitModel
     **options
-        What the model does otherwise than in training: ``rotate``, another rotation of
-        queries and keys; ``mask``, which keys a query may see; ``bias``, what is added to
-        the scores.
+        What the model does otherwise than in training: ``rotate``, a function that turns
+        queries and keys; ``mask``, bool (128, 128), True where a query sees a key;
+        ``bias``, (heads, 128, 128), which is added to the scores.
 
     Returns
     -------
     dict of str to float
-        ``digit`` and ``back`` at trained lengths, ``digit far`` and ``back far`` over the
-        last 32 characters; in nats.
+        Mean losses, in nats, of the digit and of the character three back: ``digit`` (from
+        the digit's position on) and ``back`` over the first 32 characters but three,
+        ``digit far`` and ``back far`` over the last 32.
     """
     generator = torch.Generator().manual_seed(2)
     inputs, digit, back, known = sample_texts(sonnet_ids()[1], 64, LONG, generator)
@@ -243,12 +263,13 @@ def stretched(model):
 
     Sinusoids: the pairs that did not complete a turn are four times slower. Learned rows:
     each is used for four positions, with rows between them. ALiBi: the slopes are divided
-    by four. Relative: all distances beyond training have the bias of the last one.
+    by four. Relative: all distances beyond training have the bias of the last one. A model
+    without positions is measured as it is.
 
     Parameters
     ----------
     model : DigitModel
-        It may be changed.
+        Not rotary. Its ``table`` or its relative biases may be changed.
 
     Returns
     -------
@@ -294,12 +315,13 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
     Returns
     -------
     dict
-        The settings ``scheme``, ``base``, ``seed``; ``ways``: losses at trained lengths
-        (``digit``, ``back``) and beyond (``digit far``, ``back far``), in nats, for the
-        model as it is (``none``), with far keys hidden (``near keys``), and changed. Of a
-        rotary model four times slower are ``all`` pairs, the ``new`` ones, which did not
-        complete a turn in training, or the ``old`` ones; ``NTK-aware`` has a larger base.
-        Another one is ``stretched`` for long texts.
+        The settings ``scheme``, ``base``, ``seed``, ``steps``; ``ways``: way to read on →
+        dict of losses at trained lengths (``digit``, ``back``) and beyond (``digit far``,
+        ``back far``), in nats, for the model as it is (``none``), with all keys but the
+        nearest 32 hidden (``near keys``), and changed. Of a rotary model four times slower
+        are ``all`` pairs, the ``new`` ones, which did not complete a turn in training, or
+        the ``old`` ones; ``NTK-aware`` has a larger base. Another one is ``stretched`` for
+        long texts.
     """
     model = train_digit_model(scheme, steps, seed, base=base)
     ways = {"none": measured(model), "near keys": measured(model, mask=near_mask())}
@@ -339,8 +361,9 @@ def summary(results):
     results : dict of str to list of dict
         Group → outcomes of its runs. Those of "rotary" have ``base``, ``seed`` and
         ``ways``, dict: the model as it is ("none"), with far keys hidden ("near keys"),
-        with its "new", "old" or "all" pairs slowed → dict with ``digit far`` and ``back
-        far``, its losses at the end of long texts, in nats.
+        with its "new" pairs slowed, which did not complete a turn in training, the "old"
+        ones or "all" → dict with ``digit far`` and ``back far``, its losses at the end of
+        long texts, in nats.
 
     Returns
     -------

@@ -97,14 +97,18 @@ def plan(small):
 def losses_by_group(model, length, **options):
     """Return the losses of both questions on long texts, by groups of eight positions.
 
+    The first positions of a text, which have nothing so far back, are left out.
+
     Parameters
     ----------
     model : lmcourse.lengths.PositionModel
+        A small model of characters that answers two questions at each position: which
+        character is next, and which one stood some positions back.
     length : int
         Of the training texts, in characters; those read are four times as long.
     **options
-        For `PositionModel.forward`: ``mask``, which keys are attended to; ``rotate``, what
-        turns queries and keys.
+        For the model's attention, in place of its own: ``mask``, bool (tokens, tokens),
+        True where a query sees a key; ``rotate``, a function that turns queries and keys.
 
     Returns
     -------
@@ -123,8 +127,9 @@ def flatten_far_buckets(model):
     Parameters
     ----------
     model : lmcourse.lengths.PositionModel
-        With relative positions: ``relative`` is its table of biases, one row a bucket of
-        distances, of which those beyond ``reach`` share one. It is changed.
+        With relative positions: ``relative`` is its table of biases, (32 buckets, heads);
+        a bucket holds one distance back or several, the last one all from ``reach`` on.
+        Training texts had 32 characters. The table is changed.
 
     Returns
     -------
@@ -151,9 +156,10 @@ def slowed_frequencies(base, length):
     Returns
     -------
     dict of str to Tensor of shape (6,)
-        In radians a position, of each pair of dimensions. Slowed by four are: ``none``;
-        ``all``; the ``new`` pairs; the ``old`` ones, which are all others; ``new but the
-        first``; one pair, "0" to "5". ``NTK-aware``: the frequencies of a larger base.
+        In radians a position, of each pair of dimensions, the fastest first. Slowed by four
+        are: ``none``; ``all``; the ``new`` pairs; the ``old`` ones, which are all others;
+        ``new but the first``; one pair, "0" to "5". ``NTK-aware``: the frequencies of a
+        larger base, with which the slowest pair, too, turns four times slower.
     """
     speeds = frequencies(D_HEAD, base)
     pair = torch.arange(PAIRS)
@@ -204,12 +210,12 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
         The settings ``scheme``, ``reach``, ``base``, ``length``, ``steps``, ``seed``;
         ``loss``, two lists by groups of eight positions, in nats: for the next character,
         and for the one that stands ``back`` positions back. ``ways``, change of the model →
-        the second of these lists with it: ``near keys``, each query attends to as many keys
-        as in training; with relative positions ``last price``, the bias of distances beyond
-        training is that of the last one; with rotary ones, in the groups "bases" and "seven
-        back", which pairs of dimensions turn four times slower: ``none``, ``all``, the
-        ``new`` ones, which did not complete a turn in training, the ``old`` ones, ``new but
-        the first``, or one pair, "0" to "5"; and ``NTK-aware``, a larger base.
+        the second of these lists with it: ``near keys``, each query attends to its nearest
+        ``length`` keys only; with relative positions ``last price``, the bias of distances
+        beyond training is that of the last one; with rotary ones, in the groups "bases" and
+        "seven back", which pairs of dimensions turn four times slower: ``none``, ``all``,
+        the ``new`` ones, which did not complete a turn in training, the ``old`` ones, ``new
+        but the first``, or one pair, "0" to "5"; and ``NTK-aware``, a larger base.
     """
     scheme = "relative" if group == "reach" else scheme
     model = train_position_model(scheme, steps, seed, length, base=base, **options)
@@ -217,10 +223,11 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     row |= {"steps": steps, "seed": seed, "loss": losses_by_group(model, length)}
 
     def loss_back(**changes):
-        """Return the loss of naming the character back: a list by groups of positions.
+        """Return the loss of naming the character some positions back, in nats.
 
-        ``changes`` : in what the model is run otherwise: ``rotate``, ``bias`` or ``mask``,
-        in place of its own.
+        A list of float, one for each group of eight positions. ``changes`` : what attention
+        is given in place of its own: ``rotate``, a function that turns queries and keys, or
+        ``mask``, bool (tokens, tokens).
         """
         _, back = losses_by_group(model, length, **changes)
         return back
@@ -236,7 +243,10 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
 
 
 def guess_loss():
-    """Return the loss of a guess from the frequencies of the characters, in nats."""
+    """Return the mean loss of a guess from the frequencies of the characters, in nats.
+
+    A float: the entropy of the characters of the training sonnets.
+    """
     training, _, _ = sonnet_ids()
     share = torch.bincount(training).double() / len(training)
     return -(share * share.clamp(min=1e-9).log()).sum().item()
