@@ -132,27 +132,31 @@ def plan(small):
 
 
 def run(folder, group, seed, share):
-    """Make one run.
+    """Train our GPT from one seed in all ways and measure its answers, or ask SmolLM2.
 
     Parameters
     ----------
     folder : Path
-        Where the first seed's model that answers is kept.
+        Where ``answering.safetensors`` is written: with seed 0, our GPT fine-tuned on
+        dialogues.
     group : {"gpt", "talker"}
         The model: our GPT, trained in several ways, or SmolLM2, asked as it is.
     seed : int
         Of all that is drawn at random.
     share : float
-        Of all steps and answers.
+        Which part of all steps and answers is done, above 0 to 1.
 
     Returns
     -------
     dict
-        The setting ``seed``. Of "gpt" ``dialogues``: model → how often it begins with the
-        letter asked for, and its losses; ``ways``: list of dict, one a way of training by
-        preferences, with means of its answers; ``pairs``: how many pairs they had;
-        ``lines``: some answers; ``reward``: rewards fitted to choices. Of "talker"
-        ``named``, ``unnamed`` and ``shown``, what SmolLM2 answers.
+        The setting ``seed``. Of "gpt" ``dialogues``: model ("before", "answers",
+        "shuffled") → dict: ``asked`` and ``never asked``, shares of answers with the letter
+        asked for, and ``losses``; ``ways``: list of dict, one a way of training by
+        preferences, with its name ``way``, ``steps``, and means of its answers; ``pairs``:
+        dict, "DPO" and "equal lengths" → how many pairs of answers; ``lines``: dict, model
+        → ten answers; ``reward``: dict, rewards fitted to choices (``pairs``, ``fits``,
+        ``best``). Of "talker" ``named``, ``unnamed`` and ``shown``, SmolLM2's answers to
+        "What is your name?" and to a request for advice.
     """
     if group == "talker":
         return {"seed": seed} | ask_talker()
@@ -167,6 +171,9 @@ def run(folder, group, seed, share):
 def dialogues_of(part, letters):
     """Return requests and answers: each line of sonnets that begins with one of letters.
 
+    Lines of more than 59 characters are left out: with their request they would not fit
+    into our GPT.
+
     Parameters
     ----------
     part : {"training", "validation", "test"}
@@ -177,8 +184,8 @@ def dialogues_of(part, letters):
     Returns
     -------
     requests, answers : list of str
-        A request asks for a line that begins with a letter; the answer is such a line, and
-        ends in a new line.
+        A request, such as "(T)" with a new line, asks for a line that begins with a letter;
+        the answer is such a line, and ends in a new line.
     """
     text = getattr(train_val_test_split(load_texts("sonnets")), part)
     lines = [line for line in text.split("\n") if line and line[0] in letters]
@@ -187,14 +194,27 @@ def dialogues_of(part, letters):
 
 
 class Runs:
-    """All that is made from one seed of our GPT.
+    """Trains our GPT from one seed, on dialogues and by preferences, and measures it.
 
     Parameters
     ----------
     seed : int
         Of all that is drawn at random.
     share : float
-        Of all steps and answers.
+        Which part of all steps and answers is done, above 0 to 1.
+
+    Attributes
+    ----------
+    tokenizer : CharTokenizer
+    base : GPT
+        Our GPT of the sonnets, of characters, as it is stored.
+    held_dialogues : (Tensor, Tensor)
+        Dialogues of lines of the test sonnets: ids, int64 (dialogues, tokens), and whether
+        each belongs to an answer, bool.
+    windows : int64 Tensor of shape (windows, 65)
+        The ids of the test sonnets, cut into pieces of 65, of which every second is kept.
+    answering : GPT
+        The model fine-tuned on dialogues; set by `all`.
     """
 
     def __init__(self, seed, share):
@@ -217,8 +237,8 @@ class Runs:
         """Return dialogues as ids.
 
         ``requests`` and ``answers`` are lists of str of one length, the answers without
-        their new line; the result is two Tensors (dialogues, tokens): the ids, int64, and
-        whether each belongs to an answer, bool.
+        their new line, which is added; the result is two Tensors (dialogues, tokens): the
+        ids, int64, and whether each belongs to an answer, bool.
         """
         ended = [f"{answer}\n" for answer in answers]
         return encode_dialogues(self.tokenizer, requests, ended)
@@ -226,15 +246,18 @@ class Runs:
     def all(self):
         """Do the whole run; return what was found.
 
+        The model fine-tuned on dialogues is kept as ``answering``.
+
         Returns
         -------
         dict
             ``dialogues``: "before", "answers" (fine-tuned on dialogues) or "shuffled" (on
             shuffled ones) → dict: ``asked`` and ``never asked``, shares of answers that
             begin with the letter asked for, and ``losses``. ``ways``: list of dict, one a
-            way of training by preferences, with means of its answers; ``pairs``: how many
-            pairs they had; ``lines``: some answers. ``reward``: the rewards that were
-            fitted to choices, and the best of n by one of them.
+            way of training by preferences: its name ``way``, ``steps``, and means of its
+            answers. ``pairs``: dict, "DPO" and "equal lengths" → how many pairs of answers.
+            ``lines``: dict, model → ten answers. ``reward``: dict: ``pairs``, how many;
+            ``fits``, rewards fitted to choices; ``best``, the best of n by one of them.
         """
         models = self.dialogues()
         found = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
@@ -275,9 +298,9 @@ class Runs:
         -------
         dict
             ``asked`` and ``never asked``: the share of answers that begin with the letter,
-            of letters that stand in dialogues and of others; ``losses``: a dict, ``text``,
-            on held-out sonnets, and ``answers``, on answers to requests, in nats a
-            character.
+            of the ten letters that dialogues ask for and of four others; ``losses``: a
+            dict, ``text``, on held-out sonnets, and ``answers``, on held-out answers to
+            requests, in nats a character.
         """
         found = {}
         for name, letters in {"asked": ASKED, "never asked": HELD_OUT}.items():
@@ -291,7 +314,7 @@ class Runs:
         """Return two mean losses of a model, in nats a character.
 
         ``model`` : GPT. The result is a dict: ``text``, on held-out sonnets; ``answers``,
-        on answers to requests.
+        on lines of these as answers to requests, the request not counted.
         """
         windows = window_losses(model, self.windows[:, :-1], self.windows[:, 1:])
         log_probs = reference_log_probs(model, *self.held_dialogues)
@@ -320,9 +343,9 @@ class Runs:
         Returns
         -------
         requests : list of str
-            Those that were asked, ``count`` of them.
+            Those that were asked, ``count`` of them; the ten letters come in turn.
         groups : list of list of str
-            Of each request the answers.
+            Of each request the answers, at temperature 0.7.
         """
         requests = [request(ASKED[i % len(ASKED)]) for i in range(count)]
         repeated = [each for each in requests for _ in range(n)]
@@ -340,18 +363,21 @@ class Runs:
         Parameters
         ----------
         reference : GPT
-            The model that answers, with which all begin.
+            The model that answers, with which all begin. It is left as it is.
 
         Returns
         -------
         dict
-            ``ways``: list of dict, with ``way``, its name, such as "DPO"; its ``steps``;
-            means of its answers: ``echoes`` a line and more; ``obeyed``, the share that
-            begin with the letter asked for; ``losses`` in nats a character, a dict; ``kl``
-            from the reference, in nats an answer (not of "best of four"). ``pairs``: how
-            many there were, a dict, "DPO" (any lengths) and "equal lengths". ``lines``:
-            dict, "before", "after DPO", "four times the rate" or "choices at random" → the
-            first ten answers of that model.
+            ``ways``: list of dict, with ``way``, its name: "reference", "best of four",
+            "DPO", "DPO, too far" (at four times the rate), "filtered, RATE" (fine-tuned on
+            the best of four), "equal lengths" (DPO on pairs of nearly equal length) or
+            "choices at random" (DPO on pairs in random order); its ``steps``; means of its
+            answers: ``echoes`` a line and what else `counted` returns; ``obeyed``, the
+            share that begin with the letter asked for; ``losses`` in nats a character, a
+            dict, ``text`` and ``answers``; ``kl`` from the reference, in nats an answer
+            (not of "best of four"). ``pairs``: how many there were, a dict, "DPO" (any
+            lengths) and "equal lengths". ``lines``: dict, "before", "after DPO", "four
+            times the rate" or "choices at random" → the first ten answers of that model.
         """
         count = self.part(SETTINGS["groups"])
         requests, groups = self.groups(reference, count, 4, 2000 + self.seed)
@@ -405,11 +431,11 @@ class Runs:
         reference : GPT
             The model that training begins with.
         pairs : list of (str, str, str)
-            Request, chosen answer, rejected answer.
+            Request, chosen answer, rejected answer; the answers without their new line.
         steps : int
-            Of a whole run.
+            How many a whole run has; of a shorter one its ``share`` of them is taken.
         rate : float
-            The learning rate.
+            The learning rate at the beginning; it falls to zero.
 
         Returns
         -------
@@ -429,12 +455,15 @@ class Runs:
     def answers(self, model):
         """Return a model's answers to the requests on which models are judged, list of str.
 
-        ``model`` : GPT.
+        ``model`` : GPT, which writes them at temperature 0.7.
         """
         return write_answers(model, self.tokenizer, self.judged(), 3000 + self.seed)
 
     def judged(self):
-        """Return the requests on which models are judged, list of str; letters repeat."""
+        """Return the requests on which models are judged, list of str such as "(T)\\n".
+
+        Of a whole run 200: each of the ten letters that dialogues ask for, twenty times.
+        """
         return [request(each) for each in ASKED] * self.part(SETTINGS["answers"])
 
     def measured(self, model, reference):
@@ -453,8 +482,8 @@ class Runs:
             echoes; ``n``, how many lines; ``different``, the share of different ones;
             ``obeyed``, the share that begin with the letter asked for. ``losses``: a dict,
             ``text``, on held-out sonnets, and ``answers``, on held-out answers, in nats a
-            character; ``kl``, the mean log-probability of an answer drawn from the model,
-            less that by the reference, in nats.
+            character; ``kl``, the mean log-probability of an answer drawn from the model at
+            temperature 1, less that by the reference, in nats.
         """
         answers = self.answers(model)
         found = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
@@ -471,9 +500,11 @@ class Runs:
         """Return what the best of four answers to each request have: the most echoes.
 
         ``reference`` : GPT, which writes them. The result is a dict: means a line of
-        ``echoes``, ``characters`` and ``words``, and what else `counted` counts;
-        ``obeyed``, the share that begin with the letter asked for; ``losses`` of the
-        reference in nats a character, a dict with ``text`` and ``answers``.
+        ``echoes``, ``characters`` and ``words``; ``a word``, echoes for each word;
+        ``span``, the 95 % interval of the mean of echoes; ``n``, how many lines;
+        ``different``, the share of different ones; ``obeyed``, the share that begin with
+        the letter asked for; ``losses`` of the reference in nats a character, a dict with
+        ``text`` and ``answers``.
         """
         repeated = [each for each in self.judged() for _ in range(4)]
         answers = write_answers(reference, self.tokenizer, repeated, 3000 + self.seed)
@@ -497,11 +528,14 @@ class Runs:
         -------
         dict
             ``pairs``: how many. ``fits``: "all" (properties), "without echoes", "length
-            alone" or "choices at random" → dict: ``weights``, property of a line → its
-            weight if the property's spread is 1; ``each``, the same for one word, one
-            character; ``right``, the share of held-out choices predicted. ``best``: list of
-            dict, one for each n (1, 2, 4, 8, 16, in this order), for the answers with the
-            highest reward among n: the mean ``reward``, ``echoes`` and other means a line.
+            alone" or "choices at random" → dict: ``weights``, property of a line
+            ("characters", "words", "echoes", "capitals", "marks" of punctuation) → its
+            weight if the differences in a property within a pair have a spread of 1;
+            ``each``, the same for one word, one character; ``right``, the share of choices
+            predicted in the half of the pairs that no fit has seen. ``best``: list of dict,
+            one for each n (1, 2, 4, 8, 16, in this order), for the answers with the highest
+            reward ("without echoes") among n: the mean ``reward``, ``echoes`` and other
+            means a line, those of `counted`.
         """
         count = self.part(2 * SETTINGS["groups"])
         _, groups = self.groups(reference, count, 2, 5000 + self.seed)
@@ -552,14 +586,18 @@ class Runs:
 
 
 def echoes(line):
-    """Return how many words of a line begin with the letter of another one, an int."""
+    """Return how many words of a line begin with the letter of another one, an int.
+
+    ``line`` : str. Capitals do not matter.
+    """
     return properties(line)["echoes"]
 
 
 def extremes(group):
     """Return the answers of a group with the most and with the fewest echoes.
 
-    ``group`` : list of str. Returns two of them.
+    An echo is a word that begins with the same letter as another word of its line.
+    ``group`` : list of str. Returns two of them, of equals the first.
     """
     return max(group, key=echoes), min(group, key=echoes)
 
@@ -567,8 +605,9 @@ def extremes(group):
 def alike_pair(group):
     """Return the two answers of nearly equal length that differ most in echoes.
 
+    An echo is a word that begins with the same letter as another word of its line.
     ``group`` : list of str. The one with more echoes comes first; they differ by two
-    characters at the most. If there is no such pair, the first answer twice.
+    characters at the most. If no such pair differs in echoes, both are the first answer.
     """
     pairs = [
         (one, other) for one in group for other in group if abs(len(one) - len(other)) <= 2
@@ -577,7 +616,7 @@ def alike_pair(group):
 
 
 def share_obeyed(requests, answers):
-    """Return the share of answers that begin with the letter of their request.
+    """Return the share, 0 to 1, of answers that begin with the letter of their request.
 
     ``requests`` and ``answers`` : lists of str, of one length; the second character of a
     request is the letter it asks for, as in "(T)".
@@ -587,7 +626,7 @@ def share_obeyed(requests, answers):
 
 
 def counted(lines):
-    """Return what some lines have: the means of their properties, and the interval of one.
+    """Return the means of some lines' properties, and the interval of the mean of echoes.
 
     Parameters
     ----------
@@ -617,30 +656,43 @@ def counted(lines):
 
 
 def ask_talker():
-    """Ask SmolLM2 for its name, and for advice, in several forms.
+    """Ask SmolLM2 for its name, and how to write better poems, in several forms.
+
+    All answers are greedy: the most probable token at each step.
 
     Returns
     -------
     dict
-        ``named``: list of dict, ``name`` (that of the system turn) and ``answer``, both
-        str. ``unnamed``: dict of answers with the system turn that is shipped ("as
-        shipped"), with one that has "no name", and with "no system turn". ``shown``: dict,
-        form of one question ("in the template", "without system turn", "bare", "bare, and a
-        line break") → the answer.
+        ``named``: list of dict, one for each of twenty first names: ``name``, which the
+        system turn gives ("You are NAME, an assistant."), and ``answer`` to "What is your
+        name?", both str. ``unnamed``: dict of answers to it with the system turn that is
+        shipped ("as shipped"), with one that has "no name", and with "no system turn".
+        ``shown``: dict, form of "How can I learn to write better poems?" ("in the
+        template", "without system turn", "bare", "bare, and a line break") → the answer.
     """
     tokenizer, model = load_talker(device="cpu")
 
     def turns(system, question):
-        """Return a dialogue of a system turn and a question: list of role and content."""
+        """Return a dialogue of a system turn and a question, both str, as `chat` takes it.
+
+        A list of two dicts with ``role``, "system" or "user", and ``content``.
+        """
         roles = {"system": system, "user": question}
         return [{"role": role, "content": text} for role, text in roles.items()]
 
     def answer(messages, tokens=24):
-        """Return the greedy answer to a dialogue."""
+        """Return the greedy answer to a dialogue, str, of at most ``tokens`` tokens.
+
+        ``messages`` : list of dict with ``role`` and ``content``; or a question, str,
+        before which the system turn that is shipped is put.
+        """
         return chat(tokenizer, model, messages, tokens=tokens)
 
     def go_on(text, tokens=60):
-        """Return what is written after a text as it stands."""
+        """Return what SmolLM2 writes after a text, str, of at most ``tokens`` tokens.
+
+        ``text`` : str, encoded as it stands, without the template of dialogues.
+        """
         ids = tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
         return tokenizer.decode(
             list(sample_tokens(model, ids, tokens, {tokenizer.eos_token_id}))

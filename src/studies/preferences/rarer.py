@@ -79,7 +79,7 @@ def plan(small):
 
 
 def run(folder, group, seed, share):
-    """Make one run.
+    """Train our GPT from one seed by DPO on each kind of pairs, and measure it.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def run(folder, group, seed, share):
     seed : int
         Of all that is drawn at random.
     share : float
-        Of all steps and answers.
+        Which part of all steps and answers is done, above 0 to 1.
 
     Returns
     -------
     dict
-        The setting ``seed``; ``before``: what the lines have before any training, a dict
-        with ``echoes`` a line, words that begin with the same letter as another word of
-        their line, and other means. For each kind of pairs (``far apart``, ``both poor``,
+        The setting ``seed``; ``before``: of the answers before DPO, a dict with ``echoes``
+        a line, words that begin with the same letter as another word of their line, and
+        other means. For each kind of pairs (``far apart``, ``both poor``,
         ``equals``) a dict: ``pairs``, how many; ``after``, the same of the lines after
         training on them; ``chosen`` and ``rejected``, echoes a line of the pairs;
         ``gained`` and ``gained, new``, dicts, by how many nats ``chosen`` and ``rejected``
@@ -117,8 +117,11 @@ def run(folder, group, seed, share):
 def answering_model(runs):
     """Return a copy of our GPT that has learned to answer requests, a GPT.
 
-    ``runs`` : Runs, whose GPT ``base``, ``tokenizer`` and ``seed`` are taken. It is trained
-    as in the study *preferences*.
+    A request, such as "(T)", asks for a line that begins with a letter; it is trained on
+    lines of the training sonnets as answers, as in the study *preferences*.
+
+    ``runs`` : Runs, whose GPT ``base``, ``tokenizer`` and ``seed`` are taken; its method
+    ``part`` says how many of the steps a shorter run takes.
     """
     requests, answers = dialogues_of("training", ASKED)
     return train_answers(
@@ -145,7 +148,8 @@ def kinds_of_pairs(requests, groups, seed):
     Returns
     -------
     dict of str to list of (str, str, str)
-        Kind → request, chosen line, rejected line. ``far apart``: the lines of a group with
+        Kind → request, chosen line, rejected line; pairs with equally many echoes are left
+        out of the first two kinds. ``far apart``: the lines of a group with
         the most and the fewest echoes, words that begin with the same letter as another
         word of their line. ``both poor``: the two with the fewest, the better one chosen.
         ``equals``: the best line, and the best of another group with the same request and
@@ -178,7 +182,8 @@ def moved_by(runs, reference, pairs, new):
     Parameters
     ----------
     runs : Runs
-        What trains, and encodes lines.
+        Of the study *preferences*, from one seed: its methods ``dpo`` trains, ``encoded``
+        makes ids of dialogues, ``answers`` writes a model's lines.
     reference : GPT
         The model that answers, with which the training begins; it is left as it is.
     pairs, new : list of (str, str, str)
@@ -198,7 +203,9 @@ def moved_by(runs, reference, pairs, new):
     def gained(some):
         """Return by how many nats both sides of some pairs have become likelier.
 
-        ``some`` : list of (request, chosen, rejected). A dict: "chosen" and "rejected".
+        ``some`` : list of (request, chosen, rejected). A dict: "chosen" and "rejected" →
+        the mean over pairs of a line's log-probability under the model, less that under the
+        reference.
         """
         requests, *sides = zip(*some, strict=True)
         dialogues = [runs.encoded(requests, side) for side in sides]

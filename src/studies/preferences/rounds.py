@@ -79,14 +79,15 @@ def run(folder, group, seed, share):
     seed : int
         Of all that is drawn at random.
     share : float
-        Of all steps and answers.
+        Which part of all steps and answers is done, above 0 to 1.
 
     Returns
     -------
     dict
         The setting ``seed``; ``rounds``: list of dict, one a round, the first is before any
-        training. Means of the answers: ``echoes``, ``characters`` and ``words`` a line and
-        more; ``obeyed``, the share with the letter asked for; ``losses``, a dict in nats a
+        training. Means of the answers: ``echoes`` (words that begin with the same letter as
+        another word of their line), ``characters`` and ``words`` a line and more;
+        ``obeyed``, the share with the letter asked for; ``losses``, a dict in nats a
         character, of held-out ``text`` and ``answers``; ``kl`` from the model before any
         training, in nats an answer; ``trained on``, the mean of echoes of the lines that
         the round has chosen, None before any training.
@@ -112,7 +113,9 @@ def one_round(runs, model, way, requests, groups, rng):
     Parameters
     ----------
     runs : Runs
-        What trains, with its seed and share of steps.
+        Of the study *preferences*, from one seed: its methods ``dpo`` trains by DPO,
+        ``encoded`` makes ids of dialogues, and ``part`` says how many of the steps a
+        shorter run takes.
     model : GPT
         The model that wrote the lines; it is left as it is.
     way : {"the best", "any line", "DPO"}
@@ -130,7 +133,8 @@ def one_round(runs, model, way, requests, groups, rng):
     model : GPT
         The trained copy.
     chosen : list of str
-        The lines that it was trained on; of DPO, the better of each pair.
+        The lines that it was trained on; of DPO, the better of each pair: the one with more
+        echoes, words that begin with the same letter as another word of their line.
     """
     steps = SETTINGS["steps"][-1]
     if way == "DPO":
@@ -162,7 +166,8 @@ def summary(results):
     results : dict of str to list of dict
         Way ("the best", "any line", "DPO") → outcomes of its runs, one a seed, in the order
         of seeds: ``seed``; ``rounds``, list of dict, one a round, the first before any
-        training, with ``echoes``, the mean a line.
+        training, with ``echoes``, the mean a line, words that begin with the same letter as
+        another word of their line.
 
     Returns
     -------
