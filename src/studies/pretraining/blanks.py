@@ -254,6 +254,9 @@ def written(text):
 def agreements():
     """Return twins of sentences in which subject and nearest noun differ in number.
 
+    Each line of the module's table AGREEMENT gives a pair: "The poems in the booklet" and
+    "The poem in the booklets", with "were" and "was".
+
     Returns
     -------
     list of list of str
@@ -272,7 +275,9 @@ def agreements():
 def turned_agreements():
     """Return twins of sentences in which the subject is the second noun.
 
-    The first noun differs from it in number: whoever goes by that one is wrong.
+    The first noun differs from it in number: whoever goes by that one is wrong. Each line
+    of the module's table AGREEMENT gives a pair: "We saw the booklet and knew that the
+    poems" and "We saw the booklets and knew that the poem", with "were" and "was".
 
     Returns
     -------
@@ -290,7 +295,11 @@ def turned_agreements():
 
 
 def coreferences():
-    """Return twins of sentences in which two people change places.
+    """Return twins of sentences in which two people, a woman and a man, change places.
+
+    Five sentences of the module take thirty pairs of first names in turn: "Mary copied the
+    poems because John, who was ill, had asked" and the same with the names exchanged, with
+    the end " to."; "her" is right in the first, "him" in the second.
 
     Returns
     -------
@@ -309,6 +318,9 @@ def coreferences():
 def topics():
     """Return twins of sentences that list things of two places.
 
+    Each line of the module's table TOPICS gives a pair: "Waves, gulls, salt: we had come to
+    the" and "Flour, butter, ovens: we had come to the", with "sea" and "bakery".
+
     Returns
     -------
     list of list of str
@@ -324,7 +336,11 @@ def topics():
 
 
 def sums():
-    """Return twins of sums of which one number differs.
+    """Return twins of sums of which one number differs, thirty pairs.
+
+    All numbers are words. "She wrote two poems in May and three in June, which makes" has
+    the end " in all." and the right word "five"; in its twin the second number is another
+    one. Numbers added are from two to nine, drawn from a fixed seed.
 
     Returns
     -------
@@ -381,10 +397,12 @@ def log_probabilities(model, tokenizer, texts):
         Each token sees those before it only, so padding behind a text changes nothing.
     tokenizer : PreTrainedTokenizerFast
     texts : list of str
+        They are read in batches of 24.
 
     Returns
     -------
     list of float
+        One a text: the sum over its tokens but the first.
     """
     ids = [torch.tensor(tokenizer(text).input_ids) for text in texts]
     found = []
@@ -426,7 +444,7 @@ def leads_of_model(twins, model, tokenizer):
 
 @cache
 def word_vectors():
-    """Return the tokenizer of the course's BERT and its static vectors, centred.
+    """Return the tokenizer of the course's BERT and its table of token vectors, centred.
 
     Returns
     -------
@@ -440,7 +458,10 @@ def word_vectors():
 
 
 def mean_vector(text):
-    """Return the mean of the static vectors of a text's tokens, a Tensor (d_model,)."""
+    """Return the mean of the static vectors of a text's tokens, a Tensor (d_model,).
+
+    They are the token vectors of the course's BERT, less the mean of all.
+    """
     tokenizer, vectors = word_vectors()
     return vectors[tokenizer(text, add_special_tokens=False)["input_ids"]].mean(0)
 

@@ -57,13 +57,15 @@ def new_model(tokenizer, settings):
     ----------
     tokenizer : BertTokenizerFast
     settings : dict
-        ``seed`` and ``dropout`` count here.
+        ``seed``, of the first weights, and ``dropout``, the share of activations zeroed in
+        training, count here.
 
     Returns
     -------
     model : lmcourse.masking.MaskedBert
+        A BERT with the head that predicts hidden tokens.
     sizes : dict
-        Arguments of `transformers.BertConfig`.
+        Arguments of `transformers.BertConfig`, ``max_position_embeddings`` among them.
     """
     sizes = SIZES | {"vocab_size": len(tokenizer)}
     torch.manual_seed(settings["seed"])
@@ -91,8 +93,9 @@ def mean_masked_loss(model, texts, tokenizer, room):
     Parameters
     ----------
     model : lmcourse.masking.MaskedBert
+        A BERT with the head that predicts hidden tokens, in evaluation mode.
     texts : list of str
-        The poems, which are cut into passages.
+        The poems, which are cut into passages; special tokens do not count.
     tokenizer : BertTokenizerFast
     room : int
         Tokens of a passage at most.
@@ -120,12 +123,13 @@ def plan(small):
 
 
 def run(folder, group, training):
-    """Train the model and save it.
+    """Train a tokenizer and the model on the training poems, and save both in one file.
 
     Parameters
     ----------
     folder : Path
-        Where ``mini-bert.safetensors`` is written.
+        Where ``mini-bert.safetensors`` is written: the weights as float16, and a record
+        with the sizes, the settings, the vocabulary and the losses in training.
     group : {"runs"}
         The only kind of run; unused.
     training : dict

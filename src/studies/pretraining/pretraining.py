@@ -177,9 +177,12 @@ def run(folder, group, **setting):
         Of "vocabulary" the tokens. Of "tuning" ``seed``, ``rate``, ``dropout`` and
         ``validation``, the loss in nats a token. Of "runs" and "longer" ``seed`` and
         ``stops``: step → dict of lists by test poem, ``losses``, in nats a token, and
-        ``words``, how well its words are predicted. Of "counting" ``losses`` and ``words``,
-        each a dict, neighbours on each side (1 to 3) → such a list; and ``places``, the
-        positions of whole words.
+        ``words``, how well its words are predicted, a dict: ``loss``, their mean loss in
+        nats; ``right``, how many have the highest probability; ``begin``, for those of its
+        first passage [the id of the highest probability, the probability of the right one].
+        Of "counting" ``losses`` and ``words``, each a dict, neighbours on each side (1 to
+        3) → such a list; and ``places``, for each poem a list by passage of the positions
+        of whole words.
     """
     if group == "vocabulary":
         training_poems, _, _ = poem_splits()
@@ -197,7 +200,7 @@ def run(folder, group, **setting):
 
 
 def pretrain(tokenizer, seed, steps, rate, dropout, measure):
-    """Train an encoder on the training poems.
+    """Train an encoder of one block on the training poems, to fill in hidden tokens.
 
     Parameters
     ----------
@@ -211,8 +214,8 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     dropout : float
         The share of activations that is zeroed in training.
     measure : callable
-        Called with the model and the number of steps taken: before the first step, and
-        after each.
+        Called with the model, a `Family`, and the number of steps taken: before the first
+        step, and after each.
     """
     training_poems, _, _ = poem_splits()
     ids = [
@@ -309,7 +312,7 @@ class Measurements:
     """
 
     def __init__(self, tokenizer, stops, texts):
-        """Cut the poems into passages."""
+        """Cut the poems into passages of at most 32 tokens, which do not overlap."""
         self.tokenizer = tokenizer
         self.poems = [cut(text, tokenizer) for text in texts]
         self.stops = {step: {} for step in stops}
@@ -333,7 +336,7 @@ class Measurements:
     def losses(self, model):
         """Return the mean loss of each poem, a list of float, each token masked once.
 
-        ``model`` : Family; losses are in nats a token.
+        ``model`` : Family, from ids to logits; losses are in nats a token.
         """
 
         def scores(ids, positions):
@@ -360,9 +363,9 @@ class Measurements:
         """
 
         def predict(ids, positions):
-            """Return log probabilities (positions, vocab_size), each position masked.
+            """Return log probabilities (positions, vocab_size), each position masked alone.
 
-            ``ids`` : a passage, (tokens,); ``positions`` : a list of int.
+            ``ids`` : a passage, int64 (tokens,); ``positions`` : a list of int.
             """
             rows = range(len(positions))
             masked = ids.expand(len(positions), -1).clone()  # (positions, tokens)
@@ -374,12 +377,12 @@ class Measurements:
 
 
 def predictions_at_words(poem, predict, tokenizer):
-    """Return how well the words of a poem are predicted.
+    """Return how well the words of a poem are predicted, those that are one token.
 
     Parameters
     ----------
     poem : list of int64 Tensor of shape (tokens,)
-        Its passages.
+        Its passages, with a special token at each end; one at least has a whole word.
     predict : callable
         From a passage and a list of its positions to log probabilities (positions,
         vocab_size).
@@ -389,8 +392,8 @@ def predictions_at_words(poem, predict, tokenizer):
     -------
     dict
         ``loss``, the mean over its whole words, in nats; ``right``, how many of them have
-        the highest probability; ``begin``, for the words of its first passage, the id of
-        the highest probability and the probability of the right one.
+        the highest probability; ``begin``, for the words of its first passage that has any,
+        [the id of the highest probability, the probability of the right one].
     """
     rows = [(ids, whole_words(ids, tokenizer)) for ids in poem]
     log_probs = [predict(ids, positions) for ids, positions in rows if positions]
@@ -411,7 +414,10 @@ def predictions_at_words(poem, predict, tokenizer):
 
 
 def rounded_mean(losses):
-    """Return the mean of losses, a Tensor or an iterable of them, rounded to 4 decimals."""
+    """Return the mean of losses as a float, rounded to four decimals.
+
+    ``losses`` : iterable of numbers, or a Tensor of one dimension.
+    """
     return round(float(np.mean([float(loss) for loss in losses])), 4)
 
 
@@ -451,7 +457,8 @@ def count_neighbours(folder, tokenizer, poems):
 
             ``ids`` : the passage, (tokens,); ``positions`` : a sequence of int; ``reach`` :
             int, how many neighbours on each side are known; ``table`` : callable, from the
-            neighbours to log probabilities.
+            ids on the left and those on the right, two lists, to log probabilities
+            (vocab_size,).
             """
             sides = [neighbours(ids, each, reach, tokenizer) for each in positions]
             return torch.tensor(np.array([table(*pair) for pair in sides]))

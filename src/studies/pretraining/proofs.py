@@ -120,7 +120,7 @@ def verb_follows_subject(page: Page):
 def blanks_are_filled(page: Page):
     """The interval of each kind, over pairs of sentences, begins above a half.
 
-    Word vectors may do as well: for topics they do. For judgements they do not.
+    Whether word vectors do as well is returned, and not asserted.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def blanks_are_filled(page: Page):
     Returns
     -------
     dict
-        Shares of right choices for ``fact``, ``topic`` and ``judgement``, each with its
-        interval (``…_span``) and what word vectors reach (``…_vectors``); ``pairs``, how
-        many.
+        Shares of right choices, 0 to 1, for ``fact``, ``topic`` and ``judgement``, each
+        with its 95 % interval (``…_span``) and what word vectors reach (``…_vectors``);
+        ``pairs``, how many of each kind.
     """
     found = shares_by_kind(page.blanks["trained"])
     vectors = shares_by_kind(page.blanks["similarity"])
@@ -150,9 +150,9 @@ def blanks_are_filled(page: Page):
 
 @proof("Sums and pronouns are filled hardly better than by guessing, in the stored runs.")
 def two_are_not_filled(page: Page):
-    """Their intervals, over pairs of twins, end below 60 %.
+    """The 95 % intervals of their shares of right choices, over twins, end below 60 %.
 
-    Random models are near a half.
+    Random models, over all kinds of blanks, are within five points of a half.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def shares_are_kept(page: Page):
 
 @proof("In ten epochs 15 % of positions are hidden, or four in five if chosen afresh.")
 def ten_epochs(page: Page):
-    """Counted over 500 copies of a line, special tokens left out.
+    """Counted over 500 copies of a line, special tokens left out; within three points.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def no_difference(page: Page):
     interval="worse by {span:.2f} nats a token, poems drawn again",
 )
 def a_table_is_ahead(page: Page):
-    """In each of the trainings, in the sonnets and in Dickinson's poems.
+    """In each of the trainings, in the sonnets and in Dickinson's poems, by 95 % intervals.
 
     The untrained model is worse than token frequencies, the trained one better. With ten
     times the steps, in one training, it is still behind.
@@ -337,16 +337,21 @@ def a_table_is_ahead(page: Page):
 
 @proof("The guesses told for the first line are stored, and no test poem was trained on.")
 def first_line_is_told(page: Page):
-    """How many words of the line each writer guesses at once.
+    """Of the first line of the first poem that the page shows, how many words are guessed.
+
+    A guess is the word of the highest probability. The encoder guesses more of them after
+    900 steps than after 100, a table of three neighbours on each side more still.
 
     Parameters
     ----------
     page : Page
-        ``results`` are those of the study *pretraining*, which `first_guesses` reads; in it
-        ``vocabulary``, list of str, and ``counting[0]["places"]``, of each poem, by
-        passage, the positions of whole words. ``training`` and ``unseen`` are its poems,
-        lists of str; ``CHOSEN``, the numbers from 0 of those of ``unseen`` that the page
-        shows; ``tokenizer`` cuts them into tokens.
+        ``results`` are those of the study *pretraining*, from which `first_guesses` takes
+        for each writer ("step 100", "step 900", "3 a side", …) a list, word by word, of
+        (guess, probability of the right word); in it ``vocabulary``, list of str, and
+        ``counting[0]["places"]``, of each poem, by passage, the positions of whole words.
+        ``training`` and ``unseen`` are its poems, lists of str; ``CHOSEN``, the numbers
+        from 0 of those of ``unseen`` that the page shows; ``tokenizer`` cuts them into
+        tokens.
 
     Returns
     -------
@@ -377,7 +382,9 @@ def first_line_is_told(page: Page):
 
 @proof("In hidden sequences of three, fewer than one blank in ten keeps both neighbours.")
 def sequences_hide_neighbours(page: Page):
-    """At the same share, on the training passages; one by one it is about 72 %.
+    """At the same share of hidden tokens, 15 %, on the training passages.
+
+    Hidden one by one, 72 % of blanks keep both neighbours, within two points.
 
     Parameters
     ----------
@@ -414,6 +421,9 @@ def sequences_hide_neighbours(page: Page):
 def spans_make_the_text(page: Page):
     """For fifty passages; the target ends in the sentinel that was not used.
 
+    Of a text, spans are cut out; in the source a sentinel stands for each, in the target
+    each sentinel is followed by its span.
+
     Parameters
     ----------
     page : Page
@@ -442,12 +452,14 @@ def spans_make_the_text(page: Page):
 
 @proof("Losses of two different questions cannot be compared.")
 def two_questions(page: Page):
-    """The letter that the check takes.
+    """Of the letters a to d, the check of the page's exercise accepts "d" alone.
+
+    That answer says what the sentence says; nothing else is asserted.
 
     Parameters
     ----------
     page : Page
-        Unused: the check is that of the page's exercise.
+        Unused: the check is that of the exercise "pretraining.compare".
 
     Returns
     -------
@@ -466,7 +478,10 @@ def two_questions(page: Page):
 def sizes_are_published(page: Page):
     """T5's 3B was cut off, not rounded, and its large one has fewer.
 
-    Also the arithmetic of GPT-3's training, and what the variants of BERT change.
+    Each computed size is rounded to the digits of the published one. Six operations for
+    each of GPT-3's 175 billion parameters and 300 billion tokens make the published
+    3.14e23, within one per cent. RoBERTa-base, DistilBERT and ALBERT-base round to 125, 66
+    and 12 million; RoBERTa has more than BERT by the rows of its larger vocabulary.
 
     Parameters
     ----------
