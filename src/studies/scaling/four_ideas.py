@@ -87,6 +87,9 @@ def recipe(way, steps=None):
     Returns
     -------
     lmcourse.speedrun.Recipe
+        The settings of a model and of its training. "four" is a smaller model with a
+        higher rate that falls in a line, rotary positions and vectors for the three
+        characters before; "without before" has all ideas but the last.
     """
     if way == "four":
         return recipe_of(FOUR, steps or FOUR_STEPS)
@@ -115,8 +118,8 @@ def run(_folder, group, corpus, steps, seed, way):
     seed : int
         Of the first weights, and of all that is drawn.
     way : str
-        The name of a recipe: "four"; one of the ways of the study *speedrun*; or one of
-        these at another learning rate.
+        The name of a recipe: "four"; one of the ways of the study *speedrun*, such as
+        "record"; or "without before, half the rates" or "without before, twice the rates".
 
     Returns
     -------

@@ -75,7 +75,7 @@ def plan(small):
 
 
 def sample_held_out(seed):
-    """Return 2,000 texts of tasks that are held out from training.
+    """Return 2,000 texts, each of a task that is held out from training.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def sample_held_out(seed):
     Returns
     -------
     int64 Tensor of shape (2000, 48)
-        Each text has 24 questions, each followed by its answer.
+        Each text has 24 questions (0 to 15), each followed by its answer (16 to 19).
     """
     generator = torch.Generator().manual_seed(seed)
     tasks = in_context.sample_tasks(SETTINGS["texts"], generator, held_out=True)
@@ -132,6 +132,7 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     Returns
     -------
     model : Repeater
+        Two layers of attention: from ids (texts, 48) to logits and attention weights.
     history : list of float
         The loss of each step, in nats an answer.
     """
@@ -139,7 +140,7 @@ def train_on_tasks(seed, steps, learning_rate, known=None, batch=32):
     known_tasks = in_context.sample_tasks(known or 1, generator)
 
     def sample(count):
-        """Return ``count`` new texts, int64 ids (count, tokens)."""
+        """Return ``count`` (int) new texts, int64 ids (count, 48)."""
         which = torch.randint(len(known_tasks), (count,), generator=generator)
         tasks = known_tasks[which] if known else in_context.sample_tasks(count, generator)
         return in_context.sample_texts(tasks, generator)
@@ -156,7 +157,7 @@ def train_on_texts(sample, seed, steps, learning_rate, batch=32):
         From a number of texts to such texts, int64 ids (texts, 48): question (0 to 15) and
         answer (16 to 19) in turn. The loss counts the answers only.
     seed : int
-        Of the initial weights.
+        Of the first weights.
     steps : int
         How many steps of training.
     learning_rate : float
@@ -167,6 +168,7 @@ def train_on_texts(sample, seed, steps, learning_rate, batch=32):
     Returns
     -------
     model : Repeater
+        Two layers of attention: from ids (texts, 48) to logits and attention weights.
     history : list of float
         The loss of each step, in nats an answer.
     """
@@ -196,7 +198,8 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     Parameters
     ----------
     folder : Path
-        Holds the finished runs of the group "tuning"; the page's model is saved there.
+        Holds the finished runs of the group "tuning"; ``in-context.safetensors`` is written
+        there, the model of kind "new" from seed 0.
     group : {"tuning", "runs", "rivals"}
         "tuning" tries a learning rate, "runs" trains at the best one and tests, "rivals"
         tests what counts or copies.
@@ -231,6 +234,8 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
 def rival_losses(name):
     """Return the loss of a rival whose trust is chosen on other texts.
 
+    Trust is one of seven probabilities, 0.5 to 0.95.
+
     Parameters
     ----------
     name : str
@@ -262,7 +267,8 @@ def train_and_test(folder, group, kind, seed, rate, steps):
     Parameters
     ----------
     folder : Path
-        Where the page's model is saved.
+        Where ``in-context.safetensors`` is written: of the group "runs", the model of kind
+        "new" from seed 0.
     group : {"tuning", "runs"}
         Whether it is tested on tuning texts alone, or on test texts.
     kind : {"new", "known"}

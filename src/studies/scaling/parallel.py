@@ -48,12 +48,16 @@ def plan(small):
 
 
 def run(folder, group, seed, processes, steps):
-    """Train one model in one process or in two.
+    """Train one model on the Sonnets in one process or in two.
+
+    It is a GPT of two blocks and width 64, trained by ``lmcourse.train`` on the CPU, each
+    process on one thread, with 24 windows a batch; `torch.distributed.run` starts them.
 
     Parameters
     ----------
     folder : Path
-        Where the checkpoint is saved.
+        Where the checkpoint is saved, as ``SEED-PROCESSES.safetensors``; an old one is
+        deleted first.
     group : {"runs"}
         The only kind of run; unused.
     seed : int
@@ -68,6 +72,11 @@ def run(folder, group, seed, processes, steps):
     dict
         The settings ``seed``, ``processes``; ``losses``, a list of the validation losses
         while it trained, in nats a character; ``seconds`` of the training, on the clock.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the training fails.
     """
     load_corpus("sonnets")  # the processes train on it, so it belongs into the record
     path = folder / f"{seed}-{processes}.safetensors"

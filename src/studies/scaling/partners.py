@@ -80,8 +80,8 @@ def sample_cut(count, generator):
     Returns
     -------
     int64 Tensor of shape (count, 48)
-        Question, answer, question, answer …: questions are 0 to 15, answers the tokens from
-        16 on.
+        Question, answer, question, answer …, 24 of each: questions are 0 to 15, answers 16
+        to 19, of which one in ten is random.
     """
     right = torch.randint(ANSWERS, (count, QUESTIONS), generator=generator)
     questions = torch.randint(QUESTIONS, (count, EXAMPLES), generator=generator)
@@ -94,12 +94,12 @@ def sample_cut(count, generator):
 def evidence(ids):
     """Say of the last twelve answers of each text which questions were answered before.
 
-    Questions come in pairs of partners, which share their answer.
+    Questions come in pairs of partners, which share their answer: 0 and 8, 1 and 9, …
 
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, 48)
-        Question, answer, question, answer …, 24 of each.
+        Question (0 to 15), answer, question, answer …, 24 of each.
 
     Returns
     -------
@@ -145,14 +145,14 @@ def mean_losses(losses, ids):
 
 
 def run(_folder, group, kind="", seed=0, steps=0):
-    """Train one model and test it, or test what counts.
+    """Train one model and test it, or test counting.
 
     Parameters
     ----------
     _folder : Path
         Unused: no weights are saved.
     group : {"runs", "rivals"}
-        "runs" trains a model and tests it, "rivals" tests what counts.
+        "runs" trains a model and tests it, "rivals" tests counting of earlier answers.
     kind : {"linked", "cut", "untrained"}
         Whether partners, the two questions of a pair, share their answer in the texts of
         the training; "untrained": there is none.
@@ -204,7 +204,8 @@ def make_model(kind, seed, steps):
     Returns
     -------
     Repeater
-        From ids (texts, 48) to logits, first of what it returns.
+        Two layers of attention: from ids (texts, 48) to logits, first of what it returns.
+        Its learning rate was chosen by the study *in-context*.
     """
     generator = torch.Generator().manual_seed(seed)
     if kind == "untrained":
@@ -212,7 +213,7 @@ def make_model(kind, seed, steps):
         return Repeater()
 
     def sample(batch):
-        """Return ``batch`` new texts, int64 ids (batch, tokens)."""
+        """Return ``batch`` (int) new texts, int64 ids (batch, 48)."""
         if kind == "cut":
             return sample_cut(batch, generator)
         tasks = in_context.sample_tasks(batch, generator)

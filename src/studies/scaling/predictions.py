@@ -60,18 +60,21 @@ def predict_runs(rows, targets, draws=400):
         Finished runs: ``parameters``, how many; ``tokens`` read in training; ``test``, the
         loss on test text, in nats a character.
     targets : list of dict
-        What is to come: ``parameters``, which occur in ``rows``, and ``tokens``.
+        What is to come: ``parameters``, which occur in ``rows`` with two numbers of tokens
+        at least, but not as the smallest; and ``tokens``, which occur with the next smaller
+        size.
     draws : int
         How often the runs are drawn again for the interval.
 
     Returns
     -------
     list of dict
-        Of each target its keys and the losses foretold: ``law``, by the power law with an
-        offset, with its ``interval`` ([low, high], 95 % of the fits to runs drawn again);
-        ``line`` (straight in logarithms); ``ratio`` (what the last step in tokens did to
-        this size, again as far); ``neighbour`` (what the same step did to the next smaller
-        size) and ``same`` (nothing more is gained).
+        Of each target its keys and the losses foretold, in nats a character: ``law``, by
+        the power law with an offset, with its ``interval`` ([low, high], 95 % of the fits
+        to runs drawn again); ``line`` (straight in logarithms); ``ratio`` (by which the
+        last step in tokens multiplied the loss of this size, once more, as far as the
+        target's tokens); ``neighbour`` (what the same step did to the next smaller size)
+        and ``same`` (nothing more is gained).
     """
     sizes = np.array([row["parameters"] for row in rows], float)
     tokens = np.array([row["tokens"] for row in rows], float)

@@ -100,7 +100,7 @@ def plan(small):
 
 
 def config_of(size, vocab_size=VOCABULARY):
-    """Return the `GPTConfig` of a size.
+    """Return the `GPTConfig` of a size, with two heads and a context of 64 characters.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def config_of(size, vocab_size=VOCABULARY):
 
 
 def flops_of(size, tokens):
-    """Return the floating-point operations of training a size on so many tokens.
+    """Return the floating-point operations of training a size on so many tokens, an int.
 
     ``size`` : list of int, layers and width; ``tokens`` : int.
     """
@@ -156,7 +156,10 @@ def run(folder, group, **setting):
 
 
 def train_size(corpus, size, tokens, rate, seed):
-    """Train one model.
+    """Train one GPT of characters on a text's training part.
+
+    A step reads eight windows of 64 tokens. Matrices start with a spread of 0.4 over the
+    root of the width.
 
     Parameters
     ----------
@@ -174,7 +177,8 @@ def train_size(corpus, size, tokens, rate, seed):
     Returns
     -------
     trainer : lmcourse.gpt.training.Trainer
-        After its last step.
+        After its last step: ``gpt``, the model; ``history``, list of dict with ``step`` and
+        ``val_loss``, in nats a character; ``progress.seconds``.
     tokenizer : CharTokenizer
     test : int64 Tensor of shape (characters,)
         The test text.
@@ -203,7 +207,7 @@ def train_size(corpus, size, tokens, rate, seed):
 
 
 def tune_rate(folder, corpus, size, tokens, rate, seed):
-    """Train one model at one learning rate.
+    """Train one model at one learning rate, and return its validation loss.
 
     Parameters
     ----------

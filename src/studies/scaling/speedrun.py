@@ -75,20 +75,25 @@ LENGTHS = {"reference": Recipe().steps, "simple": Recipe().steps, "record": LONG
 
 
 def recipe_of(ideas=IDEAS, steps=STEPS, **changes):
-    """Return nanoGPT's recipe with some ideas.
+    """Return nanoGPT's recipe with some ideas, each of which sets some fields.
 
     Parameters
     ----------
     ideas : iterable of str
-        Keys of `IDEAS`, such as "size" or "muon", or "tables".
+        In the order in which they are applied: "size" (a smaller model), "schedule" (a
+        higher learning rate that falls in a line), "rotary" (positions), "norm" (root mean
+        square, and squared ReLU), "scale" (of initial weights, and an output matrix of its
+        own), "muon" (the optimizer), "before" (vectors for the three characters before); or
+        "tables" (vectors for pairs and triples of characters). Default: the first seven.
     steps : int
         How many steps of training.
     **changes
-        Other fields of the recipe by name, such as ``learning_rate``.
+        Other fields of the recipe by name, such as ``learning_rate``; they overrule ideas.
 
     Returns
     -------
     lmcourse.speedrun.Recipe
+        The settings of a model and of its training.
     """
     settings = {"steps": steps, "warmup": steps // 20}
     for idea in ideas:
@@ -129,13 +134,13 @@ def check(model, windows, vocab_size, most):
     Parameters
     ----------
     model : object
-        What the entry returned: to pass, an nn.Module from ids to logits (batch, CONTEXT,
-        vocab_size).
-    windows : int64 Tensor of shape (batch, CONTEXT)
+        What the entry returned: to pass, an nn.Module from ids to logits (batch, 64,
+        vocab_size), 64 being `CONTEXT`. It is left in evaluation mode.
+    windows : int64 Tensor of shape (batch, 64)
         Ids to try it on.
     vocab_size : int
     most : int
-        How many parameters it may have.
+        How many parameters and buffers it may have.
 
     Raises
     ------
@@ -175,13 +180,14 @@ def warm_up():
 
 
 def judge(entry, corpus, seed, most=math.inf):
-    """Train, time and judge one entry.
+    """Train, time and judge one entry, a function that trains a model.
 
     Parameters
     ----------
     entry : callable
         Given copies of the ids to train on and to tune on, the size of the vocabulary and
-        a seed, it returns a model: ids (batch, CONTEXT) to logits. It never sees the rest.
+        a seed, it returns a model: ids (batch, 64) to logits (batch, 64, vocab_size). It
+        never sees the rest of the text.
     corpus : str
         Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     seed : int
@@ -192,13 +198,14 @@ def judge(entry, corpus, seed, most=math.inf):
     Returns
     -------
     dict
-        ``parameters``; ``loss``, on the test text, and ``tuning``, on the tuning text, in
-        nats a character; ``seconds`` of the processor, and those on the ``wall`` clock.
+        ``parameters``, how many numbers the model has, buffers counted; ``loss``, on 400
+        windows of the test text, and ``tuning``, on the tuning text, in nats a character;
+        ``seconds`` of the processor for the training, and those on the ``wall`` clock.
 
     Raises
     ------
     Refused
-        If the entry fails or breaks a rule.
+        If the entry fails or breaks a rule, or its loss is no finite number.
     """
     warm_up()
     vocab_size, training, tuning, test = parts(corpus)
@@ -234,7 +241,8 @@ def entry_of(way, steps=None):
     Parameters
     ----------
     way : str
-        A key of `WAYS`: the name of a recipe, such as "record" or "without muon".
+        A key of `WAYS`: the name of a recipe, such as "record" or "without muon", for which
+        `WAYS` says what ideas it has.
     steps : int, optional
         Default: as many as that recipe has.
 
@@ -244,7 +252,7 @@ def entry_of(way, steps=None):
         Given the ids to train on and to tune on, the size of the vocabulary and a seed, it
         returns a trained model.
     tokens : int
-        On how many it trains.
+        On how many it trains: steps times windows of a batch times 64.
     """
     recipe = recipe_of(WAYS[way], steps or LENGTHS.get(way, STEPS))
 
@@ -315,7 +323,8 @@ def run(folder, group, corpus, steps, seed, way):
         ``way``, ``seed``. Of "tuning" also ``tuning``, the loss on the tuning text; of
         "ways" ``tokens``, those of the training, ``parameters``, how many, ``loss`` and
         ``tuning``, on the test and the tuning text in nats a character, and ``seconds`` of
-        the processor. Of "counting" the same of n-grams, with ``order``, their length.
+        the processor. Of "counting" the same of n-grams, with ``order``, their length;
+        ``parameters`` are n-grams and contexts, ``tokens`` those of the training text.
     """
     if group == "counting":
         return ngram_losses(corpus)
