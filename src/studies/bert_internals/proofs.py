@@ -74,7 +74,8 @@ def hidden_is_hidden(page: Page):
 
     ``trained`` and ``random`` are the median ranks of the right word among all tokens, for
     every word that is one token in the first line of each held-out poem, hidden by itself.
-    The poems are Dickinson's, split into training, validation and held-out (`poem_splits`).
+    The poems are Dickinson's and Shakespeare's, split into three parts (`poem_splits`): for
+    training, for validation and held out.
 
     Parameters
     ----------
