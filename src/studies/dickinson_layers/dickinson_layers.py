@@ -62,12 +62,17 @@ def printed(count=None):
     Returns
     -------
     poems : DataFrame
-        One row for each poem, with its ``text`` and more (`load_poems`).
+        One row for each poem, with its ``text``, its ``section`` (such as "Love") and more
+        (`load_poems`).
     tokenizer, model
-        BERT and its tokenizer (`load_bert`).
+        BERT's (`load_bert`).
     levels : Tensor of shape (levels, poems, d_model)
+        The mean of a poem's token vectors at each level: static vectors, before layer 0,
+        after layer 0, 1, and so on.
     predictions : list of lmcourse.probe.Predictions
-        One for each level.
+        One for each level, each poem predicted from all others: ``support``, a Tensor
+        (poems, sections), the predicted share of each section over its share of the poems;
+        ``penalty``, of the regression, (poems,).
     """
     poems, (tokenizer, model) = load_poems()[:count], load_bert()
     levels = pool_layers(poems.text.tolist(), tokenizer, model).levels
@@ -80,17 +85,18 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether to return one run of "beside" beside the trained one, and one of "words", on
-        the first 120 poems.
+        Whether to return two runs of "beside", one of them with the trained model, and one
+        of "words", on the first 120 poems.
 
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``. "beside": ``way``, the model as it is
-        ("trained"), with weights shuffled ("dealt") or drawn at their size ("drawn");
-        ``where``, in "all" layers or the "last"; ``seed``. "words": ``first`` and ``end``,
-        between which rows every third poem is used. "close", a few poems, takes none. A
-        small plan also has ``poems``, how many of them there are.
+        The arguments of each run: ``group``. "beside" (which neighbours a layer keeps):
+        ``way``, the model as it is ("trained"), with weights shuffled ("dealt") or drawn at
+        their size ("drawn"); ``where``, in "all" layers or the "last"; ``seed``. "words"
+        (each word is struck out): ``first`` and ``end``, the rows between which every third
+        poem is used. "close" (the same for a few poems, at every level) has no other
+        argument. A small plan also has ``poems``, how many of them there are.
     """
     ways = {"way": ("dealt", "drawn"), "where": ("all", "last")}
     runs = grid(group="beside", seed=SETTINGS["seeds"], **ways)
@@ -116,15 +122,20 @@ def run(folder, group, **setting):
         lead of a poem's section without each of its words; the same for a few poems, at
         every level.
     **setting
-        Of "beside" ``way``, ``where``, ``seed`` and ``poems``; of "words" ``first``,
-        ``end`` and ``poems``: which poems. The functions of these names explain them.
+        The arguments of the function of the group's name. Of "beside" ``way``, "trained",
+        "dealt" (weights shuffled) or "drawn" (drawn at their size); ``where``, in "all"
+        layers or the "last"; ``seed``. Of "words" ``first`` and ``end``, rows of poems. Of
+        both ``poems``, how many there are, by default all.
 
     Returns
     -------
     dict or list of dict
-        Of "beside" the setting, ``steps``, the share that each layer keeps, and ``last``,
-        how many each poem keeps in the last. Of the others a dict a poem: ``poem``, its
-        row; ``words``; and what speaks for its sections without each word, in hundredths.
+        Of "beside" the setting; ``steps``, the share of the ten nearest that each layer
+        keeps, and ``last``, how many each poem keeps in the last layer. Of the others a
+        dict for each poem: ``poem``, its row, from 0; of "words" ``words``, how many it
+        has, and ``static`` and ``top``, the lead of its first section without each of them;
+        of "close" ``words``, a list of str, and ``said``, the support for each section,
+        (levels, words, sections). Leads and support are in hundredths, int.
     """
     return {"beside": beside, "words": words, "close": close}[group](**setting)
 
@@ -176,10 +187,10 @@ def struck(poem, count=None):
     Returns
     -------
     words : list of str
-        In the order of the text.
+        In the order of the text; apostrophes and hyphens belong to a word.
     levels : Tensor of shape (levels, words, d_model)
-        The poem's vector at each level without each word; the levels are static vectors,
-        before layer 0, after layer 0, 1, and so on.
+        The poem's vector, the mean of its tokens', at each level without each word; the
+        levels are static vectors, before layer 0, after layer 0, 1, and so on.
     """
     poems, tokenizer, model, _, _ = printed(count)
     text = poems.text[poem]
@@ -190,6 +201,8 @@ def struck(poem, count=None):
 
 def answers(poem, level, versions, count=None):
     """Predict the section of new versions of a poem from all other poems.
+
+    By a ridge regression, with the penalty that was chosen for the poem as printed.
 
     Parameters
     ----------
@@ -254,9 +267,9 @@ def words(first, end, poems=None):
 def close():
     """Predict the sections of a few poems without each of their words, at every level.
 
-    The poems are those that begin as `KNOWN` says, and eight others
-    (``SETTINGS["close"]``): of those that the last layer puts into another section than
-    the layer before it does, the ones for which the new section leads by most.
+    The poems are those that begin with a text of `KNOWN`, ten well-known ones, and eight
+    others (``SETTINGS["close"]``): of those that the last layer puts into another section
+    than the layer before it does, the ones for which the new section leads by most.
 
     Returns
     -------
@@ -291,12 +304,13 @@ def summary(results):
     results : dict of str to list of dict
         "beside" → a dict for each model: ``way``, "trained" or how its layers are
         untrained; ``where``, in "all" layers or the "last"; ``seed``; ``last``, how many of
-        its ten nearest each poem keeps in the last layer.
+        its ten nearest each poem keeps in the last layer, a list of int.
 
     Returns
     -------
     dict
-        ``n``, the number of poems; ``seeds``; ``interval``, of the share of ten nearest
+        ``n``, the number of poems; ``seeds``, of the models whose last layer alone is
+        untrained, a list of int; ``interval``, [low, high], of the share of ten nearest
         kept, untrained less trained: the lowest and the highest end of the 95 % intervals
         over poems, one for each way and seed; ``verdict``, "holds" or "not so": whether all
         are above zero.

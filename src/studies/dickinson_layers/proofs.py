@@ -43,10 +43,10 @@ def paired(new, old, labels) -> tuple[float, float]:
 
     Parameters
     ----------
-    new, old : array of shape (poems,)
-        Hits.
+    new, old : float array of shape (poems,)
+        1.0 where a poem's section is predicted right, else 0.0.
     labels : array of shape (poems,)
-        The sections of the poems.
+        The sections of the poems, str; each has the same weight.
     """
     low, high = interval(new - old, labels)
     return float(low), float(high)
@@ -57,15 +57,17 @@ def paired(new, old, labels) -> tuple[float, float]:
 
 @proof("`states[1]` is what layer 0 makes of `states[0]`, and static vectors are neither.")
 def levels_are_named(page: Page):
-    """Layer 0 is run by itself on ``page.states[0]``.
+    """Layer 0 is run by itself on ``page.states[0]``, what enters it.
+
+    Static vectors are the rows of the token table.
 
     Parameters
     ----------
     page : Page
         ``model`` is BERT and ``depth`` its number of layers; ``encoded`` is a poem as its
         input, with ``input_ids`` (1, tokens). ``states`` are the poem's hidden states,
-        depth + 1 Tensors (1, tokens, d_model); ``level_names`` has one name more, since
-        static vectors have one, too.
+        depth + 1 Tensors (1, tokens, d_model): before layer 0, after layer 0, 1, and so on;
+        ``level_names``, list of str, has one name more, since static vectors have one, too.
 
     Returns
     -------
@@ -104,24 +106,25 @@ def cls_is_blank_at_first(page: Page):
 
 @proof("A poem's vectors are the same read alone, in a batch, or padded to 512 tokens.")
 def padding_changes_nothing(page: Page):
-    """One poem, up to 1e-5 of the largest number; what padding costs is counted in FLOPs.
+    """Alone and in a batch one poem, padded some, to 1e-5 of the largest number.
 
-    The answer is the letter of the task's right choice, by how many times more they are.
+    How much more work padding makes is counted in FLOPs (operations).
 
     Parameters
     ----------
     page : Page
         ``states`` are the hidden states of the poem ``prairie`` (a str), read alone,
-        Tensors (1, tokens, d_model). ``pooled.layers`` are the vectors of all ``texts`` (a
-        list of str), (layers + 1, texts, d_model), ``few.layers`` those of some poems;
-        ``padded_last`` are those of the same poems padded to 512 tokens, after the last
-        layer, (poems, d_model). ``flops`` and ``flops_padded`` are numbers of operations.
+        Tensors (1, tokens, d_model). ``pooled.layers`` are the vectors (means over tokens)
+        of all ``texts`` (a list of str), (layers + 1, texts, d_model), ``few.layers`` those
+        of some poems; ``padded_last`` are those of the same poems padded to 512 tokens,
+        after the last layer, (poems, d_model). ``flops`` and ``flops_padded`` are the
+        numbers of operations without padding to 512 and with it.
 
     Returns
     -------
     dict
-        ``times``, how many times more FLOPs padding costs; ``answer``, the letter of the
-        right choice.
+        ``times``, how many times as many FLOPs padding needs; ``answer``, the letter of the
+        right choice in a task: "a" below 1.5 times, "b" below 30, "c" above.
     """
     alone = torch.stack([level.mean(dim=1)[0] for level in page.states]).cpu()
     in_batch = page.pooled.layers[:, page.texts.index(page.prairie)]
@@ -143,11 +146,12 @@ def left_out_is_refitted(page: Page):
     ----------
     page : Page
         ``left_out(kernel, truth, penalty)`` is the lesson's formula: from products of the
-        poems' vectors, (poems, poems), and one-hot sections to the support for each
-        section, (poems, sections). ``levels`` are the poems' vectors, Tensor (levels,
-        poems, d_model); ``guesses`` the `Predictions` from each level, with ``support`` and
-        ``penalty`` of each poem; ``sections`` the poems' sections, array of str; ``texts``
-        the poems, list of str.
+        poems' vectors, (poems, poems), and one-hot sections, (poems, sections), to a ridge
+        regression's prediction of these, each poem left out in its turn. ``levels`` are the
+        poems' vectors, Tensor (levels, poems, d_model); ``guesses`` the `Predictions` from
+        each level, with ``support``, (poems, sections), a prediction over the section's
+        share of the poems, and ``penalty``, (poems,); ``sections`` the poems' sections,
+        array of str; ``texts`` the poems, list of str.
     """
     kernel = probe.gram(page.levels[-1])
     truth = F.one_hot(torch.tensor(np.unique(page.sections, return_inverse=True)[1]))
@@ -184,8 +188,9 @@ def shuffled_sections(page: Page):
     Returns
     -------
     Page
-        ``sections`` are shuffled; ``guesses`` and ``random_guesses`` predict these, a
-        `Predictions` for each level.
+        ``sections`` are shuffled; ``guesses`` and ``random_guesses`` predict these from
+        both models' vectors: for each level a `Predictions`, whose ``hits``, (poems,), are
+        1.0 where the section is right, else 0.0.
     """
     sections = np.array(nulls.shuffled(page.sections))
     guesses = [predict(level, sections) for level in page.levels]
@@ -248,8 +253,9 @@ def weighted_static(page: Page) -> dict[str, torch.Tensor]:
 def naive_bayes(texts, labels) -> float:
     """Return the best balanced accuracy of six naive Bayes models, 0 to 1.
 
-    Each poem is left out in its turn. ``texts`` is a list of str, ``labels`` an array of
-    the poems' sections.
+    They count words, and each poem is predicted from all others: multinomial and complement
+    naive Bayes, with three amounts of smoothing. ``texts`` : list of str; ``labels`` :
+    array of str (poems,), the poems' sections.
     """
     counts = CountVectorizer().fit_transform(texts).tocsr()
     found = []
@@ -266,6 +272,9 @@ def naive_bayes(texts, labels) -> float:
 
 def letters_and_words(texts, labels) -> np.ndarray:
     """Return the hits of the best of eight bags of words or of letter sequences.
+
+    Single words, or three to five letters inside words; all, or those that occur in two
+    poems at least; counts, or counts weighted by rarity. Predicted by a ridge regression.
 
     Parameters
     ----------
@@ -291,7 +300,9 @@ def letters_and_words(texts, labels) -> np.ndarray:
 
 
 def by_neighbours(vectors, labels, count=5) -> np.ndarray:
-    """Return the hits of a vote of the nearest poems, weighted by the sections' shares.
+    """Return the hits of a vote of the nearest poems, divided by the sections' shares.
+
+    Nearest by cosine, after the mean vector is subtracted.
 
     Parameters
     ----------
@@ -316,7 +327,8 @@ def by_neighbours(vectors, labels, count=5) -> np.ndarray:
 def across_volumes(vectors, labels, volumes) -> float:
     """Return the balanced accuracy where a poem's whole volume is left out.
 
-    The regression's penalty is the one chosen most often among the other volumes.
+    The sections are predicted by a ridge regression on the other volumes; its penalty is
+    the one that is chosen for most of their poems.
 
     Parameters
     ----------
@@ -380,9 +392,10 @@ def context_helps(page: Page):
         Balanced accuracies: ``last`` and ``static``, and of the rivals ``weighted``,
         ``bayes``, ``length``, ``nothing`` (random layers), ``letters``; with a volume left
         out ``volume_last`` and ``volume_static``; by the nearest ``near_last`` and
-        ``near_static``. Intervals: ``gain``, last less static; ``letters_gain``,
-        ``lower_gain``, less these. ``agree``, poems told right; ``poems``, all; ``few``,
-        those of Love.
+        ``near_static``. Intervals, 95 %: ``gain``, last less static; ``letters_gain``, last
+        less the letters or words; ``lower_gain``, last less the best level below. How many
+        poems: ``agree``, predicted right after the last layer; ``poems``, all; ``few``, of
+        the section Love.
     """
     sections, texts = page.sections, page.texts
     static = page.guesses[0].hits
@@ -438,15 +451,16 @@ def untrained_last_layer(page: Page):
     Parameters
     ----------
     page : Page
-        ``model`` is the trained model, ``tokenizer`` its tokenizer, ``depth`` its number of
-        layers; ``texts`` are the poems, ``sections`` their sections. Levels and predictions
-        are computed again.
+        ``model`` is the trained BERT, ``tokenizer`` its tokenizer, ``depth`` its number of
+        layers; ``texts`` are the poems, list of str, ``sections`` their sections, array of
+        str.
 
     Returns
     -------
     Page
-        ``model`` has the shuffled layer; ``levels``, a Tensor (levels, poems, d_model), and
-        ``guesses``, the `Predictions` from each, are computed with it.
+        ``model`` has the shuffled layer; ``levels``, the poems' vectors, a Tensor (levels,
+        poems, d_model), and ``guesses``, the `Predictions` of their sections from each
+        level, are computed with it.
     """
     blank = untrained(page.model, 9, True, [page.depth - 1])
     levels = pool_layers(page.texts, page.tokenizer, blank).levels
@@ -519,8 +533,10 @@ def hope_is_in_a_word(page: Page):
     Returns
     -------
     dict
-        Support for Life: ``full``, and ``without`` the word; ``lead`` of Life over the next
-        section; ``words`` of the poem, and ``others``, how many more of them move it.
+        Support for Life, 1 where it is predicted as often as poems have it: ``full``, as
+        printed, and ``without`` the word; ``lead``, by how much the first section, Life, is
+        ahead of the next. ``words``, how many the poem has, and ``others``, how many more
+        of them move it to another section.
     """
     names = page.names
     poem, whole, said = without(page, "Hope is the thing", "Hope")
@@ -558,14 +574,15 @@ def bees(page: Page):
     Parameters
     ----------
     page : Page
-        ``texts`` are the poems, ``names`` the sections; ``close`` lists stored results,
-        dicts with ``poem`` (a row), ``words`` (list of str) and ``said``, (levels, words,
-        sections): the support for each section without each word, in hundredths.
+        ``texts`` are the poems, ``names`` the sections, lists of str; ``close`` lists
+        stored results, dicts with ``poem`` (a row), ``words`` (list of str) and ``said``,
+        (levels, words, sections): the support for each section without each word, in
+        hundredths, the last layer's last.
 
     Returns
     -------
     dict
-        ``answer``: the letter of the right choice.
+        ``answer``: the letter of the right choice in a task, "a", the word "bumble-bees".
     """
     start = "When roses cease"
     poem = next(i for i, text in enumerate(page.texts) if text.startswith(start))
@@ -612,8 +629,10 @@ def columns_mixed(page: Page):
 def one_word_decides(page: Page):
     """A poem counts if its leading section loses the lead without at least one word.
 
-    Words that move their poem are, of all words, hardly more frequent; they are spread
-    over more poems. The lead is told in thirds by its width.
+    The share of all words that move their poem differs by less than one in a hundred
+    between the two; after the last layer they are spread over more poems. Of the third of
+    poems with the smallest leads more than 60 % are moved, of the third with the largest
+    fewer than 20 %.
 
     Parameters
     ----------
@@ -685,7 +704,12 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
     inputs = []
 
     def catch(level, *batch):
-        """Keep the rows, states and mask of a batch before the last layer."""
+        """Keep what the last layer is given of a batch; other levels are let go.
+
+        ``level`` : int, 0 for static vectors, 1 before layer 0, 2 after it, and so on;
+        ``batch`` : the texts' rows, their states, (batch, tokens, d_model), and a bool
+        mask, (batch, tokens), True at real tokens.
+        """
         if level == depth:  # what the last layer is given
             inputs.append(batch)
 
@@ -713,7 +737,7 @@ def blank_last(page: Page):
     Returns
     -------
     Page
-        ``levels`` are ``blank_levels``.
+        ``levels``, the poems' vectors, (levels, poems, d_model), are ``blank_levels``.
     """
     return page.replaced(levels=page.blank_levels)
 
@@ -731,9 +755,10 @@ def last_layer_reshuffles(page: Page):
     """The mean share kept is between a quarter and a third; each layer below keeps half.
 
     An untrained last layer on the same input keeps more, of three and of thirty nearest,
-    too; the stored study says so for ten more. On the same input the four layers below
-    keep more than untrained ones, and the fifth about as many (not asserted here).
-    Taking off what a cubic in the logarithm of the length predicts changes nothing of it.
+    too; the stored study says so for ten more, and all keep 55 to 65 %. Taking off the
+    vectors what a cubic in the logarithm of the length predicts moves the trained layer's
+    share less than half of the way to that of the untrained ones. The cosines of pairs of
+    poems before and after the trained layer correlate less than for any untrained one.
 
     Parameters
     ----------
@@ -749,9 +774,11 @@ def last_layer_reshuffles(page: Page):
     dict
         Shares of ten neighbours kept: ``last``, by the last layer; ``blank`` and ``alone``,
         by untrained ones, the lowest, and lowest and highest; ``gap``, of untrained less
-        trained, the ends of intervals; ``random``, by chance. ``alike`` and
-        ``alike_blank``, correlations of cosines; ``poems``, ``seeds``: how many;
-        ``answer``, the letter of the right choice.
+        trained, the lowest and the highest end of intervals over poems, one for each seed;
+        ``random``, by chance. Correlations of the cosines of pairs of poems before and
+        after the last layer: ``alike``, trained; ``alike_blank``, untrained, the lowest.
+        ``poems``, ``seeds`` (of untrained layers): how many; ``answer``, the letter of the
+        right choice in a task, "c" if untrained layers keep more.
     """
     tops = untrained_tops(page.model, page.tokenizer, tuple(page.texts))
     before, after = page.levels[-2:]
@@ -805,9 +832,7 @@ def alike(before, after) -> float:
 
 @proof("The solution's poems are within twelve tokens of each other.")
 def poems_of_a_length(page: Page):
-    """Forty different poems, ``page.chosen``, by their rows.
-
-    ``share``, which the text quotes, is computed by the page's solution.
+    """There are forty different poems, ``page.chosen``.
 
     Parameters
     ----------
@@ -819,7 +844,8 @@ def poems_of_a_length(page: Page):
     Returns
     -------
     dict
-        ``share``, as the page has it, and ``random``, the share that chance keeps.
+        ``share``, as the page has it, and ``random``, the share of five among 39 others
+        that chance keeps.
     """
     lengths = page.pooled.tokens[page.chosen]
     assert len(set(page.chosen)) == 40
@@ -831,8 +857,8 @@ def poems_of_a_length(page: Page):
 def twenty_were_drawn(page: Page):
     """The poems are ``page.drawn``, by their rows.
 
-    ``chance`` is how far two independent scores of twenty differ by chance alone: the 95 %
-    interval reaches so far, in poems, at 60 % right.
+    ``chance`` is how far two independent scores of twenty poems differ by chance alone, if
+    60 % are right: in poems, the half width of the 95 % interval of their difference.
 
     Parameters
     ----------
@@ -856,7 +882,7 @@ def twenty_were_drawn(page: Page):
 
 @proof("The sonnets' two groups are recognised, and by counting their words just as well.")
 def sonnets_are_told(page: Page):
-    """After the last layer the interval lies above a half, and above all deals' interval.
+    """After the last layer the interval is above a half, and above that of shuffled labels.
 
     Words that are counted, and static vectors, lie within the interval of the last layer.
 
@@ -864,10 +890,10 @@ def sonnets_are_told(page: Page):
     ----------
     page : Page
         ``mine`` are the sonnets as `lmcourse.own_poems` reads them: ``names`` of the
-        levels, the last layer's last, and ``table``, a DataFrame with a row for each level,
-        for "words counted" and for "labels dealt", and the columns ``right``, the share of
-        sonnets whose group is predicted right, ``from`` and ``to``, the ends of its
-        interval.
+        levels, the last layer's last, and ``table``, a DataFrame with a row for each level
+        ("static" is one), for "words counted" and for "labels dealt" (shuffled), and the
+        columns ``right``, the share of sonnets whose group is predicted right, ``from`` and
+        ``to``, the ends of its interval.
 
     Returns
     -------
