@@ -116,8 +116,9 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
         The arguments; ``most`` and ``last``, the highest and the last mean cosine of all
         pairs of words; ``cosines``, the first eleven of these, one every 30 steps. Of seed
         0 and all words also ``picture``, a dict, after 330 steps, for the page to draw:
-        ``cosine`` and ``opposed``, mean cosines, ``score``, the mean score, ``angles``,
-        those of words and contexts in degrees, and ``words``.
+        ``cosine``, the mean cosine of all pairs of words; ``opposed``, that of the mean
+        word and the mean context; ``score``, the mean score; ``angles``, of every twentieth
+        word and context, two lists of degrees; and ``words``, those words, list of str.
     """
     learned, pairs, shares = material(without)
     cosines, picture = [], {}
@@ -135,8 +136,9 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
 def tables(model):
     """Return the vectors of a skip-gram model.
 
-    ``model`` : SkipGram. The result is a list of two float arrays (words, d_model): of the
-    words, and of the contexts.
+    ``model`` : `studies.embeddings.shown.SkipGram`, whose ``words`` and ``contexts`` are
+    nn.Embedding. Returned is a list of two float64 arrays (words, d_model): of the words,
+    and of the contexts.
     """
     return [x.weight.detach().double().numpy() for x in (model.words, model.contexts)]
 

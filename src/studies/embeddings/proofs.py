@@ -65,8 +65,9 @@ def lookup_is_a_product(page: Page):
     Returns
     -------
     dict
-        ``bee``, the row of the word; ``before``, the token of the row before; ``share``, of
-        the model's numbers, in the table; ``vocab``, ``d_model``: its sizes.
+        ``bee``, the table's row of the word "bee", int; ``before``, the token of the row
+        before; ``share``, of all numbers of the model those in the table, 0 to 1;
+        ``vocab``, ``d_model``: the table's sizes.
     """
     picked = torch.stack([page.table[token] for token in page.ids])  # (tokens, d_model)
     close(page.product, picked, rtol=1e-6)
@@ -114,12 +115,13 @@ def random_table(page: Page):
     Parameters
     ----------
     page : Page
-        ``matrix`` is the table, and ``page.whole_rows`` chooses its whole words.
+        ``matrix`` is the table, array (vocab_size, d_model); ``whole_rows`` are the numbers
+        of its rows that belong to whole words.
 
     Returns
     -------
     Page
-        ``vectors`` are the rows of whole words in the shuffled table.
+        ``vectors``, array (words, d_model), are these rows of the shuffled table.
     """
     rng = np.random.default_rng(0)
     mixed = rng.permutation(page.matrix.ravel()).reshape(page.matrix.shape)
@@ -132,18 +134,20 @@ def random_map(page: Page):
     Parameters
     ----------
     page : Page
-        ``mixed`` is that table, ``random_points`` the points of its map.
+        ``mixed`` is that table, array (vocab_size, d_model); ``random_points`` are the
+        points of its map, (words, 3).
 
     Returns
     -------
     Page
-        ``matrix`` is the shuffled table, ``points`` are those of its map.
+        ``matrix`` is the shuffled table, ``points``, those of the page's map, are
+        ``random_points``.
     """
     return page.replaced(matrix=page.mixed, points=page.random_points)
 
 
 def own_group(vectors, labels) -> np.ndarray:
-    """Return of each word whether the nearest other one is of its group.
+    """Return of each word whether the nearest other one (Euclidean) is of its group.
 
     Parameters
     ----------
@@ -173,8 +177,9 @@ def own_group(vectors, labels) -> np.ndarray:
 def groups_on_the_map(page: Page):
     """Three principal components of the words' own rows; the figure's points are these.
 
-    The interval over words is above a half, above random directions (the mean of 200) and
-    above labels shuffled; the gain over the tokens' numbers is above zero.
+    The interval over words is above a half, above three random directions (the mean of 200
+    draws) and above shuffled labels; the gain over the logarithms of the tokens' numbers is
+    above zero. All months and feelings stand nearest to one of their group.
 
     Parameters
     ----------
@@ -224,7 +229,7 @@ def groups_on_the_map(page: Page):
 
 @proof("The word nearest to king − man + woman is king itself; queen is second.")
 def king_stays(page: Page):
-    """And of all questions about families c itself is nearest in most.
+    """And in most questions about families c is nearest to its own sum, b − a + c.
 
     Parameters
     ----------
@@ -237,8 +242,8 @@ def king_stays(page: Page):
     Returns
     -------
     dict
-        ``stays``, the share of questions to which c itself is nearest; ``answer``, the
-        letter of the right choice.
+        ``stays``, the share of questions in which c itself is nearest; ``answer``, the
+        letter of the right choice in a task, "c" for "king".
     """
     assert list(page.nearest_words[:2]) == ["king", "queen"]
     asked = page.asked["families"]
@@ -293,9 +298,10 @@ def interval_of_pairs(table) -> tuple[float, float]:
 
 
 def wrong_partners(asked) -> np.ndarray:
-    """Return the questions with b of the next pair, unless it is the answer.
+    """Return the questions with b replaced by the partner of the next pair's first word.
 
-    ``asked`` : int array of shape (questions, 4), the numbers of a, b, c and d.
+    ``asked`` : int array of shape (questions, 4), the numbers of a, b, c and d, "a is to b
+    as c is to d". Returned is such an array, without questions whose new b is d.
     """
     step = dict(asked[:, :2].tolist())
     first = sorted(step)
@@ -320,11 +326,11 @@ def wrong_partners(asked) -> np.ndarray:
 def sums_answer(page: Page):
     """The nearest of all whole words of the table to −a + b + c, a, b and c left out.
 
-    In each of the two kinds the interval over pairs is above a half, and the gain over the
-    third word's own neighbour, over b + c, and over the b of another pair is above zero.
-    Over all kinds (not asserted here) plurals gain nothing, currencies fail. If it is told
-    which words are answers, the third word needs no sum: its own nearest of them is right
-    as often as the sum's nearest of them, or more often.
+    In each of the two kinds the interval over pairs is above a half, and above the share
+    with the b of another pair; the intervals of the gain over the third word's own
+    neighbour and over b + c are above zero. If only the words that are answers may be
+    chosen, the third word needs no sum: its own nearest of them is right as often as the
+    sum's nearest of them, or more often, and in 95 % at least.
 
     Parameters
     ----------
@@ -338,9 +344,10 @@ def sums_answer(page: Page):
     -------
     dict
         Shares of right answers about families, and about capitals (``…_capitals``):
-        ``sum``, with its interval ``span``; ``own``, ``added``, ``partner``, ``listed``, by
-        the rivals; ``gain``, the interval of sum less own. ``families``, ``capitals``: how
-        many questions.
+        ``sum``, with its 95 % interval ``span``; of the rivals ``own``, the third word's
+        own neighbour, ``added``, b + c, ``partner``, the b of another pair, ``listed``, the
+        answer nearest to the third word; ``gain``, the interval of sum less own.
+        ``families``, ``capitals``: how many questions.
     """
     found = {}
     row = {word: i for i, word in enumerate(page.names)}
@@ -375,7 +382,9 @@ WAYS = {"sum": (-1, 1, 1), "own": (0, 0, 1), "added": (0, 1, 1)}  # weights of a
 
 
 def among_answers(vectors, asked, step) -> float:
-    """Return the share of questions answered by the nearest of the kind's answers alone.
+    """Return the share of questions answered right if only answers may be chosen.
+
+    Chosen is, of all words that answer one of the questions, the nearest by cosine.
 
     Parameters
     ----------
@@ -407,10 +416,11 @@ buck doe
 
 @proof("The sum finds fewer than half of other pairs of men and women, and of capitals.")
 def sums_fail(page: Page):
-    """Each is asked with the step of each of Google's families; above its own neighbour.
+    """Each of `OTHER_PAIRS`, such as "actor actress", with each of Google's families.
 
-    And Google's questions the other way round, from the woman to the man or the country to
-    the capital: of families still more than half, of capitals fewer.
+    The sum is right more often than the third word's own neighbour. Google's questions are
+    also asked the other way round, from the woman to the man or the country to the capital:
+    of families it finds more than half, of capitals fewer.
 
     Parameters
     ----------
@@ -451,7 +461,9 @@ def sums_fail(page: Page):
 
 @proof("With its numbers shuffled, the table answers no question about families.")
 def nothing_left(page: Page):
-    """And no nearest word of *king* is the same.
+    """At most two are answered, and words keep fewer than 2 % of their ten nearest.
+
+    The neighbours are those of the first 2,000 words among each other.
 
     Parameters
     ----------
@@ -484,13 +496,14 @@ def untrained_layers(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_taught`` and ``random_tried`` are, by level, the vectors of that model that
-        the probe learns from, and that it is tested on.
+        ``random_taught`` and ``random_tried`` are dicts, level (str) → vectors of that
+        model: of the words that give the direction from nouns to verbs, and of those that
+        are tested, arrays (2, pairs, 2, words, d_model).
 
     Returns
     -------
     Page
-        ``taught`` and ``tried`` are those of the model with shuffled layers.
+        ``taught`` and ``tried``, the same of the page's model, are replaced by these.
     """
     return page.replaced(taught=page.random_taught, tried=page.random_tried)
 
@@ -502,7 +515,8 @@ def untrained_layers(page: Page):
 def pairs_match(page: Page):
     """As many words precede it, and as many tokens.
 
-    So a vector that knows only these tells nothing: one half before layer 0.
+    So a vector that knows only these tells nothing: before layer 0 the verb's leans more to
+    the verbs than the noun's in half of the pairs.
 
     Parameters
     ----------
@@ -543,9 +557,9 @@ def verb_or_noun(page: Page):
     """Each pair is tried in a direction that other pairs and other words give.
 
     The interval is above two thirds, the share above every one of 1,000 labelings of the
-    pairs at random; untrained layers are near one half. The best of six ways to add up
-    the words before cannot be told from it. Words that are never verbs have most of it: it
-    is the position's use that the layer knows.
+    pairs at random; untrained layers are near one half. The best of six ways to add up the
+    words before is as good: the interval of the difference holds zero. Words that are never
+    verbs, in the same gaps, are more than half as far above one half.
 
     Parameters
     ----------
@@ -560,10 +574,11 @@ def verb_or_noun(page: Page):
     Returns
     -------
     dict
-        Shares of pairs told apart: ``right``, with its interval ``span``; ``before``, by
-        the words before, with the interval ``gap`` of the difference; ``placed``, of words
-        that are never verbs; ``random``, untrained layers; ``first``, before layer 0.
-        ``pairs``, ``words``: how many.
+        Shares of pairs in which the verb's vector leans more to the verbs: ``right``, after
+        the last layer, with its 95 % interval ``span``; ``before``, by the words before,
+        with the interval ``gap`` of the difference; ``placed``, of words that are never
+        verbs; ``random``, with untrained layers; ``first``, before layer 0. ``pairs``,
+        ``words``: how many.
     """
     last = page.level_names[-1]
     taught, tried = page.taught[last], page.tried[last]
@@ -646,6 +661,9 @@ def static_is_not_level_0(page: Page):
 def flat_at_pmi(page: Page):
     """On a table of nine counts; for one pair met as often as by chance at -ln k.
 
+    PMI is the logarithm of how often a pair occurs over how often it would by chance; k is
+    the number of negatives for each pair.
+
     Parameters
     ----------
     page : Page
@@ -656,7 +674,8 @@ def flat_at_pmi(page: Page):
     Returns
     -------
     dict
-        ``answer``, the letter of the right choice; ``words``, how many the texts have.
+        ``answer``, the letter of the right choice in a task, "a" if the score for five
+        negatives is below −1; ``words``, how many the texts have.
     """
     model = page.SkipGram(9, 4)
     one = torch.tensor([1, 2]), torch.tensor([3, 4]), torch.tensor([[5, 6], [7, 8]])
@@ -692,9 +711,10 @@ def cones_again(page: Page):
     page : Page
         ``trainings`` lists the stored runs, dicts with ``seed``; ``k`` negatives; a
         ``constant`` that is added to the score; ``without``, how many frequent words are
-        left out; ``cosines``, the mean cosine of all words every 30 steps, ``most`` and
-        ``last`` of these; of seed 0 also ``picture``, a dict with the mean ``score`` and
-        ``opposed``, the cosine of the mean word and the mean context.
+        left out; ``cosines``, the mean cosine of all pairs of words every 30 steps, and
+        ``most`` and ``last``, the highest and the last of these; of seed 0 also
+        ``picture``, a dict with the mean ``score`` and ``opposed``, the cosine of the mean
+        word and the mean context.
         ``train_skip_gram(pairs, shares, k, constant, steps=…)`` yields a model a step;
         ``met`` are pairs of words near each other by their numbers, (pairs, 2), and
         ``shares`` how probably each word is drawn as a negative.
@@ -702,9 +722,10 @@ def cones_again(page: Page):
     Returns
     -------
     dict
-        ``most`` and ``with_constant``, medians of a training's largest mean cosine of
-        words, without and with the constant; ``later``, the largest at the end; ``large``,
-        after large first numbers.
+        ``most`` and ``with_constant``, medians over trainings with five negatives of the
+        largest mean cosine of words, without and with the constant -ln 5; ``later``, the
+        largest mean cosine at the end, without it; ``large``, that of a training here whose
+        numbers were made a hundred times as large after the first step.
     """
     ln5 = math.log(5)
     runs = [row for row in page.trainings if row["seed"] == 0 and not row["without"]]
@@ -824,7 +845,7 @@ def _counted(texts: tuple, width: int, how: tuple) -> tuple:
     width : int
         Directions of the vectors.
     how : tuple of (str, value)
-        Other options of that function.
+        Other options of `lmcourse.embeddings.word_vectors`, such as ("window", 5).
 
     Returns
     -------
@@ -883,9 +904,10 @@ def poems_teach(page: Page):
 
     The gain's interval over words is above zero at 50 directions and a window of 2, and
     also at 20 and 200 directions and a window of 5; over each poem shuffled by itself, too.
-    Spelling (pairs and triples of letters) is not beaten. Of the sixty most frequent words
-    shuffled text shares over four times what chance does, and without the smoothing of
-    counts less than half of that: so that agreement is frequency.
+    Spelling (pairs and triples of letters) is not beaten: the low end of that interval is
+    below one point. Of the ten nearest of the sixty most frequent words shuffled text finds
+    over four times what chance does, and without the smoothing of counts less than half of
+    that.
 
     Parameters
     ----------
@@ -986,8 +1008,9 @@ def random_list(page: Page):
     Parameters
     ----------
     page : Page
-        ``lists`` are three lists of words, by title; ``order`` is which text each was made
-        from, "R" for the shuffled one; ``listed`` holds the list of each text.
+        ``lists``: "list 1", "list 2", "list 3" → a list of words; ``order``, three
+        letters, says from which text each was made, "R" for the shuffled one; ``listed``:
+        such a letter → the list that its text gives.
 
     Returns
     -------
