@@ -83,7 +83,7 @@ def run(folder, group, kind, steps, rate, seed):
     -------
     dict
         ``kind``, ``steps``, ``rate``, ``seed``, and ``right``, the share, 0 to 1, of 500
-        held-out sources of two dates that are read right.
+        held-out sources, each of two dates, that are read right as a whole.
     """
     model = new_kind(kind, seed)
     held_out, training_days = split_days()
@@ -96,7 +96,7 @@ def run(folder, group, kind, steps, rate, seed):
 
 
 def summary(results):
-    """Return ``n``, ``seeds``, ``interval`` and ``verdict`` of the claim.
+    """Compare the trainings at other rates with those of four times as many steps.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def summary(results):
     dict
         ``n``, the number of outcomes, and their ``seeds``; ``interval``, the lowest and the
         highest share read right after the longer training, over seeds; ``verdict``, "holds"
-        or "not so": whether every shorter training reads less than `FEW` and every longer
-        one more than `MOST`.
+        or "not so": whether every shorter training reads less than 5 % (`FEW`) and every
+        longer one more than half (`MOST`).
     """
     longer = [row["right"] for row in results["longer"]]
     shorter = [row["right"] for row in results["rates"]]

@@ -70,8 +70,8 @@ def plan(small):
         The arguments of each run: ``group``, which is "runs", "more", "varied", "tuning" or
         "vectors"; ``seed``; ``steps`` of training. Of "varied" also ``vary``, what the
         training texts vary: "case", "commas" or "centuries". Of "tuning" and "vectors"
-        ``kind``, the model, one of `KINDS`; of the one ``rate``, the learning rate, of the
-        other ``dates``, how many a source has.
+        ``kind``, the model, one of `KINDS`, such as "LSTM, one vector"; of the first
+        ``rate``, the learning rate, of the second ``dates``, how many a source has.
     """
     most, steps = (1, 3) if small else (None, SETTINGS["steps"])
     seeds = SETTINGS["seeds"][:most]
@@ -144,12 +144,14 @@ def run(folder, group, seed, steps, **setting):
         the loss ``validation`` (nats a character) or with ``dates`` and the share ``right``
         of sources. Of "varied" and "runs" ``right``, a list: the share of days read right
         in each of eight styles, and of days of other centuries. Of "varied" ``vary``. Of
-        "more" and "runs" ``again``, ``dealt`` and ``cut``, shares of months read right by
-        decoders to which the month is hidden. Of "runs" also ``looks``, attention to the
-        parts of the source, (targets, 4), ``kept``, the share of characters right with
-        nothing and with each part hidden, (5, targets), and ``spaces``, how the day's first
-        digit is read; and with the first seed the model for the page's view. Shares are
-        from 0 to 1.
+        "more" and "runs" shares of months read right by decoders to which the month is
+        hidden: ``again``, trained anew over the same encoder; ``dealt``, the same with
+        months of one length exchanged; ``cut``, the same where the encoder's other
+        characters cannot attend to the month. Of "runs" also ``looks``, attention to day,
+        month, year and spaces, (targets, 4); ``kept``, the share of characters right with
+        nothing and with each of these parts hidden, (5, targets); and ``spaces``, how the
+        day's first digit is read (`first_digit`); with the first seed also what `view_data`
+        returns. Shares are from 0 to 1.
     """
     if group in ("tuning", "vectors"):
         return train_kind(folder, group, seed, steps, **setting)
@@ -176,11 +178,11 @@ def run(folder, group, seed, steps, **setting):
 
 
 def accuracies(model, days):
-    """Return the share of days that a model reads right.
+    """Return the share of days that a model reads right, written in several styles.
 
     Parameters
     ----------
-    model : dates.Transformer
+    model : lmcourse.dates.Transformer
     days : list of datetime.date
 
     Returns
@@ -200,7 +202,8 @@ def effects_of_hiding(model, days):
 
     Parameters
     ----------
-    model : dates.Transformer
+    model : lmcourse.dates.Transformer
+        It reads a date such as "15 May 1886", and writes "1886-05-15".
     days : list of datetime.date
         They are written in the first style: day, month, year, with spaces between.
 
@@ -227,10 +230,13 @@ def effects_of_hiding(model, days):
 def first_digit(model, days, one_digit):
     """Return how the first digit of the day is read, which depends on how many there are.
 
+    It is character 8, from 0, of what is written, such as "1886-05-15".
+
     Parameters
     ----------
-    model : dates.Transformer
+    model : lmcourse.dates.Transformer
     days : list of datetime.date
+        They are written in the first style, such as "15 May 1886".
     one_digit : bool
         Whether to use the days up to the 9th, instead of the others.
 
@@ -250,11 +256,11 @@ def first_digit(model, days, one_digit):
 def hidden_months(model, training_days, days, seed, steps):
     """Train decoders again to which the month is hidden; return what they read of it.
 
-    The encoder stays as it is.
+    The encoder stays as it is, and so does ``model``: copies are trained.
 
     Parameters
     ----------
-    model : dates.Transformer
+    model : lmcourse.dates.Transformer
     training_days, days : list of datetime.date
         To train on, and to test.
     seed, steps : int
@@ -289,15 +295,15 @@ def hidden_months(model, training_days, days, seed, steps):
 
 
 def hide_in_encoder(model):
-    """Return a copy of a model in which nothing can attend to the month.
+    """Return a copy of a model in which nothing but the month can attend to the month.
 
     Parameters
     ----------
-    model : dates.Transformer
+    model : lmcourse.dates.Transformer
 
     Returns
     -------
-    dates.WithoutPart
+    lmcourse.dates.WithoutPart
         Neither its decoder nor the encoder's other characters attend to the month.
     """
     other = dates.without_part(model, 1)
@@ -324,9 +330,10 @@ def train_kind(folder, group, seed, steps, kind, dates=1, rate=None):
     Parameters
     ----------
     folder : Path
-        Holds the finished runs of the group "tuning".
+        Holds a JSON file for each finished run, those of the group "tuning" among them.
     group : {"tuning", "vectors"}
-        Whether it is measured on the days for tuning, or on held-out days.
+        Whether it is measured by its loss on the days for tuning, or by what it reads right
+        of other held-out days.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -368,17 +375,18 @@ def view_data(model):
 
     Parameters
     ----------
-    model : dates.Transformer
+    model : lmcourse.dates.Transformer
 
     Returns
     -------
     dict
-        ``weights``: by name, vectors as lists, matrices as bytes with a scale for each row.
-        ``written``: source → what the model writes, for a day in eight styles and for odd
-        dates. ``hyphens``: what it writes at the places of the two hyphens if it cannot
-        attend to the character to which each attends most. ``look``: the attention weights
-        of one character that is written, by source character. ``without``: what it writes
-        of the day if the month is hidden.
+        ``weights``: by name, vectors as lists, matrices as dicts of bytes and a scale for
+        each row (`pack_weights`). ``written``: source → what the model writes, str, for a
+        day in eight styles and for `ODD` dates, such as "February 31, 1886". ``hyphens``,
+        str: what it writes at the places of the two hyphens if it cannot attend to the
+        character to which each attends most. ``look``: the attention weights of the second
+        digit of the month that it writes, a list of float, by source character.
+        ``without``, str: what it writes of the day if the month is hidden.
     """
     model = rounded(model)
     day = datetime.date.fromisoformat(dates.SHOWN[0])

@@ -30,14 +30,14 @@ def new_kind(kind, seed):
 
 
 def join_pairs(pairs, dates):
-    """Join so many pairs to one, with spaces between them.
+    """Join so many pairs to one, with spaces between the dates on either side.
 
     Parameters
     ----------
     pairs : list of (str, str)
-        A date as it is written, and as it should be read.
+        A date as it is written, and as it should be read: ("15 May 1886", "1886-05-15").
     dates : int
-        How many pairs become one.
+        How many pairs become one. What is left over at the end makes a shorter one.
 
     Returns
     -------
@@ -74,14 +74,16 @@ class Recurrent(nn.Module):
     Parameters
     ----------
     vocab_size, d_model : int
+        How many characters there are, and the width of all vectors, an even number.
     looks : bool
         Whether the decoder attends to the encoder's states (Bahdanau et al. 2015), instead
         of getting the last ones alone.
     pad : int
+        The number of the character that fills a batch up.
     """
 
     def __init__(self, vocab_size, d_model, looks, pad=0):
-        """Draw the first weights."""
+        """Make the layers; their first weights are drawn from torch's global generator."""
         super().__init__()
         self.table = nn.Embedding(vocab_size, d_model)
         both = {"batch_first": True, "bidirectional": True}
@@ -102,8 +104,10 @@ class Recurrent(nn.Module):
         -------
         memory : tuple
             The states (batch, sources, d_model), and a pair of Tensors of shape
-            (1, batch, d_model): the last state and memory, both directions joined.
+            (1, batch, d_model): the LSTM's last state and memory (cell), both directions
+            joined.
         mask : bool Tensor of shape (batch, 1, 1, sources)
+            False at padding.
         """
         real = source != self.pad  # (batch, sources)
         how = {"batch_first": True, "enforce_sorted": False}
@@ -141,12 +145,14 @@ class Recurrent(nn.Module):
         return self.output(x), [weights]
 
     def forward(self, source, target):
-        """Return the logits of a target's next tokens.
+        """Return the logits of a target's next characters.
 
         Parameters
         ----------
         source : int64 Tensor of shape (batch, sources)
+            Numbers of characters that are read.
         target : int64 Tensor of shape (batch, targets)
+            Numbers of those that are written so far.
 
         Returns
         -------
@@ -169,8 +175,9 @@ class EveryStep(Recurrent):
         -------
         memory : tuple
             That state (batch, 1, d_model), and a pair of Tensors of shape (1, batch,
-            d_model): the last state and memory.
+            d_model): the LSTM's last state and memory (cell).
         mask : bool Tensor of shape (batch, 1, 1, 1)
+            Whether that state may be attended to: True.
         """
         (_, ends), mask = super().encode(source)
         return (ends[0].transpose(0, 1), ends), mask[..., :1]
