@@ -23,7 +23,9 @@ LEARNING_RATE = 5e-3
 
 
 class Network(nn.Module):
-    """A table of token vectors, PyTorch's own LSTM, and an output layer.
+    """A table of vectors of 32, PyTorch's own LSTM of width 128, and an output layer.
+
+    In training a fifth of the vectors' numbers and of the states' is dropped.
 
     Parameters
     ----------
@@ -40,7 +42,10 @@ class Network(nn.Module):
         self.drop = nn.Dropout(DROPOUT)
 
     def forward(self, ids):
-        """Return logits (batch, tokens, vocab_size) of what follows ids (batch, tokens)."""
+        """Return logits (batch, tokens, vocab_size) of what follows ids (batch, tokens).
+
+        ``ids`` : int64 Tensor. The logits at a position are of the next character.
+        """
         states, _ = self.core(self.drop(self.tokens(ids)))
         return self.output(self.drop(states))
 
@@ -52,7 +57,7 @@ def load_ids():
     -------
     tokenizer : CharTokenizer
     training, validation : int64 Tensor of shape (characters,)
-        Two parts of the text.
+        Eight of each ten sonnets, and one, joined; the tenth, for tests, is left out.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     training, validation, _ = train_val_test_split(load_texts("sonnets"))
@@ -84,7 +89,7 @@ def run(folder, group, seed, steps):
     Parameters
     ----------
     folder : Path
-        Where ``lstm.safetensors`` is written.
+        Where ``lstm.safetensors`` is written: the weights as float16, and the alphabet.
     group : {"training"}
         The only kind of run; unused.
     seed : int
@@ -131,6 +136,8 @@ def train_lstm(seed, steps):
 
 def train_on_windows(model, training, steps, learning_rate):
     """Train a network on random windows of a text, with AdamW; then switch to evaluation.
+
+    A step reads 32 windows of 96 characters.
 
     Parameters
     ----------

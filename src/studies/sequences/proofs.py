@@ -88,7 +88,10 @@ def counting_stops_helping(page: Page):
     sizes = np.bincount(sonnet)
 
     def from_five(n):
-        """Return the interval of the loss with length ``n`` less that with length 5."""
+        """Return the 95 % interval of the loss with length ``n`` less that with length 5.
+
+        ``n`` : int. Low and high, in nats a character, over sonnets.
+        """
         sums = np.bincount(sonnet, loss[n] - loss[5])
         return bootstrap_interval(sums, sizes, statistic=ratio_of_sums)
 
@@ -141,7 +144,9 @@ def four_characters_decide(page: Page):
 
 @proof("A mean of vectors is the same in any order of the tokens.")
 def a_bag_has_no_order(page: Page):
-    """Two sentences, and a whole sonnet shuffled; random vectors in float64.
+    """A sonnet shuffled, with random vectors, to 1e-9; and two sentences, to 1e-6.
+
+    The sentences are *dog bites man* and *man bites dog*, with the page's vectors.
 
     Parameters
     ----------
@@ -300,9 +305,11 @@ def words_so_far(ids, newline, space):
 def a_unit_keeps_time(page: Page):
     """The unit that goes best with the position in the line on the training sonnets.
 
-    On the others it does, too, and no other unit comes near. It goes with characters, not
-    words: given the position, the number of words so far adds nothing. Its median falls at
-    nearly every position. With shuffled weights, five seeds, no unit goes with it.
+    That is unit 98, `CLOCK`. On the others its correlation is below -0.8, and that of no
+    other unit above 0.7 in size. It goes with characters, not words: given the position,
+    the number of words so far adds little, less than 0.15; given that, the position has
+    more than 0.4. Its median rises nowhere by more than 0.05, and falls by more than 1 in
+    all. With shuffled weights, five seeds, no unit reaches 0.5.
 
     Parameters
     ----------
@@ -375,10 +382,11 @@ def a_unit_keeps_time(page: Page):
 def without_the_clock(page: Page):
     """Lines free, frozen at the beginning of a line, and at its fortieth character.
 
-    Frozen at the beginning, lines are at least four times as long as free ones and twice
-    as long as with any other unit; at the fortieth, at most half. Reading held-out
-    sonnets, the frozen clock makes the loss at line ends rise by two nats, elsewhere by
-    less than a tenth of one.
+    The unit is number 98, `CLOCK`: it is held at its mean value on held-out sonnets at that
+    position. Frozen at the beginning, lines are at least four times as long as free ones
+    and twice as long as with any other unit; at the fortieth, at most half. Reading
+    held-out sonnets, the frozen clock makes the loss at line ends rise by two nats,
+    elsewhere by less than a tenth of one.
 
     Parameters
     ----------
@@ -551,9 +559,9 @@ def told_the_position(page: Page, order=5):
 def line_ends_are_predicted(page: Page):
     """Loss at line ends; the n-grams have the length that is best at these very ends.
 
-    Elsewhere the LSTM is no worse. Reading only four or eight characters it has less than
-    a third of the lead. What the n-grams lack is the position: told it, they make up most
-    of the difference.
+    The interval of the lead begins above 0.2 nats; elsewhere it begins above -0.02. Reading
+    only four or eight characters the LSTM has less than a third of the lead. What n-grams
+    lack is the position: given it, 5-grams make up more than two thirds of the difference.
 
     Parameters
     ----------
@@ -646,6 +654,10 @@ def near_and_far(page: Page):
 def gradients_vanish_or_explode(page: Page):
     """Five seeds each; a fresh LSTM as PyTorch makes it loses the gradient, too.
 
+    Relative to the last token's, the gradient fifty tokens back is below 1e-9 in the RNN,
+    above 10 with large weights, below 1e-6 in the fresh LSTM, and above 0.1 in the one
+    whose forget gates begin open, with a bias of 3.
+
     Parameters
     ----------
     page : Page
@@ -702,10 +714,11 @@ def before_training(page: Page):
 def gates_make_a_clock(page: Page):
     """The unit that goes best with the position in the line on training sonnets.
 
-    Of the LSTM's memory and of the plain network's state. Both kinds have as many
-    parameters, and rates that were chosen alike. The plain networks predict line ends about
-    as well, and all characters a little better. Sixty-four characters back each LSTM has
-    more of the gradient left.
+    Of the LSTM's memory and of the plain network's state. Its correlation is above 0.5 in
+    each LSTM and below 0.4 in each plain network. Both kinds have as many parameters, and
+    rates that were chosen alike. The plain networks predict line ends about as well, and
+    all characters a little better. Sixty-four characters back each LSTM has more than ten
+    times as much of the gradient left.
 
     Parameters
     ----------
@@ -930,9 +943,11 @@ def bag_by_counting() -> np.ndarray:
 def counting_wins(page: Page):
     """Each network is behind, with its interval; each model that can use order gains by it.
 
-    Shuffled, none gets a point more than the trained bag. With eight words no model gains
-    by three points, none by an amount whose interval is above zero; the trained bag is
-    ahead of all other networks, and naive Bayes ties with it.
+    "Bag" is the mean of token vectors, which has no order to use. With shuffled tokens, no
+    model gets a point more right than the trained bag. With eight words no model gains by
+    three points from the order, none by an amount whose interval is above zero; the trained
+    bag is ahead of all other networks, and naive Bayes ties with it. N-grams are also ahead
+    of the window trained ten times as long.
 
     Parameters
     ----------

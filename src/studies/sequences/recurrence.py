@@ -108,9 +108,10 @@ def run(folder, group, kind, seed, steps, rate=None):
 
 
 def make(kind, vocab_size):
-    """Return a `Network` of a kind, before it is trained.
+    """Return a `Network` of a kind, before it is trained: from ids to logits.
 
-    ``kind`` : "RNN" or "LSTM"; ``vocab_size`` : int.
+    ``kind`` : "RNN", of width 272, or "LSTM", of width 128, which have as many parameters;
+    ``vocab_size`` : int, how many characters.
     """
     model = Network(vocab_size)
     width = WIDTHS[kind]
@@ -131,7 +132,8 @@ def loss_of(model, ids):
 def cut_alike(tokenizer, texts):
     """Return texts, cut to the shortest, as ids (texts, tokens) that begin with a line end.
 
-    ``tokenizer`` : CharTokenizer; ``texts`` : list of str.
+    The line end is put before each text; ids are int64. ``tokenizer`` : CharTokenizer;
+    ``texts`` : list of str.
     """
     shortest = min(map(len, texts))
     return torch.tensor([tokenizer.encode("\n" + text[:shortest]) for text in texts])
@@ -153,7 +155,8 @@ def clocks(model, ids, newline):
     Parameters
     ----------
     model : Network
-        An RNN's units are its state, an LSTM's its memory.
+        ``tokens`` is its table of vectors, ``core`` an `nn.RNN` or `nn.LSTM`. An RNN's
+        units are its state, an LSTM's its memory.
     ids : int64 Tensor of shape (texts, tokens)
         Each begins with a line end, at which nothing is measured.
     newline : int
@@ -175,11 +178,12 @@ def clocks(model, ids, newline):
 
 
 def on_test_sonnets(model, tokenizer):
-    """Measure a network on the test sonnets.
+    """Measure a network on the test sonnets, every tenth.
 
     Parameters
     ----------
     model : Network
+        In evaluation mode.
     tokenizer : CharTokenizer
 
     Returns
@@ -187,7 +191,8 @@ def on_test_sonnets(model, tokenizer):
     dict
         ``loss`` and ``line_ends``, the mean loss of all characters and of line ends, in
         nats; ``clock``, the size of the correlation with the position in the line, 0 to 1,
-        of the unit that goes with it best on training sonnets; ``gradient``, a list of
+        of the unit that goes with it best on a quarter of the training sonnets;
+        ``gradient``, a list of
         float, the last character first: how much a prediction's loss changes with each
         character before it, relative to the last.
     """
@@ -213,6 +218,8 @@ def gradient(model, ids):
     Parameters
     ----------
     model : Network
+        ``tokens`` is its table of vectors, ``core`` its recurrent layer, ``output`` the
+        last layer.
     ids : int64 Tensor of shape (texts, tokens)
 
     Returns

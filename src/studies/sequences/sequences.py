@@ -74,12 +74,16 @@ def plan(small):
 def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     """Choose order, or rate and steps; return what each seed tells right, poem by poem.
 
+    They are chosen on the training poems whose number ends in 0 or 1, by a model of the
+    others; then each seed learns from all training poems.
+
     Parameters
     ----------
     _folder : Path
         Unused: no weights are saved.
     group : {"sizes", "word", "character", "longer"}
-        What passages are made of; "longer" has characters, "sizes" counts passages only.
+        What passages are made of, eight words or forty characters; "longer" has characters,
+        "sizes" counts passages only.
     kind : str
         The model: one of `COUNTS` or `NETWORKS`, such as "counts" (n-grams), "bag",
         "window" or "LSTM, last".
@@ -302,6 +306,9 @@ UNITS = {"word": (str.split, 8), "character": (list, 40)}  # cut, length
 def passages(unit):
     """Cut both poets' texts into passages of one length, as many of each poet.
 
+    A passage has eight words or forty characters of one poem, in lower case; of signs only
+    apostrophes and single spaces are left.
+
     Parameters
     ----------
     unit : {"word", "character"}
@@ -316,7 +323,7 @@ def passages(unit):
     poems : int array of shape (passages,)
         The number of the poem that each is from, from 0; Dickinson's from 1,000.
     tested : bool array of shape (passages,)
-        Whether that is a test poem.
+        Whether that is a test poem: one whose number ends in 4 or 9.
     """
     cut, length = UNITS[unit]
     rows = []
