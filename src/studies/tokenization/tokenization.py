@@ -68,7 +68,14 @@ TEXTS = {"poems": load_poems, "sonnets": load_sonnets}
 def published():
     """Return cl100k_base's merges, which its list of ranked pieces does not state.
 
-    The result is a list of pairs of symbols, the first merge first.
+    The list is downloaded once from OpenAI, into the folder ``LMCOURSE_CACHE`` or pooch's
+    own; a ValueError is raised if its SHA-256 is another. Each piece is cut by the merges
+    of those before it; if two parts are left, they are the next merge.
+
+    Returns
+    -------
+    list of (str, str)
+        Pairs of symbols, a character for each byte, the first merge first.
     """
     folder = os.environ.get("LMCOURSE_CACHE") or pooch.os_cache("lmcourse")
     path = pooch.retrieve(URL, f"sha256:{SHA256}", "cl100k_base.tiktoken", folder)
@@ -94,7 +101,8 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``: "ours", trainings on half of a corpus;
         "names", of countries and languages; "published", GPT-2's and GPT-4's merges;
-        "sentences". ``texts``, the corpus, "poems" or "sonnets"; ``seed`` of halves and
+        "sentences", one sentence in sixteen languages. Of "ours" and "published" ``texts``,
+        the corpus, "poems" or "sonnets"; of all but "sentences" ``seed``, of halves and
         draws.
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
@@ -124,12 +132,16 @@ def run(folder, group, texts=None, seed=None):
     -------
     dict or list of dict
         Of "ours" and "published" ``texts``, ``seed``, ``n``, how many texts, and the number
-        of tokens by tokenizer ("old", "now", "apart", "joined"), with ``saved`` and
-        ``left``, 95 % intervals of shares: what "now" saves of "old", and what is left of
-        that with "apart"; of "published" also ``size``, of the vocabulary. Of "names" a
+        of tokens by tokenizer, and by "NAME prose" that of the texts without line ends:
+        "old" has GPT-2's pattern, "now" GPT-4's, "apart" GPT-4's without the joining of
+        line ends to the punctuation before, "joined" GPT-2's with it; of "published" also
+        "pieces", GPT-4's merges with GPT-2's pattern. ``saved`` and ``left`` are 95 %
+        intervals of shares: what "now" saves of "old", and what is left of that with
+        "apart"; of "published" also ``size``, of GPT-4's vocabulary. Of "names" a
         dict a language: ``language``, ``seed``, ``n``, how many names, and by tokenizer
         ("bytes", "gpt2", "english", "own") their tokens in English and in the language, a
-        pair. Of "sentences" a dict a ``language``: its tokens by "gpt2", "now" and "half".
+        pair. Of "sentences" a dict a ``language``: its tokens by "gpt2", "now" (GPT-4's
+        merges) and "half" (of these as many as GPT-2 has).
     """
     gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
     if group == "names":
@@ -173,6 +185,9 @@ def names_of(code):
 def translated():
     """Return the names that differ from the English ones, of each language that has enough.
 
+    Names are those of countries and languages; 500 are enough. A language whose pairs are
+    all those of one before it is left out.
+
     Returns
     -------
     list of (str, list of (str, str))
@@ -193,7 +208,7 @@ def translated():
 
 
 def price(language, pairs, gpt2, seed):
-    """Return what names cost in English and in a language, by who learned from what.
+    """Return how many tokens names have in English and in a language, by four vocabularies.
 
     Parameters
     ----------
@@ -211,7 +226,8 @@ def price(language, pairs, gpt2, seed):
     dict
         ``language``, ``seed``, ``n``: how many names were cut; then pairs, how many tokens
         in English and in the language: ``bytes``, ``gpt2``, ``english`` (merges learned
-        from the other half of the English names), ``own`` (from the language's).
+        from the other half of the English names), ``own`` (from the language's), 1,000
+        merges each.
     """
     order = np.random.default_rng(seed).permutation(len(pairs))
     read = zip(*(pairs[i] for i in order[::2]), strict=True)
@@ -224,7 +240,7 @@ def price(language, pairs, gpt2, seed):
     def cost(tokenizer, names):
         """Return how many tokens names have, each after a space, an int.
 
-        ``tokenizer`` : with ``encode``; ``names`` : list of str.
+        ``tokenizer`` : BPETokenizer; ``names`` : list of str.
         """
         return sum(len(tokenizer.encode(f" {name}")) for name in names)
 
