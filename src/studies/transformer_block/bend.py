@@ -68,7 +68,8 @@ def run(_folder, group, seed, rate, kind, steps):
     rate : float
         The learning rate.
     kind : {"all", "no bend", "no network"}
-        What the blocks have of their feed-forward networks.
+        What the blocks have of their feed-forward networks: "no bend" is without the
+        activation.
     steps : int
         How many steps of training.
 

@@ -21,8 +21,10 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
     Parameters
     ----------
     off : tuple of str
-        The parts that are missing: "attention", "feed-forward", "norms", "paths", "other
-        tokens" or "bend"; also "one constant", a factor for each update in place of norms.
+        The parts that are missing: "attention", "feed-forward" (networks), "norms", "paths"
+        (residual ones: a block returns its last update alone), "other tokens" (each token
+        attends only to itself) or "bend" (the activation of the networks); also "one
+        constant", by which each update is multiplied, in place of norms.
     layers : int
         How many blocks.
     weights : {"PyTorch's", "Xavier"}
@@ -51,17 +53,21 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
 def train_without(off, layers, weights, rate, seed, steps):
     """Train a model that lacks parts on the sonnets, by windows of 32 characters.
 
+    A step of Adam reads eight windows; states have a width of 32.
+
     Parameters
     ----------
     off : tuple of str
-        What is missing: "attention", "feed-forward", "norms", "paths", "other tokens" or
-        "bend"; or "one constant", a factor for each update in place of norms.
+        What is missing: "attention", "feed-forward" (networks), "norms", "paths" (residual
+        ones), "other tokens" (each token attends only to itself) or "bend" (the activation
+        of the networks); also "one constant", by which each update is multiplied, in place
+        of norms. Empty: nothing.
     layers : int
         How many blocks.
     weights : {"PyTorch's", "Xavier"}
         The first weights.
     rate : float
-        The learning rate.
+        The learning rate, the same at all steps.
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int

@@ -65,7 +65,9 @@ def plan(small):
 
 
 def run(_folder, group, norm_first, warmup, rate, seed, steps):
-    """Train blocks to write digits backwards.
+    """Train twelve blocks of width 32 to write eight digits backwards.
+
+    A step reads 32 rows of random digits.
 
     Parameters
     ----------

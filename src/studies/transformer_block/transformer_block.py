@@ -62,7 +62,8 @@ def plan(small):
         times the steps; "other", further learning rates for models without norms or without
         paths. ``off``, the part that is missing, such as "norms" or "nothing"; ``weights``,
         whose first weights, "PyTorch's" or "Xavier"; ``layers``, how many blocks; ``seed``;
-        ``steps`` of training; ``rate``, the learning rate.
+        ``steps`` of training; ``rate``, the learning rate, in "grid" and "longer" 0.006
+        over the root of ``layers``.
     """
     kinds = [*LACKING]
     single = [off for off in kinds if "," not in off]
@@ -174,10 +175,10 @@ def losses_of(results, off, layers):
 
 
 def frequency_loss():
-    """Return the loss of guessing by how frequent each letter is, in nats a character.
+    """Return the loss of guessing by how frequent each letter is, a float.
 
-    It counts the training sonnets, with one more for each character, and is tested on the
-    validation sonnets.
+    In nats a character. It counts the training sonnets, with one more for each character,
+    and is tested on the validation sonnets.
     """
     texts = train_val_test_split(load_texts("sonnets"))
     counts = Counter(texts.training) + Counter({*texts.training, *texts.validation})
