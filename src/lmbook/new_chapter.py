@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from lmbook.execute.keys import ROOT
-from lmbook.pages.course import CourseError, numbered_pages
+from lmbook.pages.course import CourseError, numbered_pages, pages_in_contents
 
 TEMPLATES = Path(__file__).parent / "templates" / "new-chapter"
 NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
@@ -70,7 +70,7 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
         return 2
     made = files(name, root)
     there = [path for path in made if path.exists()]
-    if there or name in numbered_pages(root):
+    if there or name in pages_in_contents(root):
         print(f"error: {name} exists: {', '.join(map(str, there)) or '_toc.yml'}")
         return 2
     for path, text in made.items():

@@ -266,14 +266,15 @@ def test_pages_as_others_write_them(book):
         (chapters / f"{name}.md").write_text(f"\ufeff{head}{text}", encoding="utf-8")
     files = "".join(f'\n  - file: "{name}"' for name in PAGES)
     sections = "\n    sections:\n    - file: other\n"
-    page(book, "other", "'under sections'")
-    other = (chapters / "other.md").read_text()
-    (chapters / "other.md").write_text(
-        other.replace("\n---\n", f"\n{COURSE.format('Other')}---\n", 1)
-    )
+    for name in ("other", "last"):
+        page(book, name, f"'{name} page'")
+        text = (chapters / f"{name}.md").read_text()
+        (chapters / f"{name}.md").write_text(
+            text.replace("\n---\n", f"\n{COURSE.format(name.title())}---\n", 1)
+        )
     (book / "_toc.yml").write_text(
         "format: jb-book\nroot: index\nparts:\n- numbered: true\n"
-        f"  chapters:{files}{sections}"
+        f"  chapters:{files}{sections}- chapters:\n  - file: last\n"
     )
     status, said = run(book)
     assert status == 1, said  # two pages have something unknown
@@ -293,6 +294,10 @@ def test_pages_as_others_write_them(book):
     assert "> **Note**" in note
     assert "Leaves." in (html / "notebooks" / "unknown.ipynb").read_text()
     assert "7.1" in (html / "other.html").read_text()
+    for name in (*PAGES, "other", "last"):
+        assert "5 minutes to read · 10 to work through" in shown(book, name), name
+    last = BeautifulSoup((html / "last.html").read_text(), "html.parser")
+    assert last.title.get_text().startswith("A page")
 
     before = files_of(html)
     (chapters / "references.bib").write_text("@article{broken, title = {\n")

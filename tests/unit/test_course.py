@@ -51,6 +51,73 @@ def test_chapters_come_in_the_order_of_the_book(tmp_path):
     assert [c.name for c in next_chapters("b", found)] == ["a"]  # by it one comes to c
 
 
+BELOW = {"file": "b", "sections": [{"file": "c"}]}
+CONTENTS = {
+    "sections": (
+        {"parts": [{"numbered": 1, "chapters": [{"file": "a", "sections": [BELOW]}]}]},
+        ["1", "1.1", "1.1.1"],
+    ),
+    "subtrees": (
+        {
+            "parts": [
+                {
+                    "numbered": 1,
+                    "chapters": [
+                        {
+                            "file": "a",
+                            "subtrees": [
+                                {"caption": "One", "sections": [{"file": "b"}]},
+                                {"caption": "Two", "sections": [{"file": "c"}]},
+                            ],
+                        }
+                    ],
+                }
+            ]
+        },
+        ["1", "1.1", "1.2"],
+    ),
+    "no parts": (
+        {"options": {"numbered": True}, "chapters": [{"file": "a"}, BELOW]},
+        ["1", "2", "2.1"],
+    ),
+    "no numbers": ({"chapters": [{"file": "a"}, BELOW]}, ["", "", ""]),
+    "a part without numbers": (
+        {
+            "parts": [
+                {"numbered": 1, "chapters": [{"file": "a"}]},
+                {"chapters": [{"file": "plain"}, {"glob": "b"}]},
+                {"numbered": 1, "chapters": [{"file": "c"}]},
+            ]
+        },
+        ["1", "", "2"],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CONTENTS)
+def test_a_chapter_has_its_minutes_wherever_it_stands_in_the_contents(tmp_path, how):
+    toc, numerals = CONTENTS[how]
+    folder = book(tmp_path, a=named("a"), b=named("b", "a"), c=named("c", "a"))
+    (folder / "chapters" / "plain.md").write_text("# A page that is no chapter\n")
+    head = {"format": "jb-book", "root": "index"}
+    (folder / "_toc.yml").write_text(yaml.safe_dump(head | toc))
+    found = read_course(folder)
+    assert {name: c.numeral for name, c in found.items()} == dict(
+        zip("abc", numerals, strict=True)
+    )
+    assert all(c.minutes == {"read": 5, "work": 20} for c in found.values())
+    assert [c.number for c in found.values()] == [1, 2, 3]
+
+
+def test_a_chapter_without_a_number_builds_on_chapters(tmp_path):
+    folder = book(tmp_path, a=named("a"), b=named("b", "plain"))
+    (folder / "chapters" / "plain.md").write_text("# A page that is no chapter\n")
+    files = "".join(f"\n- file: {name}" for name in ("plain", "a", "b"))
+    (folder / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:{files}\n")
+    with pytest.raises(CourseError, match=r"b\.md: .* 'plain', no chapter before it"):
+        read_course(folder)
+
+
 @pytest.mark.parametrize(
     ("front", "said"),
     [

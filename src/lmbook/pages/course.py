@@ -1,6 +1,7 @@
 """What the chapters say of themselves: short names, minutes, and what each builds on.
 
-A chapter is a page in a numbered part of ``_toc.yml``. Its front matter has::
+A chapter is a page in a numbered part of ``_toc.yml``, or any other page there whose front
+matter has ``course``. It has::
 
     course:
       short: Attention
@@ -23,7 +24,13 @@ from pathlib import Path
 import yaml
 from markdown_it import MarkdownIt
 from mdit_py_plugins.colon_fence import colon_fence_plugin
-from sphinx_external_toc.parsing import FileItem, GlobItem, MalformedError, parse_toc_yaml
+from sphinx_external_toc.parsing import (
+    FileItem,
+    GlobItem,
+    MalformedError,
+    TocTree,
+    parse_toc_yaml,
+)
 
 from lmbook.execute.keys import ROOT
 
@@ -50,7 +57,8 @@ class Chapter:
     number : int
         Its place among the chapters, from 1, in the order of the book.
     numeral : str
-        The number that is shown: "3", or "3.1" for a page under ``sections`` of "3".
+        The number that is shown: "3", or "3.1" for a page under ``sections`` of "3"; "" in
+        a part that is not numbered.
     title : str
         The question at its top.
     short : str
@@ -71,6 +79,10 @@ class Chapter:
     minutes: dict[str, int]
     builds_on: tuple[str, ...]
     paths: tuple[str, ...] = ()
+
+    def with_number(self, name: str) -> str:
+        """Return a name of the chapter behind its number, if it has one: "3. Attention"."""
+        return f"{self.numeral}. {name}" if self.numeral else name
 
 
 def read_page(path: Path, root: Path = ROOT) -> str:
@@ -115,7 +127,25 @@ def read_yaml(path: Path) -> object:
 def numbered_pages(root: Path = ROOT) -> dict[str, str]:
     """Return the pages of the numbered parts of ``_toc.yml``, name → number shown.
 
+    ``root`` : the book's folder. Raises what `pages_in_contents` raises.
+    """
+    return {name: numeral for name, numeral in pages_in_contents(root).items() if numeral}
+
+
+def pages_in_contents(root: Path = ROOT) -> dict[str, str]:
+    """Return the pages of ``_toc.yml`` in its order, without the first page of the site.
+
     Addresses of other sites are no pages; a ``glob`` stands for the files that it finds.
+
+    Parameters
+    ----------
+    root : Path
+        The book's folder.
+
+    Returns
+    -------
+    dict of str to str
+        Name → the number that is shown, "" in a part that is not numbered.
 
     Raises
     ------
@@ -130,20 +160,22 @@ def numbered_pages(root: Path = ROOT) -> dict[str, str]:
         raise CourseError(f"_toc.yml: {error}") from error
     numerals: dict[str, str] = {}
 
-    def number(trees, above: str) -> None:
-        """Number the pages of some parts of the contents, and those below them.
+    def add(tree: TocTree, above: str, places: Iterator[int], numbered: bool) -> None:
+        """Add the pages of a part of the contents, and those below them.
 
-        ``trees`` : sequence of `SubTree`, the parts; ``above`` : what stands before their
-        numbers, such as "3." for pages below page 3.
+        ``above`` : what stands before their numbers, such as "3." for pages below page 3;
+        ``places`` : the numbers that are left for them; ``numbered`` : whether they count.
         """
-        place = 0
-        for tree in trees:
-            for name in _page_names(tree.items, root):
-                place += 1
-                numerals[name] = f"{above}{place}"
-                number(site[name].subtrees if name in site else [], f"{above}{place}.")
+        for name in _page_names(tree.items, root):
+            numeral = f"{above}{next(places)}" if numbered else ""
+            numerals[name] = numeral
+            places_below = itertools.count(1)
+            for part in site[name].subtrees if name in site else []:
+                add(part, f"{numeral}.", places_below, numbered)
 
-    number([tree for tree in site.root.subtrees if tree.numbered], "")
+    places = itertools.count(1)
+    for tree in site.root.subtrees:
+        add(tree, "", places, bool(tree.numbered))
     return numerals
 
 
@@ -172,16 +204,23 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
         unknown one, a value is of the wrong kind, or a chapter builds on one that does not
         come earlier; naming each file.
     """
-    numerals = numbered_pages(root)
     chapters: dict[str, Chapter] = {}
+    names: list[str] = []  # also of those with faults
     wrong: list[str] = []
-    for number, name in enumerate(numerals, 1):
+    for name, numeral in pages_in_contents(root).items():
+        path = root / "chapters" / f"{name}.md"
+        if not numeral and not path.exists():  # Sphinx says so, or it is no Markdown
+            continue
         try:
-            text = read_page(root / "chapters" / f"{name}.md", root)
+            text = read_page(path, root)
         except CourseError as error:
             wrong.append(str(error))
+            names.append(name)
             continue
-        values, faults = _front_matter(text, [*numerals][: number - 1])
+        values, faults = _front_matter(text, names)
+        if not numeral and not values:  # a page that is no chapter
+            continue
+        names.append(name)
         title = page_title(text)
         if not title:
             faults.append("it has no title, a line that begins with `# `")
@@ -189,7 +228,7 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
             lists = {k: tuple(v) for k, v in values.items() if isinstance(v, list)}
             same = [c.name for c in chapters.values() if c.short == values["short"]]
             faults += [f"course: short is as that of {other}.md" for other in same]
-            chapters[name] = Chapter(name, number, numerals[name], title, **values | lists)
+            chapters[name] = Chapter(name, len(names), numeral, title, **values | lists)
         wrong += [f"chapters/{name}.md: {fault}" for fault in faults]
     minutes = {n: c.minutes["read"] for n, c in chapters.items() if "poems" in c.paths}
     if sum(minutes.values()) > LONGEST_HOUR:

@@ -123,12 +123,13 @@ def _box(
     ``address`` : where the link leads.
     """
     x, y = centre
-    label = f"Chapter {chapter.numeral}, {chapter.short}. Builds on {builds_on}."
+    what = f"Chapter {chapter.numeral}, " if chapter.numeral else ""
+    label = f"{what}{chapter.short}. Builds on {builds_on}."
     name = textwrap.wrap(chapter.short, 14, break_long_words=False)
     top = y + 5 - 16 * len(name) / 2
     texts = "".join(
         f'<text x="{x:g}" y="{top + 16 * n:g}">{escape(line)}</text>'
-        for n, line in enumerate([chapter.numeral, *name])
+        for n, line in enumerate(filter(None, [chapter.numeral, *name]))
     )
     corner = f'x="{x - BOX[0] / 2:g}" y="{y - BOX[1] / 2:g}"'
     box = f'<rect {corner} width="{BOX[0]}" height="{BOX[1]}" rx="8"/>'

@@ -216,7 +216,7 @@ def _page_name(app: Sphinx, page: str) -> str:
     chapter = app.config.lmbook_chapters.get(page)
     if chapter is None:
         return app.env.titles[page].astext()
-    return f"{chapter.numeral}. {chapter.short}"
+    return chapter.with_number(chapter.short)
 
 
 def setup(app: Sphinx) -> None:

@@ -78,7 +78,7 @@ def add_frame(app: Sphinx, doctree: nodes.document) -> None:
     section += end
     # Pages before and after it call it by its short name; its own window has the question.
     app.env.titles[name] = nodes.title("", chapter.short)
-    app.env.longtitles[name] = nodes.title("", f"{chapter.numeral}. {chapter.title}")
+    app.env.longtitles[name] = nodes.title("", chapter.with_number(chapter.title))
     labels = app.env.get_domain("std").labels
     for label, (page, anchor, _) in list(labels.items()):
         if page == name and anchor in section["ids"]:

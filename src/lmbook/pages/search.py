@@ -120,7 +120,7 @@ def _write_search_data(app: Sphinx, error: Exception | None) -> None:
     for name in sorted(app.env.found_docs):
         title = app.env.titles[name].astext()
         chapter = chapters.get(name)
-        where = f"{chapter.numeral}. {chapter.short}" if chapter else title
+        where = chapter.with_number(chapter.short) if chapter else title
         uri = app.builder.get_target_uri(name)
         doctree = _resolve_references(app.env.get_doctree(name), app.env)
         for number, (anchor, heading, *texts) in enumerate(sections(doctree)):
