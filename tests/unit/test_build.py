@@ -332,6 +332,17 @@ def test_one_page_alone(book):
     assert "It is 0.250." in shown(book, "other")
 
 
+@pytest.mark.parametrize("name", ["frist", "index"])  # the second has no code
+def test_a_page_that_is_none_is_told_and_the_site_stays_whole(book, sphinx, capsys, name):
+    assert build.build(book) == 0
+    whole = fingerprint.kept(book)
+    assert build.build(book, page=name) == 2
+    said = capsys.readouterr().out
+    assert f"there is no chapters/{name}.md with code in it" in said
+    assert "first" in said.rpartition("error: ")[2]  # which there are
+    assert fingerprint.kept(book) == whole
+
+
 def test_front_matter_is_checked_before_anything_is_executed(book, sphinx, capsys):
     parts = "parts:\n- numbered: 1\n  chapters:\n  - file: first\n"
     (book / "_toc.yml").write_text(f"format: jb-book\nroot: index\n{parts}")

@@ -1,10 +1,13 @@
 """A browser for the tests: found, fetched, or told how to get one."""
 
 import json
+import os
+import subprocess
 
 import pytest
 
 from lmbook import browser
+from lmbook.execute.keys import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +66,24 @@ def test_where_none_can_be_had_the_end_says_what_did_not_run(machine, monkeypatc
     assert tried == ways
     said = capsys.readouterr().out
     assert "apt-get install chromium" in said
-    assert said.endswith("NOT RUN: the tests of tests/site that open pages.\n")
+    assert said.endswith("NOT RUN: the tests of tests/site that open pages, make pdf.\n")
+
+
+@pytest.mark.parametrize(("target", "goes_on"), [("test", True), ("pdf", False)])
+def test_all_other_tests_run_without_one_and_no_book_is_printed(tmp_path, target, goes_on):
+    """With a Python that finds no browser, and notes what it is called with."""
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/called\n[ "$2" != lmbook.browser ]\n'
+    )
+    python.chmod(0o755)
+    built = [word for what in (".venv/.installed", "html") for word in ("--old-file", what)]
+    make = ["make", "--no-print-directory", *built, target, f"PY={python}"]
+    done = subprocess.run(make, cwd=ROOT, capture_output=True, env=os.environ)
+    called = [line.split()[1] for line in (tmp_path / "called").read_text().splitlines()]
+    then = {"test": "pytest", "pdf": "lmbook.publish.paper"}[target]
+    assert "lmbook.browser" in called
+    assert (then in called, done.returncode == 0) == (goes_on, goes_on)
 
 
 def test_what_is_fetched_is_locked_by_its_hash():

@@ -4,6 +4,8 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 
 from chapters import CHAPTERS
 from lmbook.pages import teaching
@@ -59,6 +61,29 @@ def test_a_bug_that_its_check_does_not_refuse_stops_the_build(monkeypatch):
         teaching._verdict_on_bug(app, "a", task)
     cell.outputs[0]["data"]["text/plain"] = "✗ a.b: it is one."
     assert teaching._verdict_on_bug(app, "a", task) == "it is one."
+
+
+def test_a_builder_that_writes_no_html_gets_no_lists():
+    """The one that follows links has no highlighter, and finds no links in raw HTML."""
+    builder = SimpleNamespace(format="", get_relative_uri=lambda *_: "x.html")
+    chapters = read_course()
+    env = SimpleNamespace(doc2path=lambda name: CHAPTERS / f"{name}.md")
+    config = SimpleNamespace(lmbook_chapters=chapters)
+    app = SimpleNamespace(builder=builder, env=env, config=config, srcdir=str(CHAPTERS))
+    page = new_document("mistakes")
+    page += [teaching.teaching_list(kind="mistakes"), nodes.paragraph("", "What stays.")]
+    teaching._fill_in_lists(app, page, "mistakes")
+    assert [node.astext() for node in page] == ["What stays."]
+
+
+@pytest.mark.parametrize("line", [":label: ex-a-b\n", ":class: build\n", ""])
+def test_a_task_without_its_label_or_its_classes_is_left_out(line):
+    """Its page says what it lacks; the lists are made of the others."""
+    whole = (
+        ":::{exercise-start} Two\n:label: ex-a-c\n:class: build minutes-5 level-1\n:::\n"
+    )
+    text = f":::{{exercise-start}} One\n{line}:::\n:::{{exercise-end}}\n:::\n{whole}"
+    assert [task.label for task in read_tasks(text)] == ["ex-a-c"]
 
 
 def test_the_pages_list_every_task_and_every_bug():

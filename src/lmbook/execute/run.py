@@ -89,6 +89,31 @@ def page_path(name: str, root: Path = ROOT) -> Path:
     return root / "chapters" / f"{name}.md"
 
 
+def chapter_names(root: Path = ROOT) -> list[str]:
+    """Return the names of the chapters that have code, the longest file first.
+
+    ``root`` is the book's folder.
+    """
+    paths = sorted(chapter_paths(root), key=lambda path: -path.stat().st_size)
+    return [page_name(path, root) for path in paths]
+
+
+def require_chapter(name: str, root: Path = ROOT) -> None:
+    """Require that a chapter of a name has code, in the book's folder ``root``.
+
+    Raises
+    ------
+    LookupError
+        If none has, saying which have.
+    """
+    names = chapter_names(root)
+    if name not in names:
+        others = ", ".join(sorted(names))
+        raise LookupError(
+            f"there is no chapters/{name}.md with code in it; there are {others}"
+        )
+
+
 # --- the store ------------------------------------------------------------------------
 
 
@@ -403,10 +428,9 @@ def execute_chapters(
     LookupError
         If no chapter of the name ``only`` has code.
     """
-    pages = sorted(chapter_paths(root), key=lambda path: -path.stat().st_size)
-    names = [page_name(path, root) for path in pages]  # the longest first: it is done last
-    if only is not None and only not in names:
-        raise LookupError(f"there is no chapters/{only}.md with code in it")
+    if only is not None:
+        require_chapter(only, root)
+    names = chapter_names(root)  # the longest first: it is done last
     _remove_other_files(names, root)
     wanted = names if only is None else [only]
     todo = [name for name in wanted if _find_problem(name, root)]

@@ -43,6 +43,9 @@ class Task(NamedTuple):
 def read_tasks(text: str) -> Iterator[Task]:
     """Yield the tasks of a chapter's source, in their order.
 
+    One without a label or without the classes of a task is left out: its page reports it
+    (`lmbook.pages.tasks.note_tasks`).
+
     Parameters
     ----------
     text : str
@@ -59,8 +62,10 @@ def read_tasks(text: str) -> Iterator[Task]:
         first_cells.setdefault((cell.exercise, cell.part), cell.source)
     for title, lines in _TASK.findall(text):
         options = dict(re.findall(r"^:(\w+): *(.*)$", lines, re.M))
-        label = options["label"]
-        about = read_classes(options["class"].split())
+        label = options.get("label", "")
+        about = read_classes(options.get("class", "").split())
+        if not (label and about):
+            continue
         starter = first_cells.get((label, "exercise"), "")
         solution = first_cells.get((label, "solution"), "")
         yield Task(label, title, about, starter, solution)
@@ -256,11 +261,14 @@ RENDERERS = {
 def _fill_in_lists(app, doctree: nodes.document, docname: str) -> None:
     """Put the lists into a page. Sphinx calls this when all pages are read.
 
+    They are HTML: a builder that writes another format, or follows links, gets none.
     ``doctree`` : the page, changed in place; ``docname`` : its name.
     """
     link = partial(app.builder.get_relative_uri, docname)
     for node in list(doctree.findall(teaching_list)):
-        html = RENDERERS[node["kind"]](app, link, node)
+        html = ""
+        if app.builder.format == "html":
+            html = RENDERERS[node["kind"]](app, link, node)
         node.replace_self([nodes.raw("", html, format="html")] if html else [])
 
 

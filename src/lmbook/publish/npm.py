@@ -6,6 +6,7 @@ a Python package, so a machine needs neither. No package runs a script of its ow
 is installed; esbuild, Biome and TypeScript are programs inside packages for each system.
 """
 
+import os
 import shutil
 from pathlib import Path
 
@@ -27,7 +28,7 @@ FILES = {
     "plotly-gl3d": ("plotly.js-gl3d-dist-min", "", "plotly-gl3d.min.js"),
     "source-serif": ("@fontsource-variable/source-serif-4", "", "wght*.css", "*/*wght*2"),
 }
-
+PROGRAM = "esbuild/bin/esbuild"  # one of those that every system has
 FAILED = (
     "npm could not install the libraries that the site serves: a first build needs the "
     "network, and each package must have the hash in js/package-lock.json. npm said:"
@@ -72,7 +73,9 @@ def run(program: str, arguments: list[str], failed: str, **options) -> str:
 
 
 def install(work: Path, lock: Path = LOCK) -> Path:
-    """Install the locked packages, unless they are those of the last time.
+    """Install the locked packages, unless they are there, and their programs can be run.
+
+    An archive of a build may have lost the right to run them, as that of a workflow does.
 
     Parameters
     ----------
@@ -94,7 +97,8 @@ def install(work: Path, lock: Path = LOCK) -> Path:
     """
     packages, stamp = work / "node_modules", work / "installed.txt"
     wanted = hash_json((lock / "package-lock.json").read_text("utf-8"))
-    if packages.is_dir() and stamp.is_file() and stamp.read_text() == wanted:
+    is_current = stamp.is_file() and stamp.read_text() == wanted
+    if is_current and os.access(packages / PROGRAM, os.X_OK):
         return packages
     work.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
