@@ -59,6 +59,8 @@ SETTINGS = {"steps": 400, "seeds": [0, 1, 2]}
 def plan(small):
     """Return the settings of all runs, or of two of them with two steps.
 
+    Five bases of rotary positions and five other schemes, each from three seeds.
+
     Parameters
     ----------
     small : bool
@@ -167,6 +169,7 @@ def losses(model, inputs, digit, back, **options):
     Parameters
     ----------
     model : DigitModel
+        From ids to logits (2, texts, tokens, vocab_size): of the digit, of three back.
     inputs : int Tensor of shape (texts, tokens)
     digit, back : int Tensor of shape (texts, tokens)
         The right answers: the digit, and what stood three characters back.
@@ -233,6 +236,7 @@ def measured(model, **options):
     Parameters
     ----------
     model : DigitModel
+        From ids to logits (2, texts, tokens, vocab_size): of the digit, of three back.
     **options
         What the model does otherwise than in training: ``rotate``, a function that turns
         queries and keys; ``mask``, bool (128, 128), True where a query sees a key;

@@ -56,6 +56,8 @@ PLAIN = ("none", "sinusoidal", "learned", "ALiBi")
 def plan(small):
     """Return the settings of all runs: every kind of model from every seed.
 
+    There are five seeds and 400 steps; in the group "longer" three and 4,000.
+
     Parameters
     ----------
     small : bool

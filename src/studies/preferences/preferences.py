@@ -111,7 +111,7 @@ SHOWN = "How can I learn to write better poems?"
 
 
 def plan(small):
-    """Return the settings of all runs: our GPT from each seed, then SmolLM2.
+    """Return the settings of all runs: our GPT from each of three seeds, then SmolLM2.
 
     Parameters
     ----------
@@ -268,6 +268,8 @@ class Runs:
 
     def dialogues(self):
         """Fine-tune our GPT on dialogues; return three models by name.
+
+        A whole run takes 200 steps.
 
         The result is a dict of str to GPT. "before" is the GPT as it is, "answers" the one
         trained on requests and their answers, "shuffled" the one trained with the requests

@@ -460,10 +460,10 @@ def chosen_become_rarer(page: Page):
     many nats as those of pairs of equals. Of pairs of two poor lines this is not said: with
     one of the seeds their chosen lines become likelier.
 
-    The better of two poor lines has about as many echoes as the model's own lines before;
-    after DPO on such pairs the model's lines have two more, with every seed.
-    Pairs of equals move its echoes by less than one, though their chosen lines are as good
-    as those of the pairs that are far apart.
+    With every seed the better of two poor lines has at most half an echo more than the
+    model's own lines before; after DPO on such pairs the model's lines have two more than
+    these. Pairs of equals move its echoes by less than one, though their chosen lines have
+    an echo more than its own before.
 
     Parameters
     ----------
@@ -750,9 +750,9 @@ def reward_counts_words(page: Page):
     An echo is a word that begins with the same letter as another word of its line. The
     reward, a weighted sum of properties of a line, predicts more than 65 % of new choices;
     one that is fitted to a coin's choices fewer than 60 %. Of its weights, for properties
-    of the same spread, that of words is by far the largest. The best of sixteen lines by it
-    have more words, and more echoes; word by word they have fewer echoes than the best of
-    four that were chosen by echoes.
+    of the same spread, that of words is more than three times any other's. The best of
+    sixteen lines by it have more words, and more echoes; word by word they have fewer
+    echoes than the best of four that were chosen by echoes.
 
     Parameters
     ----------

@@ -67,7 +67,9 @@ def plan(small):
 
 
 def run(folder, group, seed, share):
-    """Make one run: some rounds of one way of training.
+    """Make one run: three rounds of one way of training, of DPO two.
+
+    In each round of a whole run the model writes four lines to each of 400 requests.
 
     Parameters
     ----------
@@ -109,6 +111,8 @@ def run(folder, group, seed, share):
 
 def one_round(runs, model, way, requests, groups, rng):
     """Train a model on what is chosen of its own lines.
+
+    A whole run takes 100 steps.
 
     Parameters
     ----------

@@ -122,6 +122,9 @@ def neighbours(ids, position, reach, tokenizer):
 def plan(small):
     """Return the settings of all runs; the tokenizer is trained first.
 
+    Three pairs of learning rate and dropout are tried for 300 steps from one seed; "runs"
+    have 900 steps and three seeds, "longer" three and ten times as many steps and one seed.
+
     Parameters
     ----------
     small : bool
@@ -201,6 +204,8 @@ def run(folder, group, **setting):
 
 def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     """Train an encoder of one block on the training poems, to fill in hidden tokens.
+
+    Beside the tokenizer's ids it has some for sentinels, which an encoder does not use.
 
     Parameters
     ----------

@@ -46,7 +46,9 @@ TURNS = ("record", "four")
 
 
 def plan(small):
-    """Return the settings of all runs.
+    """Return the settings of all runs: "record" and "four" in turn, then the others.
+
+    There are three seeds, of "four" nine.
 
     Parameters
     ----------

@@ -57,6 +57,10 @@ TOKENS = [STEP * steps for steps in STEPS]
 def plan(small):
     """Return the settings of all runs, in the order in which they have to be made.
 
+    Six sizes, each with five numbers of tokens; each tries four of six learning rates,
+    small ones higher rates, from three seeds. Of "smaller" all have the first seed, those
+    with one of the three smallest numbers of tokens two more; "largest" have three seeds.
+
     Parameters
     ----------
     small : bool

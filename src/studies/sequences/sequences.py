@@ -54,7 +54,8 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``: "sizes", without a training; "word" and
         "character", what passages are made of; "longer", one long training. ``kind``, the
-        model, one of `COUNTS` or `NETWORKS`, such as "counts" or "window"; ``shuffled``,
+        model: "bag of counts" or "counts" (n-grams), or one of `NETWORKS`: "bag", "window",
+        "LSTM, last", "LSTM, mean", "LSTM, attention", "self-attention"; ``shuffled``,
         whether the tokens of a passage are; ``steps``, a list of numbers of steps, of which
         a run chooses one; of "longer" also ``rate``, the learning rate.
     """
@@ -85,8 +86,8 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
         What passages are made of, eight words or forty characters; "longer" has characters,
         "sizes" counts passages only.
     kind : str
-        The model: one of `COUNTS` or `NETWORKS`, such as "counts" (n-grams), "bag",
-        "window" or "LSTM, last".
+        The model: "bag of counts" or "counts" (n-grams), "bag", "window", "LSTM, last",
+        "LSTM, mean", "LSTM, attention" or "self-attention".
     shuffled : bool
         Whether the tokens of each passage are shuffled.
     steps : list of int

@@ -1048,7 +1048,8 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
 def pattern_cuts_hindi(page: Page):
     """The same names and halvings, each language with its own merges, both patterns.
 
-    With GPT-2's pattern the counts are the stored ones. Of what Hindi, Tamil and Burmese
+    Names are those of `translated`, in English and in the language; three halvings. With
+    GPT-2's pattern the counts are the stored ones. Of what Hindi, Tamil and Burmese
     need more than English, less than a quarter is left with the other; with German, which
     has no such signs, nothing changes.
 

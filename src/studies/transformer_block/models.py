@@ -24,7 +24,8 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
         The parts that are missing: "attention", "feed-forward" (networks), "norms", "paths"
         (residual ones: a block returns its last update alone), "other tokens" (each token
         attends only to itself) or "bend" (the activation of the networks); also "one
-        constant", by which each update is multiplied, in place of norms.
+        constant", by which each update is multiplied, in place of norms: 1 over the root of
+        twice the number of blocks.
     layers : int
         How many blocks.
     weights : {"PyTorch's", "Xavier"}
