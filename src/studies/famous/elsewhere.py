@@ -46,7 +46,7 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether on few texts.
+        Whether to measure on few texts.
 
     Returns
     -------
@@ -81,20 +81,21 @@ def run(folder, group, name, small):
 
 
 def measure(name, small=False):
-    """Measure one result in its other forms on the model that is loaded by default.
+    """Measure one result in its other forms: call the function of its name.
 
     Parameters
     ----------
-    name : str
-        One of ``SETTINGS["results"]``.
+    name : {"errand", "repeats", "letters"}
+        The published result.
     small : bool
         Whether on few texts.
 
     Returns
     -------
     dict of str to dict
-        Name of each form → the mean (``ours``), its ``interval``, ``null``, ``n`` and
-        whether it ``holds``.
+        Name of each form, such as "stories" or "short" → the mean (``ours``), its 95 %
+        ``interval``, ``null``, the mean where there is nothing to find, ``n``, the verdict
+        (``holds``: True, False, or None if it is too close to say) and more.
     """
     asked = {"errand": errand, "repeats": repeats, "letters": letters}
     return asked[name](small)
@@ -175,12 +176,15 @@ STORIES = [
 
 
 def errand(small=False):
-    """Whom does it name in other stories, the one who gets it or the one who gives?
+    """Measure whom SmolLM2 names in ten other stories, the one who gets it or who gives.
+
+    The stories (`STORIES`) end before a name, such as "… and every winter Tom sent a parcel
+    to"; each is read with several pairs of names.
 
     Parameters
     ----------
     small : bool
-        Whether on little.
+        Whether to take four pairs of names for each in place of 20.
 
     Returns
     -------
@@ -241,22 +245,24 @@ def third_gives(told):
 
 
 def repeats(small=False):
-    """Are shorter and longer rows continued, and rows of words?
+    """Measure whether SmolLM2 continues shorter and longer rows, and rows of words. Tokens
+    are drawn at random, and the row is read twice.
 
     Parameters
     ----------
     small : bool
-        Whether on little.
+        Whether to read few rows.
 
     Returns
     -------
     dict
-        ``short``, ``long`` and ``words``: a dict each, with the mean (``ours``), its 95 %
-        ``interval``, the mean where there is nothing to find (``null``), ``n`` and the
-        verdict (``holds``: True, False, or None if it is too close to say) of the share of
-        tokens that are predicted in the repetition; also ``length``, how many tokens a row
-        has; ``heads``, how many heads look for the token after the earlier occurrence;
-        ``null_heads``.
+        ``short`` (rows of 10 tokens), ``long`` (50) and ``words`` (25, each a word): a dict
+        each, with the mean (``ours``), its 95 % ``interval``, the mean where there is
+        nothing to find (``null``), ``n`` and the verdict (``holds``: True, False, or None
+        if it is too close to say) of the share of tokens that are predicted in the
+        repetition; also ``length``, how many tokens a row has; ``heads``, how many heads
+        attend to the token after the earlier occurrence; ``null_heads``, how many do where
+        the second half is another row.
     """
     few, many = (4, 6) if small else (30, 60)
     known = torch.arange(100, talker()[1].config.vocab_size)
@@ -273,7 +279,7 @@ def read_twice(known, count, length):
     Parameters
     ----------
     known : int64 Tensor of shape (tokens,)
-        Of which they are drawn.
+        Ids from which they are drawn.
     count, length : int
         How many rows, and how many tokens each has.
 
@@ -281,10 +287,11 @@ def read_twice(known, count, length):
     -------
     dict
         The mean (``ours``) of the share of tokens that are predicted in the repetition, its
-        95 % ``interval``, the mean where nothing is repeated (``null``), ``n`` and the
-        verdict (``holds``: True, False, or None if it is too close to say); ``length``, how
-        many tokens a row has; ``heads`` and ``null_heads``, how many heads look for the
-        token after the earlier occurrence.
+        95 % ``interval``, the mean where the second half is another row (``null``), ``n``
+        and the verdict (``holds``: True, False, or None if it is too close to say);
+        ``length``, how many tokens a row has; ``heads``, how many heads attend to the token
+        after the earlier occurrence, and ``null_heads``, the same where the second half is
+        another row.
     """
     generator = torch.Generator().manual_seed(length)
     draw = known[torch.randint(len(known), (2, count, length), generator=generator)]
@@ -301,9 +308,10 @@ def read_twice(known, count, length):
 
 
 def word_tokens():
-    """Return the ids of the words of this study that are one token, int64 Tensor (words,).
+    """Return ids of SmolLM2's that are whole words, int64 Tensor (words,).
 
-    Each stands after a space.
+    The words are those of `studies.famous.words`; each is encoded after a space, and those
+    that take more than one token are left out.
     """
     words = {word for task in TASKS for each in task.values() for word in each}
     words = sorted(words.union(NOUNS, THINGS))
@@ -318,18 +326,18 @@ BEFORE = 32  # tokens that are read first, where they are: a hundred letters or 
 
 
 def prose():
-    """Return paragraphs of this book, a list of str."""
+    """Return the paragraphs of this book in ``prose.txt``, a list of str."""
     text = (corpora_folder() / "prose.txt").read_text(encoding="utf-8")
     return text.strip().split("\n\n")
 
 
 def letters(small=False):
-    """How many bits does it need for a letter of prose, and of what has much before it?
+    """Measure how many bits a letter SmolLM2 needs for prose, and late in a text.
 
     Parameters
     ----------
     small : bool
-        Whether on little.
+        Whether to read four texts of each kind.
 
     Returns
     -------
@@ -337,8 +345,8 @@ def letters(small=False):
         ``prose``, ``prose_late`` and ``poems_late``: the bits a letter, a dict each, with
         the mean (``ours``), its 95 % ``interval``, what a model needs to which all tokens
         are alike (``null``), ``n`` texts and whether it ``holds`` (True, False or None);
-        also ``letters_before``, how many letters were read first. *Late* are those of which
-        `BEFORE` tokens were read first.
+        also ``letters_before``, how many letters were read first. Of each text 64 tokens
+        are counted; *late* are those before which 32 were read.
     """
     count, known = (4 if small else 30), TOKENS + BEFORE
     paragraphs = beginnings(prose(), 4 if small else None, known)
@@ -350,14 +358,14 @@ def letters(small=False):
 
 
 def bits_a_letter(ids, before=1):
-    """Measure the bits for each letter or space.
+    """Measure the bits that SmolLM2 needs for each letter or space.
 
     Parameters
     ----------
     ids : int64 Tensor of shape (texts, tokens)
         Numbers of tokens.
     before : int
-        How many tokens of each text are read first and not counted.
+        How many tokens of each text are read first and not counted, one at least.
 
     Returns
     -------

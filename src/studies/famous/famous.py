@@ -35,7 +35,7 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether to measure three of them, on few texts.
+        Whether to measure three of the published results, on few texts.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def run(folder, group, name, small):
     group : {"results"}
         The only kind of run; unused.
     name : str
-        A key of `RESULTS`.
+        A key of `RESULTS`, the published results, such as "errand".
     small : bool
         Whether on few texts.
 
@@ -73,18 +73,21 @@ def run(folder, group, name, small):
 def measure(name, small=False):
     """Measure one result on the models that are loaded by default.
 
+    The function of its name in `minilm`, `little` or `smollm2` does, by the model asked.
+
     Parameters
     ----------
     name : str
-        A key of `RESULTS`.
+        A key of `RESULTS`, the published results, such as "errand".
     small : bool
         Whether on few texts.
 
     Returns
     -------
     dict
-        The mean (``ours``), its ``interval``, ``null``, ``n`` and whether it ``holds``;
-        also what else the page says of this result.
+        The mean (``ours``), its 95 % ``interval``, ``null``, the mean where there is
+        nothing to find, ``n`` and whether it ``holds`` (True, False, or None if it is too
+        close to say); also what else the page says of this result.
     """
     return getattr(MEASURED_BY[RESULTS[name].model], name)(small)
 
@@ -102,8 +105,9 @@ def summary(results):
     -------
     dict
         ``n``, how many results; ``seeds``; ``interval``, 95 % of the share of results that
-        hold; ``verdict``, "holds" or "not so": whether the share lies between `LOW` and
-        `HIGH`, so that it is about half.
+        hold; ``verdict``, "holds" or "not so": whether the share lies between 0.35 and
+        0.65, so that it is about half. One of which the model can't be asked counts as not
+        holding.
     """
     holds = [
         float(row["holds"] is True and row.get("able", True)) for row in results["results"]

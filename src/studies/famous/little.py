@@ -31,17 +31,24 @@ class Unasked(ValueError):
 
 @cache
 def loaded():
-    """Return the tokenizer, the model, a `lmcourse.gpt.model.GPT`, and its record."""
+    """Return our GPT: its tokenizer, the model and the record of its training."""
     return load_gpt(device="cpu")
 
 
 def gpt():
-    """Return the tokenizer and the model, on the CPU."""
+    """Return the tokenizer and the model of our GPT, on the CPU.
+
+    The model is a `lmcourse.gpt.model.GPT`, or a GPT-2 in its place; the tokenizer has
+    ``encode`` and ``vocab_size``, and ``alphabet``, a str, if its tokens are characters.
+    """
     return loaded()[:2]
 
 
 def record():
-    """Return the record of the model: how it was trained, if that is known, a dict."""
+    """Return the record of our GPT's training, a dict; empty if nothing is known.
+
+    ``corpus_sha256`` : str, the fingerprint of the text that it was trained on.
+    """
     return loaded()[2]
 
 
@@ -71,10 +78,11 @@ def sonnets():
 
 
 def refuse_other_texts():
-    """Make sure that the model was trained on the sonnets, in their own alphabet.
+    """Make sure that our GPT was trained on the sonnets, in their own alphabet.
 
     n-grams that have read the sonnets say nothing of a model that has read something else.
-    What a model has read is known from its record; a GPT-2 has none.
+    What a model has read is known from the fingerprint of the text in its record; a GPT-2
+    has none.
 
     Raises
     ------
@@ -103,8 +111,9 @@ def counts(small=False):
         Of the share of tokens for which both find the same token likeliest, one number for
         each of 20 pieces of the test text: the mean (``ours``), its 95 % ``interval``,
         ``n`` and the verdict (``holds``: True, False, or None if it is too close to say);
-        ``null``, the mean if the n-grams answer for other places. Also ``order``, the
-        length of the n-grams; ``tokens``, how many are asked; ``right`` and
+        ``null``, the mean if the n-grams' answers are moved by half of the text. Also
+        ``order``, the length of the n-grams, from 3 to 7 tokens, whose loss on the
+        validation sonnets is lowest; ``tokens``, how many are asked; ``right`` and
         ``right_by_count``, the shares of right answers; ``lowest`` and ``highest``, the
         least and the most that n-grams of another length have in common with the GPT.
 
@@ -142,16 +151,20 @@ def counts(small=False):
 
 
 def counted(ngrams, ids):
-    """Return what an n-gram model expects after each token but the last.
+    """Return what an n-gram model predicts after each token of a text but the last.
 
     Parameters
     ----------
     ngrams : NgramModel
+        Has ``order``, the length of its n-grams, and ``next_probs``, from a list of at most
+        ``order - 1`` tokens to the probabilities of the next one.
     ids : int64 Tensor of shape (tokens,)
+        The text.
 
     Returns
     -------
     int array of shape (tokens - 1,)
+        The likeliest token in the place of the second one, the third, and so on.
     """
     known, longest = ids.tolist(), ngrams.order - 1
     return np.array([ngrams.next_probs(known[max(at - longest, 0) : at]).argmax()
@@ -160,7 +173,9 @@ def counted(ngrams, ids):
 
 @torch.no_grad()
 def likeliest(ids):
-    """Return the likeliest token after each, with half a context before it at least.
+    """Return the token that our GPT finds likeliest after each one of a text but the last.
+
+    It reads half a context before each at least, and at the text's beginning all there is.
 
     Parameters
     ----------
@@ -170,7 +185,7 @@ def likeliest(ids):
     Returns
     -------
     int64 Tensor of shape (tokens - 1,)
-        What is expected in the place of the second token, and so on.
+        The likeliest token in the place of the second one, the third, and so on.
     """
     model = gpt()[1]
     half = model.config.context // 2
@@ -185,7 +200,9 @@ def likeliest(ids):
 
 
 def heads(small=False):
-    """Measure by how much the loss rises without the two fifths of heads that matter least.
+    """Measure how much the loss rises without the two fifths of heads that matter least.
+    How much a head of our GPT matters is its loss, on every second window of validation
+    sonnets, if the head's output is 0; the rise is that on the other windows.
 
     Parameters
     ----------
@@ -197,11 +214,12 @@ def heads(small=False):
     dict
         Of the rise in nats a token, a number for each window: the mean (``ours``), its 95 %
         ``interval``, ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say); ``null``, the mean rise without as many heads drawn at random. Also
-        ``able``, whether the model's loss is below that of counting pairs; ``removed`` and
-        ``all_heads``, how many heads; ``in_first``, how many of the removed are in the
-        first layer; ``in_rounds``, the rise if they are chosen one after the other;
-        ``whole``, the loss with all.
+        close to say); ``null``, the mean rise without as many heads drawn at random, over
+        20 draws. Also ``able``, whether the model's loss is below that of counting pairs of
+        tokens; ``removed`` and ``all_heads``, how many heads; ``in_first``, how many of the
+        removed are in the first layer; ``in_rounds``, the mean rise if they are chosen in
+        six rounds, each without those chosen before; ``whole``, the mean loss with all
+        heads, in nats a token.
     """
     chosen_on, tried_on = validation_windows(4 if small else 40)
     missed = {head: window_losses([head], *chosen_on).mean() for head in every_head()}
@@ -242,13 +260,15 @@ def loss_by_pairs():
 def removed_in_rounds(number, windows):
     """Return heads that are removed one after the other, the least missed first.
 
+    In each of at most six rounds (`ROUNDS`), every head that is left is tried: the loss
+    without it and all that went before. Those with the lowest losses go.
+
     Parameters
     ----------
     number : int
-        How many. More than `ROUNDS` go several at a time.
+        How many heads to remove: up to six one a round, else as many a round as are needed.
     windows : (Tensor, Tensor)
-        Inputs and targets, int64 (windows, tokens). Before each round all heads that are
-        left are tried on them.
+        Inputs and targets, int64 (windows, tokens), on which the losses are measured.
 
     Returns
     -------
@@ -279,9 +299,10 @@ def validation_windows(count):
 
     Returns
     -------
-    chosen_on, tried_on : pair of int64 Tensors of shape (count / 2, context)
+    chosen_on, tried_on : (Tensor, Tensor)
         Every second window, and the others: inputs, and targets, the tokens that follow
-        them.
+        them, int64 of shape (windows, tokens). A window has as many tokens as our GPT's
+        context, and 64 at most.
     """
     _, validation, _ = sonnets()
     context = min(gpt()[1].config.context, WINDOW)
@@ -292,12 +313,12 @@ def validation_windows(count):
 
 @torch.no_grad()
 def window_losses(removed, inputs, targets):
-    """Return the loss of each window without some heads, in nats a token.
+    """Return our GPT's mean loss in each window without some heads, in nats a token.
 
     Parameters
     ----------
     removed : list of (int, int)
-        Layer and head, both from 0.
+        Layer and head, both from 0: the heads whose output is 0.
     inputs, targets : int64 Tensor of shape (windows, tokens)
         Numbers of tokens, and of those that follow them.
 
@@ -320,7 +341,7 @@ LONG = 0.5  # an arrow is long whose squared length is above this
 
 
 def superposition(small=False):
-    """Measure how many of five features a model keeps in two dimensions.
+    """Measure how many of five numbers a model keeps in two, its features, if most are 0.
 
     Parameters
     ----------
@@ -332,9 +353,10 @@ def superposition(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the number of features kept, one a seed; in the null, all features
-        are always there. Also ``straight``, the mean number without the ReLU; ``all_kept``,
-        the share of seeds in which all five are kept.
+        close to say) of the number of features kept, one a seed; a feature differs from 0
+        with a probability of 0.05, in the null always. The verdict is whether in most
+        trainings all five are kept. Also ``straight``, the mean number kept without the
+        ReLU; ``all_kept``, the share of seeds in which all five are kept.
     """
     seeds, steps = (2, 300) if small else (10, 3000)
     sparse, dense, straight = (
@@ -351,11 +373,12 @@ def superposition(small=False):
 
 
 def kept(seed, steps, density, relu):
-    """Train the toy; return how many of its arrows are long.
+    """Train a toy that returns five numbers through two; return how many it keeps.
 
     Each number is uniform between 0 and 1 with probability ``density``, else 0. The model
-    is ``relu(W.T @ W @ x + b)``, or the same without ReLU; the loss is the mean square of
-    what it misses. Elhage et al. (2022), without importances.
+    is ``relu(W.T @ W @ x + b)``, with ``W`` of shape (2, 5), or the same without ReLU; a
+    column of ``W`` is a feature's arrow; the loss is the mean square of what it misses.
+    Elhage et al. (2022), without importances.
 
     Parameters
     ----------
@@ -364,14 +387,15 @@ def kept(seed, steps, density, relu):
     steps : int
         How many steps of training.
     density : float
-        The probability that a feature is there.
+        The probability that a number is not 0.
     relu : bool
         Whether the model has the ReLU.
 
     Returns
     -------
     int
-        How many of the five features have an arrow whose squared length is above `LONG`.
+        How many of the five features have an arrow whose squared length is above 0.5
+        (`LONG`).
     """
     generator = torch.Generator().manual_seed(seed)
     matrix = torch.randn(DIMENSIONS, FEATURES, generator=generator) * 0.5

@@ -33,7 +33,10 @@ def bert():
 
 @cache
 def poems(count):
-    """Return the ids of the first ``count`` poems, a list of int64 Tensors (1, tokens)."""
+    """Return the ids of the first ``count`` poems, a list of int64 Tensors (1, tokens).
+
+    They are Dickinson's, each with [CLS] and [SEP] and cut after 128 tokens (`LONGEST`).
+    """
     tokenizer = bert()[0]
     texts = load_poems().text[:count]
     return [
@@ -46,7 +49,8 @@ def poems(count):
 def levels(ids, model=None):
     """Return the states before layer 0 and after each, Tensor (layers + 1, tokens, d).
 
-    ``ids`` : int64 Tensor (1, tokens); ``model`` : BertModel, by default the course's.
+    ``ids`` : int64 Tensor (1, tokens); ``model`` : BertModel, by default MiniLM (`bert`).
+    Level 0 is what goes into layer 0.
     """
     model = model or bert()[1]
     return torch.stack(model(ids, output_hidden_states=True).hidden_states)[:, 0]
@@ -56,7 +60,7 @@ def levels(ids, model=None):
 
 
 def separator(small=False):
-    """Measure how much attention [SEP] gets in the middle of the model.
+    """Measure how much attention [SEP] gets in all layers but the first and the last.
 
     Parameters
     ----------
@@ -68,9 +72,9 @@ def separator(small=False):
     dict
         Of the share of attention that goes to [SEP], a number for each poem: the mean
         (``ours``), its 95 % ``interval``, ``n`` and the verdict (``holds``: True, False, or
-        None if it is too close to say); ``null``, the same with shuffled weights. Also
-        ``first``, the mean share of the first token, and ``even``, what each token would
-        get of an even share.
+        None if it is too close to say); ``null``, the share in the first poem with shuffled
+        weights. Also ``first``, the mean share of the first token, and ``even``, what each
+        token would get of an even share.
     """
     texts = poems(20 if small else 200)
     model = bert()[1]
@@ -98,7 +102,7 @@ def shares_of_ends(model, ids):
     Returns
     -------
     list of two floats
-        Over all tokens and heads of the layers but the first and the last.
+        Means over all tokens and heads of all layers but the first and the last.
     """
     layers = model(ids, output_attentions=True).attentions[1:-1]
     inner = torch.stack(layers)  # (layers, 1, heads, tokens, tokens)
@@ -180,11 +184,13 @@ def contextual(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the differences of two cosines after the last layer; the null is
-        the mean cosine of two different words there. Also ``before``, the mean difference
-        before the first layer; ``by_level``, that of each level; ``able``, whether the null
-        is below a half. Where it is not, the model can't be asked: a word that is no more
-        like itself than like others has not changed with its context.
+        close to say) of the differences of two cosines after the last layer, one a word.
+        The verdict is whether the mean falls from each level to the next, and to less than
+        half in the end; the null is the mean cosine of two different words there. Also
+        ``before``, the mean difference before the first layer; ``by_level``, that of each
+        level; ``able``, whether the null is below a half. Where it is not, the model can't
+        be asked: a word that is no more like itself than like others has not changed with
+        its context.
     """
     same, different = same_words(20 if small else 200)
     gaps = np.array(
@@ -207,20 +213,21 @@ def contextual(small=False):
 
 
 def same_words(count):
-    """Return words that stand in two poems, and pairs of two words, in every level.
+    """Return the states of words that stand in two poems, and of pairs of two words.
 
     Parameters
     ----------
     count : int
-        Poems, the first. Of a word the first two poems that have it are taken, and in each
-        its first place; pieces of words and [CLS] and [SEP] are left out, so that "love"
-        is not taken from "loveliest" if that is "love" and "##liest".
+        How many poems, the first ones. Of a word the first two poems that have it are
+        taken, and in each its first place; pieces of words and [CLS] and [SEP] are left
+        out, so that "love" is not taken from "loveliest" if that is "love" and "##liest".
 
     Returns
     -------
     same, different : Tensor of shape (levels, 2, words, d)
-        States; the levels are before layer 0, after layer 0, 1, and so on. The second of
-        each pair is, in ``different``, that of the next word.
+        States at each level, which are before layer 0, after layer 0, 1, and so on; axis 1
+        is the first poem and the second. In ``different`` the second is that of the next
+        word.
     """
     tokenizer = bert()[0]
     places = defaultdict(list)
@@ -257,18 +264,21 @@ def whole_words(tokens):
 def order(small=False):
     """Measure how much of what a classifier gets right stays right when words are shuffled.
 
+    It tells Dickinson's lines from Shakespeare's by the mean of MiniLM's last states.
+
     Parameters
     ----------
     small : bool
-        Whether to take 30 texts in place of 300.
+        Whether to take 30 texts of each poet in place of 300.
 
     Returns
     -------
     dict
-        Of the texts told right, 1 where the shuffled text is told right, too, else 0: the
-        mean (``ours``), its 95 % ``interval``, ``n`` and the verdict (``holds``: True,
-        False, or None if it is too close to say); ``null``, the mean with the poets' names
-        shuffled. Also ``right``, the share of texts that are told right in their own order.
+        Of the texts that are classified rightly, 1 where the text with its words shuffled
+        is, too, else 0: the mean (``ours``), its 95 % ``interval``, ``n`` and the verdict
+        (``holds``: True, False, or None if it is too close to say); ``null``, the mean with
+        the poets' names shuffled. Also ``right``, the share of texts that are classified
+        rightly in their own order.
     """
     texts, poets, groups = four_lines(30 if small else 300)
     mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
@@ -298,7 +308,7 @@ def four_lines(count):
     poets : int array of shape (2 * count,)
         0: Dickinson, 1: Shakespeare.
     groups : list of str
-        The poem that each is from, such as "sonnet 3".
+        The poem that each is from, such as "sonnet 3"; the numbers begin with 0.
     """
     found = {0: [], 1: []}
     for number, text in enumerate(load_poems().text):
@@ -315,24 +325,29 @@ def four_lines(count):
 
 
 def stay_right(whole, changed, labels, groups):
-    """Return what stays right, of what is right, and what is right.
+    """Return which texts a classifier gets right, and which of these with shuffled words,
+    too.
+
+    A ridge classifier is fitted to four fifths of the groups and asked of the last, five
+    times; one of four penalties is chosen by leaving out each text (`PENALTIES`).
 
     Parameters
     ----------
     whole, changed : float array of shape (texts, d)
-        The states of the texts, and of the same with their words shuffled.
+        The states of the texts, and of the same with their words shuffled; only ``whole``
+        is learned from.
     labels : int array of shape (texts,)
-        What is to be told, such as 0 and 1 for two poets.
+        What is to be predicted, such as 0 and 1 for two poets.
     groups : list of str
-        Texts of one group are never both learned from and asked.
+        A name for each text; texts of one group are never both learned from and asked.
 
     Returns
     -------
     kept : bool array of shape (right texts,)
-        Of the texts that are told right, whether the same with their words shuffled are,
-        too.
+        Of the texts that are classified rightly, whether the same with their words shuffled
+        are, too.
     right : bool array of shape (texts,)
-        Whether each is told right from texts of other groups.
+        Whether each is classified rightly.
     """
     said, said_again = np.empty_like(labels), np.empty_like(labels)
     for taught, tried in GroupKFold(5).split(whole, labels, groups):
@@ -348,7 +363,9 @@ def stay_right(whole, changed, labels, groups):
 
 @torch.no_grad()
 def queen(small=False):
-    """Measure how often the row nearest to a sum of three is right, if all rows may answer.
+    """Measure how often "king - man + woman" is nearest to "queen" in MiniLM's token table.
+    All rows of the table may answer, those of the question as well. Questions are Google's
+    analogies of which all four words are one token.
 
     Parameters
     ----------

@@ -23,9 +23,10 @@ def outcome(values, null, holds, **more):
     Returns
     -------
     dict
-        ``ours``, the mean; ``interval``, that of it at 95 %, a list of two; ``null``, what
-        there is where nothing is to be found; ``n``, how many values; ``holds``, True,
-        False or None; and what ``more`` gives. All rounded to four digits after the point.
+        ``ours``, the mean; ``interval``, that of it at 95 %, by bootstrap over ``values``,
+        a list of two; ``null``, as it is given; ``n``, how many values; ``holds``, True,
+        False or None; and what ``more`` gives. Floats are rounded to four digits after the
+        point.
     """
     values = np.asarray(values, dtype=float)
     mean, span = float(values.mean()), bootstrap_interval(values)
@@ -63,14 +64,29 @@ def above(span, bar):
 
 
 def below(span, bar):
-    """Return the same of being below: ``span`` : pair of float; ``bar`` : float."""
+    """Return whether what an interval is of is below a bar.
+
+    Parameters
+    ----------
+    span : pair of float
+        Its lower and its upper end.
+    bar : float
+        The number that it must stay under.
+
+    Returns
+    -------
+    bool or None
+        None: the bar lies in the interval, so that it is too close to say. An interval that
+        is the bar and nothing else is not below it.
+    """
     return above((-span[1], -span[0]), -bar)
 
 
 def both(first, second):
-    """Return whether two conditions are met, each True, False or None (too close to say).
+    """Return whether two conditions are met: True, False or None (too close to say).
 
-    One that is not met decides, however close the other is.
+    ``first``, ``second`` : bool or None, in the same sense. One that is not met decides,
+    however close the other is.
     """
     if first is False or second is False:
         return False
@@ -78,9 +94,9 @@ def both(first, second):
 
 
 def rounded(found):
-    """Return numbers with four digits after the point.
+    """Return an outcome whose floats have four digits after the point.
 
-    ``found`` : dict of str to number or list of numbers; so is what is returned.
+    ``found`` : dict of str to number, text, None, or list of these; so is what is returned.
     """
     return {name: _rounded(value) for name, value in found.items()}
 

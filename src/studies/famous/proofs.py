@@ -29,7 +29,11 @@ NEAR = 0.02  # how far a measurement may be from the stored one: another process
 
 
 def is_swapped(name: str) -> bool:
-    """Return whether another model stands in the place of the one that a result asks."""
+    """Return whether another model stands in the place of the one that a result asks.
+
+    ``name`` : str, a key of `RESULTS`. A variable of the environment, such as
+    ``LMCOURSE_GPT``, puts it there.
+    """
     return bool(os.environ.get(VARIABLES.get(RESULTS[name].model, ""), ""))
 
 
@@ -55,9 +59,11 @@ def verdict_on(found: dict) -> str:
 def verdict_over(found: dict, forms: dict) -> str:
     """Return the verdict on a result that is asked in several forms.
 
-    ``found`` : dict, the outcome of the first; ``forms`` : dict of str to dict, those of
-    the others. All are judged by the same rule; `studies.famous.elsewhere.over_forms` says
-    what follows.
+    ``found`` : dict, the outcome of the first: ``holds``, True, False or None where it is
+    too close to say, and perhaps ``able``, whether the model can be asked; ``forms`` : dict
+    of str to dict, those of the others, by the form's name. Returned is "it depends" if it
+    holds in one form and not in another; else "holds", "not so", "too close to say" or
+    "can’t be asked".
     """
     if not forms or not found.get("able", True):
         return verdict_on(found)
@@ -89,14 +95,19 @@ def measured(name: str, stored: dict) -> dict:
 
 
 def with_reason(verdict: str, found: dict) -> str:
-    """Return a verdict, and behind it why a model can't be asked at all, if it can't."""
+    """Return a verdict, and behind it why a model can't be asked at all, if it can't.
+
+    ``verdict`` : str, such as "can’t be asked"; ``found`` : dict, an outcome; its key
+    ``reason``, a str, is there if the model can't be asked at all.
+    """
     return f"{verdict}: {found['reason']}" if "reason" in found else verdict
 
 
 def shown(name: str, found: dict) -> dict:
     """Return what the page may quote of an outcome, ``name_key`` → value.
 
-    ``name`` : str, of the result, and of the form behind it; ``found`` : dict, an outcome.
+    ``name`` : str, of the result, and of the form behind it, such as "errand_stories";
+    ``found`` : dict, an outcome, whose keys ``name`` and ``holds`` are left out.
     """
     hidden = ("name", "holds")
     return {f"{name}_{key}": each for key, each in found.items() if key not in hidden}
@@ -105,7 +116,8 @@ def shown(name: str, found: dict) -> dict:
 def about(swapped: list[str]) -> str:
     """Return the sentence that says of which models the text speaks.
 
-    ``swapped`` : list of str, the default models that others stand in for.
+    ``swapped`` : list of str, those of "SmolLM2", "MiniLM" and "our GPT" that another model
+    stands in for.
     """
     if not swapped:
         return "The text below speaks of these three."
@@ -119,7 +131,8 @@ def about(swapped: list[str]) -> str:
 def untrained_cosine(count: int = 100) -> float:
     """Return the mean cosine of words of different poems in a BERT with shuffled weights.
 
-    Of the layer in which it is lowest; a word is drawn from each of ``count`` poems.
+    It is that of the layer in which it is lowest. ``count`` : int, how many poems; a token
+    of each is drawn and compared with that of the poem before.
     """
     model = shuffled_weights(minilm.bert()[1])
     rng = np.random.default_rng(0)
@@ -135,7 +148,9 @@ def untrained_cosine(count: int = 100) -> float:
 
 @proof("The table shows what was measured: stored for the default models, else anew.")
 def results(page: Page):
-    """Of the quick ones, measured again, none is far from what is stored.
+    """Of three quick ones, measured again, each is within 0.02 of what is stored. They are
+    "superposition", "queen" and "heads", and have the same verdicts. Where another model
+    stands in a default one's place, its results are measured anew, and not asserted.
 
     Parameters
     ----------

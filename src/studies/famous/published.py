@@ -73,11 +73,13 @@ def read_published(path=FILE):
     Parameters
     ----------
     path : Path
+        Has a table for each result, by its name; its keys are the other fields of
+        `Published`. The default is ``published.toml`` in this folder.
 
     Raises
     ------
     TypeError
-        If one lacks a field, or has one that is unknown; the message names the field.
+        If a table lacks a field, or has one that is unknown; the message names the field.
     """
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     return {name: Published(name=name, **fields) for name, fields in tables.items()}

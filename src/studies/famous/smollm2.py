@@ -36,7 +36,9 @@ def encoded(texts):
 
 
 def first_tokens(words):
-    """Return the id of each word's first token after a space, int64 Tensor (words,)."""
+    """Return the id of SmolLM2's first token of each word after a space, int64 (words,).
+    ``words`` : iterable of str.
+    """
     return torch.tensor([talker()[0](f" {word}").input_ids[0] for word in words])
 
 
@@ -49,7 +51,7 @@ def last_logits(texts, model=None):
     texts : list of str
         Of any lengths.
     model : Llama, optional
-        Default: the model that is asked.
+        Default: SmolLM2, or what stands in its place (`talker`).
 
     Returns
     -------
@@ -71,10 +73,10 @@ def last_logits(texts, model=None):
 
 @torch.no_grad()
 def logits_after(beginning, ends):
-    """Return the logits of the token that follows a text with each of some ends.
+    """Return SmolLM2's logits of the token that follows a text with each of some ends.
 
-    What all of them begin with is read once only, so that this is faster than
-    `last_logits`.
+    What those of one length have in common is read once only, and its keys and values are
+    kept, so that this is faster than `last_logits`.
 
     Parameters
     ----------
@@ -105,21 +107,29 @@ def logits_after(beginning, ends):
 
 @cache
 def poem_tokens(count, tokens):
-    """Return the first tokens of the first poems that are long enough.
+    """Return the first tokens of the first of Dickinson's poems that are long enough.
 
     Parameters
     ----------
-    count, tokens : int
+    count : int
+        How many poems.
+    tokens : int
+        How many of SmolLM2's tokens of each; shorter poems are left out.
 
     Returns
     -------
     int64 Tensor of shape (count, tokens)
+        Not a copy: it is cached.
     """
     return beginnings(load_poems().text, count, tokens)
 
 
 def sonnet_tokens(count, tokens):
-    """Return the same of Shakespeare's sonnets: ``count``, ``tokens`` : int."""
+    """Return the first tokens of the first of Shakespeare's sonnets that are long enough.
+
+    ``count`` : int, how many sonnets; ``tokens`` : int, how many of SmolLM2's tokens of
+    each. Returns an int64 Tensor (count, tokens).
+    """
     return beginnings(load_texts("sonnets"), count, tokens)
 
 
@@ -129,7 +139,10 @@ def beginnings(texts, count, tokens):
     Parameters
     ----------
     texts : sequence of str
-    count, tokens : int
+    count : int or None
+        How many texts at most; None: all.
+    tokens : int
+        How many of SmolLM2's tokens of each; shorter texts are left out.
 
     Returns
     -------
@@ -144,7 +157,8 @@ def beginnings(texts, count, tokens):
 
 
 def errand(small=False):
-    """Measure whom the model names at the end: who gets a thing, or who gives it.
+    """Measure whom SmolLM2 names at the end: who gets a thing, or who gives it. The
+    sentences are of the form "When Ann and Tom went to the shop, Ann gave a ring to".
 
     Parameters
     ----------
@@ -159,7 +173,8 @@ def errand(small=False):
         close to say) of the gap of the two names' logits, the receiver's less the giver's;
         in the null, a third person gives. Also ``ahead`` and ``null_ahead``, the shares of
         sentences with a gap above 0; ``lunch`` and ``lunch_ahead``, the mean gap and that
-        share in sentences of another form.
+        share in "… After lunch Ann showed the ring to". The verdict is whether the interval
+        is above 0 and ``ahead`` 0.95 at least.
     """
     told = errands(20 if small else 200, seed=3)
     third = [
@@ -186,11 +201,13 @@ def errand(small=False):
 
 
 def name_gaps(texts, right, wrong):
-    """Return of each text the logit of one name minus that of another.
+    """Return, after each text, SmolLM2's logit of one name minus that of another.
 
     Parameters
     ----------
-    texts, right, wrong : list of str
+    texts : list of str
+    right, wrong : list of str
+        The two names for each text, each one token after a space.
 
     Returns
     -------
@@ -205,7 +222,8 @@ def name_gaps(texts, right, wrong):
 
 
 def repeats(small=False):
-    """Measure how often a row of random tokens is continued when it is read a second time.
+    """Measure how often SmolLM2 continues a row of random tokens that it reads again. A row
+    has 25 tokens.
 
     Parameters
     ----------
@@ -219,8 +237,8 @@ def repeats(small=False):
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
         close to say) of the share of tokens that are predicted in the repetition, a number
         for each row; in the null, the second half is another row. Also ``heads`` and
-        ``null_heads``, how many heads attend to the token after the last occurrence;
-        ``all_heads``, how many there are.
+        ``null_heads``, how many heads give more than half of their attention to the token
+        after the earlier occurrence; ``all_heads``, how many there are.
     """
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
@@ -242,7 +260,8 @@ def repeats(small=False):
 
 @torch.no_grad()
 def continued(ids, length):
-    """Return how often the second half is foretold, and how many heads look for it.
+    """Return how often SmolLM2 predicts the second half, and how many heads look back for
+    it.
 
     Parameters
     ----------
@@ -254,10 +273,11 @@ def continued(ids, length):
     Returns
     -------
     hits : float array of shape (rows,)
-        The share of tokens of the second half, but its first, that were the likeliest.
+        The share of tokens of the second half, but its first, that the model finds
+        likeliest.
     heads : int
-        How many heads give more than half of their attention, in the second half, to the
-        token after the one ``length`` places before.
+        How many heads give more than half of their attention, as a mean over the second
+        half and all rows, to the token after the one ``length`` positions before.
     """
     model, hits, scores = talker()[1], [], []
     for rows in ids.split(BATCH):
@@ -272,7 +292,8 @@ def continued(ids, length):
 
 
 def sink(small=False):
-    """Measure how much attention the first token gets.
+    """Measure how much attention of SmolLM2 the first token of a text gets. Means over all
+    heads of all layers but the first two, and over 63 tokens after the first.
 
     Parameters
     ----------
@@ -284,9 +305,9 @@ def sink(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of that share, a number for each text; the null is the same with
-        shuffled weights. Also ``even``, what an even share would be; ``dickinson`` and
-        ``shakespeare``, the mean shares in the texts of each.
+        close to say) of that share, a number for each text; the null is the mean over the
+        poems with shuffled weights. Also ``even``, what an even share would be;
+        ``dickinson`` and ``shakespeare``, the mean shares in the texts of each.
     """
     count = 4 if small else 30
     poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -311,8 +332,8 @@ def first_token_shares(model, ids):
 
     Parameters
     ----------
-    model : Llama
-    ids : int64 Tensor of shape (texts, tokens)
+    model : Llama. ``attentions(ids)`` returns each layer's weights, (texts, heads, tokens,
+    tokens). ids : int64 Tensor of shape (texts, tokens)
         Numbers of tokens.
 
     Returns
@@ -332,7 +353,9 @@ def first_token_shares(model, ids):
 
 
 def rogue(small=False):
-    """Measure how much of the cosine of two states three of the dimensions make up.
+    """Measure how much of the cosine of two states of SmolLM2 three dimensions make up. The
+    states are those after half of the layers, of tokens of different poems; the three
+    dimensions are those that add most to the mean cosine.
 
     Parameters
     ----------
@@ -345,7 +368,7 @@ def rogue(small=False):
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
         close to say) of that share, a number for each poem; in the null, the states are
-        rotated at random. Also ``cosine``, the mean cosine.
+        rotated at random. Also ``cosine``, the mean cosine of states of different poems.
     """
     ids = poem_tokens(6 if small else 30, 64)
     model = talker()[1]
@@ -383,7 +406,7 @@ def with_others(vectors):
 def largest_shares(vectors):
     """Return the share of three dimensions in the cosines of each text with the others.
 
-    They are the three that add most over all texts.
+    They are the three that add most to the mean cosine over all texts.
 
     Parameters
     ----------
@@ -402,7 +425,8 @@ def largest_shares(vectors):
 
 
 def loops(small=False):
-    """Measure how often the model repeats itself when it always takes the likeliest token.
+    """Measure how often SmolLM2 repeats itself when it always takes the likeliest token. It
+    continues the first eight tokens of each poem by 60.
 
     Parameters
     ----------
@@ -415,9 +439,11 @@ def loops(small=False):
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
         close to say) of the share of runs of four tokens that stand earlier in the same
-        text, a number for each text; in the null, tokens are drawn. Also ``poets``, that
-        share in the poems themselves, and ``able``: whether the model predicts the poems
-        better than counts of tokens do. One that doesn't goes round in circles at once.
+        text, a number for each text; in the null, each token is drawn by its probability.
+        The verdict is whether the interval is above 0.25 and above that of the null. Also
+        ``poets``, that share in the poems themselves, and ``able``: whether the model needs
+        fewer bits for the poems than counts of single tokens do. One that doesn't goes
+        round in circles at once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -440,25 +466,26 @@ def loops(small=False):
 
 
 def said_before(ids, length=4):
-    """Return the share of runs of tokens that stand earlier in the same text.
+    """Return the share of sequences of tokens that stand earlier in the same text.
 
     Parameters
     ----------
     ids : list of int
-        The tokens of one text.
+        The tokens of one text, ``length`` at least.
     length : int
-        Tokens of a run.
+        How many tokens a sequence has; they overlap.
 
     Returns
     -------
     float
+        One minus the share of sequences that are different.
     """
     runs = [tuple(ids[at : at + length]) for at in range(len(ids) - length + 1)]
     return 1 - len(set(runs)) / len(runs)
 
 
 def letters(small=False):
-    """Measure how many bits the model needs for a letter of a poem.
+    """Measure how many bits SmolLM2 needs for a letter of a poem.
 
     Parameters
     ----------
@@ -470,9 +497,10 @@ def letters(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the bits a letter; the null is that of counts of tokens. ``ours``
-        and its ``interval`` are over all letters of all poems together. Also ``sonnets``,
-        the same of Shakespeare's.
+        close to say) of the bits a letter; the null is that of counts of single tokens in
+        other poems. The verdict is whether the interval is below 1.3. ``ours`` and its
+        ``interval`` are over all letters of all poems together. Also ``sonnets``, the bits
+        a letter of Shakespeare's.
     """
     count = 4 if small else 30
     ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -491,7 +519,7 @@ def letters(small=False):
 
 @torch.no_grad()
 def bits_of(ids):
-    """Return how many bits the model needs for each text, after its first token.
+    """Return how many bits SmolLM2 needs for each text, after its first token.
 
     Parameters
     ----------
@@ -512,22 +540,26 @@ def bits_of(ids):
 def letters_in(ids):
     """Return how many characters each text has after its first token.
 
-    ``ids`` : int64 Tensor (texts, tokens). The result is an int array (texts,).
+    ``ids`` : int64 Tensor (texts, tokens) of SmolLM2's ids; spaces and ends of lines count.
+    The result is an int array (texts,).
     """
     return np.array([len(talker()[0].decode(row[1:])) for row in ids])
 
 
 def bits_by_count(ids):
-    """Return the bits that who counts single tokens of other poems needs for each text.
+    """Return the bits that counts of single tokens need for each text, after its first
+    token.
 
-    ``ids`` : int64 Tensor (texts, tokens). The result is a float array (texts,).
+    ``ids`` : int64 Tensor (texts, tokens), SmolLM2's. Tokens are counted in Dickinson's
+    poems; those that begin as the texts do are left out. The result is a float array
+    (texts,).
     """
     counted = token_counts(ids, talker()[1].config.vocab_size)
     return -(counted / counted.sum()).log2()[ids[:, 1:]].sum(1).numpy()
 
 
 def token_counts(left_out, vocab_size):
-    """Return how often each token stands in the poems that are not left out, and one more.
+    """Return how often each token stands in Dickinson's poems but some, and one more.
 
     Parameters
     ----------
@@ -554,7 +586,9 @@ def token_counts(left_out, vocab_size):
 
 
 def agreement(small=False):
-    """Measure how often *was* or *were* follows the subject, past another noun.
+    """Measure how often SmolLM2 lets *was* or *were* agree with the subject, not the last
+    noun. It reads "The key near the cabinets" and the like: 60 nouns, ten
+    prepositions.
 
     Parameters
     ----------
@@ -588,7 +622,8 @@ def agreement(small=False):
 
 
 def agrees(nouns, preposition, model):
-    """Return for each noun how often the verb agrees with it, past the next noun.
+    """Return for each noun how often the verb agrees with it, past the next noun. The texts
+    are "The key near the cabinets" and "The keys near the cabinet".
 
     Parameters
     ----------
@@ -615,7 +650,7 @@ def agrees(nouns, preposition, model):
 def was_likelier(texts, model):
     """Return of each text whether *was* is likelier than *were*, a bool array (texts,).
 
-    ``texts`` : list of str; ``model`` : Llama.
+    ``texts`` : list of str, which the verb would follow; ``model`` : Llama.
     """
     logits = last_logits(texts, model)[:, first_tokens(["was", "were"])]
     return (logits[:, 0] > logits[:, 1]).numpy()
@@ -658,7 +693,8 @@ def draws_of(task, small=False):
 
 
 def guessed(task, examples, words):
-    """Return which label is the likelier one of each word.
+    """Return which label SmolLM2 finds likeliest for each word. It reads the examples as
+    lines, "oak: plant", and then "lion:".
 
     Parameters
     ----------
@@ -681,7 +717,8 @@ def guessed(task, examples, words):
 
 
 def labels(small=False):
-    """Measure by how much right labels of examples help more than random ones.
+    """Measure by how much right labels of examples help SmolLM2 more than random ones.
+    Asked are six tasks of two labels, such as "animal" or "plant", after eight examples.
 
     Parameters
     ----------
@@ -693,13 +730,13 @@ def labels(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the difference of two shares of right answers, a number for each
-        eight examples; the null is the share without examples. Also ``right`` and
-        ``dealt``, the mean shares after right labels and after random ones; ``able``,
-        whether the first is surely above a half; ``harmed``, in how many tasks random
-        labels are worse than no examples; ``tasks``, how many, and of their mean
-        differences the ``lowest`` and ``highest``, with the labels ``low_task`` and
-        ``high_task``.
+        close to say) of the difference of two shares of right answers, after right labels
+        less after random ones, a number for each eight examples; the null is the share
+        without examples. Also ``right`` and ``dealt``, the mean shares after right labels
+        and after random ones; ``able``, whether the first is surely above a half;
+        ``harmed``, in how many tasks random labels are worse than no examples; ``tasks``,
+        how many, and of their mean differences the ``lowest`` and ``highest``, with the
+        labels ``low_task`` and ``high_task``.
     """
     rng = np.random.default_rng(1)
     hits = []
@@ -724,7 +761,7 @@ def labels(small=False):
 
 
 def by_task(values):
-    """Return in which tasks the mean of some values is lowest and highest.
+    """Return in which of the six tasks the mean of some values is lowest and highest.
 
     Parameters
     ----------
@@ -735,7 +772,7 @@ def by_task(values):
     -------
     dict
         ``tasks``, how many; ``lowest`` and ``highest``, the means; ``low_task`` and
-        ``high_task``, their two labels.
+        ``high_task``, their two labels, such as "animal or plant".
     """
     means = values.reshape(len(TASKS), -1).mean(1)
     names = [" or ".join(task) for task in TASKS]
@@ -749,7 +786,7 @@ def by_task(values):
 
 
 def recency(small=False):
-    """Measure how often the label that was read last is said.
+    """Measure how often SmolLM2 answers with the label that it read last.
 
     Parameters
     ----------
@@ -806,14 +843,15 @@ def said_last(task, orders, words):
         Its keys are the labels, str; its values, the words of each, are not read.
     orders : list of list of (str, str)
         The same examples, pairs of a word and its label, in two orders, each label last in
-        one. So who doesn't heed the order says it half of the time.
+        one. A model that doesn't heed the order says it half of the time.
     words : list of str
         Which are to be labelled.
 
     Returns
     -------
     share : float
-        Of both orders and all words, 0 to 1.
+        How often the answer is the last example's label: of both orders and all words, 0 to
+        1.
     said : list of str
         The label of each word after the first order.
     """
@@ -830,7 +868,8 @@ ABLE = 0.25  # right answers below which a model can't be asked where it finds t
 
 
 def middle(small=False):
-    """Measure how often the model knows who has what, by the place of the line saying so.
+    """Measure how often SmolLM2 knows who has what, by the place of the line that says so.
+    It reads lists of 24 lines, "Ann has the ring.", then "What does Ann have? Ann has the".
 
     Parameters
     ----------
@@ -842,11 +881,12 @@ def middle(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the share of right answers from the inner places, a number for each
-        list; the null is that of lists without the line. Also ``first`` and ``last``, the
-        shares at the ends; ``able``, whether the model is right often enough to be asked;
-        ``others``, how many other forms of the list there are; ``best``, the share of right
-        answers in the form that has most.
+        close to say) of the share of right answers from the four inner sixths of the list,
+        a number for each list; it holds if the first and the last sixth are each surely
+        better than these; the null is that of lists without the line. Also ``first`` and
+        ``last``, the shares at the ends; ``able``, whether a quarter of all answers are
+        right; ``others``, how many other forms of the list there are; ``best``, the share
+        of right answers in the form that has most.
     """
     hits, without = lists(2 if small else 30, *LISTS[0])
     others = [lists(1 if small else 6, *form)[0].mean() for form in LISTS[1:]]
@@ -865,28 +905,30 @@ def middle(small=False):
 
 
 def lists(count, *form):
-    """Ask of some lists who has what, once in each part.
+    """Ask SmolLM2 who has what, of some lists, once in each sixth of them.
 
     Parameters
     ----------
     count : int
-        How many lists.
+        How many lists; each list's number is its seed.
     *form
-        The statement and the question, str with a gap for the name (the statement with
-        another for the thing), and the number of lines.
+        Three arguments of `asked_list`: the statement, such as "{} has the {}.", with gaps
+        for a name and a thing; the question, with one for the name; and the number of
+        lines.
 
     Returns
     -------
-    hits : float array of shape (count, places)
+    hits : float array of shape (count, 6)
+        1 where the answer is right, else 0.
     without : float array of shape (count,)
-        The same for one of the parts, where the line that says it is left out.
+        The same for one of the sixths, where the line that says it is left out.
     """
     found, without = zip(*(asked_list(seed, *form) for seed in range(count)), strict=True)
     return np.array(found, dtype=float), np.array(without, dtype=float)
 
 
 def asked_list(seed, statement, question, length):
-    """Ask who has what, once in each part of a list.
+    """Ask SmolLM2 who has what, once in each of six parts of a list.
 
     Parameters
     ----------
@@ -895,14 +937,14 @@ def asked_list(seed, statement, question, length):
     statement, question : str
         With a gap ``{}`` for the name; the statement with another one for the thing.
     length : int
-        How many lines, a multiple of the number of parts (`PLACES`).
+        How many lines, a multiple of six, the number of parts (`PLACES`).
 
     Returns
     -------
     hits : list of bool, one for each part
         Whether the thing of the line is the likeliest of all things of the list.
     without : bool
-        The same for one of the parts, where the line that says it is left out.
+        The same for one of the parts, where the line that says it is left out of the text.
     """
     rng = np.random.default_rng(seed)
     names = rng.choice(NAMES, length, replace=False)
