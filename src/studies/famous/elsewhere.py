@@ -245,8 +245,9 @@ def third_gives(told):
 
 
 def repeats(small=False):
-    """Measure whether SmolLM2 continues shorter and longer rows, and rows of words. Tokens
-    are drawn at random, and the row is read twice.
+    """Measure whether SmolLM2 continues shorter and longer rows, and rows of words.
+
+    Tokens are drawn at random, and the row is read twice.
 
     Parameters
     ----------

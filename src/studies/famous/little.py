@@ -201,6 +201,7 @@ def likeliest(ids):
 
 def heads(small=False):
     """Measure how much the loss rises without the two fifths of heads that matter least.
+
     How much a head of our GPT matters is its loss, on every second window of validation
     sonnets, if the head's output is 0; the rise is that on the other windows.
 

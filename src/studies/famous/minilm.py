@@ -325,8 +325,7 @@ def four_lines(count):
 
 
 def stay_right(whole, changed, labels, groups):
-    """Return which texts a classifier gets right, and which of these with shuffled words,
-    too.
+    """Return which texts a classifier gets right, and which of them with shuffled words.
 
     A ridge classifier is fitted to four fifths of the groups and asked of the last, five
     times; one of four penalties is chosen by leaving out each text (`PENALTIES`).
@@ -364,6 +363,7 @@ def stay_right(whole, changed, labels, groups):
 @torch.no_grad()
 def queen(small=False):
     """Measure how often "king - man + woman" is nearest to "queen" in MiniLM's token table.
+
     All rows of the table may answer, those of the question as well. Questions are Google's
     analogies of which all four words are one token.
 

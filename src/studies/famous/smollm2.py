@@ -37,6 +37,7 @@ def encoded(texts):
 
 def first_tokens(words):
     """Return the id of SmolLM2's first token of each word after a space, int64 (words,).
+
     ``words`` : iterable of str.
     """
     return torch.tensor([talker()[0](f" {word}").input_ids[0] for word in words])
@@ -157,8 +158,9 @@ def beginnings(texts, count, tokens):
 
 
 def errand(small=False):
-    """Measure whom SmolLM2 names at the end: who gets a thing, or who gives it. The
-    sentences are of the form "When Ann and Tom went to the shop, Ann gave a ring to".
+    """Measure whom SmolLM2 names at the end: who gets a thing, or who gives it.
+
+    The sentences are of the form "When Ann and Tom went to the shop, Ann gave a ring to".
 
     Parameters
     ----------
@@ -222,8 +224,9 @@ def name_gaps(texts, right, wrong):
 
 
 def repeats(small=False):
-    """Measure how often SmolLM2 continues a row of random tokens that it reads again. A row
-    has 25 tokens.
+    """Measure how often SmolLM2 continues a row of random tokens that it reads again.
+
+    A row has 25 tokens.
 
     Parameters
     ----------
@@ -260,8 +263,7 @@ def repeats(small=False):
 
 @torch.no_grad()
 def continued(ids, length):
-    """Return how often SmolLM2 predicts the second half, and how many heads look back for
-    it.
+    """Return how often SmolLM2 predicts the second half, and how many heads attend back.
 
     Parameters
     ----------
@@ -292,8 +294,10 @@ def continued(ids, length):
 
 
 def sink(small=False):
-    """Measure how much attention of SmolLM2 the first token of a text gets. Means over all
-    heads of all layers but the first two, and over 63 tokens after the first.
+    """Measure how much attention of SmolLM2 the first token of a text gets.
+
+    Means over all heads of all layers but the first two, and over 63 tokens after the
+    first.
 
     Parameters
     ----------
@@ -332,8 +336,9 @@ def first_token_shares(model, ids):
 
     Parameters
     ----------
-    model : Llama. ``attentions(ids)`` returns each layer's weights, (texts, heads, tokens,
-    tokens). ids : int64 Tensor of shape (texts, tokens)
+    model : Llama
+        ``attentions(ids)`` returns each layer's weights, (texts, heads, tokens, tokens).
+    ids : int64 Tensor of shape (texts, tokens)
         Numbers of tokens.
 
     Returns
@@ -353,8 +358,9 @@ def first_token_shares(model, ids):
 
 
 def rogue(small=False):
-    """Measure how much of the cosine of two states of SmolLM2 three dimensions make up. The
-    states are those after half of the layers, of tokens of different poems; the three
+    """Measure how much of the cosine of two states of SmolLM2 three dimensions make up.
+
+    The states are those after half of the layers, of tokens of different poems; the three
     dimensions are those that add most to the mean cosine.
 
     Parameters
@@ -425,8 +431,9 @@ def largest_shares(vectors):
 
 
 def loops(small=False):
-    """Measure how often SmolLM2 repeats itself when it always takes the likeliest token. It
-    continues the first eight tokens of each poem by 60.
+    """Measure how often SmolLM2 repeats itself when it always takes the likeliest token.
+
+    It continues the first eight tokens of each poem by 60.
 
     Parameters
     ----------
@@ -547,8 +554,7 @@ def letters_in(ids):
 
 
 def bits_by_count(ids):
-    """Return the bits that counts of single tokens need for each text, after its first
-    token.
+    """Return the bits that counts of tokens need for each text, after its first token.
 
     ``ids`` : int64 Tensor (texts, tokens), SmolLM2's. Tokens are counted in Dickinson's
     poems; those that begin as the texts do are left out. The result is a float array
@@ -586,9 +592,11 @@ def token_counts(left_out, vocab_size):
 
 
 def agreement(small=False):
-    """Measure how often SmolLM2 lets *was* or *were* agree with the subject, not the last
-    noun. It reads "The key near the cabinets" and the like: 60 nouns, ten
-    prepositions.
+    """Measure how often SmolLM2 lets the verb agree with the subject, not the last noun.
+
+    The verb is *was* or *were*.
+
+    It reads "The key near the cabinets" and the like: 60 nouns, ten prepositions.
 
     Parameters
     ----------
@@ -622,8 +630,9 @@ def agreement(small=False):
 
 
 def agrees(nouns, preposition, model):
-    """Return for each noun how often the verb agrees with it, past the next noun. The texts
-    are "The key near the cabinets" and "The keys near the cabinet".
+    """Return for each noun how often the verb agrees with it, past the next noun.
+
+    The texts are "The key near the cabinets" and "The keys near the cabinet".
 
     Parameters
     ----------
@@ -693,8 +702,9 @@ def draws_of(task, small=False):
 
 
 def guessed(task, examples, words):
-    """Return which label SmolLM2 finds likeliest for each word. It reads the examples as
-    lines, "oak: plant", and then "lion:".
+    """Return which label SmolLM2 finds likeliest for each word.
+
+    It reads the examples as lines, "oak: plant", and then "lion:".
 
     Parameters
     ----------
@@ -718,6 +728,7 @@ def guessed(task, examples, words):
 
 def labels(small=False):
     """Measure by how much right labels of examples help SmolLM2 more than random ones.
+
     Asked are six tasks of two labels, such as "animal" or "plant", after eight examples.
 
     Parameters
@@ -869,6 +880,7 @@ ABLE = 0.25  # right answers below which a model can't be asked where it finds t
 
 def middle(small=False):
     """Measure how often SmolLM2 knows who has what, by the place of the line that says so.
+
     It reads lists of 24 lines, "Ann has the ring.", then "What does Ann have? Ann has the".
 
     Parameters
