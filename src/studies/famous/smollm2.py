@@ -594,9 +594,8 @@ def token_counts(left_out, vocab_size):
 def agreement(small=False):
     """Measure how often SmolLM2 lets the verb agree with the subject, not the last noun.
 
-    The verb is *was* or *were*.
-
-    It reads "The key near the cabinets" and the like: 60 nouns, ten prepositions.
+    The verb is *was* or *were*. It reads "The key near the cabinets" and the like, with 60
+    nouns and ten prepositions.
 
     Parameters
     ----------

@@ -145,6 +145,8 @@ def run(folder, group, seed, steps):
 def held(model, windows, layer, first):
     """Return states that go into a layer, and the neurons of the layer before.
 
+    A Llama computes no logits but each window's last, to save time.
+
     Parameters
     ----------
     model : GPT or Llama
@@ -164,11 +166,17 @@ def held(model, windows, layer, first):
     kept_states, kept_neurons = [], []
 
     def keep_state(module, inputs):
-        """Note the residual stream: a forward pre-hook."""
+        """Note the states of the residual stream: a forward pre-hook of a block.
+
+        ``inputs`` : tuple, of which the first is a Tensor (windows, tokens, d_model).
+        """
         kept_states.append(inputs[0][:, first:])
 
     def keep_neurons(module, inputs):
-        """Note what goes into the matrix ``down``: a forward pre-hook."""
+        """Note what goes into the matrix ``down``: a forward pre-hook of it.
+
+        ``inputs`` : tuple, of which the first is a Tensor (windows, tokens, d_ff).
+        """
         kept_neurons.append(inputs[0][:, first:])
 
     down = model.blocks[layer - 1].feed_forward.down
@@ -185,11 +193,16 @@ def held(model, windows, layer, first):
 def cut(ids, context, first):
     """Return windows of which the places from ``first`` on cover a text once.
 
+    The end of the text that fills no whole window is left out.
+
     Parameters
     ----------
     ids : Tensor of shape (tokens, ...)
-    context, first : int
-        How many tokens a window has; the places before ``first`` repeat the window before.
+        Of each token its id, or a row of marks.
+    context : int
+        How many tokens a window has.
+    first : int
+        The places before this one repeat the end of the window before.
 
     Returns
     -------
@@ -227,7 +240,7 @@ def mean_differences(vectors, marks):
 
 
 def dictionaries(train, neurons, coder, shuffled_coder, seed):
-    """Return the units that are compared: name → (function of states and neurons, signs).
+    """Return the kinds of units that are compared: name → (function, signs).
 
     Parameters
     ----------
@@ -275,13 +288,15 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     coder, shuffled_coder : SparseAutoencoder
         Trained on the states; and on states with shuffled coordinates.
     seed : int
-        Of the places on which units are chosen, and of random directions.
+        Of the 10,000 places on which units are chosen (`CHOSEN`), and of random directions.
 
     Returns
     -------
     dict of str to list of float
-        Kind of unit, such as "features" or "neurons" → F1 of each property; ``labels``:
-        along a difference of means; ``always``: of saying yes everywhere.
+        Kind of unit, a key of `dictionaries` such as "features" or "neurons" → F1 of the
+        best unit for each property, on ``test``; "labels": of a direction made for it, the
+        mean of places with the property less that of those without; "always": of saying yes
+        everywhere.
     """
     chosen = torch.randperm(len(train), generator=torch.Generator().manual_seed(seed))
     chosen = chosen[:CHOSEN]
@@ -357,13 +372,13 @@ def losses_with(model, windows, targets, layer, first, change=None):
     model : GPT or Llama
     windows, targets : int64 Tensor of shape (windows, tokens)
         Text, and the token that follows each.
-    change : callable, optional
-        From states to states, (windows, tokens - first, d_model). Default: nothing is
-        changed.
     layer : int
         The block whose input is changed, from 0.
     first : int
-        States and losses before this position are left alone.
+        States before this position are left alone, and losses before it are not counted.
+    change : callable, optional
+        From states to states, (windows, tokens - first, d_model). Default: nothing is
+        changed.
 
     Returns
     -------
@@ -445,12 +460,18 @@ def sonnets(tokenizer, part):
 def read_gpt(folder, seed, steps):
     """Train autoencoders on our GPT, and on one with shuffled weights; read both.
 
+    What is read are the states that go into layer 3, and the neurons of layer 2, at the
+    characters of the sonnets with 32 before them; units are chosen on training sonnets and
+    judged on test sonnets. An autoencoder has 512 features, 8 at a place.
+
     Parameters
     ----------
     folder : Path
-        Where the first seed's autoencoder is saved.
-    seed, steps : int
-        Of the training of the autoencoders.
+        Where the first seed's autoencoder is saved, as ``autoencoder.safetensors``.
+    seed : int
+        Of the autoencoders, of the shuffled weights, and of all that is drawn.
+    steps : int
+        Of the training of each autoencoder.
 
     Returns
     -------
@@ -458,10 +479,11 @@ def read_gpt(folder, seed, steps):
         By model, "trained" and "shuffled": ``scores``, kind of unit → F1 of each property;
         ``quality``, how well the autoencoder rebuilds the states (``unexplained``,
         ``active``, ``dead``); ``named``, "features" and "neurons" → a dict: ``tried``, how
-        many units, and ``names``, of those that got one. Of the trained one ``losses``,
-        what replaces the states → the loss of each window; and ``steering``, a list of
-        dict, what each push towards a character does: ``target``, ``way``, ``strength``,
-        ``probs`` and ``losses`` by window.
+        many units, and ``names``, a list for each that got one: unit, property, share of
+        its places where the name is right, and share of the property's places where it is.
+        Of the trained one ``losses``, what replaces the states → the loss of each window;
+        and ``steering``, a list of dict, what each push towards a character does:
+        ``target``, ``way``, ``strength``, ``probs`` and ``losses`` by window.
     """
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     context, layer = model.config.context, SETTINGS["layer"]
@@ -505,33 +527,42 @@ def read_gpt(folder, seed, steps):
 
 
 def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, train, seed):
-    """Push towards each of some next characters, in three ways and with each strength.
+    """Push towards each of six next characters, in four ways and with each strength.
+
+    A way is a direction that is added to the states: the feature that detects the character
+    best; of the five best ones that which makes it likeliest on eight windows; the mean of
+    states before the character less that of others; one drawn at random. What is returned
+    is measured on the next 32 windows.
 
     Parameters
     ----------
     tokenizer : CharTokenizer
     text : int64 Tensor of shape (tokens,)
-        The training text, from which directions are made.
-    coder : SparseAutoencoder
-    train : Tensor of shape (places, d_model)
-        States of the training text, from which directions are made.
-    seed : int
-        Of all that is drawn at random.
+        The training text.
     model : GPT
     windows, targets : int64 Tensor of shape (windows, tokens)
         Test text, and the token that follows each.
     layer, first : int
         The layer whose input is pushed, from the position ``first`` on.
+    coder : SparseAutoencoder
+        ``encode`` returns the features' strengths; ``decoder`` has their directions as
+        rows.
+    train : Tensor of shape (places, d_model)
+        States of the training text from ``first`` on in each window, from which directions
+        are made.
+    seed : int
+        Of the random direction.
 
     Returns
     -------
     list of dict
-        One for each target, way and strength. ``target``, the character's name, such as "a
-        comma"; ``way``, "feature", "best of five", "difference of means" or "random
-        direction"; ``strength``, the push's length as a share of the states' mean distance
-        from their mean; ``probs`` and ``losses``, of each window the mean probability of
-        the target, and the mean loss of the other characters among themselves, in nats,
-        where another one comes.
+        One for each target, way and strength; strength 0 for the way "feature" alone.
+        ``target``, the character's name, such as "a comma"; ``way``, "feature", "best of
+        five", "difference of means" or "random direction"; ``strength``, the push's length
+        as a share of the states' mean distance from their mean; ``probs`` and ``losses``,
+        lists with a number for each window: the mean probability of the target, and the
+        mean loss of the other characters among themselves, in nats, where another one
+        comes.
     """
     following = cut(text[1:], model.config.context, first)[:, first:].flatten()
     places = min(len(following), len(train))
@@ -574,7 +605,7 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
 
 @torch.no_grad()
 def steered(model, windows, targets, layer, first, token, push):
-    """Return what a push does to a token's probability, and to the others' loss.
+    """Return a token's probability, and the others' loss, when a layer's input is pushed.
 
     Parameters
     ----------
@@ -615,7 +646,7 @@ def steered(model, windows, targets, layer, first, token, push):
 
 
 def talker_states(folder, name, sizes):
-    """Return states, neurons, marks and windows of SmolLM2; kept for later runs.
+    """Return SmolLM2, windows of text, and the states and neurons that it has there.
 
     Parameters
     ----------
@@ -633,7 +664,8 @@ def talker_states(folder, name, sizes):
     windows : pair of int64 Tensor of shape (windows, tokens)
         Of training texts, and of test texts.
     pairs : list of (Tensor, Tensor)
-        Of both: states (windows, places, d_model) and neurons (windows, places, d_ff).
+        Of both: states that go into the layer, (windows, places, d_model), and neurons of
+        the one before, (windows, places, d_ff); places are the tokens but the first 16.
     marks : pair of bool Tensor of shape (windows, tokens, properties)
         What is true at each token, of both.
     """
@@ -660,8 +692,8 @@ def read_until(model, windows, layer):
 
     ``model`` : Llama; ``windows`` : int64 Tensor (windows, tokens); ``layer`` : int, from 1
     on: blocks after this one (the first is 0) are not run. Returns Tensors (windows,
-    places, d_model) and (windows, places, d_ff); the first places of each window are left
-    out.
+    places, d_model) and (windows, places, d_ff); the first 16 places of each window
+    (`TALKER_FIRST`) are left out.
     """
     blocks = model.blocks
     model.blocks = blocks[: layer + 1]
@@ -677,12 +709,18 @@ TALKER_FIRST = 16
 def read_talker(folder, seed, steps):
     """Train autoencoders on SmolLM2, and on one with shuffled weights; read both.
 
+    What is read are the states that go into layer 12, and the neurons of layer 11, at all
+    tokens of `token_windows` but each window's first 16. An autoencoder has 1,024 features,
+    32 at a place.
+
     Parameters
     ----------
     folder : Path
         Where states are kept for later runs.
-    seed, steps : int
-        Of the training of the autoencoders.
+    seed : int
+        Of the autoencoders, and of all that is drawn.
+    steps : int
+        Of the training of each autoencoder.
 
     Returns
     -------
@@ -691,7 +729,8 @@ def read_talker(folder, seed, steps):
         ``quality``, how well the autoencoder rebuilds the states (``unexplained``,
         ``active``, ``dead``); ``named``, "features" → a dict: ``tried``, how many, and
         ``names``, of those that got one. Of the trained one also ``losses``, what replaces
-        the states → the loss of each window in nats a token. There is no ``steering``.
+        the states → the loss of each of 24 windows in nats a token. There is no
+        ``steering``.
     """
     sizes = SETTINGS["talker"]
     found = {}

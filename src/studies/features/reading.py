@@ -32,7 +32,8 @@ def f1_scores(numbers, marks):
 def _f1_part(numbers, marks):
     """Return best F1 and threshold, both (units, properties), of units that fit in memory.
 
-    ``numbers`` : Tensor (places, units); ``marks`` : bool Tensor (places, properties).
+    ``numbers`` : Tensor (places, units); ``marks`` : bool Tensor (places, properties). The
+    thresholds that are tried are the unit's own numbers.
     """
     values, order = numbers.sort(dim=0, descending=True)
     said = torch.arange(1, len(values) + 1)[:, None]  # places with a yes
@@ -49,7 +50,12 @@ def _f1_part(numbers, marks):
 
 
 def f1(said, mark):
-    """Return the F1 of a yes, both bool Tensors of shape (places,)."""
+    """Return the F1 of a yes for a property, a float from 0 to 1.
+
+    ``said``, ``mark`` : bool Tensor (places,), where the unit says yes, and where the
+    property is. F1 is the harmonic mean of the share of yeses that are right and the share
+    of the property's places that get one.
+    """
     together = (said & mark).sum()
     return (2 * together / (said.sum() + mark.sum()).clamp(min=1)).item()
 

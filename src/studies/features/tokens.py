@@ -38,7 +38,8 @@ def token_marks(pieces, is_sonnet):
     Returns
     -------
     bool Tensor of shape (tokens, properties)
-        In the order of `TOKEN_MARKS`.
+        In the order of `TOKEN_MARKS`, such as "begins a word" or "after a comma". "Far into
+        a line" are tokens with six or more of the line before them.
     """
     rows, line, has_asked, last = [], [], False, ""
     for piece in pieces:
