@@ -665,9 +665,10 @@ def ten_kinds_read_on(page):
     In the eight kinds whose first new pair has at least 1.3 trained lengths it stays below
     a nat, and below that of the model as it is; in the two others it is above a nat. A
     larger base is no better in any model of the eight but two at most. With base 100,000
-    there is a price at trained lengths. Asked for what stood seven back, the rule makes
-    each model of base 100,000 worse, and each other one better; of those of base 10,000
-    it leaves each above 1.5 nats, though they know it at trained lengths.
+    the loss at trained lengths rises from below 0.1 nats to above 0.2. Asked for what stood
+    seven back, the rule makes each model of base 100,000 worse, and each other one better;
+    of those of base 10,000 it leaves each above 1.5 nats, though they know it at trained
+    lengths.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def does_as_asked(page: Page):
     """With each seed nine answers of ten at least do, else fewer than three of ten.
 
     That is before any training, and after training with the requests shuffled among the
-    dialogues. Of letters that no dialogue has nothing is asserted.
+    dialogues. Nothing is asserted of letters that no dialogue has.
 
     Parameters
     ----------
