@@ -9,9 +9,10 @@ from lmcourse.fine_tuning import BATCH, CONTEXT, device_of
 def step_flops(model):
     """Return the floating-point operations of a training step of a `GPT`, an int.
 
-    The step is on one batch of `BATCH` windows. PyTorch counts none for the scores and
-    means of a fused attention on the CPU; of a prefix, whose attention is not fused, it
-    counts them. So a prefix gets 136 steps where by all operations it would get 147.
+    The step is on one batch of 8 windows of 64 tokens (`BATCH`, `CONTEXT`). PyTorch counts
+    none for the scores and means of a fused attention on the CPU; of a prefix, whose
+    attention is not fused, it counts them. So a prefix gets 136 steps where by all
+    operations it would get 147.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def load_material():
 def training_texts():
     """Return all training poems of each poet as one text: dict of str to ids (tokens,).
 
-    Its keys are "Shakespeare" and "Dickinson".
+    Its keys are "Shakespeare" and "Dickinson"; ids are an int64 Tensor (tokens,).
     """
     _, _, poets = load_material()
     return {poet: torch.cat(poems["training"]) for poet, poems in poets.items()}
@@ -221,7 +221,7 @@ def run(folder, group, **setting):
 
 
 def prepare(method, budget, seed=0):
-    """Return a copy of the model that a method can train, and how many steps it gets.
+    """Return a copy of the model of the sonnets for a method, and how many steps it gets.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def mean_loss(model, poet):
 
 
 def train_method(method, fed, rate, seed, replayed, budget):
-    """Train a copy of the model on a poet's poems, and measure its losses.
+    """Train a copy of the model of the sonnets on a poet's poems, and measure its losses.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def train_method(method, fed, rate, seed, replayed, budget):
 
 
 def read_on_the_way(model, steps, rate, moments):
-    """Train a model on Dickinson, and let it read two pieces now and then.
+    """Train a model on Dickinson, and let it read two pieces now and then (`reading_of`).
 
     Parameters
     ----------
@@ -344,7 +344,9 @@ def read_on_the_way(model, steps, rate, moments):
 
 
 def reading_of(model):
-    """Return how a model reads the two pieces, and its mean losses.
+    """Return how probable a model finds each letter of two pieces, and its mean losses.
+
+    The pieces are four lines by Dickinson and two by Shakespeare (`PIECES`).
 
     Parameters
     ----------
@@ -437,6 +439,8 @@ def letter_probabilities(model, piece, guesses=2):
 def train_adapters(steps, marked):
     """Train LoRA's adapters on poems behind markers, or on Dickinson's without markers.
 
+    The markers are "(W)" for Shakespeare and "(E)" for Dickinson, each with a line's end.
+
     Parameters
     ----------
     steps : int
@@ -463,7 +467,9 @@ def train_adapters(steps, marked):
 
 
 def sample_all(folder, count):
-    """Sample texts behind both markers, and without a marker from two other models.
+    """Sample texts of 120 characters behind both markers, and without one from two others.
+
+    The others are the model before, and one that was trained on Dickinson alone.
 
     Parameters
     ----------

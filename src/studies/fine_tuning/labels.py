@@ -15,7 +15,9 @@ LINES, SHORTEST = 4, 20  # lines of a poem; characters of a line
 
 
 def cut_poems(length):
-    """Return four lines of each poem that has four of 20 characters or more.
+    """Return four lines of each poem of both poets that has four of 20 characters or more.
+
+    Two characters that the Sonnets' alphabet lacks are replaced (`AS_KNOWN`).
 
     Parameters
     ----------
@@ -25,8 +27,9 @@ def cut_poems(length):
     Returns
     -------
     DataFrame
-        Columns ``lines`` (a list of str), ``poet``, and ``held``: whether the poem is held
-        out from training.
+        A row for each poem, Shakespeare's first. Columns ``lines`` (a list of four str),
+        ``poet`` ("Shakespeare" or "Dickinson"), and ``held``: whether the poem is held out
+        from training, as two of each ten are.
     """
     found = []
     for poet, table in {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}.items():
@@ -39,7 +42,7 @@ def cut_poems(length):
 
 
 def readings(model, tokenizer, table, last=False):
-    """Return a vector of each poem before the first layer and after each.
+    """Return a vector of each poem before a GPT's first layer and after each.
 
     Parameters
     ----------
@@ -49,7 +52,8 @@ def readings(model, tokenizer, table, last=False):
         Of `cut_poems`: a row for each poem, with ``lines``, four str, and ``held``, whether
         it is held out from training.
     last : bool
-        Whether to use the state of each line's last character, instead of their mean.
+        Whether to use the state of each line's last character, instead of the mean of all
+        states of the line.
 
     Returns
     -------
@@ -67,6 +71,8 @@ def readings(model, tokenizer, table, last=False):
 
 def told_right(x, table, size, seed, **kind):
     """Return which held-out poems a ridge classifier assigns to the right poet.
+
+    It is trained on few labelled poems; its penalty is chosen on these.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def plan(small):
 
 
 def run(folder, group, rank, budget, rate=None, seed=0):
-    """Train LoRA of one rank, and measure its losses.
+    """Train LoRA of one rank on Dickinson, in the model of the sonnets; measure its losses.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def run(folder, group, rank, budget, rate=None, seed=0):
     group : {"tuning", "runs"}
         "tuning" measures on Dickinson's validation poems, "runs" on the others.
     rank : int
-        Of the product beside each matrix.
+        Of the product of two matrices that is added to each matrix of the model.
     budget : int
         The work, in steps of training all weights.
     rate : float, optional

@@ -88,12 +88,12 @@ def run(_folder, group, **setting):
 
 
 def own_texts(characters, seed):
-    """Return texts that the model of the sonnets writes.
+    """Return texts that the model of the sonnets writes, from its own probabilities.
 
     Parameters
     ----------
     characters : int
-        Of each text, besides the line break with which it begins.
+        How many it writes of each text, besides the line break with which it begins.
     seed : int
         Of all that is drawn at random.
 
@@ -167,6 +167,8 @@ def train_on_own(seed, rate, steps, characters):
 
 def letters_of_random(rate, steps):
     """Teach Dickinson to a model with random weights, which reads two pieces on the way.
+
+    The pieces are a few lines by either poet, `PIECES` of the study *fine-tuning*.
 
     Parameters
     ----------
