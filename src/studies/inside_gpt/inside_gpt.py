@@ -54,7 +54,7 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether to return one run of each group, with two steps.
+        Whether to return one run of each group, with two steps of training.
 
     Returns
     -------
@@ -100,8 +100,8 @@ def count_losses(ids, order, weight=0.01):
     ----------
     ids : int64 Tensor of shape (batch, 49)
     order : {1, 2, 3}
-        Counts the tokens that the text had so far; those that followed the present token;
-        those that followed the present two.
+        1 counts the tokens that the text had so far; 2, those that followed the present
+        token; 3, those that followed the present two.
     weight : float
         How much a shorter n-gram adds, in counts.
 
@@ -205,7 +205,7 @@ def count_rows(order):
 
 
 def train_rows(kind, seed, rate, steps, tuning):
-    """Train one model, and return its loss on repetitions.
+    """Train one model on texts that repeat a row, and return its loss on repetitions.
 
     Parameters
     ----------

@@ -58,7 +58,9 @@ def random_weights(page: Page):
 
 @proof("The rules are those of `transformers`, and the loop writes what `generate` writes.")
 def rules_are_those_of_transformers(page: Page):
-    """Temperature, top-k and top-p in that order, min-p, and the penalty: random logits.
+    """Temperature, top-k and top-p in that order, min-p, and the penalty, of random logits.
+
+    In float64 to 1e-9. The text is one of 30 letters, written with top-p 0.9 and seed 0.
 
     Parameters
     ----------
@@ -122,8 +124,9 @@ def likely_is_not_good(page: Page):
     The greedy text has a lower loss than Shakespeare's after more than 95 % of the
     beginnings, and so it is with four beams. A tenth and more of both is ten-character
     sequences that were there before; of Shakespeare's, less than a hundredth. With a
-    penalty greedy writing keeps a lower loss than his, and repeats less than 5 %. Of whole
-    sonnets most have some ten characters twice; on average these are less than 1 %.
+    penalty greedy writing keeps a lower loss than his as often, and repeats less than 5 %.
+    Of whole sonnets most have some ten characters twice; on average these are less than 1
+    %.
 
     Parameters
     ----------
@@ -170,7 +173,7 @@ def share_repeated(text: str, size: int = 10) -> float:
     ----------
     text : str
     size : int
-        Characters of a sequence.
+        Characters of a sequence; the text has as many at least.
     """
     found = [text[i : i + size] for i in range(len(text) - size + 1)]
     return 1 - len({*found}) / len(found)
@@ -179,6 +182,8 @@ def share_repeated(text: str, size: int = 10) -> float:
 @proof("With a cache logits and text are the same, also beyond the context.")
 def cache_changes_nothing(page: Page):
     """Logits in float64; a greedy text longer than the context; the memory by formula.
+
+    The text is written only if the context has 64 tokens at most.
 
     Parameters
     ----------
@@ -224,7 +229,7 @@ def ngram_orders(page: Page):
     Returns
     -------
     dict of int to NgramModel
-        All lengths from 4 to 10 that 64-bit numbers can name; at least length 3.
+        All lengths from 4 to 10 that 64-bit numbers can name; length 3, if there are none.
     """
     ids = page.tokenizer.encode(page.parts.training)
     lengths = [n for n in range(4, 11) if page.vocab_size**n < 2**63] or [3]
@@ -307,14 +312,14 @@ def pronouns_matter(page: Page) -> float:
 def thou_reaches_over_a_word(page: Page):
     """Check that after *thou* and a word the *t* of *shalt* and *wilt* beats *l*.
 
-    The interval lies above 80 %. With *they*, *we* or *you* in its place it is below 15 %.
-    No n-gram model of 4 to 10 letters expects the *t* once, nor does the page's own. No
-    prompt occurs in the training text. The page's n-grams are no worse on validation text
-    than any others. With *they* after the word, *t* remains likelier in most. Over two and
-    three words, drawn anew with three seeds, *t* is likelier after *thou … shal* in more
-    than 80 %, and after *they … shal* in less than 40 %. In three GPTs whose weights are
-    shuffled the two pronouns change the difference of the two logits by less than a tenth
-    as much.
+    The 95 % interval of the share of prompts, "And thou WORD shal" and the like, lies above
+    80 %. With *they*, *we* or *you* in its place it is below 15 %. No n-gram model of 4 to
+    10 letters expects the *t* once, nor does the page's own. No prompt occurs in the
+    training text. The page's n-grams are no worse on validation text than any others. With
+    *they* after the word, *t* remains likelier in most. Over two and three words, drawn
+    anew with three seeds, *t* is likelier after *thou … shal* in more than 80 %, and after
+    *they … shal* in less than 40 %. In three GPTs whose weights are shuffled the two
+    pronouns change the difference of the two logits by less than a tenth as much.
 
     Parameters
     ----------
@@ -375,7 +380,9 @@ def thou_reaches_over_a_word(page: Page):
 
 @proof("After the last layer the lens reads the model's own logits.")
 def lens_ends_in_the_model(page: Page):
-    """The page's loop, and the package's lens, against the model.
+    """The page's loop, and the package's lens, against the model's own logits.
+
+    The lens is the last norm and the output matrix, applied to the states between layers.
 
     Parameters
     ----------
@@ -408,7 +415,9 @@ def lens_ends_in_the_model(page: Page):
     interval="together, less five times the sum: {gap:.2f} nats",
 )
 def heads_are_missed_together(page: Page):
-    """Each head at its mean by position over training sonnets, and all at once.
+    """Each head is replaced by its mean output at each position, and all at once.
+
+    The means are those over training sonnets.
 
     Each alone raises the loss by less than 0.05 nats; all together by more than half a
     nat, and by more than five times the sum. The latter holds with zeros, too. At line
@@ -484,8 +493,8 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
     ----------
     page : Page
         ``gpt`` is the model, ``HEADS`` are all its heads, (layer, head), from 0;
-        ``held_out`` is the text, from which ``cut`` takes 96 windows of ``room`` tokens;
-        ``ids_of`` and ``text_of`` encode and decode.
+        ``held_out`` is the text, a str, from which ``cut`` takes 96 windows of ``room``
+        tokens; ``ids_of`` and ``text_of`` encode and decode.
     usual : dict
         (layer, head) → the head's mean output by position, (tokens, d_head).
 
@@ -537,7 +546,7 @@ def mean_or_zero(values) -> float:
 
 
 def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
-    """Return the leans of texts to *t*, some heads copied from other texts.
+    """Return how far *t* is above *l* after texts, some heads copied from other texts.
 
     Parameters
     ----------
@@ -548,7 +557,7 @@ def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
     texts, sources : sequences of str of one length
         What is read, and what the heads' outputs at the last character come from.
     heads : list of (int, int)
-        Layer and head, from 0.
+        Layer and head, from 0: what these return at the last character is copied.
     *answers : str
         Two letters in the place of *t* and *l*.
 
@@ -606,8 +615,8 @@ def loses_t_without(page: Page, texts, head) -> float:
     Returns
     -------
     float
-        The probability before less that without the head, the mean over texts; 0 if there
-        is no such head.
+        The probability before less that without the head, the mean over texts; 0 if the
+        model has no such head.
     """
     if head not in page.HEADS:
         return 0.0
@@ -637,18 +646,21 @@ def loses_t_without(page: Page, texts, head) -> float:
     interval="share of answers that change: {span:.0%}",
 )
 def two_heads_carry_thou(page: Page):
-    """Copied at the last character, with a word in between; there, back, and crosswise.
+    """The two heads' outputs at the last character are copied from one prompt to another.
 
-    The two change more than 90 % of the answers from *l* to *t*, and back from *t* to
-    *l*; the other fourteen less than 5 %. Each brings along more of the difference than
+    Between the pronoun and the verb is a word. The model tells more than 80 % of the pairs
+    apart.
+
+    In these the two change more than 90 % of the answers from *l* to *t*, and back from *t*
+    to *l*; the other fourteen less than 5 %. Each brings along more of the difference than
     any other head in every prompt that is told apart. From the next prompt with *thou*,
     which has another word, they change more than 90 %; from *we* with the same word, less
-    than 5 %. It is so without a word in between, with other openings and pronouns. For
-    *art* they are the two strongest, too, and change more than 90 %; but so do the other
-    fourteen together. For the *s* of *thou dost* they change less than 5 %, and head 3.1
-    alone more than 90 %. Head 1.3 gives *thou* more than a fifth of its
-    attention at *thou shal*, and at its mean the *t* there is as likely as before. With
-    zeros in place of the two, *And thou shal* goes on with an *l*.
+    than 5 %. Without a word in between, with other openings and pronouns, they change more
+    than 95 %. For *art* they are the two strongest, too, and change more than 90 %; but so
+    do the other fourteen together. For the *s* of *thou dost* they change less than 5 %,
+    and head 3.1 alone more than 90 %. Head 1.3 gives *thou* more than a fifth of its
+    attention at *thou shal*, and at its mean the *t* there is as likely as before, within
+    0.01. With zeros in place of the two, *And thou shal* goes on with an *l*.
 
     Parameters
     ----------
@@ -843,7 +855,7 @@ def thou_attention(page: Page, head) -> float:
 
 
 def prompts_after(page: Page, word: str, ends=("shal", "wil"), most=10) -> list[str]:
-    """Return prompts in which a word, one other word and the beginning of a verb follow.
+    """Return prompts such as "And though WORD shal", WORD being one of the page's.
 
     Parameters
     ----------
@@ -893,16 +905,18 @@ def share_brought(page: Page, words) -> float:
     Parameters
     ----------
     page : Page
-        ``TWO`` are the two heads, (layer, head), from 0; ``lean`` is how far a text's next
-        *t* is above its next *l*, in logits.
+        ``TWO`` are the two heads, (layer, head), from 0; ``WORDS``, a list of str, stand in
+        between; ``lean`` returns the logit of *t* less that of *l* after a text; ``gpt`` is
+        the model, and ``ids_of`` goes from a text to ids (1, tokens).
     words : sequence of str
         In the place of *thou* in the sentences from which the heads are copied.
 
     Returns
     -------
     float
-        The share, 0 to 1, of all sentences with *they … shal* in which the *l* is likelier;
-        0 if there are none.
+        The share, 0 to 1, of the pairs of a prompt *they … shal*, after which *l* is
+        likelier, and the same with each word, in which *t* is likelier once the heads are
+        copied; 0 if there are none.
     """
     here = prompts_after(page, "they", ends=("shal",))
     pairs = [
@@ -929,7 +943,7 @@ def share_brought(page: Page, words) -> float:
     "they”: {clause:.0%}",
 )
 def it_spells_thou(page: Page):
-    """Other words in the place of *thou*, one word on, then *shal* or *wil*.
+    """In prompts another word takes the place of *thou*; one more, *shal* or *wil* follow.
 
     The interval after *though* lies above 80 %. After each invented word *t* is likelier
     than *l* in more than 90 % of the prompts. After each word of the training text that has
@@ -1021,7 +1035,9 @@ def it_spells_thou(page: Page):
 
 @proof("Two layers have a lower loss on the repetition than one, on every seed.")
 def two_layers_repeat(page: Page):
-    """What the text tells of the stored runs.
+    """Every model of two layers has a lower loss than every one of one layer.
+
+    So has every one of one layer with eight heads than every one with two.
 
     Two layers end below counting pairs and above counting triples; one layer of two heads
     less than 0.2 below counting tokens, after ten times the steps; with eight heads more
@@ -1121,13 +1137,13 @@ def counts_in_text(page: Page):
     Returns
     -------
     Page
-        A page like this one, whose ``gpt`` also counts.
+        A page like this one, whose ``gpt`` is a `CountsInText`: it also counts.
     """
     return page.replaced(gpt=CountsInText(page.gpt))
 
 
 def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
-    """Return how much less lines cost after themselves than after other lines.
+    """Return how much lower the loss on lines is after themselves than after other lines.
 
     Parameters
     ----------
@@ -1171,7 +1187,9 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
     interval="loss after another line, less that after itself: {gain:.3f} nats",
 )
 def it_does_not_repeat_lines(page: Page):
-    """Each line after itself and after the line before it in the text.
+    """Compared is a line's loss after itself and after the line before it in the text.
+
+    Lines are cut to half a window.
 
     The gain is less than 0.02 nats a character, the end of its interval; of the rival more
     than half a nat.
@@ -1206,7 +1224,9 @@ def it_does_not_repeat_lines(page: Page):
 
 @proof("What the parts put into the margin adds up to it.")
 def parts_add_up(page: Page):
-    """The likeliest token's logit less the next one's, at the end of each window.
+    """The margin is the likeliest token's logit less the next one's, at each window's end.
+
+    The sum of the parts is the same within 0.01.
 
     Parameters
     ----------
@@ -1228,7 +1248,7 @@ def parts_add_up(page: Page):
 
 @proof("GPT-2 has 124,439,808 weights, under these names and no other.")
 def same_anatomy(page: Page):
-    """The names, the shapes, and the share of three kinds of parts.
+    """The names, the number of all weights, and the share of three kinds of parts.
 
     Parameters
     ----------
