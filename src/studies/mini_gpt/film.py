@@ -188,6 +188,8 @@ def train_and_compare(folder, steps):
 def train(folder, steps, device="cpu"):
     """Train the book's GPT, and keep a checkpoint at each stop; go on where it was stopped.
 
+    PyTorch has one thread from then on.
+
     Parameters
     ----------
     folder : Path
@@ -253,7 +255,7 @@ def held_out(tokenizer):
     starts : int64 Tensor of shape (windows,)
         Of each window, the first of 64 characters. The GPT's last 32 answers are asked.
     places : int array of shape (windows · 32,)
-        Of the characters that are foretold, in the text from 0.
+        Of the characters that are predicted, in the text from 0.
     sonnets : int array of the same shape
         The number of the sonnet in which each is.
     """
@@ -431,7 +433,7 @@ def rounded(interval):
 
 
 def written(tokenizer, model):
-    """Let a model write, and see how many of its words there are.
+    """Let a model write 60 texts of 60 characters, and count which of its words there are.
 
     Parameters
     ----------
@@ -473,7 +475,8 @@ def words_between():
     Returns
     -------
     list of str
-        The forty most frequent of four letters or more, without four pronouns.
+        The forty most frequent of the training text of four letters or more, without
+        "thou", "thee", "they" and "them".
     """
     counted = Counter(words_of(train_val_test_split(load_texts("sonnets")).training))
     words = [word for word, _ in counted.most_common() if len(word) >= 4]
@@ -482,6 +485,8 @@ def words_between():
 
 def thou(tokenizer, model):
     """Measure how much *thou* matters for the end of *shalt* and *wilt*, over a word.
+
+    Prompts are "And thou WORD shal" and "And thou WORD wil", with forty words.
 
     Parameters
     ----------
@@ -535,6 +540,8 @@ def thou(tokenizer, model):
 def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
     """Return how much larger the logit of *t* is than that of *l* after some texts.
 
+    Heads may return at the last character what they return there in another text.
+
     Parameters
     ----------
     tokenizer : CharTokenizer
@@ -570,7 +577,7 @@ def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
 
 
 def pack_stops(folder, steps):
-    """Write all stops into one small file, and see what that costs.
+    """Write the weights of all stops into one small file, and ask the packed models again.
 
     Parameters
     ----------

@@ -83,7 +83,11 @@ def plan(small):
 
 
 class Rung(GPT):
-    """A GPT of which only some parts are used.
+    """A GPT of which only some parts are used, those up to a rung.
+
+    Rungs are "a table of pairs" (logits by the last token alone), "one head", "four heads"
+    and "feed-forward" (one block, without residual paths and norms), "residual paths and
+    norms" (one whole block) and "a second layer".
 
     Parameters
     ----------
@@ -172,7 +176,7 @@ def run(folder, group, **setting):
 
 
 def train_rung(tokenizer, parts, rung, seed, spread, rate, steps):
-    """Train one model.
+    """Train a GPT that has only the parts up to a rung on the sonnets.
 
     Parameters
     ----------
@@ -207,7 +211,7 @@ def train_rung(tokenizer, parts, rung, seed, spread, rate, steps):
 
 
 def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
-    """Train one model from seed 0, with a spread and a learning rate.
+    """Train the model of a rung from seed 0, with a spread and a learning rate.
 
     Parameters
     ----------
@@ -237,7 +241,7 @@ def tune_rung(folder, tokenizer, parts, rung, spread, rate, steps):
 
 
 def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
-    """Train one model at its tuned spread and rate, and test it.
+    """Train the model of a rung at its tuned spread and rate, and test it.
 
     Parameters
     ----------
@@ -260,8 +264,9 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
     -------
     dict
         The settings ``rung``, ``seed``, ``spread``, ``rate``; ``test``, the mean loss on
-        the test text with 64 characters shown, in nats a character; ``reach``, kind ("line
-        ends", "word starts" or "elsewhere") → how many are shown, a str → mean loss. Of the
+        the test text with 64 characters shown, in nats a character; ``reach``, kind of
+        character ("line ends", "word starts" or "elsewhere") → how many are shown before
+        it, 64 or, to the whole GPT, six numbers from 1 to 64, a str → mean loss. Of the
         whole GPT also ``history``, a list of (step, training loss, validation loss), and
         ``seconds`` of training.
     """
@@ -286,7 +291,7 @@ def train_and_test(folder, tokenizer, parts, rung, seed, steps, every):
 
 
 def count_ngrams(folder, tokenizer, parts, every):
-    """Test an n-gram model whose order is chosen on the validation text.
+    """Test n-gram models of orders 1 to 8, and the one that is best on the validation text.
 
     Parameters
     ----------
@@ -301,10 +306,10 @@ def count_ngrams(folder, tokenizer, parts, every):
     Returns
     -------
     dict
-        ``test``, the mean test loss; ``reach``, kind ("line ends", "word starts" or
-        "elsewhere") → how many characters a GPT would be shown, a str → mean loss of
-        n-grams that see about as far; ``order``, the one that was chosen; ``validation``,
-        its validation loss. In nats a character.
+        ``test``, the mean test loss of the best order; ``reach``, kind ("line ends", "word
+        starts" or "elsewhere") → how many characters a GPT would be shown, a str → mean
+        loss of n-grams that see about as far; ``order``, the one that was chosen;
+        ``validation``, its validation loss. In nats a character.
     """
     training, validation, test = (part.numpy() for part in parts)
     models = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 9)}
@@ -429,7 +434,9 @@ def average_models(folder, tokenizer, parts, seeds, every):
 
 
 def train_live(folder, tokenizer, parts, steps):
-    """Train the model of the view *training* as the page does.
+    """Train a GPT on the sonnets with the sizes and settings that the page's view has.
+
+    They are those of `lmcourse.live`, so that the page can show losses and texts.
 
     Parameters
     ----------

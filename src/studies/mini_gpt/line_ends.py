@@ -131,10 +131,11 @@ def count_lines(tokenizer, texts, every):
     -------
     dict
         ``seed``, 0; ``reach``: kind of character ("line ends", "first letters", "other
-        letters" or "other") → characters shown, a str → mean loss in nats a character;
-        ``lines``: change of the line, a key of `CHANGES` such as "no vowels" → the mean
-        probability of a new line rather than a space, ``ends`` after marks at line ends and
-        ``inside`` after other marks, of the order that the study *ladder* chose.
+        letters" or "other") → characters shown, a str → mean loss in nats a character of
+        n-grams that see about as far; ``lines``: change of the line, a key of `CHANGES`
+        such as "no vowels" → the mean probability of a new line rather than a space,
+        ``ends`` after marks at line ends and ``inside`` after other marks, of 6-grams,
+        which the study *ladder* chose.
     """
     training, _, test = (np.array(tokenizer.encode(text)) for text in texts)
     models = {
@@ -215,10 +216,10 @@ def line_probs(texts, new_line, every):
     texts : sequence of str
         The validation and the test text.
     new_line : callable
-        From a list of str to the probability of a new line after each, an array.
+        From a list of str, the 64 characters before a place at most, the line changed, to
+        the probability of a new line rather than a space after each, an array.
     every : int
-        After one mark in so many, a tenth of it: of 200 every twentieth mark is asked,
-        below 20 every one.
+        One mark in ``every // 10`` is asked: with 200 every twentieth, below 20 every one.
 
     Returns
     -------

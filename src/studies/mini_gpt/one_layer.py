@@ -68,9 +68,10 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, "tuning" or "runs"; ``heads`` of the one
-        layer; ``changes``, other settings of the training than `BASE` has; of "tuning" also
-        ``rate``, the learning rate that is tried; of "runs" ``seed``, and ``every``: one
-        position in so many is tested.
+        layer; ``changes``, settings of the training by name, such as ``steps``, that differ
+        from those of the study *sizes* (`BASE`); of "tuning" also ``rate``, the learning
+        rate that is tried; of "runs" ``seed``, and ``every``: one position in so many is
+        tested.
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     rates = RATES[: 1 if small else 3]
@@ -80,7 +81,7 @@ def plan(small):
 
 
 def run(folder, group, heads, changes, rate=None, seed=0, every=1):
-    """Train one model, and test it.
+    """Train a whole GPT of one layer on the sonnets, and test it.
 
     Parameters
     ----------
@@ -91,7 +92,8 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
     heads : int
         Of the one layer.
     changes : dict
-        Training settings by name, such as ``steps``, that replace those of `BASE`.
+        Training settings by name, such as ``steps``, that replace those of the study
+        *sizes* (`BASE`: 1,000 steps and more).
     rate : float, optional
         The highest learning rate. Default: the best that was tried.
     seed : int
@@ -121,7 +123,7 @@ def run(folder, group, heads, changes, rate=None, seed=0, every=1):
 
 
 def measure(tokenizer, model, every):
-    """Test a model on what is asked of one layer.
+    """Measure a GPT's losses by kind of character, and how probable it finds line ends.
 
     Parameters
     ----------

@@ -55,10 +55,10 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "tuning", "runs" or "little" (text);
-        ``changes``, other settings of the training than `BASE` has. "tuning" and "runs":
-        ``axis``, which size is varied, and ``value``, the size. "little": ``dropout``, the
-        share of numbers that are dropped. ``rate``, the learning rate, of "tuning" and
-        "little"; ``seed``, of "runs" and "little".
+        ``changes``, settings of the training by name, such as ``steps``, that differ from
+        `BASE`. "tuning" and "runs": ``axis``, which size is varied, and ``value``, the
+        size. "little": ``dropout``, the share of numbers that are dropped. ``rate``, the
+        learning rate, of "tuning" and "little"; ``seed``, of "runs" and "little".
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     short = {"steps": 300, "evaluate_every": 25} | few
@@ -88,7 +88,8 @@ def settings_at(axis, value):
     Returns
     -------
     dict
-        Setting, such as ``layers`` or ``steps`` → value.
+        Setting, such as ``layers`` or ``steps`` → value: those of `BASE` (two layers, four
+        heads, a width of 64, 1,000 steps …), but for the size that is varied.
     """
     if axis == "shape":
         layers, d_model = value
@@ -185,7 +186,9 @@ def train_at_best_rate(folder, axis, value, changes, seed):
 
 
 def new_trainer(settings, share=1):
-    """Return a tokenizer and a trainer, before its first step.
+    """Return a tokenizer and a trainer of a GPT on the sonnets, before its first step.
+
+    The first weights of its matrices have a standard deviation of 0.05 (`SPREAD`).
 
     Parameters
     ----------
@@ -213,7 +216,7 @@ def new_trainer(settings, share=1):
 
 @cache
 def train_cached(settings):
-    """Train a model, once for all axes that it is on.
+    """Train a GPT on the sonnets, once for all axes that it is on.
 
     Parameters
     ----------
@@ -241,7 +244,7 @@ def train_cached(settings):
 
 
 def train_on_little(folder, dropout, rate, seed, changes):
-    """Train a model on a thirtieth of the text.
+    """Train a GPT on a thirtieth of the training sonnets.
 
     Parameters
     ----------
