@@ -103,7 +103,7 @@ def talker():
 
 
 def ids_of(*texts):
-    """Return texts, which must have the same number of tokens, as ids.
+    """Return texts, which must have the same number of tokens, as SmolLM2's ids.
 
     The result is an int64 Tensor of shape (texts, tokens).
     """
@@ -111,7 +111,7 @@ def ids_of(*texts):
 
 
 def first_id(answer):
-    """Return the id of the first token of an answer, a str, after a space."""
+    """Return SmolLM2's id of the first token of an answer, a str, after a space: an int."""
     return talker()[0](f" {answer}").input_ids[0]
 
 
@@ -187,11 +187,10 @@ def run(folder, group, **setting):
 
 @cache
 def poem_ids(count):
-    """Return the beginnings of the first ``count`` poems that are long enough.
+    """Return the first 64 tokens of each of Dickinson's poems that are long enough.
 
-    They are an int64 Tensor of shape (poems, 64), the first 64 tokens of each.
-
-    ``count`` : int.
+    ``count`` : int, how many poems, the first ones. The result is an int64 Tensor of shape
+    (poems, 64) with SmolLM2's ids; it is cached.
     """
     tokenizer, _ = talker()
     tokens = SETTINGS["tokens"]
@@ -222,7 +221,9 @@ def poem_losses(model, count):
 
 
 def requantised(model, bits, block):
-    """Return a copy of a model whose matrices have been stored with fewer bits.
+    """Return a copy of a model whose matrices have been rounded to fewer bits.
+
+    A number is its scale times a whole number, plus a minimum.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def requantised(model, bits, block):
 
 
 def bits(block, bits, count=None):
-    """Measure the model with so many bits, and let it write.
+    """Measure SmolLM2's losses with so many bits for each number, and let it write.
 
     Parameters
     ----------
@@ -261,8 +262,9 @@ def bits(block, bits, count=None):
     Returns
     -------
     dict
-        The settings ``block``, ``bits``; ``text``, str, how it continues a beginning;
-        ``losses``, one of each poem, in nats a token.
+        The settings ``block``, ``bits``; ``text``, str, how it continues "Once upon a time,
+        in a small village by the sea," by 30 tokens; ``losses``, one of each poem, in nats
+        a token.
     """
     tokenizer, model = talker()
     other = requantised(model, bits, block)
@@ -272,7 +274,9 @@ def bits(block, bits, count=None):
 
 
 def counting(count=None):
-    """Measure a unigram model of all poems but those that are tested.
+    """Measure a unigram model of all of Dickinson's poems but those that are tested.
+
+    It has counted SmolLM2's tokens, each once more than it stands there.
 
     Parameters
     ----------
@@ -300,7 +304,7 @@ def counting(count=None):
 
 
 def prompt(question, form):
-    """Return a question as the text that the model is given.
+    """Return a question as the text that SmolLM2 is given.
 
     Parameters
     ----------
@@ -398,7 +402,9 @@ SPELLED = {
 
 
 def asks(task, form, count=None):
-    """Ask the model all questions of a task.
+    """Ask SmolLM2 all questions of a task, such as "What is the capital of Italy?".
+
+    An answer is right if it holds the capital, or a word that begins with the opposite.
 
     Parameters
     ----------
@@ -439,7 +445,7 @@ def pairs(task):
 
 
 def chat(question, count=None):
-    """Ask one question in the template as it is shipped.
+    """Ask SmolLM2 one question in the chat template as it is shipped.
 
     Parameters
     ----------
@@ -463,7 +469,7 @@ def chat(question, count=None):
 
 @torch.no_grad()
 def shots(task, shots, right, count=None):
-    """Ask for the answer of each word of a task after some examples.
+    """Ask SmolLM2 for the answer to each word of a task after some examples.
 
     Parameters
     ----------
@@ -506,10 +512,11 @@ def shots(task, shots, right, count=None):
 
 @cache
 def twin_texts(count):
-    """Return sentences about two people, and what was computed of their twins.
+    """Return what SmolLM2 computes of sentences about two people, and of their twins.
 
     In a sentence one person gives something; it ends before the name of the other. In its
-    twin that other person gives. The names are the first twenty.
+    twin that other person gives. The names are the first twenty of `NAMES`. The result is
+    cached.
 
     Parameters
     ----------
@@ -537,7 +544,7 @@ def twin_texts(count):
 
 @torch.no_grad()
 def logits_from(stream, layer):
-    """Return the last token's logits, the layers from one on computed anew.
+    """Return SmolLM2's logits at the last token, the layers from one on computed anew.
 
     Parameters
     ----------
@@ -557,7 +564,7 @@ def logits_from(stream, layer):
 
 
 def heads(layer, count=None):
-    """Measure how far each head of a layer, copied from the twins, moves the lead.
+    """Measure how far each head of a layer, copied from the twins, moves SmolLM2's lead.
 
     A sentence tells who gives something and ends before the name of the other; in its twin
     that other person gives. The lead is by how many logits the other's name is ahead of the
@@ -598,7 +605,7 @@ def heads(layer, count=None):
 
 
 def known(task):
-    """Return the prompts of a relation that the model answers rightly.
+    """Return the prompts of a relation that SmolLM2 answers rightly.
 
     Parameters
     ----------
@@ -627,7 +634,7 @@ def known(task):
 
 @torch.no_grad()
 def moves(task):
-    """Measure, layer by layer, whose answer comes if a token's state is another prompt's.
+    """Measure, layer by layer, whose answer SmolLM2 gives if a state is another prompt's.
 
     The prompts ask of one word each, such as a country; the other prompt is the one before
     in their list. All counts are of pairs whose two answers begin with different tokens.
@@ -693,7 +700,7 @@ def moves(task):
 
 
 def writing(line, way, seed, count=None):
-    """Let the model continue a line.
+    """Let SmolLM2 continue a line.
 
     Parameters
     ----------
