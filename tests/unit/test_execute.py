@@ -1,11 +1,13 @@
 """Chapters are executed first, all of them; what was executed is never another thing."""
 
+import hashlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +162,21 @@ def test_a_cell_or_its_tags_make_it_stale(book, old, new):
     with pytest.raises(LookupError, match=r"plain .*changed.*make html"):
         load_executed_chapter("plain", book)
     path.write_text(text)
+
+
+def test_a_file_is_hashed_piece_by_piece(tmp_path):
+    """A model's may be larger than memory."""
+    size = 2**25
+    with (tmp_path / "model.gguf").open("wb") as file:
+        file.truncate(size)
+    tracemalloc.start()
+    try:
+        found = keys.hash_files(tmp_path, tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == {"model.gguf": hashlib.sha256(bytes(size)).hexdigest()}
+    assert peak < size / 8
 
 
 @pytest.mark.parametrize(("module", "stale"), [("wordpiece.py", True), ("data.py", False)])

@@ -449,6 +449,27 @@ def test_an_answer_that_ends_its_own_process_gains_nothing(tmp_path):
     assert "exit status 0" in rows[MERGE_ROW]["diagnosis"]
 
 
+def processes_of(folder):
+    """Return the processes whose home a folder is."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("HOME") == folder:
+                found.append(process)
+    return found
+
+
+def test_where_nothing_is_shut_in_the_copies_of_kernels_end_as_well():
+    limits = Namespace(cell=PATIENCE, seconds=PATIENCE)
+    with Sandbox(4, unsafe=True) as box:
+        run = marks._run_submission([START, LETTER], box, limits)
+        assert run.kept["attention.sharper"].waits
+        copies = processes_of(box.folder.name)
+    _, alive = psutil.wait_procs(copies, PATIENCE)
+    assert copies
+    assert alive == []
+
+
 @pytest.mark.parametrize(
     ("switch", "value", "said"),
     [

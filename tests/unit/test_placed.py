@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from lmbook.execute import nulls
 from lmbook.execute.placed import is_placed_proof, place_proofs
 from lmbook.execute.run import (
     execute_chapters,
@@ -203,6 +204,13 @@ def defined():
     code += "@functools.cache\ndef g():\n    return x\n\nold = f()"
     exec(code, names)
     return names
+
+
+def test_a_chapter_that_is_none_has_no_findings_and_is_told(capsys):
+    assert nulls.main(["atention"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: there is no chapters/atention.md with code in it")
+    assert "attention" in said
 
 
 def test_a_page_is_read_and_not_written():

@@ -60,10 +60,16 @@ def hash_files(folder: Path, base: Path) -> dict[str, str]:
     """
     files = (path for path in [folder, *folder.rglob("*")] if path.is_file())
     return {
-        os.path.relpath(path, base): hashlib.sha256(path.read_bytes()).hexdigest()
+        os.path.relpath(path, base): _hash_file(path)
         for path in files
         if "__pycache__" not in path.parts
     }
+
+
+def _hash_file(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal; a model's file may be larger than memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @functools.cache

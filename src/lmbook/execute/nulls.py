@@ -21,7 +21,7 @@ from pathlib import Path
 import lmcourse.figures
 from lmbook.execute.keys import ROOT
 from lmbook.execute.placed import is_placed_proof, proof_name
-from lmbook.execute.run import page_notebook
+from lmbook.execute.run import page_notebook, require_chapter
 from lmbook.execute.verdicts import code_cells, insert_values
 from studies.findings import Page, Proof, find, plain_values, same_draws, values_unchecked
 
@@ -156,19 +156,24 @@ def _disable_figures() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a line for each finding of a chapter; return 0 if no one has a problem, else 1.
+    """Print a line for each finding of a chapter; return 0 if none has a problem, else 1.
 
     A finding, a function that asserts what a sentence of the page says, has a problem if it
     fails on the page, or does not fail on its null. With ``--json`` a list is printed: of
     each finding ``name``, ``problem`` ("" if it has none), ``no_null`` (why it has no null,
     "" if it has one) and ``seconds``. ``arguments`` are those of the command line; default:
-    ``sys.argv``.
+    ``sys.argv``. Where there is no such chapter, that is said, and 2 returned.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", help="of the chapter")
     parser.add_argument("--root", type=Path, default=ROOT, help="the book's folder")
     parser.add_argument("--json", action="store_true", help="for programs")
     chosen = parser.parse_args(arguments)
+    try:
+        require_chapter(chosen.name, chosen.root.resolve())
+    except LookupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     discarded = io.StringIO()
     with redirect_stdout(discarded), redirect_stderr(discarded):
         results = check_findings(chosen.name, chosen.root.resolve())

@@ -24,6 +24,7 @@ from lmbook.grade.inside import ANSWERS_FOLDER, read_request, write_reply
 from lmcourse import exercises
 
 ANSWERS = Path(os.environ["HOME"]) / ANSWERS_FOLDER
+LOOK_EVERY = 5  # seconds from one look at whether a copy is still of use to the next
 
 _original_check = exercises.check
 
@@ -92,7 +93,10 @@ def _leave_copy(stem: str, answer: object) -> None:
 
 
 def _answer_requests(stem: str, answer: object, ready: int) -> None:
-    """Answer the judge's requests, which `lmbook.grade.inside` hands on, for ever.
+    """Answer the judge's requests, which `lmbook.grade.inside` hands on.
+
+    It ends when its socket is gone, as the whole folder is when the sandbox ends: where
+    nothing is shut in, nobody else would end it.
 
     Parameters
     ----------
@@ -114,8 +118,12 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
         os.chdir(ANSWERS.parent)
         os.write(ready, b".")
         os.close(ready)
-        while True:
-            connection, _ = server.accept()
+        server.settimeout(LOOK_EVERY)
+        while (ANSWERS / f"{stem}.socket").exists():
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                continue
             with connection, connection.makefile("rwb") as stream:
                 what, *rest = pickle.loads(read_request(stream))
                 try:
