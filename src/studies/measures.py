@@ -23,9 +23,10 @@ def auc(positives, negatives) -> float:
 def ratio_of_sums(numerators, denominators, axis):
     """Return the sum of numerators over that of denominators, along an axis.
 
-    As the statistic of `lmcourse.numbers.bootstrap_interval` it is the mean over all items
-    of texts that are drawn whole: ``numerators`` holds each text's sum, ``denominators``
-    its number of items; ``axis`` is that of the texts.
+    ``numerators``, ``denominators`` : arrays that have this axis; ``axis`` : int. As the
+    statistic of `lmcourse.numbers.bootstrap_interval` it is the mean over all items of
+    texts that are drawn whole: ``numerators`` holds each text's sum, ``denominators`` its
+    number of items; ``axis`` is that of the texts.
     """
     return numerators.sum(axis) / denominators.sum(axis)
 

@@ -107,7 +107,7 @@ def read(world, seed, each):
 @cache
 @torch.no_grad()
 def states_of(world, seed, each):
-    """Return the states of all sentences at all levels.
+    """Return a model's hidden states of all sentences, at all levels.
 
     Parameters
     ----------
@@ -121,7 +121,8 @@ def states_of(world, seed, each):
     Returns
     -------
     list of Tensor of shape (levels, batch, tokens, d_model)
-        One a batch; level 0 is the embedding, the last the output of the last layer.
+        One for each batch, of at most 100 sentences; level 0 is what enters layer 0, the
+        last the output of the last layer.
     """
     _, bert = model_of(world)
     batches = read(world, seed, each)[1]
@@ -310,7 +311,9 @@ def penalties(world, each):
 
 
 def run(folder, group, world, layer=None, each=SETTINGS["each"]):
-    """Return how well the nouns are told, with all heads or without each head of a layer.
+    """Return how well "it" tells the nouns, with all heads or without each of a layer.
+
+    An output of a removed head is its mean over all tokens.
 
     Parameters
     ----------

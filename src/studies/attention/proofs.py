@@ -197,6 +197,9 @@ def our_class_is_berts(page: Page):
 def pytorch_gives_the_same(page: Page):
     """With a mask and without, in float64.
 
+    Of two texts the second is changed: with ``batch_first`` PyTorch's output for the first
+    moves less than a thousandth as far as without it, where texts attend to each other.
+
     Parameters
     ----------
     page : Page
@@ -284,16 +287,17 @@ def random_weights(page: Page):
     Parameters
     ----------
     page : Page
-        ``random_bert`` is that model, ``random_shares`` what it gives to the nouns,
-        (sentences, 2, layers, heads); ``word_shares`` computes the table of what it gives
-        to other words of the sentences ``drawn``, in the ``head`` of the ``layer`` (from
-        0), with the ``tokenizer``.
+        ``random_bert`` is that model, ``random_shares`` the share of attention that "it"
+        gives to either noun in it, (sentences, 2, layers, heads); ``word_shares(tokenizer,
+        bert, sentences, layer, head)`` returns a table of what each word gives to both
+        nouns, with the columns ``word`` and ``share``; its arguments are the page's
+        ``tokenizer``, ``drawn``, ``layer`` and ``head``, both from 0.
 
     Returns
     -------
     Page
         A page like this one, whose ``bert`` is the random model; ``shares`` and ``by_word``
-        are what it gives.
+        are the random model's shares and table.
     """
     words = page.word_shares(
         page.tokenizer, page.random_bert, page.drawn, page.layer, page.head
@@ -429,8 +433,9 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
     middle = table.mean(dim=0)
 
     def vector(word):
-        """Return the direction of a word's mean static vector, (d_model,), centred.
+        """Return the direction of a word's static vector, (d_model,), of length 1.
 
+        That is the mean of the table's rows of its pieces, less the mean of all rows.
         ``word`` : str.
         """
         pieces = page.tokenizer(word, add_special_tokens=False)["input_ids"]
@@ -493,9 +498,9 @@ def endings_draw_it(page: Page):
     In nine of ten pairs of a word said of animals and one said of places the first gives
     the greater lead; the interval of the mean difference is over words. Words said of
     both are between. In either order of the nouns the animal's lead is greater with the
-    words said of animals, by far less where the place is named first; the order itself
-    moves the lead more than the words do. Not asserted outside these sentences: with
-    trophy and suitcase, "big" and "small" do not do it.
+    words said of animals, by less than half as much where the place is named first; the
+    order itself moves the lead more than the words do. Nothing is asserted of other
+    sentences.
 
     Parameters
     ----------
@@ -511,8 +516,9 @@ def endings_draw_it(page: Page):
         the greater lead, and ``static``, the same by static vectors; ``gap``, the 95 %
         interval of the mean difference of leads; ``tired``, the lead of "tired", and
         ``tired_wide``, that less the lead of "wide"; ``animal_first`` and ``place_first``,
-        mean differences where this noun comes first; ``words``, how many, ``pairs``,
-        sentences of each word.
+        by how much the lead with words said of animals exceeds that with words said of
+        places, where this noun comes first. How many: ``words``, of animals and places;
+        ``pairs``, sentences of each word.
     """
     animals, places, both = (
         np.array([*page.by_ending[name].values()]) for name in ("animals", "places", "both")
@@ -757,8 +763,9 @@ def no_single_head_is_needed(page: Page):
     dict
         Scores: ``whole`` after layer 3 and ``end`` after the last layer, with all heads;
         ``least``, the lowest after the last layer without a head. Falls of the score after
-        layer 3: ``fall``, without this head, with its interval ``span``; ``next``, without
-        the next one. ``others``, ``kinds``: how many.
+        layer 3: ``fall``, without this head, with its 95 % interval ``span``; ``next``, the
+        largest without another one. How many: ``others``, heads that were removed, each by
+        itself; ``kinds`` of sentences.
     """
     ours = (page.layer, page.head)
     early, late = (falls(page.study, "trained", after) for after in READ)
@@ -782,14 +789,17 @@ def no_single_head_is_needed(page: Page):
 
 @proof("From tired to wide the lean falls, and no less if both nouns are “thing”.")
 def the_measure_fools(page: Page):
-    """What the solution's own code measured, over 24 pairs.
+    """What the solution's own code measured, over 24 pairs of an animal and a place.
+
+    With "thing" for both nouns the mean falls by nine tenths of as much at least.
 
     Parameters
     ----------
     page : Page
-        ``before`` and ``after``, (24,), are the leans of each pair with "tired" and with
-        "wide": the cosine of the sentence with that of the animal alone, less that with the
-        place's; ``nameless`` is how far the mean falls with "thing" for both nouns.
+        ``before`` and ``after``, Tensors (24,), are the leans of each pair with "tired" and
+        with "wide" at the end: the cosine of the sentence's vector with that of the animal
+        alone, less that with the place's; ``nameless``, a float, is how far the mean falls
+        with "thing" for both nouns.
 
     Returns
     -------
@@ -869,14 +879,15 @@ def softmax_is_a_kernel(page: Page):
     Parameters
     ----------
     page : Page
-        ``gaussian(q, k, v, b)`` is attention as a kernel of bandwidth b, and returns values
-        and weights; ``spots`` and ``seen`` are places and values of points, (points,), and
-        ``grid`` are the places where values are asked.
+        ``gaussian(q, k, v, b)`` is attention as a kernel of bandwidth b: it returns values
+        at the places q, (queries,), from points at the places k with the values v, and the
+        weights, (queries, points); ``spots`` and ``seen`` are places and values of points,
+        (points,), and ``grid`` are the places where values are asked, (queries,).
 
     Returns
     -------
     dict
-        ``points``: how many points have been seen.
+        ``points``: how many points have a known value.
     """
 
     def divided(bandwidth):

@@ -196,9 +196,11 @@ def train_briefly(seed, way, rate, steps):
     losses = {}
 
     def watch(step, *_):
-        """Treat the word vectors as ``way`` says; every 30 steps measure the loss.
+        """Shorten or hold the word vectors; every 30 steps measure the loss.
 
-        ``step`` : int; what else is handed over is not used.
+        Where ``way`` is "unit", those of training words get length 1; where it is "held",
+        none is trained in the first half of the steps. ``step`` : int; what else is handed
+        over is not used.
         """
         if way == "unit":
             table.value[:known] = unit(table.value[:known])

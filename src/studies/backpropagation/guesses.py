@@ -55,8 +55,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "decoders"; ``trained``, for how many
-        steps the decoder was; ``seed``; ``guesses``, the share of the random directions
-        that is tried.
+        steps the decoder was trained; ``seed``; ``guesses``, the share of the thousand
+        random directions that is tried, 0 to 1.
     """
     settings = grid(
         group="decoders", trained=SETTINGS["trained"], seed=SETTINGS["seeds"], guesses=1.0

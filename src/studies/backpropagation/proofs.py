@@ -423,9 +423,9 @@ def attention_agrees(page: Page):
     "With as many keys as numbers in a query, a fit ends at zero; with fewer it may not."
 )
 def a_fit_needs_keys(page: Page):
-    """Four queries of width 3: the loss of 3,000 steps with four keys, and with three.
+    """Four queries of width 3, of random numbers: fits of 3,000 steps, ten with each.
 
-    `page.learn_solution` on random matrices and targets, ten of each.
+    The median loss is below 0.0001 with four keys, and above 0.001 with three.
 
     Parameters
     ----------
@@ -651,6 +651,8 @@ def sizes_of_the_decoder(page: Page):
 def a_short_training_turns_layer_1(page: Page):
     """By half a word, in the decoder that the page trains.
 
+    Before training the last word attends three words back in both layers, to 0.15.
+
     Parameters
     ----------
     page : Page
@@ -696,7 +698,8 @@ def words_shuffled_anew(page: Page):
     Parameters
     ----------
     page : Page
-        ``study`` is the stored study *backpropagation*.
+        ``study`` is the stored study *backpropagation*, a dict; ``results``: group →
+        outcomes, a dict for each decoder.
 
     Returns
     -------
@@ -917,6 +920,8 @@ def heads_on_a_line(page: Page):
 @proof("A context longer than in training makes the decoder worse, on its own sonnets.")
 def longer_contexts(page: Page):
     """The loss after 7, 8, 14 and 21 words, on the sonnets that it learned.
+
+    It rises with each, from 7 to 8 words by more than 0.1 nats.
 
     Parameters
     ----------

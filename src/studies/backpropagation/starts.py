@@ -141,9 +141,9 @@ def run(folder, group, seed=0, steps=0, start="", order=0, **tuned):
     -------
     dict
         For a training ``start``, ``rate``, ``seed``, ``step`` (where the loss on
-        validation is lowest), ``validation`` and ``test`` there; ``sonnets``: of each test
-        sonnet, the sum of its losses and how many there are. For counting ``order``,
-        ``validation``, ``test`` and ``sonnets``.
+        validation is lowest), the mean losses ``validation`` and ``test`` there, in nats a
+        word; ``sonnets``: of each test sonnet, the sum of its losses and how many there
+        are. For counting ``order``, ``validation``, ``test`` and ``sonnets``.
     """
     if group == "counting":
         return count_words(order)

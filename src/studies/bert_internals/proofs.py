@@ -520,8 +520,8 @@ def widths(weights):
 def middle_is_narrow(page: Page):
     """The mean entropy of heads in layers 3 to 5, less that in layers 1 and 2.
 
-    It is above zero over heads and over stanzas, and in every stanza; with random weights
-    (three seeds) it is smaller by at least 0.2 bits, so it is not what layers do anyway.
+    The interval over heads is above zero; that over stanzas is above what random weights
+    (three seeds) give by 0.2 bits at least, so it is not what layers do anyway.
 
     Parameters
     ----------
@@ -924,8 +924,9 @@ def counts_tell_the_poets(page: Page):
     page : Page
         ``both`` are the excerpts' ids, int64 Tensor (texts, tokens), ``states`` their
         hidden states, (levels, texts, tokens, d_model), level 0 being before layer 0;
-        ``tried["random weights"]``: recipe → vectors from a BERT with random weights,
-        (texts, d_model); ``poet`` are the poets' names, (texts,). ``poems`` is a DataFrame
+        ``tried["random weights"]``: recipe, such as "[CLS], after the last layer" → vectors
+        from a BERT with random weights, (texts, d_model); ``poet`` are the poets' names,
+        "Dickinson" or "Shakespeare", array of str (texts,). ``poems`` is a DataFrame
         with the column ``text``, ``model`` the BERT; ``of_length(texts, tokens)`` returns
         the ids of texts cut to so many tokens.
 

@@ -82,7 +82,8 @@ def patches_are_unfold(page):
     Parameters
     ----------
     page : Page
-        ``patches`` cuts ``images``, a Tensor (digits, 8, 8), into squares: (digits, 16, 4).
+        ``patches`` cuts ``images``, a Tensor (digits, 8, 8), into 16 squares of 2 × 2
+        pixels: (digits, 16, 4).
 
     Returns
     -------
@@ -489,8 +490,8 @@ def each_layer_sees_one_edge_farther(page):
     dict
         ``within`` and ``beyond``, the lowest and the highest share told apart, up to as
         many edges as layers and for more; ``fewer``, the highest of the latter after five
-        times the steps; ``trainings``, ``steps`` of each and, of the longer ones,
-        ``longer``: how many.
+        times the steps. How many: ``trainings``, shorter and longer; ``steps`` and
+        ``longer``, the steps of a shorter and of a longer one.
     """
     rows = page.farther["results"]["graphs"]
     sizes = page.farther["settings"]

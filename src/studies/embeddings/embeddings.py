@@ -57,9 +57,11 @@ def material(without=0):
     learned : list of str
         The words that occur five times or more, the most frequent first.
     pairs : int array of shape (pairs, 2)
-        Numbers of words in that list, from 0: a word, and a word near it.
+        Numbers of words in that list, from 0: a word, and a word at most four words from
+        it.
     shares : array of shape (words,)
-        The probability with which each is drawn as a negative.
+        The probability with which each is drawn as a negative: in proportion to the power
+        0.75 of how often it occurs.
     """
     counted = Counter(word for text in split() for word in text)
     vocabulary = sorted(counted, key=lambda word: (-counted[word], word))
@@ -156,8 +158,9 @@ def drawn(model):
     dict
         ``cosine``, the mean cosine of all pairs of words; ``opposed``, the cosine of the
         mean word and the mean context; ``score``, the mean score of all words with all
-        contexts; ``angles``, of every twentieth word and context from the axis between the
-        means, two lists of degrees.
+        contexts; ``angles``, of every twentieth word and context from the axis that runs
+        from the mean word to the mean context, two lists of degrees, −180 to 180; the sign
+        says on which side of the axis, by the direction in which words differ most.
     """
     both = tables(model)
     axis = unit(unit(both[1].mean(0)) - unit(both[0].mean(0)))

@@ -634,7 +634,7 @@ def flipped(vectors, turned) -> np.ndarray:
 
 @proof("The state before layer 0 is not the table's row: two more rows are added to it.")
 def static_is_not_level_0(page: Page):
-    """Word, position and token type added, and normalised, give it.
+    """Word, position and token type added, and normalised, give it, to 1e-5 of the largest.
 
     Parameters
     ----------
@@ -823,8 +823,10 @@ def _versions(texts: tuple) -> dict:
 
     Returns
     -------
-    dict of str to list
-        "poems", "within" and "across" → for each seed the texts, lists of words.
+    dict of str to list of list of list of str
+        "poems" (as they are, once), "within" (each poem shuffled, for each of five seeds)
+        and "across" (all words shuffled, the same) → versions, each a list of texts, each a
+        list of words.
     """
     texts = [list(text) for text in texts]
     return {
@@ -875,7 +877,7 @@ def shares_by_word(page: Page, versions, width=50, **how) -> tuple[np.ndarray, n
     Returns
     -------
     top : float array of shape (TOP,)
-        Of the most frequent words.
+        Of the sixty (`TOP`) most frequent words, among all, 0 to 1.
     rest : float array of shape (words - TOP,)
         Of the others, among each other.
     """

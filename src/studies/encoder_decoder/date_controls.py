@@ -47,8 +47,7 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, "untrained" (a decoder learns to read what an
         encoder of random weights makes) or "centuries" (both learn); ``seed``; ``steps`` of
-        training; of "centuries" also ``shown``, how many of them a model
-        learns from.
+        training; of "centuries" also ``shown``, how many of them a model learns from.
     """
     seeds = SETTINGS["seeds"][: 1 if small else None]
     decoder, steps = (3, 3) if small else (SETTINGS["decoder"], SETTINGS["steps"])

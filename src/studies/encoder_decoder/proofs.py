@@ -371,8 +371,11 @@ def random_weights(page):
 def attention_is_not_use(page):
     """Hide the part with most attention: hyphens, the first 1 and the end stay right.
 
-    Seven digits do not: there the model is right less than 5 points more often than if it
-    always wrote the most frequent digit.
+    Of dates such as "1886-05-15" each of these stays right in over 90 %. Seven other digits
+    do not: each is right in fewer than 85 %, and in the study's models less than 5 points
+    more often than if the most frequent digit were always written. At the hyphens the
+    page's model gives over 99 % of its attention to the source's day, month, year and
+    spaces.
 
     Parameters
     ----------
@@ -388,8 +391,9 @@ def attention_is_not_use(page):
     Returns
     -------
     dict
-        ``models``: how many; ``sure``: lowest and highest share right of hyphens, the first
-        1 and the end; ``digits_most``: the highest of the digits.
+        ``models``: how many the study has; over these, with the part hidden, ``sure``: the
+        lowest and the highest share right of hyphens, the first 1 and the end;
+        ``digits_most``: the highest of the digits.
     """
     sure, digits = [], []
     for run in page.study["runs"]:
