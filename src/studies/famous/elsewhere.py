@@ -41,7 +41,7 @@ SETTINGS = {"results": ["errand", "repeats", "letters"]}
 
 
 def plan(small):
-    """Return the settings of all runs, one for each result.
+    """Return the settings of all runs, one for each of "errand", "repeats" and "letters".
 
     Parameters
     ----------
@@ -95,7 +95,8 @@ def measure(name, small=False):
     dict of str to dict
         Name of each form, such as "stories" or "short" → the mean (``ours``), its 95 %
         ``interval``, ``null``, the mean where there is nothing to find, ``n``, the verdict
-        (``holds``: True, False, or None if it is too close to say) and more.
+        (``holds``: True, False, or None if it is too close to say), and what the function
+        of the result's name adds.
     """
     asked = {"errand": errand, "repeats": repeats, "letters": letters}
     return asked[name](small)
@@ -231,7 +232,8 @@ def third_gives(told):
     Returns
     -------
     list of str
-        The texts; the giver's second mention is the name of a third person.
+        The texts; the giver's second mention is the name of a third person, the first of
+        `NAMES` that is neither of the two.
     """
     texts = []
     for text, *pair in zip(*told, strict=True):
@@ -311,8 +313,8 @@ def read_twice(known, count, length):
 def word_tokens():
     """Return ids of SmolLM2's that are whole words, int64 Tensor (words,).
 
-    The words are those of `studies.famous.words`; each is encoded after a space, and those
-    that take more than one token are left out.
+    The words are the nouns, the things and those of the tasks in `studies.famous.words`;
+    each is encoded after a space, and those that take more than one token are left out.
     """
     words = {word for task in TASKS for each in task.values() for word in each}
     words = sorted(words.union(NOUNS, THINGS))
@@ -327,7 +329,7 @@ BEFORE = 32  # tokens that are read first, where they are: a hundred letters or 
 
 
 def prose():
-    """Return the paragraphs of this book in ``prose.txt``, a list of str."""
+    """Return paragraphs of this book's prose, a list of str, from ``prose.txt``."""
     text = (corpora_folder() / "prose.txt").read_text(encoding="utf-8")
     return text.strip().split("\n\n")
 

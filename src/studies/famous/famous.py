@@ -65,7 +65,8 @@ def run(folder, group, name, small):
     -------
     dict
         ``name``, and the mean (``ours``), its ``interval``, ``null``, ``n`` and whether it
-        ``holds``; also what else the page says of this result.
+        ``holds``; also what the function of its name adds, such as ``able``, whether the
+        model can be asked.
     """
     return {"name": name} | measure(name, small)
 
@@ -87,7 +88,8 @@ def measure(name, small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, ``null``, the mean where there is
         nothing to find, ``n`` and whether it ``holds`` (True, False, or None if it is too
-        close to say); also what else the page says of this result.
+        close to say); also what the function of its name adds, such as ``able``, whether
+        the model can be asked.
     """
     return getattr(MEASURED_BY[RESULTS[name].model], name)(small)
 

@@ -31,7 +31,12 @@ class Unasked(ValueError):
 
 @cache
 def loaded():
-    """Return our GPT: its tokenizer, the model and the record of its training."""
+    """Return our GPT: its tokenizer, the model and the record of its training.
+
+    They are loaded once, onto the CPU: a tokenizer with ``encode`` and ``vocab_size``, a
+    `lmcourse.gpt.model.GPT` in evaluation mode, and a dict, with ``corpus_sha256`` if it is
+    known on what text it was trained. ``LMCOURSE_GPT`` may name another model.
+    """
     return load_gpt(device="cpu")
 
 
@@ -45,16 +50,19 @@ def gpt():
 
 
 def record():
-    """Return the record of our GPT's training, a dict; empty if nothing is known.
+    """Return the record of our GPT, a dict: its name, and how it was trained, if known.
 
-    ``corpus_sha256`` : str, the fingerprint of the text that it was trained on.
+    ``corpus_sha256`` : str, the fingerprint of the text that it was trained on; it may be
+    missing.
     """
     return loaded()[2]
 
 
 @cache
 def sonnets():
-    """Return the ids of training, validation and test sonnets, three int64 Tensors.
+    """Return our GPT's ids of training, validation and test sonnets: a tuple of Tensors.
+
+    Each is int64 of shape (tokens,). They are Shakespeare's, and made once.
 
     Characters that the model's alphabet lacks are left out.
 
@@ -248,7 +256,9 @@ def heads(small=False):
 
 
 def loss_by_pairs():
-    """Return the loss of counting pairs of tokens on validation sonnets, in nats a token.
+    """Return the loss of 2-grams on validation sonnets, a float in nats a token.
+
+    They are counted in the training sonnets, of the tokens of our GPT.
 
     A model without any head can know pairs. One that isn't better than this has no heads
     that could be missed, however low its loss stays without them.
@@ -285,7 +295,7 @@ def removed_in_rounds(number, windows):
 
 
 def every_head():
-    """Return all heads of our GPT, a list of (layer, head)."""
+    """Return all heads of our GPT, a list of (layer, head), both int from 0."""
     config = gpt()[1].config
     return [(layer, head) for layer in range(config.layers) for head in range(config.heads)]
 

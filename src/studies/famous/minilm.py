@@ -27,7 +27,11 @@ PENALTIES = (0.1, 1.0, 10.0, 100.0)
 
 @cache
 def bert():
-    """Return the tokenizer and the model, a BERT of `transformers`, on the CPU."""
+    """Return the tokenizer and the model, a BERT of `transformers`, on the CPU.
+
+    The model is MiniLM, or what ``LMCOURSE_BERT`` names, in evaluation mode; its attention
+    returns weights. Both are loaded once.
+    """
     return load_bert(device="cpu", attn_implementation="eager")
 
 
@@ -248,6 +252,8 @@ def same_words(count):
 
 def whole_words(tokens):
     """Return where each word that is one token of a text stands first, dict of str to int.
+
+    Positions are from 0.
 
     ``tokens`` : list of str, from [CLS] to [SEP]; what continues a word begins with ##.
     """

@@ -61,9 +61,9 @@ def verdict_over(found: dict, forms: dict) -> str:
 
     ``found`` : dict, the outcome of the first: ``holds``, True, False or None where it is
     too close to say, and perhaps ``able``, whether the model can be asked; ``forms`` : dict
-    of str to dict, those of the others, by the form's name. Returned is "it depends" if it
-    holds in one form and not in another; else "holds", "not so", "too close to say" or
-    "can’t be asked".
+    of str to dict, those of the others, by the form's name; empty if there is no other.
+    Returned is "it depends" if it holds in one form and not in another; else "holds", "not
+    so", "too close to say" or "can’t be asked".
     """
     if not forms or not found.get("able", True):
         return verdict_on(found)

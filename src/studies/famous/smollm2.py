@@ -26,12 +26,19 @@ BATCH = 10  # texts that are read at once
 
 @cache
 def talker():
-    """Return the tokenizer and the model, a `lmcourse.llama.Llama`, on the CPU."""
+    """Return the tokenizer and the model, a `lmcourse.llama.Llama`, on the CPU.
+
+    The model is SmolLM2, or what ``LMCOURSE_TALKER`` names. The tokenizer, called with a
+    str, gives ids as ``input_ids``, a list of int. Both are loaded once.
+    """
     return load_talker(device="cpu")
 
 
 def encoded(texts):
-    """Return texts of the same number of tokens as an int64 Tensor (texts, tokens)."""
+    """Return texts of the same number of tokens as SmolLM2's ids.
+
+    ``texts`` : list of str. The result is an int64 Tensor (texts, tokens).
+    """
     return torch.tensor([talker()[0](text).input_ids for text in texts])
 
 
@@ -679,7 +686,7 @@ def draws_of(task, small=False):
     task : dict of str to list of str
         Two labels, and the words of each.
     small : bool
-        Whether few draws are enough.
+        Whether to draw once in place of eight times.
 
     Returns
     -------
@@ -733,7 +740,7 @@ def labels(small=False):
     Parameters
     ----------
     small : bool
-        Whether to draw few examples of each task.
+        Whether to draw once for each task in place of eight times.
 
     Returns
     -------
@@ -801,7 +808,7 @@ def recency(small=False):
     Parameters
     ----------
     small : bool
-        Whether to draw few examples of each task.
+        Whether to draw once for each task in place of eight times.
 
     Returns
     -------
@@ -896,8 +903,9 @@ def middle(small=False):
         a number for each list; it holds if the first and the last sixth are each surely
         better than these; the null is that of lists without the line. Also ``first`` and
         ``last``, the shares at the ends; ``able``, whether a quarter of all answers are
-        right; ``others``, how many other forms of the list there are; ``best``, the share
-        of right answers in the form that has most.
+        right; ``others``, how many other forms of the list there are (five of `LISTS`, with
+        other words or fewer lines); ``best``, the share of right answers in the form that
+        has most.
     """
     hits, without = lists(2 if small else 30, *LISTS[0])
     others = [lists(1 if small else 6, *form)[0].mean() for form in LISTS[1:]]
@@ -944,7 +952,8 @@ def asked_list(seed, statement, question, length):
     Parameters
     ----------
     seed : int
-        Of the list, and of the line of each part that is asked for.
+        Of the list, which has names and things in a random order, and of the line of each
+        part that is asked for.
     statement, question : str
         With a gap ``{}`` for the name; the statement with another one for the thing.
     length : int

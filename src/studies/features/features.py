@@ -102,7 +102,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, the model that is read, "gpt" or "talker";
-        ``seed``; ``steps`` of each autoencoder's training.
+        ``seed``, 0 to 2; ``steps`` of each autoencoder's training, 1,500 of our GPT's,
+        1,000 of SmolLM2's.
     """
     if small:
         return grid(group="gpt", seed=0, steps=3)
@@ -153,7 +154,7 @@ def held(model, windows, layer, first):
         Its layers are ``blocks``.
     windows : int64 Tensor of shape (windows, tokens)
     layer : int
-        From 1 on (the first block is 0): the one whose input is kept.
+        From 1 on (the first block is 0): the block whose input is kept.
     first : int
         Positions before this one are left out.
 
@@ -213,9 +214,9 @@ def cut(ids, context, first):
 
 
 def shuffled_coordinates(vectors, seed):
-    """Return vectors (n, d) of which each coordinate is shuffled over all n by itself.
+    """Return vectors of which each coordinate is shuffled over all of them by itself.
 
-    ``vectors`` : Tensor (n, d); ``seed`` : int.
+    ``vectors`` : Tensor (n, d); ``seed`` : int, of the shuffles. Returns a Tensor (n, d).
     """
     generator = torch.Generator().manual_seed(seed)
     order = torch.rand(vectors.shape, generator=generator).argsort(0)
@@ -223,15 +224,19 @@ def shuffled_coordinates(vectors, seed):
 
 
 def principal(vectors):
-    """Return the principal directions of vectors (n, d), the widest first, rows (d, d)."""
+    """Return the principal directions of vectors, the widest first.
+
+    ``vectors`` : Tensor (n, d), n at least d; their mean is subtracted. Returns a Tensor
+    (d, d), whose rows are the directions, of length 1.
+    """
     return torch.linalg.svd((vectors - vectors.mean(0)), full_matrices=False).Vh
 
 
 def mean_differences(vectors, marks):
-    """Return for each property the mean with it minus that without, (properties, d).
+    """Return for each property the mean of vectors with it minus that of those without.
 
     ``vectors`` : Tensor (n, d); ``marks`` : bool Tensor (n, properties), where each
-    property is.
+    property is. Returns a Tensor (properties, d).
     """
     weights = marks.float()
     with_it = weights.T @ vectors / weights.sum(0)[:, None].clamp(min=1)
@@ -247,7 +252,8 @@ def dictionaries(train, neurons, coder, shuffled_coder, seed):
     train : Tensor of shape (places, d_model)
         States, from which the directions are made.
     neurons : int
-        How many there are: as many random directions are drawn.
+        How many there are: as many random directions are drawn. Principal directions are
+        those of the first 10,000 states.
     coder, shuffled_coder : SparseAutoencoder
         Trained on the states; and on states with shuffled coordinates.
     seed : int
@@ -411,7 +417,8 @@ def losses(model, windows, targets, layer, first, coder, train):
         Its output replaces the states in "features"; as many principal directions are kept
         as it has features at a place.
     train : Tensor of shape (places, d_model)
-        States, of which mean and principal directions are taken.
+        States, of which the mean is taken, and of the first 10,000 the principal
+        directions.
     layer : int
         The block whose input is replaced, from 0.
     first : int

@@ -222,12 +222,18 @@ def raw_states_stand_in(page: Page):
     centre = page.held.mean(dim=0)
 
     def rise(seed):
-        """Return the rise of the mean loss in nats with states drawn by a seed, an int."""
+        """Return the rise of the mean loss in nats, a float, with states drawn by a seed.
+
+        ``seed`` : int.
+        """
         drawn = torch.randperm(len(page.held), generator=torch.manual_seed(seed))[:512]
         store = torch.nn.functional.normalize(page.held[drawn] - centre, dim=1)
 
         def change(x):
-            """Put sums of eight of the store in the place of states."""
+            """Put sums of eight of the store in the place of states.
+
+            ``x`` : Tensor (windows, places, d_model), so is what is returned.
+            """
             sums = pursued((x - centre).flatten(0, 1), store, 8) + centre
             return sums.unflatten(0, x.shape[:2])
 

@@ -12,6 +12,8 @@ PARTS = 64  # units that are sorted at a time, to bound memory
 def f1_scores(numbers, marks):
     """Return the best F1 of each unit for each property, and the threshold that gives it.
 
+    Units are sorted 64 at a time, so that they fit in memory.
+
     F1 is the harmonic mean of two shares: of the places with a yes, those that have the
     property; of those that have it, the places with a yes.
 

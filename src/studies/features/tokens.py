@@ -39,7 +39,8 @@ def token_marks(pieces, is_sonnet):
     -------
     bool Tensor of shape (tokens, properties)
         In the order of `TOKEN_MARKS`, such as "begins a word" or "after a comma". "Far into
-        a line" are tokens with six or more of the line before them.
+        a line" are tokens with six or more of the line before them; pronouns are those of
+        `PRONOUNS`, such as "thee".
     """
     rows, line, has_asked, last = [], [], False, ""
     for piece in pieces:

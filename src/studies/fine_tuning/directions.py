@@ -49,7 +49,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "runs"; ``seed``; ``steps`` of
-        training; of a small plan also ``ranks``, how many directions are kept.
+        training; of a small plan also ``ranks``, how many directions are kept. There are
+        three seeds and a hundred steps.
     """
     if small:
         return [{"group": "runs", "seed": 0, "steps": 2, "ranks": [1, 128]}]
@@ -143,7 +144,7 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     seed : int
         Of the training, and of what is drawn.
     steps : int
-        How many steps of training.
+        How many steps of training; the highest learning rate is 0.003.
     ranks : list of int
         How many directions are kept.
 

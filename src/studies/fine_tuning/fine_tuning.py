@@ -106,6 +106,11 @@ def training_texts():
 def plan_trainings():
     """Return the settings of all trainings on a poet's poems.
 
+    Each method has three learning rates with five seeds on Dickinson, and two between these
+    with one seed or, where they matter, five; all weights have the same three on
+    Shakespeare with five seeds, and each method one more there with three (the last layer
+    three rates). All weights are also trained with replay.
+
     Returns
     -------
     list of dict
@@ -119,8 +124,8 @@ def plan_trainings():
         """Return a list of settings, one for each method, rate and seed.
 
         ``rates`` : dict, method → a learning rate or several. ``fed`` : the poet whose
-        poems are trained on. ``seeds`` : a seed or several. ``replayed`` : how many of the
-        eight windows of a batch are Shakespeare's all the same.
+        poems are trained on. ``seeds`` : a seed or several; by default 0 to 4. ``replayed``
+        : how many of the eight windows of a batch are Shakespeare's all the same.
         """
         settings = []
         for method, some_rates in rates.items():
@@ -146,7 +151,7 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether to return some of them, with one or two steps.
+        Whether to return some of them, with one or two steps in place of a hundred or more.
 
     Returns
     -------
@@ -236,7 +241,8 @@ def prepare(method, budget, seed=0):
     -------
     model : GPT
     steps : int
-        As many steps of the method as cost so much work.
+        As many steps of the method as cost so much work. LoRA has rank 8, a prefix eight
+        positions.
     """
     _, base, _ = load_material()
     model = teaching.adapted(base, method, SETTINGS["size"], seed)
@@ -277,8 +283,8 @@ def train_method(method, fed, rate, seed, replayed, budget):
         The settings ``method``, ``fed``, ``rate``, ``seed``, ``replayed``; ``steps`` made;
         ``parameters``, how many are trained; ``Dickinson validation``, ``Dickinson test``,
         ``Shakespeare validation``, ``Shakespeare test``: the loss on each poem, in nats a
-        character; ``curve``: step → mean loss on Shakespeare's validation poems, where all
-        weights are trained without replay, else empty.
+        character; ``curve``: step (seven, from 0 to the last) → mean loss on Shakespeare's
+        validation poems, where all weights are trained without replay, else empty.
     """
     _, _, poets = load_material()
     texts = training_texts()
@@ -382,12 +388,13 @@ def probabilities_on_the_way(method, rate, budget):
     Returns
     -------
     dict
-        ``method``, ``rate``, and ``rows``, a list of dict, one for each moment: ``method``,
-        ``rate``; ``step``; ``work``, how many steps of training all weights cost as much;
-        by a poet's name, for each letter of a piece, a pair of its probability in per cent
-        and the most probable characters with theirs; by "POET validation" the mean loss on
-        held-out poems in nats a character. With LoRA the last row, of step 0, is that of
-        the model from which the adapters were removed.
+        ``method``, ``rate``, and ``rows``, a list of dict, one for each of five moments,
+        from before the first step to after the last: ``method``, ``rate``; ``step``;
+        ``work``, how many steps of training all weights cost as much; by a poet's name, for
+        each letter of a piece, a pair of its probability in per cent and the most probable
+        characters with theirs; by "POET validation" the mean loss on held-out poems in nats
+        a character. With LoRA the last row, of step 0, is that of the model from which the
+        adapters were removed.
     """
     model, steps = prepare(method, budget)
     share = steps / budget  # steps of LoRA cost less, so there are more of them
@@ -440,6 +447,7 @@ def train_adapters(steps, marked):
     """Train LoRA's adapters on poems behind markers, or on Dickinson's without markers.
 
     The markers are "(W)" for Shakespeare and "(E)" for Dickinson, each with a line's end.
+    LoRA has rank 16; a step sees 16 windows, the highest rate is 0.01.
 
     Parameters
     ----------
@@ -474,7 +482,7 @@ def sample_all(folder, count):
     Parameters
     ----------
     folder : Path
-        Holds the adapters of the groups "marker" and "plain".
+        Holds the adapters of the groups "marker" and "plain", LoRA of rank 16.
     count : int
         How many texts of each.
 
@@ -522,8 +530,8 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
         ``length``; ``reader``, what the classifier knows of a poem ("pairs of letters",
         "bag of words", "ruler": the mean length of its lines, "last state", "mean state",
         or one of these with ", untrained"); ``layer``, after how many layers; ``size``, how
-        many poems are labelled; ``hits``, for each held-out poem the share of draws (and of
-        untrained models) in which it is classified correctly.
+        many poems are labelled, 8, 24 or 96; ``hits``, for each held-out poem the share of
+        draws (and of untrained models) in which it is classified correctly.
     """
     tokenizer, model, _ = load_material()
     table = labels.cut_poems(length)[::every]
@@ -531,7 +539,7 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
     rows = []
 
     def classify(reader, layer, *features, **options):
-        """Add a row for each number of labels.
+        """Add a row to ``rows`` for each number of labels, 8, 24 and 96.
 
         ``reader`` : str, its name in the row; ``layer`` : int, after how many layers the
         features are taken; ``features`` : one or more lists of texts, or arrays (poems,

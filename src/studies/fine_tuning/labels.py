@@ -82,7 +82,8 @@ def told_right(x, table, size, seed, **kind):
         Of `cut_poems`: a row for each poem, with ``poet`` and ``held``, whether it is held
         out from training.
     size : int
-        How many labelled poems it is trained on, as many of each poet.
+        How many labelled poems it is trained on, half of them Shakespeare's, half
+        Dickinson's.
     seed : int
         Of the draw of these poems.
     **kind

@@ -73,8 +73,9 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, "tuning" or "runs"; ``rank`` of LoRA's
-        matrices; ``budget``, the work in steps of training all weights; of "tuning" also
-        ``rate``, the learning rate that is tried, of "runs" ``seed``.
+        matrices, 1, 2, 4 or 32; ``budget``, the work in steps of training all weights; of
+        "tuning" also ``rate``, the learning rate that is tried, three a rank, of "runs"
+        ``seed``, 1 to 3.
     """
     budget = {"budget": 2 if small else SETTINGS["budget"]}
     settings = []

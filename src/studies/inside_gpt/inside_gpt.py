@@ -60,9 +60,10 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``. "tuning" and "runs": ``kind``, the model, "two
-        layers", "one layer", "eight heads" or "added positions"; ``seed``; ``steps`` of
-        training; of "tuning" also ``rate``, the learning rate that is tried. "counts":
-        ``order``, the length of the n-grams, 1 to 3 tokens.
+        layers", "one layer", "eight heads" or "added positions"; ``seed``, 99 of "tuning",
+        from 0 on ten, five, three or five of "runs"; ``steps`` of training; of "tuning"
+        also ``rate``, the learning rate that is tried. "counts": ``order``, the length of
+        the n-grams, 1 to 3 tokens.
     """
     kinds, most = (["two layers"], 1) if small else (KINDS, None)
     rates = SETTINGS["rates"][:most]
@@ -193,8 +194,8 @@ def count_rows(order):
     Returns
     -------
     dict
-        ``order``; ``weight``, how many counts a shorter n-gram adds, chosen on the tuning
-        texts; ``loss``, in nats a token of the repetition.
+        ``order``; ``weight``, how many counts a shorter n-gram adds, 0.001 to 1, chosen on
+        the tuning texts; ``loss``, in nats a token of the repetition.
     """
     tuning_texts = sample_rows(tuning=True)
     best = min(

@@ -451,7 +451,8 @@ def heads_are_missed_together(page: Page):
     def rises(values):
         """Return how the loss rises without each head, (heads, windows), and without all.
 
-        ``values`` : what a head returns instead, by (layer, head).
+        ``values`` : dict, (layer, head) → what the head returns instead, a Tensor or 0.
+        Returns two arrays; the second is (windows,).
         """
         single = [page.losses_with({head: values[head]}) - whole for head in page.HEADS]
         together = page.losses_with({head: values[head] for head in page.HEADS}) - whole
@@ -521,7 +522,9 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
     def measured(values):
         """Return the loss at line ends, and the probability of a new line after a mark.
 
-        ``values`` : what heads return instead, by (layer, head).
+        Both are means, floats.
+
+        ``values`` : dict, (layer, head) → what the head returns instead, (tokens, d_head).
         """
         with torch.no_grad(), ExitStack() as off:
             for (layer, head), value in values.items():
@@ -625,7 +628,7 @@ def loses_t_without(page: Page, texts, head) -> float:
     yes = page.ids_of("t")[0, 0]
 
     def probabilities():
-        """Return the probability of *t* after each text, (texts,)."""
+        """Return the probability of *t* after each text, a Tensor of shape (texts,)."""
         with torch.no_grad():
             logits = [page.gpt(page.ids_of(text))[0, -1] for text in texts]
         return torch.stack(logits).softmax(-1)[:, yes]
@@ -1106,6 +1109,7 @@ class CountsInText:
     """
 
     def __init__(self, gpt):
+        """Keep the model: ``gpt``, from ids (batch, tokens) to logits."""
         self.gpt = gpt
 
     def __call__(self, ids):

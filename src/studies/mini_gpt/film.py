@@ -104,8 +104,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "training", "counting", "stops" or
-        "packed"; ``steps``, after which the model is kept, a list; of "stops" also
-        ``stop``, the place in that list, from 0.
+        "packed"; ``steps``, after which the model is kept, fifteen from 0 to 2,000; of
+        "stops" also ``stop``, the place in that list, from 0.
     """
     steps = STEPS[:3] if small else STEPS
     stops = [{"group": "stops", "steps": steps, "stop": i} for i in range(len(steps))]
@@ -135,7 +135,7 @@ def run(folder, group, **setting):
         by order, and the share of places where they are ``right``. Of "stops" a dict, and
         of "packed" one for each stop: ``step``; ``train`` and ``held_out``, losses in nats
         a character; ``agrees``, the agreement with n-grams, a list by order; ``brought``,
-        by how many logits two heads bring a *t* from *thou*; and more.
+        by how many logits two heads bring a *t* from *thou*; and what `ask_stop` adds.
     """
     functions = {"training": train_and_compare, "counting": count_ngrams}
     functions |= {"stops": ask_stop, "packed": pack_stops}
@@ -195,7 +195,8 @@ def train(folder, steps, device="cpu"):
     folder : Path
         Where the checkpoints are written, ``step-0100.safetensors`` of step 100.
     steps : sequence of int
-        The stops, ascending, from 0; the last is the recipe's last.
+        The stops, ascending, from 0; the last is the recipe's last. The recipe is that of
+        `studies.mini_gpt.sonnets`.
     device : str
         Where it is trained, such as "cpu".
 
@@ -230,7 +231,7 @@ def stop_path(folder, step):
 
 
 def load_stop(folder, step):
-    """Return the tokenizer, and the GPT at a stop in evaluation mode.
+    """Return the tokenizer, a CharTokenizer, and the GPT at a stop in evaluation mode.
 
     ``folder`` : Path, with its checkpoint; ``step`` : int.
     """
@@ -591,7 +592,8 @@ def pack_stops(folder, steps):
     list of dict
         For each stop ``step``, and of the weights as they are packed ``train`` and
         ``held_out``, losses in nats a character, ``agrees``, the agreement with n-grams, a
-        list by order, ``brought``, what heads bring from *thou*, in logits, and more.
+        list by order, ``brought``, what heads bring from *thou*, in logits, and the other
+        values of `ask`.
     """
     record = read_record(stop_path(folder, steps[-1]))
     tokenizer, model = load_stop(folder, steps[0])

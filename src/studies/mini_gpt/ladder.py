@@ -64,8 +64,9 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``. "tuning": ``rung``, the last part that the
-        model has; ``spread``, the standard deviation of its first weights; ``rate``, the
-        highest learning rate; ``steps`` of training. "runs": ``rung``, ``seed`` and
+        model has, such as "four heads", one of six; ``spread``, the standard deviation of
+        its first weights, 0.05 or 0.125; ``rate``, the highest learning rate, four from
+        0.003 to 0.1; ``steps`` of training, 1,000. "runs": ``rung``, ``seed`` and
         ``steps``. "averaged": ``seeds``, whose models are averaged. "live": ``steps``. All
         but "tuning" and "live" also have ``every``: one position in so many is tested.
     """
@@ -177,6 +178,9 @@ def run(folder, group, **setting):
 
 def train_rung(tokenizer, parts, rung, seed, spread, rate, steps):
     """Train a GPT that has only the parts up to a rung on the sonnets.
+
+    A step sees 24 windows of 64 characters; every 50 steps the validation loss is
+    estimated.
 
     Parameters
     ----------
@@ -296,7 +300,8 @@ def count_ngrams(folder, tokenizer, parts, every):
     Parameters
     ----------
     folder : Path
-        Its losses are saved there as ``counting.npy``.
+        The best order's losses are saved there as ``counting.npy``: an array (positions,)
+        of the test text from the 64th character on, one in ``every``.
     tokenizer : CharTokenizer
     parts : list of int64 Tensor of shape (tokens,)
         The ids of the training, validation and test text.

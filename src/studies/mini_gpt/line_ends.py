@@ -60,8 +60,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "trained", "course" or "counting";
-        ``every``: one position in so many is tested; of "trained" also ``seed``, and
-        ``steps`` of training.
+        ``every``: one position in so many is tested; of "trained" also ``seed``, 1 to 3,
+        and ``steps`` of training, 1,000.
     """
     every = {"every": 200 if small else 1}
     steps = {"steps": 2 if small else 1000}
@@ -71,7 +71,7 @@ def plan(small):
 
 
 def run(folder, group, every, seed=0, steps=0):
-    """Train a model if it has to be, and test it.
+    """Test the whole GPT of the study *ladder*, trained here, the course's, or n-grams.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ def run(folder, group, every, seed=0, steps=0):
     -------
     dict
         The setting ``seed``; ``reach``: kind of character ("line ends", "first letters",
-        "other letters" or "other") → how many characters the model was shown, a str → mean
-        loss in nats a character; ``lines``: name of a change of the text that is shown, a
-        key of `CHANGES` such as "no vowels" → the mean probability of a new line, ``ends``
-        after marks at line ends and ``inside`` after other marks; of a GPT ``shuffled``,
-        the same as ``lines`` with shuffled weights.
+        "other letters" or "other") → how many characters the model was shown, a str from
+        "1" to "64" → mean loss in nats a character; ``lines``: name of a change of the text
+        that is shown, a key of `CHANGES` such as "no vowels" → the mean probability of a
+        new line, ``ends`` after marks at line ends and ``inside`` after other marks; of a
+        GPT ``shuffled``, the same as ``lines`` with shuffled weights.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
@@ -131,11 +131,11 @@ def count_lines(tokenizer, texts, every):
     -------
     dict
         ``seed``, 0; ``reach``: kind of character ("line ends", "first letters", "other
-        letters" or "other") → characters shown, a str → mean loss in nats a character of
-        n-grams that see about as far; ``lines``: change of the line, a key of `CHANGES`
-        such as "no vowels" → the mean probability of a new line rather than a space,
-        ``ends`` after marks at line ends and ``inside`` after other marks, of 6-grams,
-        which the study *ladder* chose.
+        letters" or "other") → characters shown, a str from "1" to "64" → mean loss in nats
+        a character of n-grams that see about as far; ``lines``: change of the line, a key
+        of `CHANGES` such as "no vowels" → the mean probability of a new line rather than a
+        space, ``ends`` after marks at line ends and ``inside`` after other marks, of
+        6-grams, which the study *ladder* chose.
     """
     training, _, test = (np.array(tokenizer.encode(text)) for text in texts)
     models = {

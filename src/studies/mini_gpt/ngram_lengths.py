@@ -65,8 +65,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, "trained" or "averaged"; ``every``: one
-        position in so many is tested; of "trained" also ``seed``, and ``steps`` of
-        training; of "averaged" ``seeds``, whose models are averaged.
+        position in so many is tested; of "trained" also ``seed``, 1 to 3, and ``steps`` of
+        training, 1,000; of "averaged" ``seeds``, whose models are averaged.
     """
     every, steps = {"every": 50 if small else 1}, 2 if small else 1000
     seeds = SEEDS[: 2 if small else 3]
@@ -75,7 +75,9 @@ def plan(small):
 
 
 def run(folder, group, every, seed=0, steps=0, seeds=()):
-    """Train a model and save its losses, or average all.
+    """Train the whole GPT of the study *ladder* and save its losses, or average all.
+
+    Losses are on the test text from the 64th character on, in nats.
 
     Parameters
     ----------
@@ -130,11 +132,11 @@ def average(folder, tokenizer, parts, seeds, every):
     Returns
     -------
     list of dict
-        ``seed``, of the GPT; ``with``, the length of the n-grams, or "GPT" for another
-        seed, two rows for each pair of GPTs. Lists, by sonnet, of how much lower the loss
-        of the average is: ``gained``, than that of the better one of the two by its loss on
-        the whole text; ``over_gpt``, than that of the GPT of ``seed``. ``alone`` is the
-        mean loss of what it is averaged with. All in nats a character.
+        ``seed``, of the GPT; ``with``, the length of the n-grams, 2 to 8, or "GPT" for
+        another seed, two rows for each pair of GPTs. Lists, by sonnet, of how much lower
+        the loss of the average is: ``gained``, than that of the better one of the two by
+        its loss on the whole text; ``over_gpt``, than that of the GPT of ``seed``.
+        ``alone`` is the mean loss of what it is averaged with. All in nats a character.
     """
     training, _, test = (part.numpy() for part in parts)
     _, positions, sonnets = positions_to_test(tokenizer, parts[2], every)

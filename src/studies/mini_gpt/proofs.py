@@ -126,7 +126,7 @@ def best_ngrams(page: Page):
     -------
     dict
         ``n``: the best length; losses ``guess``, ``pairs`` and ``best``; ``held_out``:
-        lowest and highest, as above.
+        lowest and highest over the ten shares.
     """
     best = page.counted[page.best_n]
     assert page.best_n in (5, 6, 7)
@@ -439,7 +439,10 @@ def gained_by_the_courses(page) -> dict[str, float]:
     ]
 
     def gained(text, positions):
-        """Return the mean gain at ``positions``, list of int, of a text."""
+        """Return the mean gain in nats, a float, at some positions of a text.
+
+        ``text`` : str; ``positions`` : list of int, from 0.
+        """
         ids = torch.tensor(page.tokenizer.encode(text))
         near, far = (losses_at(model, ids, torch.tensor(positions), n) for n in (5, 64))
         return float((np.array(near) - np.array(far)).mean())
@@ -968,7 +971,7 @@ def pairs_shuffled(page: Page):
     interval="{more:.3f} nats more",
 )
 def counting_adds_more(page: Page):
-    """The mean of two models' probabilities, against the better of the two.
+    """The loss of two models' mean probabilities, against that of the better of the two.
 
     The interval is over the test sonnets. On these the small GPT's loss is above the
     n-grams', and the course's GPT's is below, each with an interval that leaves out zero.
@@ -1236,7 +1239,7 @@ def mistakes_do_harm(page: Page):
     Returns
     -------
     dict
-        ``copying``: as above.
+        ``copying``: the loss without a shift, in nats a character.
     """
     assert page.copying < 0.3
     assert set(page.parroted.removeprefix("Shall")) == {" ", "I"}

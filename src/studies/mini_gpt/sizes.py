@@ -56,9 +56,11 @@ def plan(small):
     list of dict
         The arguments of each run: ``group``, which is "tuning", "runs" or "little" (text);
         ``changes``, settings of the training by name, such as ``steps``, that differ from
-        `BASE`. "tuning" and "runs": ``axis``, which size is varied, and ``value``, the
-        size. "little": ``dropout``, the share of numbers that are dropped. ``rate``, the
-        learning rate, of "tuning" and "little"; ``seed``, of "runs" and "little".
+        `BASE`. "tuning" and "runs": ``axis``, which size is varied, "d_model", "heads",
+        "layers" or "shape", and ``value``, the size, four an axis. "little": ``dropout``,
+        the share of numbers that are dropped. ``rate``, the learning rate, three of
+        "tuning", 0.003 to 0.03, and two of "little"; ``seed``, 1 to 3, of "runs" and
+        "little".
     """
     few = {"steps": 2, "warmup": 1, "validation_windows": 4} if small else {}
     short = {"steps": 300, "evaluate_every": 25} | few
@@ -228,7 +230,8 @@ def train_cached(settings):
     -------
     dict
         ``parameters``, how many; ``seconds`` of training; ``history``, a list of (step,
-        validation loss in nats a character); ``sample``, a text that it writes.
+        validation loss in nats a character); ``sample``, a text that it writes after "Shall
+        I".
     """
     tokenizer, trainer = new_trainer(dict(settings))
     history = trainer.run(quiet=True)

@@ -25,7 +25,8 @@ def plan(small):
     -------
     list of dict
         The arguments of each run: ``group``, which is "runs"; ``changes``, the settings of
-        the training that differ from the classic recipe, by name.
+        the training that differ from the classic recipe, by name: Muon, a learning rate of
+        0.01, dropout of 0.2, 24 windows a step.
     """
     few = {"steps": 2, "evaluate_every": 1, "validation_windows": 4, "warmup": 1}
     return [{"group": "runs", "changes": CHANGES | (few if small else {"steps": 2000})}]

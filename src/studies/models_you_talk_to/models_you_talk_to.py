@@ -129,11 +129,11 @@ def plan(small):
         The arguments of each run: ``group``, what is done. "heads": ``layer``, counted from
         0, whose heads are tried. "moves": ``task``, "capitals" or "opposites". "asks":
         ``task``, the same, and ``form``, the form of the prompt. "bits": ``bits`` of each
-        weight, and ``block``, how many weights share a scale (0: a row). "shots": ``task``,
-        such as "French"; ``shots``, how many examples; ``right``, whether their answers are
-        right. "chat": ``question``. "writing": ``line``, the beginning; ``way`` of
-        sampling; ``seed``. "counting" takes none. A small plan also has ``count``, how many
-        texts or questions.
+        weight, 8 to 2, and ``block``, how many weights share a scale, 32 or 0 (a row).
+        "shots": ``task``, such as "French"; ``shots``, how many examples; ``right``,
+        whether their answers are right. "chat": ``question``. "writing": ``line``, the
+        beginning; ``way`` of sampling; ``seed``. "counting" takes none. A small plan also
+        has ``count``, how many texts or questions.
     """
     few = {"count": 3} if small else {}
     layers = [0] if small else range(talker()[1].config.layers)
@@ -167,7 +167,8 @@ def run(folder, group, **setting):
         "moves", heads' outputs or states copied from another prompt; "chat", one question;
         "writing", a line continued.
     **setting
-        The arguments of the function of that name, such as ``task`` and ``form``.
+        The arguments of the function of that name in this module, such as ``task`` and
+        ``form``.
 
     Returns
     -------
@@ -311,8 +312,8 @@ def prompt(question, form):
     question : str
     form : str
         How the question is put to the model: "template", in the chat template as it is
-        shipped; "no system", without its system turn; "plain system", with a plain one;
-        "bare", alone.
+        shipped; "no system", without its system turn; "plain system", with "You are a
+        helpful assistant." in its place; "bare", alone.
 
     Returns
     -------
@@ -411,7 +412,7 @@ def asks(task, form, count=None):
     task : {"capitals", "opposites"}
     form : str
         Of the prompt: "template", "no system", "plain system" or "bare"; after "bare" the
-        model answers with one token.
+        model answers with one token, else with sixteen at most.
     count : int, optional
         How many questions. Default: all.
 
@@ -439,7 +440,8 @@ def asks(task, form, count=None):
 def pairs(task):
     """Return the pairs of a task, a list of (str, str): a word, or a country; its answer.
 
-    ``task`` : str, "capitals" or a task of `lmcourse.prompts`, such as "opposites".
+    ``task`` : str, "capitals" or a task of `lmcourse.prompts`: "opposites", "past tense" or
+    "French".
     """
     return [*CAPITALS.items()] if task == "capitals" else task_pairs(task)
 

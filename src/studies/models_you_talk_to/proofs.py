@@ -81,7 +81,7 @@ def theirs(model):
     Returns
     -------
     LlamaForCausalLM
-        In evaluation mode.
+        In evaluation mode; the weights have its names.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -229,9 +229,9 @@ def bits_are_told(page: Page):
 def a_bare_question_ends(page: Page):
     """The likeliest first token after the bare question is the one that ends a turn.
 
-    After most questions: the interval of the share is above a half. After the first twenty
-    with a line break, and in the template, it is so after less than a tenth. The answers in
-    the template are the study's.
+    After most of 40 questions: the interval of the share is above a half. After the first
+    twenty with a line break, and in the template, it is so after less than a tenth. The
+    answers in the template are the study's.
 
     Parameters
     ----------
@@ -556,6 +556,14 @@ class Names:
     """
 
     def __init__(self, page, told):
+        """Read the sentences and their twins; keep states and heads' outputs.
+
+        ``first`` is the lower layer of the two heads; ``ids`` (texts, tokens); ``other``
+        and ``giver``, first tokens of the names, (texts,); ``stream``, what that layer
+        reads, (texts, tokens, d_model); ``own`` and ``twins``, what each head returns in
+        the sentences and in those where the other person gives: layer and head → (texts,
+        tokens, d_head). ``page`` and ``told`` are those of the class.
+        """
         self.model = page.model
         self.first = min(layer for layer, _ in page.HEADS)
         ids = ids_of(page, told.texts)
@@ -682,12 +690,12 @@ def two_heads_carry_the_name(page: Page):
 
     The model completes more than 80 % of 30 sentences rightly. Of all of them most go to
     the giver, the interval above two thirds; with each of five other pairs of heads less
-    than a tenth. In sentences of another form more than two thirds change, too. With the
-    two replaced by their mean over both kinds of sentence the model is right less often,
-    and by what they returned in those sentences themselves it is right as before. Both
-    heads give more than 40 % of their attention to the second place of the name that stands
-    twice. ``strangers`` tells what is copied from sentences about other people, in which
-    the name in the other place stands twice.
+    than a tenth. In sentences of another form ("Then … After lunch …") more than two thirds
+    change, too. With the two replaced by their mean over both kinds of sentence the model
+    is right less often, and by what they returned in those sentences themselves it is right
+    as before. Both heads give more than 40 % of their attention to the second place of the
+    name that stands twice. ``strangers`` tells what is copied from sentences about other
+    people, in which the name in the other place stands twice.
 
     Parameters
     ----------
