@@ -67,7 +67,7 @@ def run(folder, group, name, small):
     group : {"results"}
         The only kind of run; unused.
     name : str
-        One of ``SETTINGS["results"]``.
+        "errand", "repeats" or "letters".
     small : bool
         Whether on few texts.
 

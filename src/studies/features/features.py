@@ -129,11 +129,12 @@ def run(folder, group, seed, steps):
     Returns
     -------
     dict
-        ``seed``, and by model, "trained" and "shuffled" weights: ``scores``, kind of unit →
-        F1 of each property; ``quality``, how well the autoencoder rebuilds the states;
-        ``named``, kind of unit → which units got a name. Of a trained one also ``losses``,
-        by what replaces the states, of each window, and of our GPT ``steering``, a list of
-        dict, what each push does.
+        ``seed``, and by model, "trained" and "shuffled" weights: ``scores``, kind of unit,
+        such as "features" → F1 of each property; ``quality``, how well the autoencoder
+        rebuilds the states, a dict (`quality`); ``named``, kind of unit → which units got a
+        name, a dict (`named`). Of a trained one also ``losses``, what replaces the states →
+        the loss of each window, in nats a token, and of our GPT ``steering``, a list of
+        dict, what each push does (`steer_all`).
     """
     make = read_gpt if group == "gpt" else read_talker
     return {"seed": seed} | make(folder, seed, steps)

@@ -146,7 +146,8 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     steps : int
         How many steps of training; the highest learning rate is 0.003.
     ranks : list of int
-        How many directions are kept.
+        How many directions are kept, one number a row; of the changes drawn at random or
+        shuffled every third of these.
 
     Returns
     -------

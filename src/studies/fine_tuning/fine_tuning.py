@@ -186,7 +186,7 @@ def plan(small):
 
 
 def run(folder, group, **setting):
-    """Train or test a model.
+    """Train the model of the sonnets further, or test what was trained.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def run(folder, group, **setting):
         Its other arguments: of "runs" ``method``, ``fed``, ``rate``, ``seed``, ``replayed``
         and ``budget``; of "letters" ``method``, ``rate`` and ``budget``; of "marker" and
         "plain" ``steps``; of "samples" ``count``; of "labels" ``length``, ``draws`` and
-        more.
+        perhaps ``pairs``, ``every`` and ``untrained``, as `classify_poems` takes them.
 
     Returns
     -------

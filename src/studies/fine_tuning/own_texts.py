@@ -62,7 +62,8 @@ def plan(small):
 
 
 def run(_folder, group, **setting):
-    """Do one run.
+    """Train our GPT on texts of its own, or random weights on Dickinson, and measure
+    losses.
 
     Parameters
     ----------

@@ -119,7 +119,8 @@ def run(folder, group, **setting):
     Parameters
     ----------
     folder : Path
-        Holds the checkpoints.
+        Holds the checkpoints, ``likeliest.npy``, the n-grams' answers, and what is packed:
+        each is written there by its group.
     group : {"training", "counting", "stops", "packed"}
         What to do: train the GPT and keep its checkpoints; ask n-gram models for the
         likeliest characters; ask the checkpoint of one stop; pack all stops into one file.
@@ -135,7 +136,8 @@ def run(folder, group, **setting):
         by order, and the share of places where they are ``right``. Of "stops" a dict, and
         of "packed" one for each stop: ``step``; ``train`` and ``held_out``, losses in nats
         a character; ``agrees``, the agreement with n-grams, a list by order; ``brought``,
-        by how many logits two heads bring a *t* from *thou*; and what `ask_stop` adds.
+        by how many logits two heads bring a *t* from *thou*; and the other values of
+        `ask_stop`, of "packed" of `ask`.
     """
     functions = {"training": train_and_compare, "counting": count_ngrams}
     functions |= {"stops": ask_stop, "packed": pack_stops}

@@ -136,7 +136,8 @@ class Rung(GPT):
 
 
 def run(folder, group, **setting):
-    """Train or test one model.
+    """Train or test models on the sonnets: GPTs with some of their parts, n-grams,
+    averages.
 
     Parameters
     ----------

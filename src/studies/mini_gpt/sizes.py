@@ -100,7 +100,7 @@ def settings_at(axis, value):
 
 
 def run(folder, group, **setting):
-    """Train one model.
+    """Train one GPT on the sonnets.
 
     Parameters
     ----------

@@ -33,16 +33,18 @@ def plan(small):
 
 
 def run(folder, group, changes):
-    """Train the model; go on where an earlier run was stopped.
+    """Train the course's GPT on the sonnets; go on where an earlier run was stopped.
 
     Parameters
     ----------
     folder : Path
-        Where its checkpoint ``run.safetensors`` and the model are saved.
+        Where its checkpoint, ``run.safetensors``, and the model, ``sonnets.safetensors``,
+        are saved.
     group : {"runs"}
         The only kind of run; unused.
     changes : dict
-        Settings of ``python -m lmcourse.train`` that differ from the classic recipe.
+        Settings of ``python -m lmcourse.train`` that differ from the classic recipe, by
+        name, such as ``dropout``.
 
     Returns
     -------

@@ -155,7 +155,7 @@ def plan(small):
 
 
 def run(folder, group, **setting):
-    """Do one run of the study.
+    """Do one run of the study: ask SmolLM2, or count tokens.
 
     Parameters
     ----------
@@ -174,11 +174,12 @@ def run(folder, group, **setting):
     -------
     dict or list of dict
         The setting, and what was found: of "bits" and "counting" ``losses``, one of each
-        poem, in nats a token, and ``text``, what the model writes; of "asks" a list, one
-        dict a question, with ``right``, bool; of "shots" ``hits``, 1 or 0 for each word; of
-        "heads" a list, one dict a head, with ``effect``, in logits, and ``flips``, how many
-        answers change; of "moves" how many answers change; of "chat" and "writing"
-        ``text``, what the model writes.
+        poem, in nats a token, and of "bits" ``text``, what the model writes; of "asks" a
+        list, one dict a question, with ``right``, bool; of "shots" ``hits``, 1 or 0 for
+        each word; of "heads" a list, one dict a head, with ``effect``, in logits, and
+        ``flips``, how many answers change; of "moves" lists of how many answers change, by
+        layer and by head (`moves`); of "chat" and "writing" ``text``, what the model
+        writes.
     """
     return GROUPS[group](**setting)
 
