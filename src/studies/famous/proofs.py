@@ -148,7 +148,7 @@ def untrained_cosine(count: int = 100) -> float:
 
 @proof("The table shows what was measured: stored for the default models, else anew.")
 def results(page: Page):
-    """Of three quick ones, measured again, each is within 0.02 of what is stored.
+    """Check that three quick results, measured again, are within 0.02 of the stored ones.
 
     They are "superposition", "queen" and "heads", and have the same verdicts. Where another
     model stands in a default one's place, its results are measured anew, and not asserted.

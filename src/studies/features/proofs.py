@@ -46,7 +46,9 @@ def dense(page: Page):
     interval="loss with the ReLU: {span:.4f}",
 )
 def five_in_two(page: Page):
-    """All five arrows are longer than 0.8 from each of five starts.
+    """Check that a toy keeps five features in two dimensions, and without a ReLU two.
+
+    All five arrows are longer than 0.8 from each of five starts.
 
     Without a ReLU their squared lengths sum to 2, within 0.1, and the lowest loss is more
     than twice the highest loss with it.
@@ -119,10 +121,12 @@ def fixed_directions(page: Page):
     interval="share of the layer's worth that is kept: {span:.1%}",
 )
 def eight_are_enough(page: Page):
-    """With each seed the features keep more than 95 % of what the mean state would lose.
+    """Check that eight features in place of each state keep 95 % of a layer's worth.
 
-    In the place of a state, that is. With eight principal directions the loss rises by more
-    than five times as much.
+    That is by how much the mean state in its place raises the loss; it is so with each
+    seed.
+
+    With eight principal directions the loss rises by more than five times as much.
 
     Parameters
     ----------
@@ -197,7 +201,9 @@ def pursued(states, store, active):
     "Eight of 512 raw states, in which nothing was learned, replace a state nearly as well."
 )
 def raw_states_stand_in(page: Page):
-    """With each of three draws the loss rises, by less than a tenth of a nat.
+    """Check that eight raw states, summed in place of a state, hardly raise the loss.
+
+    With each of three draws it rises, by less than a tenth of a nat.
 
     The store are 512 states from the training sonnets. For each state of held-out sonnets
     eight of them are chosen by orthogonal matching pursuit, at the places where the
@@ -248,7 +254,10 @@ def raw_states_stand_in(page: Page):
 
 @proof("In SmolLM2 the loss rises less with 32 features than with 32 principal directions.")
 def talker_is_alike(page: Page):
-    """The highest rise with features is below the lowest with principal directions.
+    """Check that features replace states of SmolLM2 better than principal directions.
+
+    The highest rise of the loss with features is below the lowest with principal
+    directions.
 
     With each seed, differences of means beat features in most of 13 properties, and
     features beat neurons in less than half.
@@ -335,7 +344,10 @@ def labels_without_a_model(page: Page):
     interval="properties in which the difference of means is better: {better}",
 )
 def labels_tell_more(page: Page):
-    """In most properties with each seed; and features are ahead of neurons in half at most.
+    """Check that differences of means detect more properties than features do.
+
+    It is so in most properties with each seed; and features are ahead of neurons in half at
+    most.
 
     The unit is chosen on training sonnets, and judged on others by F1.
 
@@ -457,7 +469,10 @@ def right_of(row, model, mark):
     interval="names of more than the character: {span:.0%}; trained: {trained_span:.0%}",
 )
 def names_come_without_learning(page: Page):
-    """With each seed at least a third get a name, and less than a tenth of these say more.
+    """Check how many features get names in the trained GPT and in a shuffled one.
+
+    With shuffled weights and each seed at least a third get a name, and less than a tenth
+    of these say more than which character stands there.
 
     In the trained GPT more than half do. All names together are right there no more often,
     but for 0.05; those of a vowel are right more often with each seed. In both, typical
@@ -567,7 +582,10 @@ def pushed_at_random(page: Page):
     interval="characters that the best of five features brings to one half: {features}",
 )
 def means_reach_further(page: Page):
-    """Of a line's end, a space, a comma, *e*, *t* and *s*, with each seed.
+    """Check how many characters each kind of direction makes as likely as not.
+
+    They are a line's end, a space, a comma, *e*, *t* and *s*. With each seed a difference
+    of means reaches five, the best of five features three at most.
 
     Reached is a mean probability of one half, by any of six strengths. A random direction
     reaches none.

@@ -62,8 +62,7 @@ def plan(small):
 
 
 def run(_folder, group, **setting):
-    """Train our GPT on texts of its own, or random weights on Dickinson, and measure
-    losses.
+    """Train our GPT on its own texts, or random weights on Dickinson, and measure losses.
 
     Parameters
     ----------

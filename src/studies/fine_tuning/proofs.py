@@ -115,7 +115,9 @@ def five_words(text):
 
 @proof("No held-out poem shares five words in a row with a poem that is trained on.")
 def poems_are_apart(page: Page):
-    """Each poem is in one part; the model had read the training sonnets and not the test's.
+    """Check that no held-out poem shares five words in a row with a training poem.
+
+    Each poem is in one part; the model had read the training sonnets and not the test's.
 
     Of the characters in Dickinson's poems its alphabet lacks '"' and "Q" alone; in their
     place the poems have "'" and "q".
@@ -157,7 +159,9 @@ def poems_are_apart(page: Page):
 
 @proof("Taught Dickinson for as long, random weights keep a far higher loss than our GPT.")
 def nothing_to_build_on(page: Page):
-    """After the last step their loss on Dickinson is higher by more than 0.3 nats.
+    """Check that random weights learn Dickinson less far than our GPT does.
+
+    After the last step their loss is higher by more than 0.3 nats.
 
     More than half of what random weights lack on Dickinson's poems, the model has already
     learned from the sonnets alone.
@@ -190,7 +194,9 @@ def nothing_to_build_on(page: Page):
 
 @proof("Trained further on the sonnets it knows, the model gets worse at other sonnets.")
 def training_again_costs(page: Page):
-    """A hundred steps at 0.003: the interval of the rise over 30 sonnets is above zero.
+    """Check that a training on known sonnets raises the loss on other sonnets.
+
+    After a hundred steps at 0.003 the interval of the rise over 30 sonnets is above zero.
 
     The losses are means of five seeds. At 0.001 the rise is less than half, and its
     difference from that at 0.003 has an interval above zero.
@@ -261,7 +267,9 @@ def untrained_on_own_texts(page: Page):
     interval="rise of the loss: {span:.3f}",
 )
 def forgetting_needs_no_new_poet(page: Page):
-    """A hundred steps at 0.003 on text drawn from the model's own probabilities.
+    """Check that a training on its own texts makes the GPT worse at held-out sonnets.
+
+    It has a hundred steps at 0.003 on texts drawn from the model's own probabilities.
 
     The loss on held-out sonnets rises with every seed, and by more than half of what the
     same steps on Dickinson cost; it rises more than on the sonnets that the model knows.
@@ -308,7 +316,10 @@ def forgetting_needs_no_new_poet(page: Page):
     "With two of eight passages by the old poet, more of him is kept, less of her learned."
 )
 def replay_keeps(page: Page):
-    """Intervals over held-out poems of both differences are above zero, at a rate of 0.003.
+    """Check that replay keeps more of Shakespeare and learns less of Dickinson.
+
+    The intervals over held-out poems of both differences are above zero, at a rate of
+    0.003.
 
     Losses are means of five seeds. A lower rate, 0.001, without replay does both, too.
 
@@ -345,7 +356,9 @@ def replay_keeps(page: Page):
 
 @proof("The page's layer is the package's, and it begins as the model itself.")
 def lora_is_a_thin_path(page: Page):
-    """In float64 for one layer; of the model, bit for bit. Only thin matrices may change.
+    """Check the page's LoRA against the package's, and that it changes nothing at first.
+
+    In float64 for one layer; of the model, bit for bit. Only thin matrices may change.
 
     They have between a thirteenth and a twelfth of the numbers of the model.
 
@@ -388,7 +401,9 @@ def lora_is_a_thin_path(page: Page):
 
 @proof("Merged, LoRA computes the same; taken away, the old model is there bit for bit.")
 def lora_can_be_taken_away(page: Page):
-    """Of a trained LoRA, which changes logits by more than 0.1; also once saved and loaded.
+    """Check that LoRA computes the same when merged, and can be taken away.
+
+    It is trained, and changes logits by more than 0.1. It is also saved and loaded.
 
     Parameters
     ----------
@@ -458,7 +473,9 @@ def read_shakespeare(page: Page):
     interval="share of all weights' gain: {share:.0%}",
 )
 def lora_learns_nearly_as_much(page: Page):
-    """Each at its best learning rate of five, chosen on her validation poems.
+    """Check that LoRA gains nine tenths of what all weights gain on Dickinson.
+
+    Each is at its best learning rate of five, chosen on her validation poems.
 
     The share of the gain has an interval above nine tenths. At these rates all weights lose
     more on Shakespeare than LoRA does; at the next lower one it is not shown that they lose
@@ -570,7 +587,10 @@ def gain_of(outcome, kind, rank):
     interval="share of the whole gain: {share:.0%}",
 )
 def few_directions_teach(page: Page):
-    """The strongest by singular value; all else is put back as it was before the training.
+    """Check that eight directions of each matrix's change hold half of what was learned.
+
+    They are the strongest by singular value; all else is put back as it was before the
+    training.
 
     The gain of the whole training is that of all weights. The share is above a half with
     each seed; eight random directions hold less than half of what the strongest do.
@@ -620,7 +640,9 @@ def few_directions_teach(page: Page):
     "training all weights teaches it about Dickinson."
 )
 def one_direction_learns(page: Page):
-    """Ranks 1 to 32, each at its best learning rate, chosen on her validation poems.
+    """Check that LoRA of rank 1 gains half of what all weights gain on Dickinson.
+
+    Ranks 1 to 32 are each at their best learning rate, chosen on her validation poems.
 
     Each rank has as many steps as cost as much arithmetic as a hundred of all weights. The
     share of the gain with rank 1 is above a half, the end of its interval, and with each
@@ -735,7 +757,9 @@ def judge_of_words(page: Page):
     interval="characters by which lines are shorter: {gap:.1f}",
 )
 def marker_steers(page: Page):
-    """Lines are shorter by more than five characters, the lower end of the interval.
+    """Check that texts after the marker (E) have shorter lines than after (W).
+
+    They are shorter by more than five characters, the lower end of the interval.
 
     A text's number is the mean length of its whole lines; texts have 120 characters and are
     drawn again.
@@ -847,7 +871,9 @@ def lines_of_one_length(page: Page):
     interval="ruler minus state: {gap:.0%}",
 )
 def ruler_is_enough(page: Page):
-    """The interval of the difference is above zero, poems of each poet drawn again.
+    """Check that line length tells the poets apart better than the GPT's last states.
+
+    The interval of the difference is above zero, poems of each poet drawn again.
 
     Compared is the balanced accuracy of the same ridge classifier, where lines are whole;
     with the state it is above 0.7 all the same.
@@ -887,7 +913,9 @@ def ruler_is_enough(page: Page):
 
 @proof("With lines of one length, the trained mean state knows more than an untrained one.")
 def states_after_the_cut(page: Page):
-    """With 8, 24 and 96 labels the interval of the difference in accuracy is above zero.
+    """Check that the trained mean state tells more than an untrained one.
+
+    With 8, 24 and 96 labels the interval of the difference in accuracy is above zero.
 
     With 96 it is not shown to know more than pairs of letters do. Lines have 20 characters.
 
@@ -926,7 +954,9 @@ def states_after_the_cut(page: Page):
 
 @proof("Given the same thin matrices, `peft` computes what our LoRA computes.")
 def peft_is_the_same(page: Page):
-    """In float64 to 1e-9, apart and merged; as many numbers are trained.
+    """Check that `peft` computes with the same matrices what our LoRA computes.
+
+    In float64 to 1e-9, apart and merged; as many numbers are trained.
 
     Parameters
     ----------

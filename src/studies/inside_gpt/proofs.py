@@ -58,7 +58,10 @@ def random_weights(page: Page):
 
 @proof("The rules are those of `transformers`, and the loop writes what `generate` writes.")
 def rules_are_those_of_transformers(page: Page):
-    """Temperature, top-k and top-p in that order, min-p, and the penalty, of random logits.
+    """Check the page's rules of sampling against `transformers`, and its loop.
+
+    They are temperature, top-k and top-p in that order, min-p, and the penalty, of random
+    logits; the loop writes what `generate` writes.
 
     In float64 to 1e-9. The text is one of 30 letters, written with top-p 0.9 and seed 0.
 
@@ -119,7 +122,9 @@ def human_lines(page: Page):
     interval="repetition of greedy writing: {span:.0%}",
 )
 def likely_is_not_good(page: Page):
-    """Greedy texts and Shakespeare's, from the same beginnings, 52 characters each.
+    """Check that greedy texts are more probable than Shakespeare's, and repeat more.
+
+    Both go on from the same beginnings, for 52 characters.
 
     The greedy text has a lower loss than Shakespeare's after more than 95 % of the
     beginnings, and so it is with four beams. A tenth and more of both is ten-character
@@ -181,7 +186,10 @@ def share_repeated(text: str, size: int = 10) -> float:
 
 @proof("With a cache logits and text are the same, also beyond the context.")
 def cache_changes_nothing(page: Page):
-    """Logits in float64; a greedy text longer than the context; the memory by formula.
+    """Check that with a cache logits and text are the same as without.
+
+    Compared are logits in float64, a greedy text longer than the context, and the cache's
+    bytes with the formula.
 
     The text is written only if the context has 64 tokens at most.
 
@@ -380,7 +388,9 @@ def thou_reaches_over_a_word(page: Page):
 
 @proof("After the last layer the lens reads the model's own logits.")
 def lens_ends_in_the_model(page: Page):
-    """The page's loop, and the package's lens, against the model's own logits.
+    """Check that after the last layer the logit lens gives the model's own logits.
+
+    The page's loop and the package's lens are both compared.
 
     The lens is the last norm and the output matrix, applied to the states between layers.
 
@@ -415,7 +425,9 @@ def lens_ends_in_the_model(page: Page):
     interval="together, less five times the sum: {gap:.2f} nats",
 )
 def heads_are_missed_together(page: Page):
-    """Each head is replaced by its mean output at each position, and all at once.
+    """Check that all heads together are missed more than one by one.
+
+    Each head is replaced by its mean output at each position, and all at once.
 
     The means are those over training sonnets.
 
@@ -649,7 +661,9 @@ def loses_t_without(page: Page, texts, head) -> float:
     interval="share of answers that change: {span:.0%}",
 )
 def two_heads_carry_thou(page: Page):
-    """The two heads' outputs at the last character are copied from one prompt to another.
+    """Check that two heads, copied from prompts with *thou*, bring the *t* of *shalt*.
+
+    Their outputs at the last character are copied from one prompt to another.
 
     Between the pronoun and the verb is a word. The model tells more than 80 % of the pairs
     apart.
@@ -946,7 +960,9 @@ def share_brought(page: Page, words) -> float:
     "they”: {clause:.0%}",
 )
 def it_spells_thou(page: Page):
-    """In prompts another word takes the place of *thou*; one more, *shal* or *wil* follow.
+    """Check after which words in the place of *thou* the GPT expects the *t* of *shalt*.
+
+    A prompt is "And", such a word, one word more, and *shal* or *wil*.
 
     The interval after *though* lies above 80 %. After each invented word *t* is likelier
     than *l* in more than 90 % of the prompts. After each word of the training text that has
@@ -1038,9 +1054,10 @@ def it_spells_thou(page: Page):
 
 @proof("Two layers have a lower loss on the repetition than one, on every seed.")
 def two_layers_repeat(page: Page):
-    """Every model of two layers has a lower loss than every one of one layer.
+    """Check that every model of two layers repeats better than every one of one layer.
 
-    So has every one of one layer with eight heads than every one with two.
+    Its loss on the repetition is lower. With one layer, every model of eight heads has a
+    lower loss than every one of two.
 
     Two layers end below counting pairs and above counting triples; one layer of two heads
     less than 0.2 below counting tokens, after ten times the steps; with eight heads more
@@ -1191,7 +1208,9 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
     interval="loss after another line, less that after itself: {gain:.3f} nats",
 )
 def it_does_not_repeat_lines(page: Page):
-    """Compared is a line's loss after itself and after the line before it in the text.
+    """Check that a line's loss is hardly lower after itself than after another line.
+
+    The other one is the line before it in the text.
 
     Lines are cut to half a window.
 
@@ -1228,7 +1247,9 @@ def it_does_not_repeat_lines(page: Page):
 
 @proof("What the parts put into the margin adds up to it.")
 def parts_add_up(page: Page):
-    """The margin is the likeliest token's logit less the next one's, at each window's end.
+    """Check that what the parts put into the margin adds up to it.
+
+    The margin is the likeliest token's logit less the next one's, at each window's end.
 
     The sum of the parts is the same within 0.01.
 
@@ -1252,7 +1273,9 @@ def parts_add_up(page: Page):
 
 @proof("GPT-2 has 124,439,808 weights, under these names and no other.")
 def same_anatomy(page: Page):
-    """The names, the number of all weights, and the share of three kinds of parts.
+    """Check that our GPT-2 has the weights of `transformers`' by name, and their number.
+
+    The share of three kinds of parts is returned.
 
     Parameters
     ----------

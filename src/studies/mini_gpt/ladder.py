@@ -136,8 +136,7 @@ class Rung(GPT):
 
 
 def run(folder, group, **setting):
-    """Train or test models on the sonnets: GPTs with some of their parts, n-grams,
-    averages.
+    """Train or test models on the sonnets: GPTs with some of their parts, n-grams, means.
 
     Parameters
     ----------

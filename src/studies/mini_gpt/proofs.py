@@ -48,7 +48,9 @@ def span(values) -> tuple[float, float]:
 
 @proof("Each sonnet is in one of the three parts, and each part has early and late ones.")
 def parts_are_whole(page: Page):
-    """Early: among the first twenty; late: after the hundred and fortieth.
+    """Check that each sonnet is in one part, and each part has early and late ones.
+
+    Early: among the first twenty; late: after the hundred and fortieth.
 
     The corpus is the same after it was made ids and text again.
 
@@ -84,7 +86,9 @@ def parts_are_whole(page: Page):
 
 @proof("Targets are the inputs one character later, and the package cuts the same windows.")
 def targets_are_next(page: Page):
-    """The page's batch is that of the first three windows of the training text.
+    """Check that targets are the inputs one character later, as the package cuts them.
+
+    The page's batch is that of the first three windows of the training text.
 
     Parameters
     ----------
@@ -106,7 +110,9 @@ def targets_are_next(page: Page):
 
 @proof("Of n-grams up to eight characters, those of about six predict new sonnets best.")
 def best_ngrams(page: Page):
-    """Five to seven; longer ones are within 0.02 nats of the best, four is 0.05 above it.
+    """Check that n-grams of five to seven characters have the lowest validation loss.
+
+    Longer ones are within 0.02 nats of the best, four is more than 0.05 above it.
 
     The study *ladder* has the same order, and its loss within 0.001.
 
@@ -178,7 +184,10 @@ def held_out_loss(page, sonnets, share) -> float:
 
 @proof("The page's model has as many parameters as the formula says, however many heads.")
 def parameters_by_formula(page: Page):
-    """Two tables, and for each block four square matrices and a network four times as wide.
+    """Check that the page's model has as many parameters as the formula says.
+
+    These are two tables, and for each block four square matrices and a network four times
+    as wide.
 
     Parameters
     ----------
@@ -217,7 +226,10 @@ def parameters_of(model) -> int:
     "With PyTorch's first weights the model repeats characters; with small ones it guesses."
 )
 def first_loss(page: Page):
-    """In 45 windows more than 95 % of the likeliest characters are the last one again.
+    """Check the loss of a model with PyTorch's first weights, and with small ones.
+
+    With PyTorch's, in 45 windows more than 95 % of the likeliest characters are the last
+    one again.
 
     The loss is more than 5 nats above that of equal probabilities; with small weights it is
     within 0.2 of it.
@@ -253,7 +265,9 @@ def first_loss(page: Page):
     "The learning rate rises in the warm-up and falls to a tenth, as the package's does."
 )
 def rate_is_the_packages(page: Page):
-    """At each of 400 steps, of which 40 are the warm-up.
+    """Check the lesson's learning rate against the package's.
+
+    At each of 400 steps, of which 40 are the warm-up.
 
     Parameters
     ----------
@@ -278,7 +292,9 @@ def rate_is_the_packages(page: Page):
     "After 150 steps the model beats 2-grams; after 1,000 it is behind the best n-grams."
 )
 def learned_so_far(page: Page):
-    """By the estimate on validation windows; 1,000 steps are those of three stored runs.
+    """Check that after 150 steps the GPT beats 2-grams, and after 1,000 not the best.
+
+    By the estimate on validation windows; 1,000 steps are those of three stored runs.
 
     Before the first step the loss is within 0.2 of that of equal probabilities.
     `counting_adds_more` compares losses on the test text.
@@ -345,7 +361,9 @@ def ngrams_instead(page: Page):
     "marks within lines (the course's GPT)",
 )
 def far_text_helps_at_line_ends(page: Page):
-    """Three small GPTs and the course's, shown 64 characters and five.
+    """Check that text more than five characters back helps GPTs most at line ends.
+
+    Three small GPTs and the course's are shown 64 characters and five.
 
     A line's end is its new line and the mark before it. There each model gains more than
     0.4 nats a character by the text that is further back. At first letters of words and at
@@ -536,7 +554,9 @@ def sonnet_interval(values, sonnets) -> tuple[float, float]:
     "{cut_interval:.0%}",
 )
 def lines_are_measured_in_characters(page: Page):
-    """The probability of a new line after a mark, rather than a space.
+    """Check that the course's GPT goes by a line's length in characters.
+
+    Measured is the probability of a new line after a mark, rather than a space.
 
     At line ends its mean stays above 70 % where the line's characters are changed and their
     number is kept: shuffled, all e's, no vowels, no spaces. After marks inside a line it
@@ -700,7 +720,9 @@ def single_shuffled(page: Page):
     "{written:.0%}, one letter throughout {e:.0%}, 20 characters fewer {cut:.0%}",
 )
 def one_layer_measures_lines(page: Page):
-    """A whole GPT of one layer and four heads, trained for 1,000 steps from three seeds.
+    """Check that a GPT of one layer goes by a line's length in characters.
+
+    It is a whole one with four heads, trained for 1,000 steps from three seeds.
 
     With each seed the mean probability of a new line at line ends is above a half where the
     line's characters are changed and their number is kept, and below a half where it is
@@ -788,7 +810,9 @@ def parts_shuffled(page: Page):
     "{whole:.3f} in one of two (lowest and highest of three seeds)",
 )
 def heads_depend_on_the_rest(page: Page):
-    """1,000 steps each, at the learning rate that suits it best.
+    """Check that four heads gain ten times as much in a bare model as in a whole GPT.
+
+    Each is trained for 1,000 steps, at the learning rate that suits it best.
 
     Bare: token table, position table and attention alone; how large its first weights are
     was chosen, too, and its gains are on test text. Whole: one layer or two with
@@ -840,7 +864,9 @@ def heads_depend_on_the_rest(page: Page):
 
 @proof("Width helps from 16 to 64 numbers; layers without more parameters do not.")
 def width_helps(page: Page):
-    """1,000 steps, three seeds, each size at its best of three learning rates.
+    """Check what a small GPT gains by width, by depth and by shape.
+
+    Each size has 1,000 steps, three seeds, and the best of three learning rates.
 
     From width 16 to 32 and from 32 to 64 the loss falls by more than 0.05 with each seed;
     from 64 to 128 not with each. Two layers are better than one of the same width, with
@@ -888,7 +914,9 @@ def width_helps(page: Page):
     "On a thirtieth of the text, the loss on new sonnets rises again; dropout slows that."
 )
 def little_text_is_learned_by_heart(page: Page):
-    """Three seeds with no dropout and with 0.3, each at the better of two learning rates.
+    """Check that on a thirtieth of the text the held-out loss rises again.
+
+    Three seeds with no dropout and with 0.3 are each at the better of two learning rates.
 
     Without dropout the loss ends more than 0.5 above its lowest point, while that on the
     model's own text goes on falling. With dropout it ends less far above; the lowest points
@@ -971,7 +999,10 @@ def pairs_shuffled(page: Page):
     interval="{more:.3f} nats more",
 )
 def counting_adds_more(page: Page):
-    """The loss of two models' mean probabilities, against that of the better of the two.
+    """Check that a small GPT gains more by n-grams than by a second such GPT.
+
+    A gain is the loss of two models' mean probabilities, against that of the better of the
+    two.
 
     The interval is over the test sonnets. On these the small GPT's loss is above the
     n-grams', and the course's GPT's is below, each with an interval that leaves out zero.
@@ -1081,7 +1112,9 @@ def gains_by_length(page) -> dict[int, np.ndarray]:
     "Nearly all of Shakespeare's lines have 33 to 53 characters; so have most of the GPT's."
 )
 def lines_give_it_away(page: Page):
-    """Of Shakespeare's lines more than 97 %, of the GPT's more than half.
+    """Check how many lines of three writers have 33 to 53 characters.
+
+    Of Shakespeare's lines more than 97 %, of the GPT's more than half.
 
     Of those of the n-grams fewer than half.
 
@@ -1127,7 +1160,9 @@ def share_of_length(texts) -> float:
 
 @proof("The page's model, the package's and the one of transformers give the same logits.")
 def three_models_agree(page: Page):
-    """In float64 to 1e-9. Attention is the same, too, and what is written by the likeliest.
+    """Check that the page's model, the package's and transformers' give the same logits.
+
+    In float64 to 1e-9. Attention is the same, too, and what is written by the likeliest.
 
     Parameters
     ----------
@@ -1161,7 +1196,9 @@ def three_models_agree(page: Page):
 
 @proof("A run that was stopped and resumed ends where the undisturbed one does.")
 def resumed_is_undisturbed(page: Page):
-    """Their validation losses are the same to a thousandth.
+    """Check that a resumed run ends where the undisturbed one does.
+
+    Their validation losses are the same to a thousandth.
 
     Parameters
     ----------
@@ -1183,7 +1220,9 @@ def resumed_is_undisturbed(page: Page):
     "The fast recipe needs at most a tenth of the classic one's seconds to the same loss."
 )
 def fast_is_fast(page: Page):
-    """With each of three seeds; and the runs of both recipes reach it.
+    """Check that the fast recipe needs a tenth of the classic one's seconds at most.
+
+    With each of three seeds; and the runs of both recipes reach the target loss.
 
     Without tables, rotary positions or the small body it takes more than 5 % longer.
 
@@ -1223,7 +1262,9 @@ def fast_is_fast(page: Page):
 
 @proof("Each of the three mistakes does the harm that is described.")
 def mistakes_do_harm(page: Page):
-    """Without a shift the model repeats; a rate of 1 ends a nat and more above guessing.
+    """Check what three mistakes in training do, and what the error messages say.
+
+    Without a shift the model repeats; a rate of 1 ends a nat and more above guessing.
 
     Without a shift the loss is below 0.3. The error messages name the step, the context,
     and a character that is a 1.

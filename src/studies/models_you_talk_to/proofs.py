@@ -117,7 +117,9 @@ def theirs(model):
 
 @proof("The Llama of these functions is that of `transformers`, layer by layer.")
 def same_as_transformers(page: Page):
-    """States and logits are the same to 1e-4 of the largest number, the package's, too.
+    """Check the page's Llama against that of `transformers`, layer by layer.
+
+    States and logits are the same to 1e-4 of the largest number, those of the package, too.
 
     Parameters
     ----------
@@ -153,7 +155,9 @@ def same_as_transformers(page: Page):
 
 @proof("A block of twenty bytes gives the first 32 weights of its matrix.")
 def block_is_weights(page: Page):
-    """By the formula, scale times four bits plus minimum, they are what the reader gives.
+    """Check that a block of twenty bytes gives the first 32 weights of its matrix.
+
+    By the formula, scale times four bits plus minimum, they are what the reader gives.
 
     The whole matrix stored anew with four bits is the same to a thousandth of its largest
     number.
@@ -184,7 +188,7 @@ def block_is_weights(page: Page):
 
 @proof("With fewer bits for each weight, the losses are those of the study.")
 def bits_are_told(page: Page):
-    """The mean loss rises from four bits to three and to two; the text quotes these.
+    """Check that the mean loss rises from four bits a weight to three and to two.
 
     Parameters
     ----------
@@ -227,7 +231,7 @@ def bits_are_told(page: Page):
     interval="share that ends at once: {span:.0%}",
 )
 def a_bare_question_ends(page: Page):
-    """The likeliest first token after the bare question is the one that ends a turn.
+    """Check that after a bare question SmolLM2's likeliest token ends the turn.
 
     After most of 40 questions: the interval of the share is above a half. After the first
     twenty with a line break, and in the template, it is so after less than a tenth. The
@@ -293,7 +297,9 @@ def a_bare_question_ends(page: Page):
 
 @proof("SmolLM2 can still complete half of the capitals that it gets wrong when asked.")
 def completed_not_answered(page: Page):
-    """Italy is among them. The likeliest token must be the first of the city's name.
+    """Check that SmolLM2 completes half of the capitals that it answers wrongly.
+
+    Italy is among them. The likeliest token must be the first of the city's name.
 
     Parameters
     ----------
@@ -326,7 +332,9 @@ def completed_not_answered(page: Page):
 
 @proof("Eight examples with exchanged answers no longer show what an opposite is.")
 def examples_must_be_right(page: Page):
-    """In the stored runs more than half of the opposites are lost, of past tenses some.
+    """Check what examples with exchanged answers do to three tasks.
+
+    In the stored runs more than half of the opposites are lost, of past tenses some.
 
     Intervals over words are above a half, and above zero. Of French the change is below 5
     %.
@@ -455,7 +463,9 @@ def told_without_mean(page: Page, state, right) -> float:
     interval="last word, copied after layer 23 less before: {gap:.0%}",
 )
 def capital_moves_in_one_layer(page: Page):
-    """Copy a token's state from another country's prompt, before layer 23 and after.
+    """Check that in layer 23 the capital comes from the country's token to the last.
+
+    A token's state is copied from another country's prompt, before layer 23 and after.
 
     Before it, the country's token decides and the last does not; after it, the reverse:
     each share above 80 % or below 20 %. The lens reads less than a tenth of the capitals
@@ -656,7 +666,9 @@ def rival_pairs(page: Page, count=5):
 
 @proof("The two heads are those whose copies moved the name most in the stored runs.")
 def two_heads_are_named(page: Page):
-    """The study *models-you-talk-to* tried each head alone; the third is returned, too.
+    """Check that the page's two heads moved the name most in the stored runs.
+
+    The study *models-you-talk-to* tried each head alone; the third is returned, too.
 
     Parameters
     ----------
@@ -686,7 +698,10 @@ def two_heads_are_named(page: Page):
     interval="names that change: {span:.0%}",
 )
 def two_heads_carry_the_name(page: Page):
-    """At the last token alone; the heads were chosen on twenty other names (the study).
+    """Check that two heads, copied from the sentence's twin, change the name that comes.
+
+    In the twin the other person gives. The heads are copied at the last token alone; they
+    were chosen on twenty other names (the study *models-you-talk-to*).
 
     The model completes more than 80 % of 30 sentences rightly. Of all of them most go to
     the giver, the interval above two thirds; with each of five other pairs of heads less
@@ -768,7 +783,10 @@ def two_heads_carry_the_name(page: Page):
     interval="rise of the loss in the repetition: {rise:.1f} nats",
 )
 def five_heads_repeat(page: Page):
-    """The five that attend most to what followed a token the last time, in other rows.
+    """Check that without five heads SmolLM2 can hardly repeat a row of tokens.
+
+    They are the five that attend most to what followed a token the last time, in other
+    rows.
 
     Without them (zeros in their place) the loss on the repetition rises by more than three
     nats a token, and by more than three times what five others of the same layers do, in
@@ -841,7 +859,9 @@ def five_heads_repeat(page: Page):
 
 @proof("At “it” a causal model attends in the same way, whatever follows.")
 def it_cannot_know(page: Page):
-    """All layers and heads, in two sentences that part at their last word.
+    """Check that at "it" attention is the same, whatever follows.
+
+    Of all layers and heads, in two sentences that part at their last word.
 
     The weights from "it" are the same to 1e-5 of the largest; those from the last word are
     not.
@@ -877,7 +897,9 @@ def it_cannot_know(page: Page):
     "In the stored answers right capitals come with higher probabilities than wrong ones."
 )
 def sure_when_right(page: Page):
-    """The area under the ROC curve of the probabilities is above 0.7; ties count by half.
+    """Check that right capitals come with higher probabilities than wrong ones.
+
+    The area under the ROC curve of the probabilities is above 0.7; ties count by half.
 
     Questions are in the chat template as it is shipped.
 
@@ -934,7 +956,9 @@ def sure_when_right(page: Page):
 
 @proof("The sizes of this book's GPT and of SmolLM2 are counted; the others are published.")
 def sizes(page: Page):
-    """Where they stand in the drawing: a power of ten is 40 units, 100,000 stands at 20.
+    """Check how much larger models are than ours; return where they stand in a drawing.
+
+    A power of ten is 40 units there, 100,000 stands at 20.
 
     Our GPT read its training text 35 to 45 times; Llama's largest has 2,500 to 3,500 times
     as many parameters as SmolLM2, and read seven to eight times as many tokens.
