@@ -4,6 +4,7 @@ import io
 from functools import cache
 
 import pytest
+from bs4 import BeautifulSoup
 from pypdf import PdfReader
 
 from lmbook.publish.paper import print_pages
@@ -100,6 +101,22 @@ def test_links_lead_to_what_is_there(printed, how):
     assert {*inside} <= {*reader.named_destinations}
     outside = [a["/A"]["/URI"] for a in found if "/Dest" not in a]
     assert not [address for address in outside if not address.startswith("http")]
+
+
+@pytest.mark.parametrize("folded", ["out", "open"])
+def test_what_was_found_is_listed_with_its_verdicts(browser, demo, folded):
+    """Folded out of sight is what a claim was held against, and not the claim."""
+    book = {"": ["index"], "A part": ["findings"]}
+    reader = PdfReader(io.BytesIO(print_pages(browser, demo, book, "read", folded)))
+    whole = words(" ".join(sheet.extract_text() for sheet in reader.pages))
+    page = BeautifulSoup((demo / "findings.html").read_text("utf-8"), "html.parser")
+    claims = page.select(".lm-claim")
+    assert claims
+    for claim in claims:
+        for part in (".lm-sentence", ".lm-mark"):
+            assert words(claim.select_one(part).get_text()) in whole
+    assert ("Where it failed" in whole) == (folded == "open")
+    assert "by verdict" not in whole  # a button
 
 
 def test_views_are_there_as_they_were_drawn(printed):

@@ -44,7 +44,7 @@ async function makeReadyForPaper({ name, site, open }) {
     if (few) labels.forEach((label) => label.remove());
   });
   if (open) all(".toggle-hidden .toggle-button, .lm-letter", (e) => e.click());
-  else all(".dropdown, details", (e) => e.remove());
+  else all(".dropdown, details:not(.lm-claim), .lm-claim > dl", (e) => e.remove());
   all("details:not(.lmc-table)", (/** @type {HTMLDetailsElement} */ e) => (e.open = true));
   all("*:not(svg *)", (e) => unseen(e) && e.remove());
   /** @type {NodeListOf<HTMLElement>} */
@@ -94,6 +94,7 @@ async function makeReadyForPaper({ name, site, open }) {
     ".lm-left-out",
     ".lm-doors",
     ".lm-done",
+    ".lm-sort",
     ".course-end",
     "input",
     ".lmc-view button:not([aria-pressed], [role], .lmc-piece, li *)",
@@ -110,8 +111,6 @@ async function makeReadyForPaper({ name, site, open }) {
   ];
   all(useless.join(), (e) => e.remove());
   all("details.hide", (e) => e.replaceWith(...e.children));
-  // A table with buttons in its head would have that head on its first sheet only.
-  all(".lm-findings th button", (e) => e.replaceWith(...e.childNodes));
   const rules = Array.from(document.styleSheets)
     .filter((sheet) => !sheet.href)
     .flatMap((sheet) => Array.from(sheet.cssRules, (rule) => rule.cssText));
