@@ -74,9 +74,9 @@ def test_the_whole_book_builds_on_other_models(swapped):
     for asked in (berts, gpts):  # their weights are random
         assert [c for page in asked for c in findings(pages[page]) if error_outputs(c)]
     failed = [c for note in pages.values() for c in findings(note) if error_outputs(c)]
-    assert {error_outputs(cell)[0].ename for cell in failed} == {"AssertionError"}
+    assert {error_outputs(cell)[0].ename for cell in failed} == {"NotSo"}
     page = BeautifulSoup((html / "findings.html").read_text("utf-8"), "html.parser")
-    rows = page.select("table.lm-findings tr[data-kind=finding]")
+    rows = page.select("details.lm-claim[data-kind=finding]")
     assert len(rows) == sum(len(findings(note)) for note in pages.values())
     marks = [row.select_one(".lm-mark").get_text() for row in rows]
     assert marks.count("✗ not so") == len(failed)
