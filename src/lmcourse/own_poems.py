@@ -23,6 +23,7 @@ import pandas as pd
 import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from lmcourse.levels import level_names
 from lmcourse.models import load_bert
 from lmcourse.numbers import plural
 from lmcourse.pooling import nearest, pool_layers, untrained
@@ -533,7 +534,6 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
     if model is None:
         tokenizer, model = load_bert()
     depth = model.config.num_hidden_layers
-    names = ["static", "before layer 0", *(f"after layer {i}" for i in range(depth))]
     random = untrained(model, seed=0, shuffle=True, layers=range(depth))
     both = [pool_layers([*texts.text], tokenizer, each).levels for each in (model, random)]
-    return Climb(texts, names, *both, (tokenizer, model))
+    return Climb(texts, level_names(depth), *both, (tokenizer, model))

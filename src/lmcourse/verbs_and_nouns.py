@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from lmcourse.embeddings import unit
+from lmcourse.levels import state_names
 
 PAIRS = """
 They let her _ again.|They read her _ again.
@@ -186,7 +187,7 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
         found = model(**part, output_hidden_states=True).hidden_states
         parts.append([state[rows, where].cpu() for state in found])
     states = [torch.cat(level) for level in zip(*parts, strict=True)]
-    names = ["before layer 0"] + [f"after layer {i}" for i in range(len(states) - 1)]
+    names = state_names(len(states) - 1)
     return {
         name: _arranged(state, len(words))
         for name, state in zip(names, states, strict=True)

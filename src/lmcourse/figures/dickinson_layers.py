@@ -5,6 +5,7 @@ import numpy as np
 import torch
 
 from lmcourse import views
+from lmcourse.levels import level_names
 from lmcourse.pooling import nearest
 from lmcourse.probe import interval, predict, score
 
@@ -22,15 +23,6 @@ def tick_names(levels):
     ``levels`` is their number.
     """
     return ["static", "before layer 0", *map(str, range(levels - 2))]
-
-
-def level_names(levels):
-    """Return the names of the levels: "static", "before layer 0", "after layer 0", …
-
-    ``levels`` is their number.
-    """
-    after = [f"after layer {layer}" for layer in range(levels - 2)]
-    return ["static", "before layer 0", *after]
 
 
 def level_ticks(ax, levels):
@@ -87,7 +79,7 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
         support,
         near=near,
         names=guesses[-1].names,
-        levels=level_names(len(levels)),
+        levels=level_names(len(levels) - 2),
         first=start_row(texts, "Hope is the thing"),
         untrained=told(random_levels, random_guesses),
         reordered=(*told(*mixed[:2]), mixed[2]),
@@ -137,7 +129,7 @@ def own_texts(mine):
         support,
         near=near,
         names=np.unique(labels).tolist(),
-        levels=level_names(len(mine.levels)),
+        levels=mine.names,
         untrained=told(mine.random_levels),
         reordered=(*told(mixed_levels), mixed),
         alt="A text of yours; for each level of the model the label that all other texts "
