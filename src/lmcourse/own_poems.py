@@ -2,7 +2,7 @@
 
 The texts come from a file, or from a table in Python::
 
-    mine = climb("my-poems.csv")
+    mine = encode_texts("my-poems.csv")
     mine.table
     mine.nearest(0)
 
@@ -34,7 +34,7 @@ MOST = 3000  # texts: their products, pair by pair, have to fit into memory
 LEAST = 4  # texts, so that each has three others
 LEAST_OF_A_LABEL = 3  # texts: two are left out at once
 SHOWN = 3  # nearest texts in a table
-DEALS = 20  # random deals of the labels
+SHUFFLES = 20  # of the labels
 TABLES = {".csv": ",", ".tsv": "\t"}
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 COLUMNS = ("text", "label", "title")
@@ -364,7 +364,7 @@ def _labels(texts):
 
 
 @dataclass(frozen=True, eq=False)
-class Climb:
+class EncodedTexts:
     """Texts at every level of a BERT, and at those of one with random weights.
 
     Attributes
@@ -386,25 +386,25 @@ class Climb:
     read_by: tuple
 
     @cached_property
-    def mixed(self):
+    def shuffled(self):
         """The texts with their words in another order, a list of str, and their levels.
 
         The levels, a Tensor of shape (levels, texts, d_model), are those of the trained
         model, which reads the texts when they are first asked for.
         """
-        mixed = [shuffled_words(text, seed) for seed, text in enumerate(self.texts.text)]
-        return mixed, pool_layers(mixed, *self.read_by).levels
+        shuffled = [shuffled_words(text, seed) for seed, text in enumerate(self.texts.text)]
+        return shuffled, pool_layers(shuffled, *self.read_by).levels
 
     @property
     def table(self):
-        """How well the labels are told at each level, a DataFrame.
+        """How often the labels are predicted right at each level, a DataFrame.
 
         Each text's label is predicted from all the others, as in the chapter. The columns
         are shares predicted right, the mean over the labels: ``right``, its 95 % interval
         ``from`` and ``to``, and ``random weights``. Two rows have no level: ``words
-        counted``, a regression on the words' frequencies; and ``labels dealt``, the last
-        level's vectors with the labels dealt out anew, where the interval is that of the
-        deals.
+        counted``, a regression on the words' frequencies; and ``labels shuffled``, the last
+        level's vectors with the labels in another order, where the interval is that of all
+        orders tried.
 
         Raises
         ------
@@ -416,10 +416,10 @@ class Climb:
         for name, level, random in zip(
             self.names, self.levels, self.random_levels, strict=True
         ):
-            rows[name] = _told(level, labels)
+            rows[name] = _accuracy(level, labels)
             rows[name]["random weights"] = score(predict(random, labels).hits, labels)
-        rows["words counted"] = _told(word_vectors(self.texts.text), labels)
-        rows["labels dealt"] = _dealt(self.levels[-1], labels)
+        rows["words counted"] = _accuracy(word_vectors(self.texts.text), labels)
+        rows["labels shuffled"] = _shuffled_accuracy(self.levels[-1], labels)
         return pd.DataFrame(rows).T
 
     def nearest(self, row):
@@ -457,8 +457,8 @@ class Climb:
         return _labels(self.texts).to_numpy(str)
 
 
-def _told(vectors, labels) -> dict:
-    """Return how well labels are told by vectors (texts, d), with the 95 % interval."""
+def _accuracy(vectors, labels) -> dict:
+    """Return the accuracy of labels predicted from vectors (texts, d), and its interval."""
     hits = predict(vectors, labels).hits
     low, high = interval(hits, labels)
     return {"right": score(hits, labels), "from": low, "to": high}
@@ -470,7 +470,7 @@ def word_vectors(texts) -> torch.Tensor:
     return torch.from_numpy(counted.toarray())
 
 
-def _dealt(vectors, labels) -> dict:
+def _shuffled_accuracy(vectors, labels) -> dict:
     """Return how well labels are predicted that were shuffled among the texts.
 
     Parameters
@@ -484,22 +484,23 @@ def _dealt(vectors, labels) -> dict:
         ``right``, the mean share predicted right; ``from`` and ``to``, between which 95 %
         of the shuffles lie.
     """
-    hats, rng = smoothers(gram(vectors)), np.random.default_rng(0)
+    hats = smoothers(gram(vectors))
+    rng = np.random.default_rng(0)
     scores = []
-    for _ in range(DEALS):
-        dealt = rng.permutation(labels)
-        scores.append(score(predict(hats, dealt).hits, dealt))
+    for _ in range(SHUFFLES):
+        shuffled = rng.permutation(labels)
+        scores.append(score(predict(hats, shuffled).hits, shuffled))
     low, high = np.quantile(scores, [0.025, 0.975])
     return {"right": float(np.mean(scores)), "from": low, "to": high}
 
 
-def _plain(column):
+def _column_name(column):
     """Return a column's name as it is asked for: " Text " is ``text``."""
-    plain = str(column).strip().lower()
-    return plain if plain in COLUMNS else column
+    name = str(column).strip().lower()
+    return name if name in COLUMNS else column
 
 
-def climb(source, tokenizer=None, model=None, encoding="utf-8"):
+def encode_texts(source, tokenizer=None, model=None, encoding="utf-8"):
     """Read texts with a BERT, layer by layer, and with one that has learned nothing.
 
     Some hundred texts of a sonnet's length take a minute.
@@ -516,7 +517,7 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
 
     Returns
     -------
-    Climb
+    EncodedTexts
 
     Raises
     ------
@@ -525,7 +526,7 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
         empty ones; the message says what to do.
     """
     if isinstance(source, pd.DataFrame):
-        texts = source.reset_index(drop=True).rename(columns=_plain)
+        texts = source.reset_index(drop=True).rename(columns=_column_name)
         _check_columns(texts)
         texts = _with_titles(texts)
     else:
@@ -534,6 +535,8 @@ def climb(source, tokenizer=None, model=None, encoding="utf-8"):
     if model is None:
         tokenizer, model = load_bert()
     depth = model.config.num_hidden_layers
-    random = untrained(model, seed=0, shuffle=True, layers=range(depth))
-    both = [pool_layers([*texts.text], tokenizer, each).levels for each in (model, random)]
-    return Climb(texts, level_names(depth), *both, (tokenizer, model))
+    random_model = untrained(model, seed=0, shuffle=True, layers=range(depth))
+    levels = pool_layers([*texts.text], tokenizer, model).levels
+    random_levels = pool_layers([*texts.text], tokenizer, random_model).levels
+    names = level_names(depth)
+    return EncodedTexts(texts, names, levels, random_levels, (tokenizer, model))

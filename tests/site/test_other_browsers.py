@@ -188,7 +188,7 @@ def test_texts_of_the_readers_find_who_is_nearest(driver, read):
     driver.fill("\n\n".join(texts), "textarea", "Your texts", root)
     driver.click("button", "Load the model", root)
     driver.until("arguments[0].innerText.includes('4 texts were read.')", root)
-    found = own_poems.climb(pd.DataFrame({"text": texts})).nearest(0)
+    found = own_poems.encode_texts(pd.DataFrame({"text": texts})).nearest(0)
     first, *_, last, _ = cells(driver, root, ".lmy-rows tr")  # by words counted at the end
     assert [first, last] == [found.iloc[0].tolist(), found.iloc[-1].tolist()]
 

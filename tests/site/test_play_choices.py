@@ -13,7 +13,7 @@ from lmbook.play import stores
 from lmcourse import preferences, views
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.views.choices import foretold
+from lmcourse.views.choices import correct_predictions
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -114,7 +114,7 @@ def test_the_reward_is_pythons_and_says_how_often_a_line_was_taken(opened):
     assert 0 < unequal < 20
     often = max(longer, unequal - longer)
     assert f"line in {often} of {unequal} pairs that differ." in said
-    right = foretold(apart, taken)
+    right = correct_predictions(apart, taken)
     assert page.get_by_text(
         f"predicts that one correctly {right:g} times in 20"
     ).is_visible()
@@ -136,7 +136,7 @@ def test_rewards_of_other_choices_are_pythons(lab, seed):
         turned,
     )
     assert weights == pytest.approx(preferences.fit_reward(apart, taken, 0.7), abs=1e-8)
-    assert right == foretold(apart, taken, 0.7)
+    assert right == correct_predictions(apart, taken, 0.7)
 
 
 def test_properties_are_pythons(lab):

@@ -11,7 +11,7 @@ from lmcourse import data, views
 from lmcourse.film import load_film
 from lmcourse.gpt.inside import lens
 from lmcourse.numbers import plural
-from lmcourse.views.generator import write_on
+from lmcourse.views.generator import sample_continuation
 from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -77,7 +77,7 @@ def written(page):
 
 def by_python(text, stop):
     tokenizer, _ = film()
-    ids = write_on(model(stop), tokenizer.encode(text), COUNT, 0.8)
+    ids = sample_continuation(model(stop), tokenizer.encode(text), COUNT, 0.8)
     return tokenizer.decode(ids)
 
 

@@ -1,4 +1,4 @@
-"""The view *own poems* in a browser: it finds in a reader's texts what `climb` finds."""
+"""The view *own poems* in a browser finds in a reader's texts what `encode_texts` finds."""
 
 import csv
 import importlib
@@ -42,7 +42,7 @@ def model():
 
 
 def climbed(texts):
-    return own_poems.climb(texts, tokenizer(), model())
+    return own_poems.encode_texts(texts, tokenizer(), model())
 
 
 def make():
@@ -74,7 +74,7 @@ def rows(page):
     }
 
 
-def test_neighbours_and_labels_are_those_of_climb(opened):
+def test_neighbours_and_labels_are_those_of_python(opened):
     page = opened.page
     use(page)
     mine = climbed(OWN)

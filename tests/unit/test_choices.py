@@ -9,7 +9,13 @@ import pytest
 from lmcourse import preferences, views
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.choices import LONGEST, PAIRS, SHORTEST, foretold, write_pairs
+from lmcourse.views.choices import (
+    LONGEST,
+    PAIRS,
+    SHORTEST,
+    correct_predictions,
+    write_pairs,
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +53,19 @@ def test_stored_are_the_first_pair_and_what_more_echoes_would_get(view):
     weights = preferences.fit_reward(apart, taken)
     cells = [float(cell) for cell in re.findall(r"<td>([-\d.]+)</td>", view.stored)]
     assert cells == pytest.approx(weights, abs=0.006)
-    assert f"predict {foretold(apart, taken):g} of {PAIRS} choices correctly" in view.alt
+    assert (
+        f"predict {correct_predictions(apart, taken):g} of {PAIRS} choices correctly"
+        in view.alt
+    )
 
 
 def test_what_is_left_out_is_foretold_from_the_others_alone():
     one = np.array([[1.0], [1.0], [-1.0], [0.0]])
-    assert foretold(one, [True, True, False, True]) == 3.5  # no difference: one half
+    assert (
+        correct_predictions(one, [True, True, False, True]) == 3.5
+    )  # no difference: one half
     # Two pairs that say the opposite: each foretells the other wrongly.
-    assert foretold([[2.0, 0.0], [2.0, 0.0]], [True, False]) == 0
+    assert correct_predictions([[2.0, 0.0], [2.0, 0.0]], [True, False]) == 0
 
 
 def test_held_out_texts_fill_the_context_and_one_more(gpt, view):

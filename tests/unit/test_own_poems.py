@@ -111,20 +111,20 @@ def test_a_file_is_read_as_it_is_said_to_be_stored_and_its_titles_are_kept(tmp_p
 )
 def test_texts_that_cannot_be_compared_are_refused_before_a_model_reads(texts, said):
     with pytest.raises(ValueError, match=said):
-        own_poems.climb(texts)
+        own_poems.encode_texts(texts)
 
 
 def test_what_is_no_file_is_told_with_what_to_give_instead(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"gone.txt: there is no such file in .*pd"):
-        own_poems.climb(tmp_path / "gone.txt")
+        own_poems.encode_texts(tmp_path / "gone.txt")
     with pytest.raises(ValueError, match="is a folder: give the path of one file"):
-        own_poems.climb(tmp_path)
+        own_poems.encode_texts(tmp_path)
     with pytest.raises(ValueError, match=r"'Hope\\nis' is a text .*pd.DataFrame"):
-        own_poems.climb("Hope\nis")
+        own_poems.encode_texts("Hope\nis")
     with pytest.raises(ValueError, match=r"'' is a text and no path"):
-        own_poems.climb("")
+        own_poems.encode_texts("")
     with pytest.raises(TypeError, match=r"a path is needed, not a list; .*pd.DataFrame"):
-        own_poems.climb(["Hope", "is", "the", "thing"])
+        own_poems.encode_texts(["Hope", "is", "the", "thing"])
 
 
 def test_a_cell_may_be_longer_than_a_table_usually_takes(tmp_path):
@@ -145,7 +145,7 @@ def climbed():
     texts = [f"{words[i % 3]} {i} {words[i % 3][:5]}\nagain" for i in range(15)]
     frame = pd.DataFrame({"text": texts, "label": [i % 3 for i in range(15)]})
     model = BertModel(config).eval()
-    return own_poems.climb(frame, tokenizer, model), tokenizer, model
+    return own_poems.encode_texts(frame, tokenizer, model), tokenizer, model
 
 
 def test_levels_are_the_means_of_transformers_own_states(climbed):
@@ -174,7 +174,7 @@ def test_labels_are_told_by_words_and_not_when_they_are_dealt(climbed):
     mine, _, _ = climbed
     table = mine.table
     assert table.right["words counted"] == 1
-    assert table.right["labels dealt"] < 0.6
+    assert table.right["labels shuffled"] < 0.6
     assert table.loc["words counted":, "random weights"].isna().all()
     assert (table["from"] <= table.right).all()
     assert (table.right <= table.to).all()
@@ -205,7 +205,7 @@ def test_the_view_shows_the_words_in_another_order_as_the_model_reads_them(climb
     words = [[sorted(text.split()) for text in texts] for texts in (mixed, mine.texts.text)]
     assert words[0] == words[1]
     assert mixed != mine.texts.text.tolist()
-    read = own_poems.climb(pd.DataFrame({"text": mixed}), tokenizer, model)
+    read = own_poems.encode_texts(pd.DataFrame({"text": mixed}), tokenizer, model)
     own = [vectors - vectors.mean(0) for vectors in read.levels]
     for near, vectors in zip(data["reordered"]["near"], own, strict=True):
         cosines = torch.cosine_similarity(vectors[:, None], vectors[None], dim=-1)
@@ -217,9 +217,11 @@ def test_the_view_shows_the_words_in_another_order_as_the_model_reads_them(climb
 
 def test_without_labels_neighbours_are_told_and_the_rest_says_what_it_needs(climbed):
     mine, tokenizer, model = climbed
-    plain = own_poems.climb(mine.texts[["text"]], tokenizer, model)
+    plain = own_poems.encode_texts(mine.texts[["text"]], tokenizer, model)
     assert plain.nearest(7).equals(mine.nearest(7))
     other = mine.texts[["text"]].rename(columns={"text": " Text "})
-    assert own_poems.climb(other, tokenizer, model).nearest(7).equals(mine.nearest(7))
+    assert (
+        own_poems.encode_texts(other, tokenizer, model).nearest(7).equals(mine.nearest(7))
+    )
     with pytest.raises(ValueError, match="columns `text` and `label`"):
         plain.table  # noqa: B018

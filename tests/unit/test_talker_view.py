@@ -6,7 +6,7 @@ import pytest
 
 from lmcourse import llama, views
 from lmcourse.gguf import GgufFile
-from lmcourse.views.talker import page_file, too_much
+from lmcourse.views.talker import page_file, why_not_in_page
 
 OWN = GgufFile(llama.talker_file()).fields
 SAME = {
@@ -51,7 +51,7 @@ def without(name):
 def test_what_the_page_cannot_run_is_said(tmp_path, monkeypatch, fields, more, said):
     file = write(tmp_path / "other.gguf", fields, **more)
     monkeypatch.setenv(llama.VARIABLE, str(file))
-    why = too_much()
+    why = why_not_in_page()
     assert said in why
     assert bool(why) == bool(said)
     assert page_file() == (llama.talker_file() if said else file)

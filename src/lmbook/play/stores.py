@@ -32,7 +32,7 @@ from lmcourse.mini_bert import load_mini_bert
 from lmcourse.models import load_bert, load_gpt2_vocabulary, trained
 from lmcourse.recurrent import load_char_lstm
 from lmcourse.shuffled import shuffled_weights
-from lmcourse.views.generator import too_much
+from lmcourse.views.generator import why_not_in_page
 from lmcourse.views.neighbours import neighbours_file, spaces
 from lmcourse.views.talker import page_file
 from lmcourse.views.tokenizer import merge_pairs
@@ -255,7 +255,7 @@ def _gpt(path: str | None = None) -> bytes:
     names. A model that does not run in the page gives way to the book's own.
     """
     tokenizer, model, _ = load_gpt(path, device="cpu")
-    if too_much(tokenizer, model):  # no view will ask for it
+    if why_not_in_page(tokenizer, model):  # no view will ask for it
         return _gpt("sonnets")
     return gpt_file(model, tokenizer.alphabet)
 

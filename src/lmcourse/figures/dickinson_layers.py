@@ -98,7 +98,7 @@ def own_texts(mine):
 
     Parameters
     ----------
-    mine : Climb
+    mine : EncodedTexts
         A reader's texts. Used are ``texts``, a DataFrame with ``text`` and ``title``;
         ``labels``, array of str; ``levels`` and ``random_levels``, Tensors (levels, texts,
         d_model), of a BERT and of one with random weights; ``mixed``, the texts with their
@@ -121,7 +121,7 @@ def own_texts(mine):
         return torch.stack([guess.support for guess in guesses]), torch.stack(near)
 
     support, near = told(mine.levels)
-    mixed, mixed_levels = mine.mixed
+    shuffled, shuffled_levels = mine.shuffled
     return views.poems(
         mine.texts.text.tolist(),
         mine.texts.title.tolist(),
@@ -131,7 +131,7 @@ def own_texts(mine):
         names=np.unique(labels).tolist(),
         levels=mine.names,
         untrained=told(mine.random_levels),
-        reordered=(*told(mixed_levels), mixed),
+        reordered=(*told(shuffled_levels), shuffled),
         alt="A text of yours; for each level of the model the label that all other texts "
         "speak for, and the nearest texts. A switch puts random weights in the model's "
         "place, or each text's words in another order.",

@@ -39,28 +39,35 @@ def anatomy(question: str, shown: dict, first: str, untrained=None) -> View:
     """
     if untrained is not None and list(untrained) != list(shown):
         raise ValueError(f"of the untrained model, these words are wanted: {list(shown)}")
-    told = {word: [f"{row[0]}: {row[3]}" for row in rows] for word, rows in shown.items()}
-    plain = "\n\n".join("\n".join([f"[{word}]", *said]) for word, said in told.items())
-    panels, at = map(_rows, shown.values()), list(shown).index(first)
-    other = map(_rows, (untrained or {}).values())
-    return choice("look", question, plain, map(escape, shown), panels, at, other)
+    paragraphs = []
+    for word, rows in shown.items():
+        lines = [f"{name}: {description}" for name, _, _, description in rows]
+        paragraphs.append("\n".join([f"[{word}]", *lines]))
+    plain = "\n\n".join(paragraphs)
+    panels = map(_rows, shown.values())
+    position = list(shown).index(first)
+    untrained_panels = map(_rows, (untrained or {}).values())
+    words = map(escape, shown)
+    return choice("look", question, plain, words, panels, position, untrained_panels)
 
 
 def _rows(rows) -> str:
     """Return a list of a block's parts as HTML.
 
-    ``rows`` : iterable of (name, formula, numbers, said), three str and a list of float or
-    None: the numbers are drawn as a strip, and ``said`` stands below it.
+    ``rows`` : iterable of (name, formula, numbers, description), three str and a list of
+    float or None: the numbers are drawn as a strip, and the description stands below it.
     """
-    drawn = ""
-    for name, formula, numbers, said in rows:
+    items = ""
+    for name, formula, numbers, description in rows:
         strip = "" if numbers is None else bars(numbers, max(map(abs, numbers)) or 1)
-        drawn += f"<li><b>{escape(name)}<small>{escape(formula)}</small></b>"
-        drawn += f"<div>{strip}<span>{escape(said)}</span></div></li>"
-    return f'<ol class="lm-climb">{drawn}</ol>'
+        items += f"<li><b>{escape(name)}<small>{escape(formula)}</small></b>"
+        items += f"<div>{strip}<span>{escape(description)}</span></div></li>"
+    return f'<ol class="lm-anatomy">{items}</ol>'
 
 
-def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even) -> View:
+def switches(
+    question: str, names: Sequence, shown: Mapping, described: Mapping, even
+) -> View:
     """Let a reader turn switches, and see the shares that belong to their setting.
 
     Parameters
@@ -71,8 +78,8 @@ def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even
         Of each switch what it says when off, and when on.
     shown : mapping
         A setting, a tuple of one bool a switch → a dict from names to their shares, 0 to 1.
-    told : mapping
-        A setting → what is said of it, a str.
+    described : mapping
+        A setting → a sentence about it, a str.
     even : float
         The share that is marked in every bar.
 
@@ -81,16 +88,22 @@ def switches(question: str, names: Sequence, shown: Mapping, told: Mapping, even
     View
     """
     key = "lm" + hashlib.sha256(repr((names, shown)).encode()).hexdigest()[:10]
-    style, panels, plain = library("choice.css"), "", []
+    style = library("choice.css")
+    panels = ""
+    plain = []
     for setting in itertools.product((False, True), repeat=len(names)):
-        at = "".join(map(str, map(int, setting)))
-        chosen = (f':has([name="{key}{i}"][value="{v}"]:checked)' for i, v in enumerate(at))
-        style += f'.{key}{"".join(chosen)} [data-choice="{at}"] {{display:block}}'
+        code = "".join("1" if on else "0" for on in setting)
+        chosen = (
+            f':has([name="{key}{i}"][value="{digit}"]:checked)'
+            for i, digit in enumerate(code)
+        )
+        style += f'.{key}{"".join(chosen)} [data-choice="{code}"] {{display:block}}'
         rows = "".join(_row(*pair, even) for pair in shown[setting].items())
-        panels += f'<section data-choice="{at}"><table class="lm-shares">{rows}</table>'
-        panels += f"<p>{escape(told[setting])}</p></section>"
-        turned = ", ".join(pair[v] for pair, v in zip(names, setting, strict=True))
-        plain.append(f"[{turned}] {told[setting]}")
+        panels += f'<section data-choice="{code}"><table class="lm-shares">{rows}</table>'
+        panels += f"<p>{escape(described[setting])}</p></section>"
+        pairs = zip(names, setting, strict=True)
+        labels = ", ".join(if_on if on else if_off for (if_off, if_on), on in pairs)
+        plain.append(f"[{labels}] {described[setting]}")
     groups = "".join(_group(f"{key}{i}", pair) for i, pair in enumerate(names))
     stored = f'<style>{style}</style><div class="lm-choice lm-look {key}">{groups}'
     stored += f'<p>{escape(question)}</p><div aria-live="polite">{panels}</div></div>'
@@ -104,9 +117,9 @@ def _group(name: str, pair: Sequence[str]) -> str:
     labels.
     """
     radios = "".join(
-        f'<label><input type="radio" name="{name}" value="{i}"{" checked" * (i == 0)}> '
-        f"{escape(one)}</label>"
-        for i, one in enumerate(pair)
+        f'<label><input type="radio" name="{name}" value="{i}"{"" if i else " checked"}> '
+        f"{escape(label)}</label>"
+        for i, label in enumerate(pair)
     )
     return f'<fieldset aria-label="{escape(" or ".join(pair))}">{radios}</fieldset>'
 
@@ -116,9 +129,9 @@ def _row(name: str, share: float, even: float) -> str:
 
     ``share`` and ``even`` are between 0 and 1; the bar has a mark at ``even``.
     """
-    drawn = f'<path class="lm-up" d="M0 3h{100 * share:.1f}v20H0z"/>'
-    drawn += f'<path class="lm-even" d="M{100 * even:.1f} 0v26"/>'
+    bar = f'<path class="lm-up" d="M0 3h{100 * share:.1f}v20H0z"/>'
+    mark = f'<path class="lm-even" d="M{100 * even:.1f} 0v26"/>'
     frame = 'viewBox="0 0 100 26" preserveAspectRatio="none"'
-    drawn = f'<svg class="lm-bars" aria-hidden="true" {frame}>{drawn}</svg>'
-    told = f"<td>{drawn}</td><td>{100 * share:.0f} %</td>"
-    return f'<tr><th scope="row">{escape(name)}</th>{told}</tr>'
+    drawing = f'<svg class="lm-bars" aria-hidden="true" {frame}>{bar}{mark}</svg>'
+    cells = f"<td>{drawing}</td><td>{100 * share:.0f} %</td>"
+    return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'

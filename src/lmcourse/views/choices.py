@@ -10,12 +10,12 @@ from lmcourse.gpt.generation import generate
 from lmcourse.guessing import held_out_lines
 from lmcourse.numbers import plural
 from lmcourse.preferences import PROPERTIES, differences, fit_reward, properties
-from lmcourse.views.generator import too_much
+from lmcourse.views.generator import why_not_in_page
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
 PAIRS = 20
-DRAWN = 160  # lines from which the pairs are taken
+SAMPLED = 160  # lines from which the pairs are taken
 SHORTEST, LONGEST = 18, 44  # characters of a line, without the new line that ends it
 SEED, TEMPERATURE = 3, 0.7
 RIDGE = 1.0  # of the reward
@@ -45,7 +45,7 @@ def choices(tokenizer, model) -> View:
     Returns
     -------
     View
-        Its alternative text has the first pair, and how well the reward foretells.
+        Its alternative text has the first pair, and how well the reward predicts.
 
     Raises
     ------
@@ -54,16 +54,21 @@ def choices(tokenizer, model) -> View:
     """
     model = copy.deepcopy(model).cpu().half().float().eval()
     pairs = write_pairs(tokenizer, model)
-    stored, alt = _stored(pairs), _told(pairs)
-    if why := too_much(tokenizer, model):
+    stored = _stored(pairs)
+    alt = _alternative_text(pairs)
+    if why := why_not_in_page(tokenizer, model):
         why = f"There is nothing to choose in the page, because of the chosen GPT: {why}."
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
         return View("choices-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
-    room = model.config.context
-    data = {"pairs": pairs, "names": list(PROPERTIES), "ridge": RIDGE, "seed": SEED}
-    data |= {"alphabet": tokenizer.alphabet, "held_out": _held_out(tokenizer, room)}
-    data |= {
-        "longest": min(MEASURED, room - 2),
+    context = model.config.context
+    data = {
+        "pairs": pairs,
+        "names": list(PROPERTIES),
+        "ridge": RIDGE,
+        "seed": SEED,
+        "alphabet": tokenizer.alphabet,
+        "held_out": _held_out(tokenizer, context),
+        "longest": min(MEASURED, context - 2),
         "temperature": TEMPERATURE,
         "training": TRAINING,
     }
@@ -93,13 +98,13 @@ def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
     ValueError
         If the model writes too few lines that differ.
     """
-    start = torch.tensor([tokenizer.encode("\n")] * DRAWN)
-    dice = torch.Generator().manual_seed(seed)
-    written = generate(model, start, LONGEST + 1, TEMPERATURE, dice)[:, start.shape[1] :]
-    ended = [tokenizer.decode(row.tolist()).partition("\n")[:2] for row in written]
-    fit = [bool(end) and SHORTEST <= len(line) <= LONGEST for line, end in ended]
-    order = sorted(range(DRAWN), key=lambda i: not fit[i])
-    lines = (ended[i][0][:LONGEST].strip() for i in order)
+    start = torch.tensor([tokenizer.encode("\n")] * SAMPLED)
+    generator = torch.Generator().manual_seed(seed)
+    ids = generate(model, start, LONGEST + 1, TEMPERATURE, generator)[:, start.shape[1] :]
+    texts = [tokenizer.decode(row.tolist()) for row in ids]
+    suitable = [text.partition("\n")[0] for text in texts if _is_suitable(text)]
+    others = [text.partition("\n")[0] for text in texts if not _is_suitable(text)]
+    lines = (line[:LONGEST].strip() for line in suitable + others)
     left = [line for line in dict.fromkeys(lines) if line]
     pairs = []
     while left and len(pairs) < PAIRS:
@@ -110,12 +115,18 @@ def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
             left.remove(other)
             pairs.append([first, other])
     if len(pairs) < PAIRS:
-        raise ValueError(f"of {DRAWN} lines only {len(pairs)} pairs differ, not {PAIRS}")
+        raise ValueError(f"of {SAMPLED} lines only {len(pairs)} pairs differ, not {PAIRS}")
     return pairs
 
 
-def foretold(differences, chosen_first, ridge: float = RIDGE) -> float:
-    """Return how many choices a reward foretells that was fitted to all the others.
+def _is_suitable(text: str) -> bool:
+    """Return whether a text begins with a whole line that is neither short nor long."""
+    line, end, _ = text.partition("\n")
+    return bool(end) and SHORTEST <= len(line) <= LONGEST
+
+
+def correct_predictions(differences, chosen_first, ridge: float = RIDGE) -> float:
+    """Return how many choices a reward predicts that was fitted to all the others.
 
     Parameters
     ----------
@@ -139,7 +150,10 @@ def foretold(differences, chosen_first, ridge: float = RIDGE) -> float:
         others = np.arange(len(differences)) != i
         weights = fit_reward(differences[others], chosen_first[others], ridge)
         margin = differences[i] @ weights
-        right += 0.5 if margin == 0 else float((margin > 0) == chosen_first[i])
+        if margin == 0:
+            right += 0.5
+        elif (margin > 0) == chosen_first[i]:
+            right += 1
     return right
 
 
@@ -153,16 +167,16 @@ def more_echoes(pairs) -> list[bool]:
     return [properties(a)["echoes"] > properties(b)["echoes"] for a, b in pairs]
 
 
-def _held_out(tokenizer, room: int) -> list[str]:
+def _held_out(tokenizer, context: int) -> list[str]:
     """Return texts that the model was not trained on, each of a context and one more.
 
-    ``tokenizer`` : CharTokenizer, which must know all characters; ``room`` : tokens of a
-    context. Returns a list of `WINDOWS` str at the most.
+    ``tokenizer`` : CharTokenizer, which must know all characters; ``context`` : in tokens.
+    Returns a list of `WINDOWS` str at the most.
     """
     texts = [line.before + line.text for line in held_out_lines()]
     known = set(tokenizer.alphabet)
-    long = [text[: room + 1] for text in texts if len(text) > room and known >= set(text)]
-    return long[:WINDOWS]
+    long = [text for text in texts if len(text) > context and known >= set(text)]
+    return [text[: context + 1] for text in long[:WINDOWS]]
 
 
 def _fitted(pairs):
@@ -173,7 +187,7 @@ def _fitted(pairs):
     """
     apart = differences(*zip(*pairs, strict=True))
     taken = more_echoes(pairs)
-    return fit_reward(apart, taken, RIDGE), foretold(apart, taken)
+    return fit_reward(apart, taken, RIDGE), correct_predictions(apart, taken)
 
 
 def _stored(pairs) -> str:
@@ -198,7 +212,7 @@ def _stored(pairs) -> str:
     )
 
 
-def _told(pairs) -> str:
+def _alternative_text(pairs) -> str:
     """Return the alternative text: the first pair, and how well a reward predicts choices.
 
     ``pairs`` : list of [str, str], two lines each.

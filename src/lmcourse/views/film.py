@@ -4,7 +4,7 @@ import html
 
 from lmcourse.film import first_for_good, thou_matters
 from lmcourse.numbers import percent, plural
-from lmcourse.views.generator import SEED, TEMPERATURE, look_at_end, write_on
+from lmcourse.views.generator import SEED, TEMPERATURE, read_last_token, sample_continuation
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
@@ -60,9 +60,9 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
     written = []
     for stop in range(len(rows)):
         length = count if stop == at else SHORT
-        ids_after = write_on(shots.model(stop), ids, length, TEMPERATURE)
+        ids_after = sample_continuation(shots.model(stop), ids, length, TEMPERATURE)
         written.append(tokenizer.decode(ids_after))
-    lens, weights = look_at_end(shots.model(at), ids)
+    lens, weights = read_last_token(shots.model(at), ids)
     packed = {row["step"]: row["held_out"] for row in results["packed"]}
     cost = max(abs(packed[row["step"]] - row["held_out"]) for row in rows)
     alt = (

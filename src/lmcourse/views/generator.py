@@ -15,8 +15,10 @@ from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
 from lmcourse.views.view import View
 
-SEED, TEMPERATURE = 1, 0.8
-BARS, FIRST = 10, 3  # FIRST: choices of the lens
+SEED = 1
+TEMPERATURE = 0.8
+BARS = 10  # likeliest next tokens
+LENS_CHOICES = 3  # of each layer
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # bytes that a page may not hold
 LARGEST = 64  # MiB of weights that a page may be asked to load
 
@@ -27,8 +29,8 @@ def generator(
     """A line and how a GPT goes on, for the reader to change.
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
-    off, and sees the next characters' probabilities, what each head looks at, what each
-    layer would say (the logit lens), and the text that follows. The site carries the
+    off, and sees the next characters' probabilities, what each head attends to, what each
+    layer would predict (the logit lens), and the text that follows. The site carries the
     book's own GPT, and that of ``LMCOURSE_GPT`` if there is one; pass the same: ::
 
         tokenizer, model, _ = load_gpt()
@@ -65,15 +67,16 @@ def generator(
     ValueError
         If the text is empty, too long, or has characters that the model does not know.
     """
-    room, ids = model.config.context, tokenizer.encode(text)
-    if not 1 <= len(ids) <= room:
-        raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
+    context = model.config.context
+    ids = tokenizer.encode(text)
+    if not 1 <= len(ids) <= context:
+        raise ValueError(f"a text of 1 to {context} tokens, please: these are {len(ids)}")
     model = copy.deepcopy(model).cpu().half().float().eval()
-    lens, weights = look_at_end(model, ids)
-    written = tokenizer.decode(write_on(model, ids, count, temperature))
+    lens, weights = read_last_token(model, ids)
+    written = tokenizer.decode(sample_continuation(model, ids, count, temperature))
     names = _names(tokenizer, model.config.vocab_size)
     bars = _likeliest(lens[-1] / temperature, names, BARS, 1)
-    layers = [_likeliest(x, names, FIRST, 0) for x in lens]
+    layers = [_likeliest(logits, names, LENS_CHOICES, 0) for logits in lens]
     likeliest = ", ".join(map(" ".join, bars[:3]))
     unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
     shown = UNSEEN.sub("\ufffd", written)
@@ -81,13 +84,23 @@ def generator(
     layers = [[f"layer {i}", *map(" ".join, found)] for i, found in enumerate(layers)]
     heading = f"The next {unit}, at a temperature of {temperature}:"
     stored = _stored(text, shown, heading, bars, layers)
-    if why := too_much(tokenizer, model):
+    if why := why_not_in_page(tokenizer, model):
         why = f"This model does not run in the page: {why}. This was computed before."
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
         return View("generator-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
-    data = {"text": text, "written": written, "temperature": temperature, "room": room}
-    data |= {"alphabet": tokenizer.alphabet, "heads": model.config.heads, "store": store}
-    data |= {"lines": list(lines), "seed": SEED, "lens": lens.tolist(), "weights": weights}
+    data = {
+        "text": text,
+        "written": written,
+        "temperature": temperature,
+        "room": context,
+        "alphabet": tokenizer.alphabet,
+        "heads": model.config.heads,
+        "store": store,
+        "lines": list(lines),
+        "seed": SEED,
+        "lens": lens.tolist(),
+        "weights": weights,
+    }
     return View("generator-view", data, stored, alt=alt, stores=[store])
 
 
@@ -116,7 +129,7 @@ def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> 
     )
 
 
-def too_much(tokenizer, model) -> str:
+def why_not_in_page(tokenizer, model) -> str:
     """Say why a model does not run in the page, a str; "" if it does.
 
     ``tokenizer``, ``model`` : of a GPT of the course or a GPT-2.
@@ -141,11 +154,13 @@ def _names(tokenizer, vocab_size: int) -> list[str]:
     ``tokenizer`` : with ``decode``, from a list of ids to a text.
     """
     pieces = (UNSEEN.sub("\ufffd", tokenizer.decode([i])) for i in range(vocab_size))
-    return ["".join(SIGNS.get(character, character) for character in x) for x in pieces]
+    return [
+        "".join(SIGNS.get(character, character) for character in piece) for piece in pieces
+    ]
 
 
 @torch.no_grad()
-def look_at_end(model, ids: list[int]) -> tuple[torch.Tensor, list]:
+def read_last_token(model, ids: list[int]) -> tuple[torch.Tensor, list]:
     """Return what a model computes at the last token of a text.
 
     Parameters
@@ -162,10 +177,10 @@ def look_at_end(model, ids: list[int]) -> tuple[torch.Tensor, list]:
         The attention weights on each token, a list for each head, layer by layer.
     """
     text = torch.tensor([ids])
-    ends = states(model, text)[1:, 0, -1]  # (layers, d_model)
-    lens = (model.norm(ends) @ model.output_matrix.T).double().round(decimals=4)
-    seen = torch.cat([layer[0, :, -1] for layer in model.attentions(text)])
-    return lens, [[round(x, 3) for x in head] for head in seen.tolist()]
+    last_states = states(model, text)[1:, 0, -1]  # (layers, d_model)
+    lens = (model.norm(last_states) @ model.output_matrix.T).double().round(decimals=4)
+    weights = torch.cat([layer[0, :, -1] for layer in model.attentions(text)])
+    return lens, [[round(weight, 3) for weight in head] for head in weights.tolist()]
 
 
 def _uniform(seed: int) -> Iterator[float]:
@@ -173,16 +188,17 @@ def _uniform(seed: int) -> Iterator[float]:
 
     ``seed`` : below 2³².
     """
-    state, whole = seed, 2**32
+    state = seed
+    size = 2**32
     while True:
-        state = (state + 0x6D2B79F5) % whole
-        mixed = (state ^ state >> 15) * (state | 1) % whole
-        mixed ^= (mixed + (mixed ^ mixed >> 7) * (mixed | 61)) % whole
-        yield (mixed ^ mixed >> 14) / whole
+        state = (state + 0x6D2B79F5) % size
+        mixed = (state ^ state >> 15) * (state | 1) % size
+        mixed ^= (mixed + (mixed ^ mixed >> 7) * (mixed | 61)) % size
+        yield (mixed ^ mixed >> 14) / size
 
 
 @torch.no_grad()
-def write_on(model, ids: list[int], count: int, temperature: float) -> list[int]:
+def sample_continuation(model, ids: list[int], count: int, temperature: float) -> list[int]:
     """Return the tokens that the page writes.
 
     When the context is full, the model goes on from its last half.
@@ -203,14 +219,19 @@ def write_on(model, ids: list[int], count: int, temperature: float) -> list[int]
         The tokens written. The random numbers are those that the page's script draws, the
         same at every call.
     """
-    room, seen, written, cache = model.config.context, list(ids), [], Cache(model)
+    context = model.config.context
+    window = list(ids)
+    written = []
+    cache = Cache(model)
     for number in islice(_uniform(SEED), count):
-        if len(seen) > room:
-            seen, cache = seen[-(room // 2) :], Cache(model)
-        logits = model(torch.tensor([seen]), cache)[0, -1]
+        if len(window) > context:
+            window = window[-(context // 2) :]
+            cache = Cache(model)
+        logits = model(torch.tensor([window]), cache)[0, -1]
         probs = (logits.double() / temperature).softmax(-1)
-        written.append(int((probs.cumsum(0) <= number).sum().clamp(max=len(probs) - 1)))
-        seen.append(written[-1])
+        token = (probs.cumsum(0) <= number).sum().clamp(max=len(probs) - 1).item()
+        written.append(token)
+        window.append(token)
     return written
 
 
@@ -233,5 +254,5 @@ def _likeliest(logits, names, count: int, digits: int) -> list[tuple[str, str]]:
         The likeliest first, such as ("e", "21.3 %").
     """
     shares, ids = logits.softmax(-1).sort(descending=True, stable=True)
-    found = zip(ids[:count].tolist(), shares.tolist(), strict=False)
-    return [(names[i], f"{100 * share:.{digits}f} %") for i, share in found]
+    likeliest = zip(ids[:count].tolist(), shares.tolist(), strict=False)
+    return [(names[i], f"{100 * share:.{digits}f} %") for i, share in likeliest]

@@ -19,7 +19,7 @@ def own_poems(mine, tokenizer, text=0) -> View:
 
     Parameters
     ----------
-    mine : lmcourse.own_poems.Climb
+    mine : lmcourse.own_poems.EncodedTexts
         What stands there to begin with: ``texts``, a DataFrame with ``text``, ``title`` and
         ``label``; ``names`` of the levels; ``levels`` and ``random_levels``, Tensors
         (levels, texts, d_model); ``table``, how often labels are predicted right.

@@ -8,7 +8,7 @@ from lmcourse.data import load_corpus, load_texts, train_val_test_split
 from lmcourse.guessing import bits_of, gpt_probs, guess_line, held_out_lines, letter_of
 from lmcourse.ngrams import NgramModel
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.generator import too_much
+from lmcourse.views.generator import why_not_in_page
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
@@ -41,7 +41,7 @@ def shannon(tokenizer, model) -> View:
     example, *lines = held_out_lines()
     alphabet, counted = _counting()
     found = {f"{ORDER}-grams": guess_line(counted.next_probs, alphabet, *example[1:])}
-    why = too_much(tokenizer, model) or _strange(tokenizer, [example, *lines])
+    why = why_not_in_page(tokenizer, model) or _strange(tokenizer, [example, *lines])
     if not why:
         model = copy.deepcopy(model).cpu().half().float().eval()
         found["GPT"] = guess_line(gpt_probs(model), tokenizer.alphabet, *example[1:])

@@ -73,7 +73,7 @@ def talker(
     told = _told(tokenizer, model, ids)
     alt = _summary(text, answer, told, dialogue)
     stored = _stored(text, answer, told, dialogue)
-    if why := too_much():
+    if why := why_not_in_page():
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
         return View("talker-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
     data = {"text": text, "other": other, "dialogue": dialogue, "answer": answer}
@@ -87,10 +87,10 @@ def talker(
 def page_file() -> Path:
     """Return the GGUF file that the site carries."""
     wanted = os.environ.get(VARIABLE, "")
-    return Path(wanted).expanduser() if wanted and not too_much() else talker_file()
+    return Path(wanted).expanduser() if wanted and not why_not_in_page() else talker_file()
 
 
-def too_much() -> str:
+def why_not_in_page() -> str:
     """Say why the model that was chosen does not run in the page; "" if it does."""
     wanted = os.environ.get(VARIABLE, "")
     if not wanted:

@@ -10,9 +10,16 @@ from lmcourse.ngrams import NgramModel
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
-STYLE = {"positions": "learned", "norm": "layer", "norm_first": True, "eps": 1e-5}
-STYLE |= {"causal": True, "activation": "gelu_new", "output": "tied"}
-LONGEST = 7  # runs of characters that are counted: longer ones bring nothing more
+STYLE = {
+    "positions": "learned",
+    "norm": "layer",
+    "norm_first": True,
+    "eps": 1e-5,
+    "causal": True,
+    "activation": "gelu_new",
+    "output": "tied",
+}
+LONGEST = 7  # characters of an n-gram: longer ones bring nothing more
 
 
 def training(text, *, alt, others=None, run=()) -> View:
@@ -38,17 +45,28 @@ def training(text, *, alt, others=None, run=()) -> View:
     alphabet = sorted(set(text))
     ids = np.array([alphabet.index(character) for character in text])
     cut = len(ids) - len(ids) // 10
-    sizes = range(1, min(LONGEST, len(ids)) + 1)
-    counted = [NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in sizes]
-    losses = {"blind guessing": math.log(len(alphabet))}
-    losses |= {"single characters": counted[0], "2-grams": counted[1]}
-    losses |= {"best n-grams": min(counted), **(others or {})}
+    lengths = range(1, min(LONGEST, len(ids)) + 1)
+    by_length = [NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in lengths]
+    losses = {
+        "blind guessing": math.log(len(alphabet)),
+        "single characters": by_length[0],
+        "2-grams": by_length[1],
+        "best n-grams": min(by_length),
+        **(others or {}),
+    }
     marks = [{"label": name, "loss": round(loss, 4)} for name, loss in losses.items()]
     rows = [[mark["label"], f"{mark['loss']:.2f}"] for mark in marks]
     stored = table(["A model of", "loss, nats a character"], rows)
     if run:
-        moments = ([x["step"], f"{x['loss']:.2f}", x["sample"].strip()] for x in run)
+        moments = (
+            [moment["step"], f"{moment['loss']:.2f}", moment["sample"].strip()]
+            for moment in run
+        )
         stored += table(["After steps", "loss", "it writes"], islice(moments, 0, None, 5))
-    data = SETTINGS | {"config": SIZES | STYLE, "marks": marks, "passes": marks[2]["label"]}
-    data |= {"run": [*run]}
+    data = SETTINGS | {
+        "config": SIZES | STYLE,
+        "marks": marks,
+        "passes": marks[2]["label"],
+        "run": [*run],
+    }
     return View("training", data, stored, alt=alt, stores=["sonnets"])

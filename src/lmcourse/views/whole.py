@@ -10,10 +10,10 @@ import torch.nn.functional as F
 
 from lmcourse.masking import MaskedBert
 from lmcourse.tokenization import CharTokenizer
-from lmcourse.views.generator import too_much
+from lmcourse.views.generator import why_not_in_page
 from lmcourse.views.markup import table
 from lmcourse.views.talker import token_name
-from lmcourse.views.talker import too_much as too_much_to_talk
+from lmcourse.views.talker import why_not_in_page as why_talker_not_in_page
 from lmcourse.views.tokenizer import SIGNS, shown
 from lmcourse.views.view import View
 
@@ -89,7 +89,7 @@ def _gpt(text: str, tokenizer, model) -> dict:
         token is called; ``reading``, the rounded numbers that the picture shows of the text
         (`read` names them); ``why`` the model does not run in the page, "" if it does.
     """
-    why = too_much(tokenizer, model)
+    why = why_not_in_page(tokenizer, model)
     model = copy.deepcopy(model).cpu().half().float().eval()
     ids = tokenizer.encode(text)
     room = min(ROOM, model.config.context)
@@ -185,7 +185,7 @@ def _talker(text: str, tokenizer, model) -> dict:
         "store": "talker",
         "pieces": "",
         "unit": "token",
-        "why": too_much_to_talk(),
+        "why": why_talker_not_in_page(),
         "reading": read(model, ids, len(ids) - 1, lambda i: token_name(tokenizer, i)),
     }
 

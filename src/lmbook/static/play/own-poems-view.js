@@ -496,7 +496,7 @@ export function mount(element, data, context) {
       make(
         "table",
         {},
-        make("tbody", {}, ...all, row(WORDS, share(words)), row("labels dealt", share(dealt))),
+        make("tbody", {}, ...all, row(WORDS, share(words)), row("labels shuffled", share(dealt))),
       ),
     );
   }

@@ -1,5 +1,5 @@
 /* What texts' vectors say: which texts are near to one another, and how well a label is told
-   from all the other texts. The numbers of `lmcourse.own_poems.climb`. */
+   from all the other texts. The numbers of `lmcourse.own_poems.encode_texts`. */
 
 import { bitsAt } from "./random.js";
 
