@@ -6,12 +6,13 @@ studies *blanks* and *pretraining*, dict of group → list of outcomes; losses a
 """
 
 import math
+from itertools import combinations
 
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from lmcourse import exercises, families, masking
+from lmcourse import families, masking
 from lmcourse.data import load_sonnets
 from lmcourse.figures.pretraining import first_guesses, words_of_line
 from lmcourse.masking import corrupt_spans
@@ -450,25 +451,99 @@ def spans_make_the_text(page: Page):
         assert target[-1] == sentinels[len(spans) - 1]
 
 
-@proof("Losses of two different questions cannot be compared.")
-def two_questions(page: Page):
-    """Of the letters a to d, the check of the page's exercise accepts "d" alone.
+BITS = 6  # of a text
 
-    That answer says what the sentence says; nothing else is asserted.
+
+def texts_of_bits(sure):
+    """Return the probabilities of all texts of six bits, (2, 2, 2, 2, 2, 2), an axis a bit.
+
+    The first bit is 0 or 1 alike; each later one repeats the bit before it with a
+    probability of ``sure``, a float from 0 to 1.
+    """
+    text = np.indices((2,) * BITS)  # (bits, 2, 2, 2, 2, 2, 2)
+    return np.where(text[1:] == text[:-1], sure, 1 - sure).prod(axis=0) / 2
+
+
+def loss_at(truth, believed, bit, hidden):
+    """Return the mean loss of one hidden bit, given all bits that are not hidden, in nats.
+
+    Parameters
+    ----------
+    truth, believed : float array of shape (2, 2, 2, 2, 2, 2)
+        The probabilities of all texts: as they are, and in the model that is asked.
+    bit : int
+        Which one is predicted, from 0; it is among the hidden ones.
+    hidden : sequence of int
+        Which bits the model does not see.
+
+    Returns
+    -------
+    float
+    """
+    others = tuple(other for other in hidden if other != bit)
+    with_it = believed.sum(axis=others, keepdims=True)
+    probs = with_it / with_it.sum(axis=bit, keepdims=True)
+    return float(-(truth * np.log(probs)).sum())
+
+
+def loss_from_left(truth, believed):
+    """Return the mean loss of each bit, given those before it, in nats.
+
+    ``truth`` and ``believed`` : the probabilities of all texts, as they are and in the
+    model that is asked; arrays (2, 2, 2, 2, 2, 2).
+    """
+    bits = range(BITS)
+    return np.mean([loss_at(truth, believed, bit, range(bit, BITS)) for bit in bits])
+
+
+def loss_in_blanks(truth, believed, share):
+    """Return the mean loss of hidden bits, given all others, in nats.
+
+    ``truth`` and ``believed`` : the probabilities of all texts, as they are and in the
+    model that is asked; arrays (2, 2, 2, 2, 2, 2). ``share`` : the probability with which
+    each bit is hidden, above 0 and below 1.
+    """
+    losses, weights = [], []
+    for count in range(1, BITS + 1):
+        for hidden in combinations(range(BITS), count):
+            losses += [loss_at(truth, believed, bit, hidden) for bit in hidden]
+            weights += [share**count * (1 - share) ** (BITS - count)] * count
+    return np.average(losses, weights=weights)
+
+
+@proof("The worse of two models can have the smaller loss, if its question was easier.")
+def two_questions(page: Page):
+    """Texts of six bits; nine times in ten a bit repeats the one before it; all is exact.
+
+    The better model knows how often they do, the worse one expects eight in ten. Asked the
+    same question, from left to right or with blanks, the better one has the smaller loss.
+    Yet the worse one with 40 % of the bits hidden has a smaller loss than the better one
+    from left to right; and from left to right it has a smaller one than the better one
+    with 90 % hidden.
 
     Parameters
     ----------
     page : Page
-        Unused: the check is that of the exercise "pretraining.compare".
+        Unused: the texts are made here.
 
     Returns
     -------
     dict
         ``answer``: the letter of the right choice.
     """
-    right = [letter for letter in "abcd" if exercises.check("pretraining.compare", letter)]
-    assert right == ["d"]
-    return {"answer": right[0]}
+    truth, rough = texts_of_bits(0.9), texts_of_bits(0.8)
+    few, many = 0.4, 0.9
+    better = {share: loss_in_blanks(truth, truth, share) for share in (few, many)}
+    worse = {share: loss_in_blanks(truth, rough, share) for share in (few, many)}
+    better["left"], worse["left"] = (loss_from_left(truth, x) for x in (truth, rough))
+    assert all(better[question] < worse[question] for question in better)
+    assert worse[few] < better["left"]
+    assert worse["left"] < better[many]
+    tells_who_is_better = worse["left"] > better[many]
+    blanks_are_harder = better[few] > better["left"]
+    has_one_loss = better[few] == better["left"]
+    others = {"a": tells_who_is_better, "b": blanks_are_harder, "c": has_one_loss}
+    return {"answer": next((letter for letter, holds in others.items() if holds), "d")}
 
 
 # --- sizes --------------------------------------------------------------------------------
