@@ -19,6 +19,7 @@ from lmcourse.preferences import (
 )
 from studies.findings import Page, finding, proof
 from studies.measures import share_interval
+from studies.preferences.preferences import ASKED, SETTINGS, dialogues_of
 
 HALF = 0.5
 
@@ -178,7 +179,7 @@ def does_as_asked(page: Page):
         "never_span": (min(never), max(never)),
         "never_before": np.mean([r["dialogues"]["before"]["never asked"] for r in runs]),
         "answer": "a" if np.mean(never) > HALF else "b",
-        "answers": 200,
+        "answers": SETTINGS["answers"] * len(ASKED),
         "seeds": len(runs),
         "loss_before": loss["before"],
         "loss": loss["answers"],
@@ -193,7 +194,9 @@ def reference_stays(page: Page):
     """On two pairs of lines that answer "(T)", with the log-probabilities of a GPT.
 
     It is log 2 to 1e-4 where model and reference have the same log-probabilities, wherever
-    these are; and less where the model alone has made the chosen line likelier.
+    these are; and less where the model alone has made the chosen line likelier. Of the four
+    mistakes of the page's question, only a reference that is trained keeps it at log 2 when
+    the weights have changed.
 
     Parameters
     ----------
@@ -216,9 +219,20 @@ def reference_stays(page: Page):
         dpo_loss(chosen + moved, rejected - moved, chosen + moved, rejected - moved)
         for moved in (0.0, 1.0, 5.0)
     ]
+    start = chosen, rejected
+    moved = chosen + 1, rejected - 1
+    with_a_twin = chosen + chosen.new_tensor([1.0, 0.0]), rejected  # it has no better line
+    later = {  # when the weights have changed, with each mistake
+        "a": dpo_loss(*moved, *start),
+        "b": dpo_loss(*moved, *start, beta=100.0),
+        "c": dpo_loss(*with_a_twin, *start),
+        "d": dpo_loss(*moved, *moved),
+    }
+    stays = [k for k, loss in later.items() if abs(loss.item() - math.log(2)) < 1e-4]
     assert max(abs(loss.item() - math.log(2)) for loss in losses) < 1e-4
-    assert dpo_loss(chosen + 1, rejected - 1, chosen, rejected).item() < math.log(2)
-    return {"loss": losses[0].item(), "answer": "d"}
+    assert later["a"].item() < math.log(2)
+    assert stays == ["d"]
+    return {"loss": losses[0].item(), "answer": stays[0]}
 
 
 def choices_at_random(page: Page):
@@ -250,7 +264,7 @@ def choices_at_random(page: Page):
     "words begin alike than in the best of four lines that it wrote before.",
     rival="the best of four: {best:.1f} echoes a line; fine-tuned on these: {filtered:.1f}",
     null=choices_at_random,
-    n="200 answers of each of {seeds} models, at temperature 0.7",
+    n="{answers} answers of each of {seeds} models, at temperature 0.7",
     interval="DPO less the best of four, lowest and highest: {span:.2f}",
 )
 def dpo_beats_the_best(page: Page):
@@ -267,9 +281,9 @@ def dpo_beats_the_best(page: Page):
     page : Page
         ``study["gpt"]`` is a list of dict, one a seed. ``ways``: list of dict with ``way``
         ("reference", "best of four", "DPO", "filtered, RATE", "choices at random"),
-        ``steps``, and means of its answers: ``echoes`` a line and ``a word``, echoes for
-        each word. ``lines``: "before", "choices at random" → list of str. ``pairs["DPO"]``,
-        how many pairs.
+        ``steps``, ``n``, how many answers, and means of these: ``echoes`` a line and ``a
+        word``, echoes for each word. ``lines``: "before", "choices at random" → list of
+        str. ``pairs["DPO"]``, how many pairs.
 
     Returns
     -------
@@ -278,7 +292,7 @@ def dpo_beats_the_best(page: Page):
         lowest and highest over seeds: ``span``, DPO less the best of four; ``coin``, random
         choices less before, and its largest size ``coin_most``. Echoes a word:
         ``word_before``, ``word_best`` of four, ``word`` after DPO. ``steps`` of DPO,
-        ``pairs`` (a mean), ``seeds``: how many.
+        ``pairs`` (a mean), ``seeds``, ``answers`` of each model: how many.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -306,6 +320,7 @@ def dpo_beats_the_best(page: Page):
         "steps": last,
         "pairs": np.mean([run["pairs"]["DPO"] for run in runs]),
         "seeds": len(runs),
+        "answers": row_of(runs[0], "DPO", last)["n"],
     }
 
 
@@ -447,7 +462,7 @@ def pairs_of_equals(page: Page):
     rival="the chosen lines become likelier; where both lines of a pair are as good, the "
     "training alone makes them less likely, but by less than a fifth as many nats",
     null=pairs_of_equals,
-    n="{pairs} pairs or more and 200 answers of each of {seeds} models",
+    n="{pairs} pairs or more and {answers} answers of each of {seeds} models",
     interval="nats by which the chosen lines become likelier, lowest and highest: "
     "{span:.1f}",
 )
@@ -471,9 +486,9 @@ def chosen_become_rarer(page: Page):
         ``pairs_study`` is a list of dict, one a seed: ``before``, a dict with ``echoes`` a
         line of the model's own lines; for each kind of pairs ("far apart", "both poor",
         "equals") a dict: ``pairs``, how many; ``after["echoes"]``, those of its lines after
-        DPO; ``chosen``, echoes a line of the chosen; ``gained`` and ``gained, new``, dicts,
-        by how many nats ``chosen`` and ``rejected`` lines become likelier, those of its
-        training and others.
+        DPO, and ``after["n"]``, how many lines; ``chosen``, echoes a line of the chosen;
+        ``gained`` and ``gained, new``, dicts, by how many nats ``chosen`` and ``rejected``
+        lines become likelier, those of its training and others.
 
     Returns
     -------
@@ -485,7 +500,8 @@ def chosen_become_rarer(page: Page):
         of poor lines, with lowest and highest ``poor_span``, and ``poor_chosen``, of the
         chosen lines of these pairs; ``equals`` and ``equals_chosen``, the same of pairs of
         equals, and ``equals_span``, how far the echoes move from ``before``. ``pairs``: the
-        fewest pairs of poor lines or of equals; ``seeds``: how many.
+        fewest pairs of poor lines or of equals; ``answers`` of each model and ``seeds``:
+        how many.
     """
     runs = page.pairs_study
 
@@ -530,6 +546,7 @@ def chosen_become_rarer(page: Page):
         "equals_chosen": np.mean(of("equals", "chosen")),
         "equals_span": (min(equals - before), max(equals - before)),
         "pairs": int(min(of(kind, "pairs").min() for kind in ("both poor", "equals"))),
+        "answers": int(of("far apart", "after", "n").min()),
         "seeds": len(runs),
     }
 
@@ -585,11 +602,13 @@ def one_letter_does_it(page: Page):
     rival="DPO on pairs of nearly equal length: {alike:.1f} characters more; on choices at "
     "random: {coin:.1f}",
     null=choices_at_random,
-    n="200 answers of each of {seeds} models",
+    n="{answers} answers of each of {seeds} models",
     interval="characters more than before, lowest and highest: {span:.1f}",
 )
 def lines_grow(page: Page):
     """With every seed by eight characters at least, and four more than with equal pairs.
+
+    The echoes that DPO brings are more, with every seed, than choices at random ever move.
 
     Equal pairs are pairs of answers of nearly equal length. An echo is a word that begins
     with the same letter as another word of its line.
@@ -598,9 +617,9 @@ def lines_grow(page: Page):
     ----------
     page : Page
         ``study["gpt"]`` is a list of dict, one a seed, with ``ways``: list of dict, with
-        ``way`` ("reference", "DPO", "equal lengths", "choices at random"), ``steps``, and
-        means of its answers: ``characters`` and ``echoes`` a line, ``a word``, echoes for
-        each word.
+        ``way`` ("reference", "DPO", "equal lengths", "choices at random"), ``steps``,
+        ``n``, how many answers, and means of these: ``characters`` and ``echoes`` a line,
+        ``a word``, echoes for each word.
 
     Returns
     -------
@@ -609,8 +628,8 @@ def lines_grow(page: Page):
         ``more``, after DPO, and ``alike``, on pairs of equal length, means; lowest and
         highest over seeds ``span``, ``alike_span`` and, on choices at random, ``coin``. Of
         equal pairs ``alike_echoes`` a line, ``alike_gain``, echoes more than before, lowest
-        and highest, and ``alike_word``, echoes a word. ``seeds``, how many; ``answer`` and
-        ``judge``, letters of right choices.
+        and highest, and ``alike_word``, echoes a word. ``answers`` of each model and
+        ``seeds``, how many; ``answer`` and ``judge``, letters of right choices.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -620,6 +639,11 @@ def lines_grow(page: Page):
     assert min(more) > 8
     assert all(a + 4 < b for a, b in zip(alike, more, strict=True))
     echoes = gaps(runs, "equal lengths", "reference", "echoes")
+    gained = gaps(runs, "DPO", "reference", "echoes", last)
+    by_luck = max(map(abs, gaps(runs, "choices at random", "reference", "echoes")))
+    assert min(gained) > by_luck
+    grows, shrinks = min(more) > 0, max(more) < 0
+    changes_uncounted = grows or shrinks
     return {
         "more": np.mean(more),
         "span": (min(more), max(more)),
@@ -631,9 +655,10 @@ def lines_grow(page: Page):
         "alike_word": mean_of(runs, "equal lengths", "a word"),
         "before": mean_of(runs, "reference", "characters"),
         "after": mean_of(runs, "DPO", "characters", last),
-        "answer": "b" if min(more) > 0 else "c",
-        "judge": "b",  # what was not counted changed, with every seed
+        "answer": "b" if grows else "c" if shrinks else "a",
+        "judge": "a" if min(gained) <= by_luck else "b" if changes_uncounted else "?",
         "seeds": len(runs),
+        "answers": row_of(runs[0], "DPO", last)["n"],
     }
 
 
@@ -642,7 +667,7 @@ def lines_grow(page: Page):
     "alike, but it repeats them and predicts verse worse.",
     rival="DPO at a quarter of the rate: worse by {mild:.2f} nats a character",
     null=choices_at_random,
-    n="210 held-out lines, {seeds} models",
+    n="{lines} held-out lines, {seeds} models",
     interval="worse by, lowest and highest: {span:.2f} nats",
 )
 def too_far(page: Page):
@@ -679,7 +704,7 @@ def too_far(page: Page):
         rate; ``kl_coin``, after choices at random; ``kl_early``, after the fewest steps of
         DPO, which are ``steps_early``; ``kl_filtered``, after fine-tuning on the best of
         four. Shares of answers that do as asked: ``obeyed``, after DPO, ``obeyed_far`` and,
-        in the reference, ``obeyed_before``. ``seeds``: how many.
+        in the reference, ``obeyed_before``. ``lines`` (held out) and ``seeds``: how many.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -736,6 +761,7 @@ def too_far(page: Page):
         "obeyed": mean_of(runs, "DPO", "obeyed", last),
         "obeyed_far": mean_of(runs, "DPO, too far", "obeyed"),
         "obeyed_before": mean_of(runs, "reference", "obeyed"),
+        "lines": len(dialogues_of("test", ASKED)[0]),
         "seeds": len(runs),
     }
 
