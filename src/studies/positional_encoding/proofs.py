@@ -41,6 +41,7 @@ from lmcourse.word_order import (
     shuffled_rows,
 )
 from studies.findings import finding, proof
+from studies.positional_encoding.far_digit import worse
 
 CLEARLY_NEW = 1.3  # of trained lengths: a wavelength that is clearly longer
 close = torch.testing.assert_close
@@ -612,9 +613,14 @@ def first_new(run) -> tuple[int, float]:
 
     ``run`` : dict of a rotary model, with ``base`` of its frequencies and ``length`` of its
     training texts, in tokens. The pair is counted from 0; the wavelength is in trained
-    lengths.
+    lengths. A ValueError is raised if all pairs came round.
     """
     waves = 2 * math.pi / frequencies(D_HEAD, run["base"]) / run["length"]
+    if waves.max() <= 1:
+        raise ValueError(
+            f"with base {run['base']} every pair comes round within {run['length']} "
+            "tokens, so that none is new in longer texts; a larger base has slower pairs"
+        )
     first = int((waves > 1).int().argmax())
     return first, float(waves[first])
 
@@ -702,8 +708,8 @@ def ten_kinds_read_on(page):
     assert min(near_loss(run, "new") for run in price) > 0.2
     assert max(near_loss(run) for run in price) < 0.1
     for run in page.results["seven back"]:
-        worse = far_loss(run, "new") > far_loss(run)
-        assert worse == (run["base"] == 100_000)
+        harmed = far_loss(run, "new") > far_loss(run)
+        assert harmed == (run["base"] == 100_000)
     hardly = [run for run in page.results["seven back"] if run["base"] == 10_000]
     assert max(near_loss(run) for run in hardly) < 0.1
     assert min(far_loss(run, "new") for run in hardly) > 1.5
@@ -738,27 +744,6 @@ def digits_shuffled(page):
         losses.
     """
     return page.replaced(digits=with_shuffled_ways(page.digits, seed=1))
-
-
-def both_far(run, way) -> float:
-    """Return the larger far loss of both answers of the study *far-digit*.
-
-    Parameters
-    ----------
-    run : dict
-        ``ways``, dict: way to read on → dict with ``digit far``, the loss of finding a
-        digit, and ``back far``, that of naming the character three back, at the end of a
-        long text, in nats.
-    way : str
-        One of these ways, such as "none" or "near keys".
-
-    Returns
-    -------
-    float
-        In nats.
-    """
-    losses = run["ways"][way]
-    return max(losses["digit far"], losses["back far"])
 
 
 @finding(
@@ -803,24 +788,26 @@ def slow_pairs_read_on(page):
     rotary = page.digits["rotary"]
     runs = [run for run in rotary if first_new(run | {"length": 32})[1] > CLEARLY_NEW]
     edge = [run for run in rotary if run not in runs]
-    slowed = [both_far(run, "new") for run in runs]
+    slowed = [worse(run["ways"]["new"]) for run in runs]
     found = {"slowed": span(slowed)}
     ways = {"as_it_is": "none", "hidden": "near keys", "all": "all", "aware": "NTK-aware"}
     for name, way in ways.items():
-        lost = [both_far(run, way) for run in runs]
+        lost = [worse(run["ways"][way]) for run in runs]
         found[name] = span(lost)
         assert all(a < b for a, b in zip(slowed, lost, strict=True))
-    assert all(a < both_far(r, "old") for a, r in zip(slowed, runs, strict=True))
+    assert all(a < worse(r["ways"]["old"]) for a, r in zip(slowed, runs, strict=True))
     others = page.digits["others"]
-    lost = [min(both_far(run, "none"), both_far(run, "stretched")) for run in others]
+    lost = [
+        min(worse(run["ways"]["none"]), worse(run["ways"]["stretched"])) for run in others
+    ]
     assert max(slowed) < 0.5
     assert max(slowed) < min(lost)
     hidden = [run["ways"]["near keys"]["digit far"] for run in runs]
     assert min(hidden) > math.log(10) - 0.2  # no better than a guess
-    thousand = [both_far(run, "NTK-aware") for run in runs if run["base"] == 1_000]
+    thousand = [worse(run["ways"]["NTK-aware"]) for run in runs if run["base"] == 1_000]
     assert min(thousand) > 1
     assert min(lost) == min(
-        min(both_far(run, "none"), both_far(run, "stretched"))
+        min(worse(run["ways"]["none"]), worse(run["ways"]["stretched"]))
         for run in others
         if run["scheme"] == "relative"
     )
@@ -829,7 +816,7 @@ def slow_pairs_read_on(page):
         "highest": max(slowed),
         "models": len(runs),
         "other": len(others),
-        "edge": span([both_far(run, "new") for run in edge]),
+        "edge": span([worse(run["ways"]["new"]) for run in edge]),
         "untouched_back": span([run["ways"]["none"]["back far"] for run in runs]),
         "hidden_digit": span(hidden),
     }
@@ -854,9 +841,10 @@ def window(page):
         ``answer``: the letter of the right choice.
     """
     ways = [run["ways"]["near keys"] for run in page.digits["rotary"]]
-    assert min(each["digit far"] for each in ways) > math.log(10) - 0.2
+    is_blind = min(each["digit far"] for each in ways) > math.log(10) - 0.2
+    assert is_blind
     assert max(each["back far"] for each in ways) < 0.1
-    return {"answer": "a"}
+    return {"answer": "a" if is_blind else "b"}
 
 
 @proof("The model trained here reads on as those of the study do, and can be spoilt.")
