@@ -17,11 +17,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from lmcourse import in_context, scaling
 from lmcourse.data import stored
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.gpt.training import cross_entropy
+from lmcourse.gpt.training import TrainingConfig, cross_entropy, schedule
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.repeats import Repeater
 from studies import nulls
 from studies.findings import Page, finding, proof
+from studies.scaling.partners import TRUST
 from studies.scaling.predictions import (
     predict_runs,
     relative_errors,
@@ -368,12 +369,16 @@ def ending_helps(page: Page):
     less text the shorter is ahead in fewer than half. At its next evaluation, when it has
     read more, the longer one has caught up in most pairs.
 
+    When the shorter one ends, its learning rate has come down to a tenth of its highest;
+    that of the longest is then still above eight tenths.
+
     Parameters
     ----------
     page : Page
         ``everything`` is a table of all trainings of the grid, one row each:
         ``parameters``, ``seed``, ``tokens`` read; ``history``, a list of (tokens,
-        validation loss), the first before training.
+        validation loss), the first before training. ``study["settings"]["steps"]`` are the
+        steps of trainings, list of int, the longest last.
 
     Returns
     -------
@@ -397,10 +402,20 @@ def ending_helps(page: Page):
     assert (~pairs[late].ahead).sum() <= 1
     assert pairs[late].later.mean() < 0.5
     assert pairs[~late].ahead.mean() < 0.5
+    *_, steps, longest = page.study["settings"]["steps"]
+    own_rate, other_rate = (
+        schedule(steps - 1, TrainingConfig(steps=total, warmup=total // 10))
+        for total in (steps, longest)
+    )
+    assert own_rate < 0.101
+    assert other_rate > 0.8
+    # Both have read as much (a), and no loss is of training text (c).
+    is_luck = pairs[late].ahead.mean() <= 0.5
+    has_fallen_alone = own_rate < other_rate / 2
     return {
         "pairs": int(late.sum()),
         "ahead": int(pairs[late].ahead.sum()),
-        "answer": "d",
+        "answer": "b" if is_luck else "d" if has_fallen_alone else "?",
     }
 
 
@@ -635,8 +650,8 @@ def examples_are_followed(page: Page):
 
     Losses are of the last twelve answers of a text, among the four answers; intervals are
     95 %, texts drawn again. In the stored study each of five seeds is worse than guessing
-    with shuffled answers, too. Counting gives each earlier answer of the pair the trust
-    0.925, as the study chose it.
+    with shuffled answers, too. Counting trusts each earlier answer of the pair as the
+    study *partners* does, by the probability that it is right.
 
     Parameters
     ----------
@@ -661,7 +676,9 @@ def examples_are_followed(page: Page):
     new = page.context_runs[page.context_runs.kind == "new"]
     evidence = in_context.count_answers(page.mixed, pairs=True)
     right = page.fresh[:, 1::2, None] - in_context.QUESTIONS
-    counted = (evidence * np.log(0.925 / 0.025)).softmax(-1) * 0.9 + 0.025
+    other = (1 - TRUST) / (in_context.ANSWERS - 1)  # of each wrong answer
+    believed = (evidence * np.log(TRUST / other)).softmax(-1)
+    counted = other + (TRUST - other) * believed
     counting = -counted.gather(-1, right)[..., 0].log()[:, -LAST:].mean()
     likeliest = scores_of_answers(page.model, page.mixed).argmax(-1)
     hits = (likeliest == right[..., 0])[:, -LAST:].double().mean().item()
@@ -821,9 +838,9 @@ def shuffled_ways(page: Page):
         within each seed.
     """
     runs = page.sprint.copy()
-    for seed in range(3):
-        rows = runs.way.str.startswith("without ") & (runs.seed == seed)
-        runs.loc[rows, "loss"] = nulls.shuffled([*runs.loc[rows, "loss"]], seed)
+    left_out = runs[runs.way.str.startswith("without ")]
+    for seed, losses in left_out.groupby("seed").loss:
+        runs.loc[losses.index, "loss"] = nulls.shuffled([*losses], seed)
     return page.replaced(sprint=runs)
 
 
