@@ -121,7 +121,7 @@ def losses(model, ids):
     device = next(model.parameters()).device
     found = []
     with evaluating(model):
-        for start in range(0, max(1, len(ids) - 1), context // 2):
+        for start in range(0, max(1, len(ids) - 1), max(1, context // 2)):
             room = min(context, len(ids) - 1 - start)
             if len(found) >= len(ids) - 1:
                 break

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lmcourse import views
-from lmcourse.figures import attention, dickinson_layers, preferences
+from lmcourse.figures import attention, dickinson_layers, preferences, scaling
 from lmcourse.views import svg
 
 
@@ -21,6 +21,32 @@ def drawn(monkeypatch):
         views.style()
         yield found
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (1, "10⁰"),
+        (12_345, "1.2 · 10⁴"),
+        (4e8, "4 · 10⁸"),
+        (9.94e8, "9.9 · 10⁸"),
+        (9.96e8, "10⁹"),
+        (1e11, "10¹¹"),
+    ],
+)
+def test_large_numbers_are_powers_of_ten(number, said):
+    assert scaling.power_of_ten(number) == said
+
+
+def test_poems_stand_in_a_page_as_text():
+    texts = ["To <i>\nlie & lay", "No <b>more</b>"]
+    guess = SimpleNamespace(names=["Life", "Love"], support=torch.ones(2, 2))
+    shared = (texts, ["Life", "Love"], [guess], ["static"])
+    poem = {"poem": 0, "words": ["lie"], "said": [[[1, 2]]]}
+    words = dickinson_layers.words(*shared, [poem])
+    assert words.stored == "<blockquote>To &lt;i&gt;<br>lie &amp; lay</blockquote>"
+    sorting = dickinson_layers.sorting(*shared, [1, 0])
+    assert sorting.stored == "<p>No &lt;b&gt;more&lt;/b&gt;<br>To &lt;i&gt;</p>"
 
 
 def test_the_heads_are_redrawn_for_a_phone(drawn):

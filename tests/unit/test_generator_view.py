@@ -57,6 +57,12 @@ def test_what_cannot_be_begun_with_is_told(gpt, text, said):
         views.generator(text, *gpt)
 
 
+@pytest.mark.parametrize("temperature", [0, -1, float("inf"), float("nan")])
+def test_a_temperature_that_divides_nothing_is_told(gpt, temperature):
+    with pytest.raises(ValueError, match="temperature must be above 0"):
+        views.generator(TEXT, *gpt, temperature=temperature)
+
+
 def settled(vocab_size, **options):
     torch.manual_seed(0)
     sizes = {"context": 16, "layers": 2, "heads": 2, "d_model": 8}

@@ -23,6 +23,15 @@ def mine(tmp_path_factory):
     return own_text.contest(path, steps=30, device="cpu", learning_rate=0.02, **TINY)
 
 
+def test_a_context_of_one_character_is_a_table_of_pairs():
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(5, 1, 1, heads=1, d_model=4)).double().eval()
+    ids = torch.tensor([3, 1, 4, 1, 0])
+    pairs = model(ids[:-1, None])[:, -1].log_softmax(-1)
+    wanted = -pairs[torch.arange(4), ids[1:]].detach().numpy()
+    np.testing.assert_allclose(own_text.losses(model, ids), wanted, atol=1e-9)
+
+
 @pytest.mark.parametrize("length", [1000, 1234, 54_321, 1_000_000])
 def test_parts_are_the_text_and_are_spread(length):
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 1000))) * (length // 1000 + 1)

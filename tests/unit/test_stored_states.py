@@ -35,6 +35,8 @@ def test_the_graph_has_each_value_and_how_the_loss_follows_it():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_which_list_is_the_neurons_is_told_in_a_fold(seed):
+    with pytest.raises(ValueError, match="one neuron or more"):
+        views.neurons({}, seed=seed)
     view = views.neurons({"neuron 7": (["an a", "a"], ["of c", "d"])}, seed=seed)
     page, pair = read(view), view.data["pairs"][0]
     told = page.details.extract().p.text

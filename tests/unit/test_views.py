@@ -215,6 +215,22 @@ def test_a_noun_outside_its_sentence_is_refused(noun):
         views.sentences([look], alt=ALT, head=0, notes=[""])
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"query": 4}, "of 4 tokens there is no token 4"),
+        ({"head": 3}, r"head=\[3\]: there are 3, so 0 to 2"),
+        ({"notes": []}, "0 notes for 1 sentences"),
+        ({"layer": 2}, "layer needs around"),
+    ],
+)
+def test_what_a_view_of_sentences_cannot_show_is_refused(changed, said):
+    told = {"alt": ALT, "head": 0, "notes": [""], "query": 1} | changed
+    look = (list("abcd"), weights(3, tokens=4), told.pop("query"), [])
+    with pytest.raises(ValueError, match=said):
+        views.sentences([look], **told)
+
+
 def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
     even = torch.full((2, 2, 2), 0.5)
     one_hot = torch.eye(2).expand(2, 2, 2)

@@ -187,7 +187,7 @@ def distances_told(study):
         mine = [r["own"] for r in runs if r["layers"] == layers and r["steps"] == steps]
         counts = np.sum(mine, axis=0)  # (true distances, predicted distances)
         shares = counts / counts.sum(axis=1, keepdims=True)
-        ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+        ax.imshow(shares, cmap=views.SEQUENTIAL, vmin=0, vmax=1)
         for (true, predicted), share in np.ndenumerate(shares):
             ink = "white" if share > 0.6 else "black"
             text = f"{share:.0%}"

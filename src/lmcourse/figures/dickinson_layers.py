@@ -1,5 +1,7 @@
 """What the chapter *dickinson-layers* draws: data in, figure or view out."""
 
+from html import escape
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -254,7 +256,7 @@ def words(texts, sections, guesses, level_names, close):
     return views.View(
         "word-removal-view",
         {"poems": told, "first": 0} | shared,
-        "<blockquote>" + told[0]["text"].replace("\n", "<br>") + "</blockquote>",
+        f"<blockquote>{_with_breaks(told[0]['text'])}</blockquote>",
         alt="A poem whose words are buttons, coloured by how much support a section loses "
         "without them; a choice of poem, section and level; a sentence that says what the "
         "model says without the word pressed.",
@@ -295,6 +297,11 @@ def kept_by_layer(steps, runs):
     plt.show()
 
 
+def _with_breaks(text):
+    """Return a text (str) as HTML, its lines one below the other."""
+    return escape(text).replace("\n", "<br>")
+
+
 def sorting(texts, sections, guesses, level_names, drawn):
     """Show poems, one after the other, to be sorted by the reader.
 
@@ -316,6 +323,7 @@ def sorting(texts, sections, guesses, level_names, drawn):
     View
     """
     names = guesses[0].names
+    first_lines = "\n".join(texts[i].split("\n")[0] for i in drawn)
     return views.View(
         "sorting-view",
         {
@@ -325,7 +333,7 @@ def sorting(texts, sections, guesses, level_names, drawn):
             "names": names,
             "levels": level_names,
         },
-        "<p>" + "<br>".join(texts[i].split("\n")[0] for i in drawn) + "</p>",
+        f"<p>{_with_breaks(first_lines)}</p>",
         alt="Twenty poems, one after the other, each with four buttons, the sections; at "
         "the end a table of how often the reader, the editors and each level agree.",
     )

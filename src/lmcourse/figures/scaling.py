@@ -11,10 +11,13 @@ from lmcourse.in_context import ANSWERS, QUESTIONS
 
 
 def power_of_ten(number):
-    """Return a number such as 400,000,000 as "4 · 10⁸", a str."""
-    digits = int(np.log10(number) + 1e-9)
-    raised = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(digits))
-    return f"{number / 10**digits:.2g} · 10{raised}".removeprefix("1 · ")
+    """Return a number such as 400,000,000 as "4 · 10⁸", a str.
+
+    ``number`` : 1 or more; two of its digits are kept.
+    """
+    mantissa, _, digits = f"{number:.1e}".partition("e")  # rounded before it is split
+    raised = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(digits)))
+    return f"{float(mantissa):g} · 10{raised}".removeprefix("1 · ")
 
 
 # --- the grid -----------------------------------------------------------------------------

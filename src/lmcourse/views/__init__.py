@@ -12,7 +12,7 @@ the page is our own.
 - `attention_heads`, `tokens`: circuitsvis.
 - `head_view`, `model_view`: bertviz.
 - `sentences`: many sentences to choose from, in one head after the other.
-- `poems`: who stands beside a poem, and poems that a model would shelve elsewhere.
+- `poems`: the poems nearest to a poem, and the section in which a model would put it.
 - `samples`: texts of which a reader chooses one; `looks`: how far back heads look;
   `anatomy`: a word's vector on its way up; `switches`: shares, setting by setting;
   `apart`: one token's look in one head.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from lmcourse.views.apart import bars
-from lmcourse.views.choice import choice
+from lmcourse.views.choice import choice, radio, row_of
 from lmcourse.views.markup import library
 from lmcourse.views.view import View
 
@@ -35,7 +35,7 @@ def anatomy(question: str, shown: dict, first: str, untrained=None) -> View:
     Raises
     ------
     ValueError
-        If ``untrained`` has other words.
+        If ``untrained`` has other words, or ``first`` is none of them.
     """
     if untrained is not None and list(untrained) != list(shown):
         raise ValueError(f"of the untrained model, these words are wanted: {list(shown)}")
@@ -45,7 +45,7 @@ def anatomy(question: str, shown: dict, first: str, untrained=None) -> View:
         paragraphs.append("\n".join([f"[{word}]", *lines]))
     plain = "\n\n".join(paragraphs)
     panels = map(_rows, shown.values())
-    position = list(shown).index(first)
+    position = row_of(first, shown)
     untrained_panels = map(_rows, (untrained or {}).values())
     words = map(escape, shown)
     return choice("look", question, plain, words, panels, position, untrained_panels)
@@ -117,9 +117,7 @@ def _group(name: str, pair: Sequence[str]) -> str:
     labels.
     """
     radios = "".join(
-        f'<label><input type="radio" name="{name}" value="{i}"{"" if i else " checked"}> '
-        f"{escape(label)}</label>"
-        for i, label in enumerate(pair)
+        radio(name, str(i), escape(label), i == 0) for i, label in enumerate(pair)
     )
     return f'<fieldset aria-label="{escape(" or ".join(pair))}">{radios}</fieldset>'
 

@@ -125,7 +125,7 @@ def sentences(
         their own on the site, which carries one BERT, that of ``LMCOURSE_BERT`` or the
         built-in.
     around : (int, int), optional
-        The IDs of [CLS] and [SEP], which ``layer`` needs: without them it is a TypeError.
+        The IDs of [CLS] and [SEP], which ``layer`` needs.
     pair : str, optional
         Two lines, with a line break between them, that stand where the reader types.
         Default: two sentences on a dog.
@@ -141,15 +141,24 @@ def sentences(
     Raises
     ------
     ValueError
-        If weights are missing, do not fit the tokens or do not sum to 1 in each row, or if
-        a noun lies outside its sentence, or the untrained model has read other sentences.
+        If weights are missing, do not fit the tokens or do not sum to 1 in each row; if a
+        noun or the query lies outside its sentence, or there is no such head; if there is
+        not a note for each sentence, or the untrained model has read other sentences; or
+        if ``layer`` is given without ``around``.
     """
+    if len(notes) != len(read):
+        raise ValueError(f"{len(notes)} notes for {len(read)} sentences: one each, please")
+    if layer is not None and around is None:
+        raise ValueError("layer needs around, the IDs of [CLS] and [SEP]")
     shown = []
     for words, attention, query, nouns in read:
+        if query not in range(len(words)):
+            raise ValueError(f"of {len(words)} tokens there is no token {query}")
         if not all(0 <= start < end <= len(words) for start, end in nouns):
             raise ValueError(f"of {len(words)} tokens there can be no nouns at {nouns}")
         places = {"query": int(query), "nouns": np.reshape(nouns, (-1, 2)).tolist()}
         percent = _per_cent(attention, words)
+        checks.indices("head", [head], len(percent))
         shown.append({"tokens": list(words), "weights": percent} | places)
     data = {"sentences": shown, "notes": notes, "head": head}
     if untrained is not None:

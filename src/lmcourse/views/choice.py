@@ -47,7 +47,7 @@ def choice(
     untrained = list(untrained)
     trained = ':has([value="trained"]:checked)' if untrained else ""
     for i, (label, panel) in enumerate(zip(labels, panels, strict=True)):
-        buttons.append(_radio(key, str(i), label, i == first))
+        buttons.append(radio(key, str(i), label, i == first))
         sections.append(f'<section data-choice="{i}">{panel}</section>')
         chosen = f':has([value="{i}"]:checked)'
         style += f'.{key}{chosen}{trained} [data-choice="{i}"] {{display:block}}'
@@ -64,7 +64,7 @@ def choice(
     return View(kind, None, stored, alt=question, plain=plain)
 
 
-def _radio(name: str, value: str, label: str, is_checked: bool) -> str:
+def radio(name: str, value: str, label: str, is_checked: bool) -> str:
     """Return a radio button in its label, as HTML.
 
     ``name`` : of its group; ``value`` : what choosing it means; ``label`` : HTML;
@@ -81,10 +81,24 @@ def _worlds(name: str) -> str:
 
     ``name`` : of the group of radio buttons. Returns HTML.
     """
-    trained = _radio(name, "trained", "trained", True)
-    random = _radio(name, "random", "random weights", False)
+    trained = radio(name, "trained", "trained", True)
+    random = radio(name, "random", "random weights", False)
     legend = "<legend>Had it learned nothing?</legend>"
     return f"<fieldset>{legend}{trained}{random}</fieldset>"
+
+
+def row_of(name: str, names: Iterable[str]) -> int:
+    """Return the row of a name among others, from 0.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them; it says which there are.
+    """
+    names = list(names)
+    if name not in names:
+        raise ValueError(f"there is no {name!r} to show first, but: {', '.join(names)}")
+    return names.index(name)
 
 
 def samples(
@@ -108,11 +122,16 @@ def samples(
     Returns
     -------
     View
+
+    Raises
+    ------
+    ValueError
+        If ``first`` is none of the names, or there are not as many pictures or answers.
     """
     pictures = [""] * len(shown) if pictures is None else pictures
     answers = [""] * len(shown) if answers is None else answers
     plain, labels, panels = [], [], []
-    at = list(shown).index(first) if first else 0
+    at = row_of(first, shown) if first else 0
     for (name, (note, body)), picture, answer in zip(
         shown.items(), pictures, answers, strict=True
     ):

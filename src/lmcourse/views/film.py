@@ -3,7 +3,7 @@
 import html
 
 from lmcourse.film import first_for_good, thou_matters
-from lmcourse.numbers import percent, plural
+from lmcourse.numbers import format_number, percent, plural
 from lmcourse.views.generator import SEED, TEMPERATURE, read_last_token, sample_continuation
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
@@ -16,8 +16,9 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
     """A slider over the stops of a training, which drives all that a GPT does with a line.
 
     On the site the reader moves through the training or lets it play, types a line, and
-    sees for each stop what is written after it by the same dice, what a head attends to,
-    what each layer would say, the loss, and with which n-grams the model agrees: ::
+    sees for each stop what is written after it with the same random numbers, what a head
+    attends to, what each layer would say, the loss, and with which n-grams the model
+    agrees: ::
 
         tokenizer, shots, _ = load_film()
         results = data.stored("film")["results"]
@@ -107,16 +108,15 @@ def told_of(row) -> str:
         f"sonnets is {row['held_out']:.2f} nats a character. The likeliest next "
         f"character is most often that of {row['closest']}-grams: at "
         f"{percent(share)} of positions. After "
-        f"“And thou … shal” the lead of t over l is {fixed(row['told'])} logits larger "
+        f"“And thou … shal” the lead of t over l is {in_logits(row['told'])} logits larger "
         f"than after “And they … shal”; t is the likelier in "
         f"{percent(row['t']['thou'])} of the prompts with “thou”."
     )
 
 
-def fixed(number) -> str:
-    """Return a number with one decimal and a minus sign, which 0 does not get."""
-    written = f"{number:.1f}"
-    return written.replace("-", "−" if float(written) else "")
+def in_logits(number) -> str:
+    """Return a difference of logits as it is written, with one decimal: a str."""
+    return format_number(number, ".1f")
 
 
 def named_stops(rows, counted) -> list[dict]:
@@ -182,10 +182,10 @@ def named_stops(rows, counted) -> list[dict]:
             lambda row: row["interval"][0] > 0,
             lambda row: (
                 f"if we take what two heads return in “And thou … shal” and put it into "
-                f"“And they … shal”, the score of t rises by {fixed(row['brought'])} over "
-                f"that of l (the scores are logits). If we take it from “And we … shal” "
-                f"instead, the score of t changes by {fixed(row['from_we'])} against that "
-                f"of l."
+                f"“And they … shal”, the score of t rises by {in_logits(row['brought'])} "
+                f"over that of l (the scores are logits). If we take it from “And we … "
+                f"shal” instead, the score of t changes by {in_logits(row['from_we'])} "
+                f"against that of l."
             ),
         ),
         (

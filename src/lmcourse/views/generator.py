@@ -2,6 +2,7 @@
 
 import copy
 import html
+import math
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -65,8 +66,11 @@ def generator(
     Raises
     ------
     ValueError
-        If the text is empty, too long, or has characters that the model does not know.
+        If the text is empty, too long, or has characters that the model does not know; or
+        if the temperature is not above 0.
     """
+    if not 0 < temperature < math.inf:
+        raise ValueError(f"temperature must be above 0, not {temperature}")
     context = model.config.context
     ids = tokenizer.encode(text)
     if not 1 <= len(ids) <= context:

@@ -24,7 +24,14 @@ def neurons(found, seed: int = 0) -> View:
     -------
     View
         Stored are both lists of the first neuron, and the answer, folded.
+
+    Raises
+    ------
+    ValueError
+        If there is no neuron.
     """
+    if not found:
+        raise ValueError("one neuron or more, please")
     sides = np.random.default_rng(seed).integers(2, size=len(found)).tolist()
     pairs = [
         {"name": name, "lists": [own, other][:: -1 if side else 1], "neuron": side}

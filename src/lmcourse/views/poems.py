@@ -95,6 +95,13 @@ def _whole(values) -> list:
 
 
 def model_shelves(data: dict) -> list[tuple[int, int, float]]:
-    """Return of each poem the editors' shelf, the model's at the last level, its lead."""
+    """Return for each poem its section by the editors, that by the model, and a lead.
+
+    The model's is that of the last level. The lead is how much more speaks for the model's
+    section than for the editors', in shares of what is expected by chance.
+
+    ``data`` : what the view carries: ``shelves``, the editors' section of each poem, by
+    number; ``support``, in hundredths, nested lists (levels, poems, sections).
+    """
     rows = zip(data["shelves"], data["support"][-1], strict=True)
     return [(own, int(np.argmax(s)), (max(s) - s[own]) / 100) for own, s in rows]

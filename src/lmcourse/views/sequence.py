@@ -46,7 +46,8 @@ def sequence(text, *, order=5, unit=0) -> View:
     Raises
     ------
     ValueError
-        If the text is empty or too long, or order or unit is none that there is.
+        If the text is empty or too long, or has a character that the Sonnets have not; or
+        if order or unit is none that there is.
     """
     tokenizer, reader = load_char_lstm()
     width = reader.output.in_features

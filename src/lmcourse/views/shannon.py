@@ -129,7 +129,8 @@ def _numbered(line: str) -> list[tuple[str, int | None]]:
         is_letter = letter_of(character) is not None
         shown = "␣" if character == " " else character
         numbered.append((shown, count if is_letter else None))
-        count += is_letter
+        if is_letter:
+            count += 1
     return numbered
 
 
