@@ -53,8 +53,8 @@ def runs_by_scheme(results):
     return found
 
 
-def rotary_runs(results, base, length=SHORT):
-    """Return the runs of rotary models with a base, trained on texts of a length.
+def rotary_runs(results, base):
+    """Return the runs of rotary models with a base, trained on texts of `SHORT` characters.
 
     Parameters
     ----------
@@ -62,15 +62,13 @@ def rotary_runs(results, base, length=SHORT):
         Group → outcomes of its runs; those of "bases" have ``base`` and ``length``.
     base : number
         Of the rotary positions' frequencies.
-    length : int
-        Of training texts, in characters.
 
     Returns
     -------
     list of dict
     """
     return [
-        run for run in results["bases"] if (run["base"], run["length"]) == (base, length)
+        run for run in results["bases"] if (run["base"], run["length"]) == (base, SHORT)
     ]
 
 
@@ -159,7 +157,7 @@ def untrained_losses(scheme, change=None, **options):
     return losses.view(-1, 8).nanmean(-1).numpy()
 
 
-def slowed(base, repair, length=SHORT):
+def slowed(base, repair):
     """Return the frequencies of six rotary pairs, slowed for a text four times as long.
 
     Parameters
@@ -168,18 +166,17 @@ def slowed(base, repair, length=SHORT):
         Of the rotary frequencies: pair i turns by base^(-2i / d_head) radians a position.
     repair : str
         "nothing", "all pairs", "pairs that came round", "pairs that did not", or "larger
-        base", which is NTK-aware scaling.
-    length : int
-        Of the training texts.
+        base", which is NTK-aware scaling. A pair has come round if its wavelength is at
+        most `SHORT` characters, the length of the training texts.
 
     Returns
     -------
     Tensor of shape (6,)
     """
     usual = positions.frequencies(D_HEAD, base)
-    new = 2 * math.pi / usual > length  # has not come round in training
     if repair == "larger base":
         return positions.frequencies(D_HEAD, base * 4 ** (D_HEAD / (D_HEAD - 2)))
+    new = 2 * math.pi / usual > SHORT  # has not come round in training
     chosen = {
         "nothing": new & ~new,
         "all pairs": new | ~new,

@@ -22,7 +22,7 @@ from lmcourse.exercises import (
     predict,
     run,
 )
-from lmcourse.exercises.answers import Called, diagnose, number, rounded, unpack
+from lmcourse.exercises.answers import Called, diagnose, noted, number, rounded, unpack
 
 
 @exercise("toy.double")
@@ -325,6 +325,15 @@ def test_what_was_stacked_is_taken_apart():
     assert unpack(np.arange(2), 2, "two numbers") == [0, 1]
     with pytest.raises(Wrong, match="return two rows; this is of type Tensor"):
         unpack(torch.zeros(3, 3), 2, "two rows")
+
+
+def test_who_begins_to_collect_diagnoses_last_ends_first():
+    with noted() as outer:
+        with noted() as inner:
+            diagnose({"both hear it.": False})
+        diagnose({"the outer one hears it.": False})
+    assert inner == ["both hear it."]
+    assert outer == ["both hear it.", "the outer one hears it."]
 
 
 def test_what_is_called_is_noted():

@@ -426,7 +426,7 @@ def noted():
     try:
         yield said
     finally:
-        _COLLECTING.remove(said)
+        _COLLECTING.pop()  # not `remove`, which takes the first list that is equal
 
 
 def _note(table: Mapping[str, object]) -> None:

@@ -95,7 +95,7 @@ def embed():
 
 
 def _embed_mistakes(parts, ids):
-    """Return what each known mistake makes of the ids: a dict, diagnosis → hidden state.
+    """Return what each known mistake makes of the ids: diagnosis → states before layer 0.
 
     Parameters
     ----------
@@ -106,7 +106,6 @@ def _embed_mistakes(parts, ids):
 
     Returns
     -------
-    dict of str to Tensor of shape (2, 5, d_model)
     dict of str to Tensor of shape (3, 5, d_model)
     """
     norm = parts.LayerNorm

@@ -62,7 +62,10 @@ def _cut(probs, p, rising=False, crossing=True):
         Of sum 1.
     """
     held, ids = probs.sort(descending=not rising)
-    kept = held.where(held.cumsum(-1) - crossing * held < p, 0)
+    total = held.cumsum(-1)
+    if crossing:
+        total = total - held  # what stands before each
+    kept = held.where(total < p, 0)
     return torch.zeros_like(probs).scatter(-1, ids, kept / kept.sum(-1, keepdim=True))
 
 

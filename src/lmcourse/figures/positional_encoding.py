@@ -608,8 +608,10 @@ WAYS = {  # how it is named → scheme, way of the study *far-digit*
 }
 
 
-def digit_losses(results, scheme, way, base=10_000):
+def digit_losses(results, scheme, way):
     """Return both losses at the far end of long texts, a row for each seed.
+
+    Rotary models are those with a base of 10,000.
 
     Parameters
     ----------
@@ -623,18 +625,17 @@ def digit_losses(results, scheme, way, base=10_000):
     way : str
         How they read beyond the length of their training, a key of an outcome's ``ways``:
         "none" is the model as it was trained.
-    base : float
-        Of rotary models' wavelengths; other schemes have none.
 
     Returns
     -------
     array of shape (seeds, 2)
         Of the digit, and of the character three back; in nats.
     """
-    runs = results["rotary"] if scheme == "rotary" else results["others"]
-    chosen = [run["ways"][way] for run in runs if run["scheme"] == scheme]
     if scheme == "rotary":
-        chosen = [run["ways"][way] for run in runs if run["base"] == base]
+        runs = [run for run in results["rotary"] if run["base"] == 10_000]
+    else:
+        runs = [run for run in results["others"] if run["scheme"] == scheme]
+    chosen = [run["ways"][way] for run in runs]
     return np.array([[each["digit far"], each["back far"]] for each in chosen])
 
 

@@ -577,7 +577,10 @@ def norm(answer):
         """
         d = torch.tensor(passes.delta)
         y = row * scale
-        d = scale * (d - centred * d.mean(-1, keepdim=True) - y * (d * y).mean(-1, True))
+        along = y * (d * y).mean(-1, True)
+        if centred:
+            d = d - d.mean(-1, keepdim=True)
+        d = scale * (d - along)
         return (d + d @ weight.T).detach().numpy()
 
     passes.forward(lambda x: F.layer_norm(total, (4,)))
