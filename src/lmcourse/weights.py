@@ -45,7 +45,10 @@ def parse_json(text, path):
 
 
 def read_json(path):
-    """Return the JSON object in the file at ``path``, a dict; else raise ValueError."""
+    """Return the JSON object in the file at ``path``, a dict.
+
+    An OSError if the file cannot be read, a ValueError if it holds no JSON object.
+    """
     return parse_json(Path(path).read_bytes(), path)
 
 

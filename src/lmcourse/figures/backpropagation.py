@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from lmcourse import views
-from lmcourse.numbers import format_number
+from lmcourse.numbers import format_number, percent
 from lmcourse.views.choice import choice
 from lmcourse.views.markup import table
 
@@ -389,7 +389,7 @@ def heads(lines, models):
             weights = [model.weights(i) for i in range(model.sizes["layers"])]
             note = (
                 f"“{' '.join(words[:-1])} …” The probability of “{words[-1]}”: "
-                f"{100 * share:.0f}\u202f%."
+                f"{percent(share)}."
             )
             plain.append(f"[{what}, {kind}] {note}")
             labels.append(escape(f"{what}, {kind}"))
@@ -431,7 +431,7 @@ def progress(study, copied):
                 "steps": step,
                 "loss, sonnets it learns": np.mean([state["trained"] for state in states]),
                 "loss, new sonnets": np.mean([state["unseen"] for state in states]),
-                "copied": f"{100 * np.mean(hits or 0):.0f}\u202f%",
+                "copied": percent(np.mean(hits or 0)),
             }
         )
     return pd.DataFrame(rows).set_index("steps").round(1)
