@@ -45,12 +45,19 @@ def letter_probs(probs, alphabet: str) -> np.ndarray:
         Of the next character.
     alphabet : str
         The characters in the order of their IDs.
+
+    Raises
+    ------
+    ValueError
+        If none of the 27 letters has a probability, as in an alphabet without them.
     """
     found = np.zeros(len(LETTERS))
     for character, prob in zip(alphabet, probs, strict=True):
         letter = letter_of(character)
         if letter is not None:
             found[LETTERS.index(letter)] += prob
+    if not found.any():
+        raise ValueError("none of the letters a to z, nor the space, has a probability")
     return found / found.sum()
 
 

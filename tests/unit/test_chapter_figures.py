@@ -70,6 +70,7 @@ def test_a_named_word_touches_neither_the_axis_nor_another_dot(drawn, place):
     figure.set_size_inches(svg.NARROW, 3)
     figure.draw_without_rendering()
     axes = figure.axes[0]
+    assert {word.get_text() for word in axes.texts} == {"leftmost", "rightmost"}
     for word in axes.texts:
         box = word.get_window_extent()
         assert axes.bbox.x0 < box.x0

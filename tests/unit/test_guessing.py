@@ -99,6 +99,8 @@ def test_capitals_are_letters_and_marks_are_not():
     assert probs[0] == pytest.approx(0.5)
     assert probs[-1] == pytest.approx(0.5)
     assert probs.sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match="none of the letters a to z"):
+        guessing.letter_probs([0.4, 0.6], "!?")
 
 
 def test_the_likeliest_is_guessed_first_and_ties_in_order():

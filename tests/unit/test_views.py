@@ -130,6 +130,7 @@ def test_missing_attention_says_how_to_get_it():
         (weights(3) * 0.9, r"the rows sum to 0\.9 to 0\.9;.*softmax"),
         (2 * torch.eye(10).expand(3, 10, 10) - 0.1, r"the least weight is -0\.1"),
         (torch.full((3, 10, 10), torch.nan), "the rows sum to nan to nan"),
+        (torch.empty(0, 10, 10), r"shape \(0, 10, 10\); 10 tokens of one text"),
     ],
 )
 def test_weights_that_are_none_are_refused(attention, message):
@@ -137,6 +138,11 @@ def test_weights_that_are_none_are_refused(attention, message):
         views.attention_heads(attention, NASTY, alt=ALT)
     with pytest.raises(ValueError, match=message):
         views.model_view([weights(3), attention], NASTY, alt=ALT)
+
+
+def test_layers_with_other_numbers_of_heads_are_named():
+    with pytest.raises(ValueError, match=r"attentions\[1\] has 3 heads, attentions\[0\] 2"):
+        views.model_view([weights(2), weights(3)], NASTY, alt=ALT)
 
 
 def test_later_tokens_are_hidden_where_nothing_looks_at_them():

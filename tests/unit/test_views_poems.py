@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from lmbook.pages.renderer import view_html
 from lmbook.pages.tables import data_table
@@ -29,7 +30,19 @@ def explorer(**more):
         "alt": "A poem.",
         "first": 1,
     }
-    return views.poems(**given, **more)
+    return views.poems(**given | more)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"shelves": [NAMES[0], "Life", "Time"]}, r"\['Life', 'Time'\] are no sections"),
+        ({"first": 3}, "there is no row 3: 3 poems are given"),
+    ],
+)
+def test_what_the_explorer_cannot_show_is_told(changed, said):
+    with pytest.raises(ValueError, match=said):
+        explorer(**changed)
 
 
 def test_who_is_filed_elsewhere_and_how_decidedly():

@@ -59,7 +59,7 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
     if weights.ndim == 4 and weights.shape[0] == 1:
         weights = weights[0]
     size = len(token_list(tokens))
-    if weights.shape[1:] != (size, size):
+    if weights.shape[1:] != (size, size) or not len(weights):
         raise ValueError(
             f"{where} has the shape {weights.shape}; {size} tokens of one text need "
             f"(heads, {size}, {size}): count [CLS], [SEP] and padding on both sides or "
@@ -111,13 +111,20 @@ def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the weights of a layer, which is named, are None, have another shape or are no
-        distributions; or if there are no layers.
+        If the weights of a layer, which is named, are None, have another shape, other
+        heads than the first or are no distributions; or if there are no layers.
     """
     if attentions is None or len(attentions) == 0:
         raise ValueError(f"there are no attentions: {NO_ATTENTION}")
     layers = [head_weights(x, tokens, f"attentions[{i}]") for i, x in enumerate(attentions)]
-    return np.stack(layers)  # which refuses different numbers of heads
+    heads = len(layers[0])
+    for i, weights in enumerate(layers):
+        if len(weights) != heads:
+            raise ValueError(
+                f"attentions[{i}] has {len(weights)} heads, attentions[0] {heads}: the "
+                "view shows layers with as many heads each"
+            )
+    return np.stack(layers)
 
 
 def rounded(values: np.ndarray) -> list:

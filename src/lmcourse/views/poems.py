@@ -58,7 +58,16 @@ def poems(
     Returns
     -------
     View
+
+    Raises
+    ------
+    ValueError
+        If a section is none of the names, or there is no poem in the row ``first``.
     """
+    if unknown := set(shelves) - set(names):
+        raise ValueError(f"{sorted(unknown)} are no sections; these are {list(names)}")
+    if first not in range(len(texts)):
+        raise ValueError(f"there is no row {first}: {len(texts)} poems are given")
     data = {
         "texts": texts,
         "places": places,
