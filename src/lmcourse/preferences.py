@@ -13,8 +13,10 @@ from collections import Counter
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.optim.lr_scheduler import LambdaLR
 
 from lmcourse.gpt.generation import generate
+from lmcourse.training_loop import train_model
 
 WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 PROPERTIES = ("characters", "words", "echoes", "capitals", "marks")
@@ -439,14 +441,13 @@ def _trained(model, loss_of, steps, rate):
     rate : float
         The learning rate at the beginning.
     """
-    model = copy.deepcopy(model).eval().requires_grad_(True)
+    model = copy.deepcopy(model).requires_grad_(True)
     optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.0)
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * (1 - step / steps)
-        loss = loss_of(model)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+    scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
+
+    def loss_at(_step):
+        """Return the loss of the next batch, without dropout; steps are not counted."""
+        return loss_of(model.eval())
+
+    train_model(model, loss_at, steps, [optimizer], [scheduler], max_norm=1.0)
     return model.requires_grad_(False)

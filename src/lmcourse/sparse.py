@@ -11,6 +11,9 @@ from contextlib import contextmanager
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
+
+from lmcourse.training_loop import train_model
 
 # --- the toy ------------------------------------------------------------------------------
 
@@ -90,18 +93,19 @@ def train_toy(sparsity, steps=STEPS, features=5, dimensions=2, seed=1, bend=True
         At the end.
     """
     examples = toy_examples(sparsity, features)
-    weights = toy_start(features, dimensions, seed).requires_grad_()
-    bias = torch.zeros(features, dtype=torch.float64, requires_grad=True)
+    weights = nn.Parameter(toy_start(features, dimensions, seed))
+    bias = nn.Parameter(torch.zeros(features, dtype=torch.float64))
     optimizer = torch.optim.Adam([weights, bias], RATE)
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = RATE * (1 - step / steps)
+    scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
+
+    def loss_at(_step):
+        """Return the loss over all examples, the same in every step."""
         back = examples @ weights.T @ weights + bias
-        loss = ((F.relu(back) if bend else back) - examples).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return weights.detach(), bias.detach(), loss.item()
+        return ((F.relu(back) if bend else back) - examples).square().mean()
+
+    toy = nn.ParameterList([weights, bias])
+    losses = train_model(toy, loss_at, steps, [optimizer], [scheduler])
+    return weights.detach(), bias.detach(), losses[-1]
 
 
 # --- a sparse autoencoder -----------------------------------------------------------------
@@ -180,16 +184,19 @@ def train_autoencoder(
     model.centre.copy_(states.mean(0))
     model.scale.copy_((states - model.centre).square().mean().sqrt())
     optimizer = torch.optim.Adam(model.parameters(), rate)
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = rate * (1 - step / steps)
+    scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
+
+    def loss_at(_step):
+        """Return the loss of states drawn at random."""
         drawn = states[torch.randint(len(states), (batch,), generator=generator)]
-        loss = ((model(drawn) - drawn) / model.scale).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        with torch.no_grad():
-            model.decoder.copy_(F.normalize(model.decoder, dim=1))
+        return ((model(drawn) - drawn) / model.scale).square().mean()
+
+    @torch.no_grad()
+    def restore_lengths(_steps, _loss):
+        """Give every direction of the decoder the length 1 again: after each step."""
+        model.decoder.copy_(F.normalize(model.decoder, dim=1))
+
+    train_model(model, loss_at, steps, [optimizer], [scheduler], report=restore_lengths)
     return model.requires_grad_(False)
 
 

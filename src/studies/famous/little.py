@@ -10,12 +10,14 @@ from functools import cache
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from lmcourse.ablation import replaced
 from lmcourse.data import fingerprint, load_corpus, load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.training import cut_windows
 from lmcourse.ngrams import NgramModel
+from lmcourse.training_loop import train_model
 from studies.famous.outcomes import above, below, outcome
 from studies.measures import share_interval
 
@@ -409,17 +411,17 @@ def kept(seed, steps, density, relu):
         (`LONG`).
     """
     generator = torch.Generator().manual_seed(seed)
-    matrix = torch.randn(DIMENSIONS, FEATURES, generator=generator) * 0.5
-    matrix.requires_grad_()
-    bias = torch.zeros(FEATURES, requires_grad=True)
+    start = torch.randn(DIMENSIONS, FEATURES, generator=generator) * 0.5
+    matrix = nn.Parameter(start)
+    bias = nn.Parameter(torch.zeros(FEATURES))
     optimizer = torch.optim.Adam([matrix, bias], lr=1e-2)
-    for _ in range(steps):
+
+    def loss_at(_step):
+        """Return the mean square of what the model misses of 512 new draws."""
         x = torch.rand(512, FEATURES, generator=generator)
         x = x * (torch.rand(512, FEATURES, generator=generator) < density)
         returned = x @ matrix.T @ matrix + bias
-        if relu:
-            returned = returned.relu()
-        optimizer.zero_grad()
-        F.mse_loss(returned, x).backward()
-        optimizer.step()
+        return F.mse_loss(returned.relu() if relu else returned, x)
+
+    train_model(nn.ParameterList([matrix, bias]), loss_at, steps, [optimizer])
     return int((matrix.detach().pow(2).sum(0) > LONG).sum())

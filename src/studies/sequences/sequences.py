@@ -19,11 +19,13 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
 
 from lmcourse.attention import MultiHeadAttention
 from lmcourse.data import POEMS, load_texts
 from lmcourse.models import pick_device
 from lmcourse.ngrams import NgramModel
+from lmcourse.training_loop import train_model
 from studies.harness import verdict
 
 CHAPTER = "sequences"
@@ -387,16 +389,17 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
     device = pick_device()
     torch.manual_seed(seed)
     model = Poet(kind, int(ids.max()) + 1, ids.shape[1]).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.1, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.1, fused=True)
     ids, labels = ids.to(device), labels.to(device)
+    scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
     chosen = torch.tensor(np.flatnonzero(learned))
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = rate * (1 - step / steps)
+
+    def loss_at(_step):
+        """Return the loss of 64 passages drawn at random."""
         batch = chosen[torch.randint(len(chosen), (64,))].to(device)
-        loss = F.binary_cross_entropy_with_logits(model(ids[batch]), labels[batch])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        return F.binary_cross_entropy_with_logits(model(ids[batch]), labels[batch])
+
+    train_model(model, loss_at, steps, [optimizer], [scheduler])
     with torch.no_grad():
         right = (model(ids[~learned]) > 0) == (labels[~learned] > 0)
     return right.cpu().numpy()
