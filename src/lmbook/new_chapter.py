@@ -45,23 +45,29 @@ def files(name: str, root: Path) -> dict[Path, str]:
     return {root / "src" / "studies" / module / "__init__.py": docstring} | found
 
 
-def add_to_contents(name: str, root: Path) -> None:
-    """Add a chapter behind the last numbered one, in ``_toc.yml``.
+def longer_contents(name: str, root: Path) -> str:
+    """Return ``_toc.yml`` with a chapter more, behind the last numbered one.
 
     ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
+
+    Raises
+    ------
+    CourseError
+        If it cannot be read, or does not have the last chapter as ours has.
     """
-    path = root / "_toc.yml"
     last = [*numbered_pages(root)][-1]
-    text = path.read_text(encoding="utf-8")
+    text = (root / "_toc.yml").read_text(encoding="utf-8")
     line = re.search(rf"^( *- file: ){re.escape(last)}\s*$", text, re.MULTILINE)
     if not line:
         raise CourseError(f"_toc.yml: add `- file: {name}` to a numbered part by hand")
-    new = f"{line[0].rstrip()}\n{line[1]}{name}"
-    path.write_text(text[: line.start()] + new + text[line.end() :], encoding="utf-8")
+    end = line.start() + len(line[0].rstrip())
+    return f"{text[:end]}\n{line[1]}{name}{text[end:]}"
 
 
 def new_chapter(name: str, root: Path = ROOT) -> int:
-    """Write a new chapter; return the exit status: 2 if the name is refused, else 0.
+    """Write a new chapter; return the exit status: 0, or 2 if nothing was written.
+
+    That is so where the name is none or is taken, or the contents cannot be added to.
 
     ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
     """
@@ -69,15 +75,21 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
         print(f"error: {name!r} is no name: use small letters, digits and hyphens")
         return 2
     made = files(name, root)
-    there = [path for path in made if path.exists()]
-    if there or name in pages_in_contents(root):
-        print(f"error: {name} exists: {', '.join(map(str, there)) or '_toc.yml'}")
+    study = root / "src" / "studies" / f"{name.replace('-', '_')}.py"  # of no chapter
+    there = [path for path in [*made, study] if path.exists()]
+    try:
+        if there or name in pages_in_contents(root):
+            print(f"error: {name} exists: {', '.join(map(str, there)) or '_toc.yml'}")
+            return 2
+        contents = longer_contents(name, root)
+    except CourseError as error:
+        print(f"error: {error}")
         return 2
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path.relative_to(root)}")
-    add_to_contents(name, root)
+    (root / "_toc.yml").write_text(contents, encoding="utf-8")
     print("added it to _toc.yml")
     print(f"Now: make html PAGE={name}. CONTRIBUTING.md says what else there is to do.")
     return 0

@@ -1,5 +1,6 @@
 """A chapter that was just begun builds, proves and checks what it says."""
 
+import re
 import shutil
 import sys
 
@@ -32,6 +33,24 @@ def test_what_is_no_name_is_refused(book, capsys, name):
     assert new_chapter.new_chapter(name, book) == 2
     assert "is no name" in capsys.readouterr().out
     assert (book / "_toc.yml").read_text() == before
+
+
+def test_a_name_that_a_module_has_is_refused(book, capsys):
+    """Its folder would stand before the module where Python looks."""
+    module = book / "src" / "studies" / "running.py"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    assert new_chapter.new_chapter("running", book) == 2
+    assert f"running exists: {module}" in capsys.readouterr().out
+    assert not module.with_suffix("").exists()
+
+
+def test_contents_that_cannot_be_added_to_are_told_before_anything_is_written(book, capsys):
+    contents = book / "_toc.yml"
+    contents.write_text(re.sub("- file: (.+)", r'- file: "\1"', contents.read_text()))
+    assert new_chapter.new_chapter("bees-and-clover", book) == 2
+    assert "by hand" in capsys.readouterr().out
+    assert not (book / "chapters" / "bees-and-clover.md").exists()
 
 
 @pytest.mark.slow

@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from sphinx.errors import ExtensionError
+
+from lmbook.publish import notebooks
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -36,3 +41,18 @@ def test_text_and_numpy_need_no_pytorch():
     code = f"{imports}\nimport sys; print({{'torch', 'transformers'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("set()\n", 0), done.stderr
+
+
+def test_a_wheel_that_cannot_be_built_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    for folder in ("src/lmcourse", "data"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("README.md", "LICENSE"):
+        (tmp_path / name).touch()
+    backend = '[build-system]\nrequires = []\nbuild-backend = "none_of_that_name"\n'
+    (tmp_path / "pyproject.toml").write_text(
+        f'{backend}[project]\nname = "lmcourse"\nversion = "1"\n'
+    )
+    with pytest.raises(ExtensionError, match=r"(?s)wheel.*none_of_that_name") as failed:
+        notebooks.build_wheel(tmp_path / "wheels")
+    assert "make install" in str(failed.value)

@@ -64,8 +64,11 @@ def serve(folder: Path):
     handler = functools.partial(QuietHandler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @contextmanager
@@ -92,8 +95,10 @@ def opened_view(context, address: str, module: str):
     found = page.locator(f"[data-module={module}]")
     found.scroll_into_view_if_needed()
     page.wait_for_selector(f"[data-module={module}][data-state=drawn]")
-    yield found
-    page.close()
+    try:
+        yield found
+    finally:
+        page.close()
 
 
 def time_models(context, way: str, address: str) -> dict:

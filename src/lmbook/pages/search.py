@@ -22,7 +22,7 @@ _LEFT_OUT = (nodes.math_block, nodes.raw, nodes.comment, addnodes.glossary)
 _BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
 
 
-def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str]]:
+def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield the text of each section of a page, without that of sections inside it.
 
     An entry of a glossary is a section, too.

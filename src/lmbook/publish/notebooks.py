@@ -25,6 +25,7 @@ import nbformat
 from docutils import nodes
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from lmbook.execute.keys import ROOT, hash_files, hash_json
@@ -345,6 +346,11 @@ def build_wheel(folder: Path) -> Path:
     It is built of a copy: setuptools would add what an earlier build left in the tree.
     The version ends in a hash of what is in it, so that a notebook saved long ago names
     the wheel that it was made with, and finds it where old ones are kept.
+
+    Raises
+    ------
+    ExtensionError
+        If pip cannot build it, with the end of what pip said.
     """
     parts = ("src/lmcourse", "data", "pyproject.toml", "README.md", "LICENSE")
     content = hash_json([hash_files(ROOT / part, ROOT) for part in parts])[:12]
@@ -362,7 +368,12 @@ def build_wheel(folder: Path) -> Path:
         (source / "pyproject.toml").write_text(text, encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         how = ["--no-deps", "--no-build-isolation", "-w", str(folder), str(source)]
-        subprocess.run([*pip, "wheel", *how], check=True, capture_output=True)
+        done = subprocess.run([*pip, "wheel", *how], capture_output=True, text=True)
+    if done.returncode:
+        failed = (
+            "pip could not build the wheel of the notebooks; try `make install`. It said:"
+        )
+        raise ExtensionError(f"{failed}\n{(done.stdout + done.stderr)[-2000:]}")
     return target
 
 
