@@ -14,6 +14,7 @@ from test_exercises_on_pages import WRITTEN, rows_of, solution
 @pytest.fixture(scope="module")
 def box():
     with sandbox.Sandbox(6) as made:
+        made.begin("prepare", [])
         yield made
 
 

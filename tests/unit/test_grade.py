@@ -506,7 +506,15 @@ def test_where_nothing_can_be_shut_in_nothing_is_graded(monkeypatch, tmp_path, c
 
 @pytest.fixture(scope="module")
 def box():
-    with Sandbox(2) as made:
+    with begun(2) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def begun(memory, code=()):
+    """Give a sandbox of so many GiB, ready for the answers of a notebook of such cells."""
+    with Sandbox(memory) as made:
+        made.begin("prepare", [*code])
         yield made
 
 
@@ -580,13 +588,57 @@ def test_an_answer_that_takes_too_long_or_too_much_is_stopped():
             pass
 
     for function, said in ((long, "it took too long"), (large, "it used too much memory")):
-        with Sandbox(0.2) as own:
+        with begun(0.2) as own:
             assert "heads are added up" in asked(own, lambda x: x.sum(1)).message
             verdict = asked(own, function, seconds=3 if function is long else PATIENCE)
             assert said in verdict.message
             assert own.stopped
             with pytest.raises(Stopped):
                 own.ask("load", b"", seconds=0.1)
+
+
+def test_what_the_course_takes_is_not_counted_and_what_an_answer_takes_is():
+    """PyTorch takes more memory than there is, and is used; little more may be taken."""
+
+    def large(x):
+        return bytearray(2**29)
+
+    with begun(0.05) as own:
+        verdict = asked(own, lambda x: torch.cat(x.unbind(1), -1))
+        assert verdict.ok, verdict
+        assert "stopped with MemoryError" in asked(own, large).message
+        assert asked(own, lambda x: torch.cat(x.unbind(1), -1)).ok
+
+
+def test_what_is_imported_is_imported_before_time_is_counted():
+    def look(x):
+        already = {*sys.modules}
+        x.sum()
+        raise LookupError(len({*sys.modules} - already), "colorsys" in already)
+
+    code = ["%matplotlib inline\nimport no_such_module", "not Python", "import colorsys"]
+    with begun(1, code) as own:
+        assert "(0, True)" in asked(own, look).message
+
+
+@pytest.mark.slow
+def test_a_notebook_does_not_wait_for_its_imports(tmp_path):
+    """Of a module that nothing else here imports; a right letter is only then handed in."""
+    there = f"import sys\nif 'colorsys' in sys.modules:\n    {LETTER}"
+    rows = grade_alone(tmp_path, marks.grade_submission, there, "from colorsys import *")
+    assert rows["attention.sharper"]["verdict"] == "right"
+
+
+def test_the_time_of_a_check_is_not_an_answers():
+    clock = judging.Clock(10)
+    with clock as left:
+        assert left == 10
+    time.sleep(0.2)  # the check computes
+    with clock as left:
+        assert 9.9 < left <= 10
+        time.sleep(0.2)
+    with clock as left:
+        assert left <= 9.8
 
 
 def test_what_fails_before_it_is_shut_in_is_told(monkeypatch):
@@ -629,7 +681,7 @@ def test_what_answers_with_something_else_is_stopped():
             with contextlib.suppress(OSError):
                 os.write(number, b"!" * 20)
 
-    with Sandbox(1) as own:
+    with begun(1) as own:
         assert "is no reply" in asked(own, write).message
         assert own.stopped
 
@@ -665,7 +717,7 @@ def test_processes_of_one_sandbox_are_not_counted_in_another():
             os._exit(0)
         raise LookupError("forked")
 
-    with Sandbox(1) as full, Sandbox(1) as other:
+    with begun(1) as full, begun(1) as other:
         assert "no more" in asked(full, fork_until_refused).message
         assert "forked" in asked(other, fork_once).message
 

@@ -9,11 +9,35 @@ import pickle
 import torch
 
 from lmbook.grade import as_json
+from lmbook.grade.inside import import_ahead, limit_memory
 from lmcourse import exercises
 from lmcourse.exercises.answers import Called, _is_empty
 from lmcourse.exercises.mini_gpt import CallCounter
 
 FUNCTIONS: list = []  # those of answers, which the judge knows by their place here
+
+
+def prepare(code: list[str], room: int, chapter: str = "") -> None:
+    """Do what is no submission's doing, before its time and memory are counted.
+
+    That is importing, also what PyTorch itself imports when a call is first watched.
+
+    Parameters
+    ----------
+    code : list of str
+        The submission's cells: what they import is imported now.
+    room : int
+        Bytes that this process may use beyond what it uses now; 0 is no limit.
+    chapter : str
+        A chapter whose checks will run here; "" if none will.
+    """
+    import_ahead(code)
+    if chapter:
+        exercises.names(chapter)
+    outcome = call(hold(torch.sin), (torch.zeros(1),), {}, torch.get_rng_state())
+    as_json.dumps(outcome)
+    FUNCTIONS.clear()
+    limit_memory(room)
 
 
 def held_function(number: int):

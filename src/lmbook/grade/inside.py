@@ -4,89 +4,163 @@ It reads pickles of the judge from its standard input and writes JSON to what wa
 standard output; before each stands its length, twenty digits.
 """
 
+import ast
 import base64
 import json
 import math
 import os
 import pickle
+import re
 import signal
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 ANSWERS_FOLDER = ".answers"  # in HOME: where `lmbook.grade.record` leaves them
 LENGTH_DIGITS = 20  # of a length
+MAGIC_LINE = re.compile(r"^([ \t]*)[%!].*", re.MULTILINE)  # which Python cannot read
 KERNEL_NOT_BEGUN = "the kernel did not begin"  # which no submission is to blame for
 START_SECONDS = (
     600  # seconds that a kernel and the recorder may take to begin: a limit for hangs
 )
 
 
+# --- what is nobody's time and memory ---------------------------------------------------
+
+
+def import_statements(code: list[str]) -> list[str]:
+    """Return the import statements of a notebook, in their order.
+
+    ``code`` : list of str, its cells; of what is no Python there are none.
+    """
+    statements = []
+    for cell in code:
+        with suppress(Exception):  # it will be said when the cell is run
+            tree = ast.parse(MAGIC_LINE.sub(r"\1pass", cell))
+            statements += [
+                ast.unparse(node)
+                for node in ast.walk(tree)
+                if isinstance(node, (ast.Import, ast.ImportFrom))
+            ]
+    return statements
+
+
+def import_ahead(code: list[str]) -> None:
+    """Import what a notebook will import, so that its own cells need not wait for it.
+
+    ``code`` : list of str, its cells. What cannot be imported is left to them.
+    """
+    for statement in import_statements(code):
+        with suppress(Exception):
+            exec(statement, {})
+
+
+def limit_memory(room: int) -> None:
+    """Let this process take only so much more memory than it has now.
+
+    ``room`` : bytes; more than that is refused with a MemoryError. 0 is no limit.
+    """
+    if room:
+        import resource  # which Windows has not
+
+        status = Path("/proc/self/status").read_text()
+        used = int(re.search(r"VmData:\s*(\d+) kB", status)[1]) * 1024
+        resource.setrlimit(resource.RLIMIT_DATA, (used + room, used + room))
+
+
 # --- running a notebook -----------------------------------------------------------------
 
 
-def run_notebook(code: list[str], cell_seconds: float, seconds: float) -> tuple:
-    """Run a notebook's cells in a fresh kernel.
+class Kernel:
+    """A kernel for a notebook's cells, with what records their answers.
 
     Parameters
     ----------
     code : list of str
-    cell_seconds, seconds : float
-        What a cell may take, and all of them together. How long the kernel takes to begin
-        does not count.
-
-    Returns
-    -------
-    kept : list of (str, str, str)
-        Task, in hexadecimal digits; what was kept of it, "pickle", "why" or "socket"; its
-        content in base 64.
-    problems : list of str
-        What went wrong in which cell; cells are counted from 1.
+        The cells. What they import is imported when the kernel begins: this is not counted.
+    room : int
+        Bytes that its process may use beyond that; 0 is no limit.
 
     Raises
     ------
     RuntimeError
         If the kernel, or what records the answers, does not begin.
     """
-    from jupyter_client.manager import AsyncKernelManager
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError
-    from nbformat.v4 import new_code_cell, new_notebook
 
-    problems = []
-    recorder = new_code_cell("import lmbook.grade.record")
-    notebook = new_notebook(cells=[recorder, *map(new_code_cell, code)])
-    manager = AsyncKernelManager(kernel_name="python3", transport="ipc")  # no network here
-    client = NotebookClient(notebook, km=manager, interrupt_on_timeout=True)
-    client.startup_timeout = client.timeout = START_SECONDS
-    with ExitStack() as running:
-        try:
-            running.enter_context(client.setup_kernel())
-            client.execute_cell(recorder, 0)
-        except Exception as error:
-            raise RuntimeError(f"{KERNEL_NOT_BEGUN}: {error}") from error
-        end = time.monotonic() + seconds
-        for number, cell in enumerate(notebook.cells[1:], 1):
-            left = end - time.monotonic()
-            if left <= 0:
-                problems.append(f"it was stopped before cell {number}: out of time")
-                break
-            client.timeout = math.ceil(min(cell_seconds, left))  # it takes no fractions
-            slow = f"took longer than {client.timeout} s"
-            cell.outputs = []
+    def __init__(self, code: list[str], room: int):
+        from jupyter_client.manager import AsyncKernelManager
+        from nbclient import NotebookClient
+        from nbformat.v4 import new_code_cell, new_notebook
+
+        recorder = new_code_cell(
+            f"import lmbook.grade.record\nlmbook.grade.answers.prepare({code!r}, {room})"
+        )
+        self._cells = [*map(new_code_cell, code)]
+        notebook = new_notebook(cells=[recorder, *self._cells])
+        manager = AsyncKernelManager(kernel_name="python3", transport="ipc")  # no network
+        self._client = NotebookClient(notebook, km=manager, interrupt_on_timeout=True)
+        self._client.startup_timeout = self._client.timeout = START_SECONDS
+        with ExitStack() as running:
             try:
-                client.execute_cell(cell, number)
-            except CellExecutionError as error:
-                message = f"raised {error.ename}: {error.evalue}"[:300]
-                late = error.ename == "KeyboardInterrupt"  # by which a cell is stopped
-                problems.append(f"cell {number} {slow if late else message}")
-            except (CellTimeoutError, TimeoutError):
-                problems.append(f"cell {number} {slow}")
-            except Exception as error:  # also of messages that it wrote into itself
-                problems.append(f"the kernel died in cell {number}: {error}"[:300])
-                break
-    return _recorded_answers(), problems
+                running.enter_context(self._client.setup_kernel())
+                self._client.execute_cell(recorder, 0)
+            except Exception as error:
+                raise RuntimeError(f"{KERNEL_NOT_BEGUN}: {error}") from error
+            self._running = running.pop_all()
+
+    def run(self, cell_seconds: float, seconds: float) -> tuple:
+        """Run the cells, and end the kernel.
+
+        Parameters
+        ----------
+        cell_seconds, seconds : float
+            What a cell may take, and all of them together.
+
+        Returns
+        -------
+        kept : list of (str, str, str)
+            Task, in hexadecimal digits; what was kept of it, "pickle", "why" or "socket";
+            its content in base 64.
+        problems : list of str
+            What went wrong in which cell; cells are counted from 1.
+        """
+        problems = []
+        with self._running:
+            end = time.monotonic() + seconds
+            for number, cell in enumerate(self._cells, 1):
+                left = end - time.monotonic()
+                if left <= 0:
+                    problems.append(f"it was stopped before cell {number}: out of time")
+                    break
+                problem, alive = self._run_cell(cell, number, min(cell_seconds, left))
+                problems += [problem] if problem else []
+                if not alive:
+                    break
+        return _recorded_answers(), problems
+
+    def _run_cell(self, cell, number: int, seconds: float) -> tuple[str, bool]:
+        """Run a cell; return what went wrong, "" if nothing, and whether the kernel lives.
+
+        ``cell`` : of a notebook; ``number`` : by which it is called, from 1; ``seconds`` :
+        float, what it may take, which is rounded up.
+        """
+        from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+        self._client.timeout = math.ceil(seconds)  # it takes no fractions
+        slow = f"took longer than {self._client.timeout} s"
+        cell.outputs = []
+        try:
+            self._client.execute_cell(cell, number)
+        except CellExecutionError as error:
+            message = f"raised {error.ename}: {error.evalue}"[:300]
+            late = error.ename == "KeyboardInterrupt"  # by which a cell is stopped
+            return f"cell {number} {slow if late else message}", True
+        except (CellTimeoutError, TimeoutError):
+            return f"cell {number} {slow}", True
+        except Exception as error:  # also of messages that it wrote into itself
+            return f"the kernel died in cell {number}: {error}"[:300], False
+        return "", True
 
 
 def _recorded_answers() -> list[tuple[str, str, str]]:
@@ -150,6 +224,8 @@ def ask_waiting(stem: str, request: bytes, seconds: float) -> str:
 
 # --- serving ----------------------------------------------------------------------------
 
+KERNELS: list[Kernel] = []  # the one that has begun
+
 
 def read_request(stream) -> bytes:
     """Read a message of a stream: its length, in `LENGTH_DIGITS` digits, and its content.
@@ -187,13 +263,17 @@ def serve(what: str, *rest) -> str:
     Parameters
     ----------
     what : str
-        "run", to run a notebook; "through", to ask a process that waits with an answer; or
-        the name of a function of `lmbook.grade.answers`.
+        "begin", to begin a notebook's kernel; "run", to run its cells there; "through", to
+        ask a process that waits with an answer; or the name of a function of
+        `lmbook.grade.answers`.
     *rest
         Its arguments.
     """
+    if what == "begin":
+        KERNELS.append(Kernel(*rest))
+        return json.dumps(None)
     if what == "run":
-        return json.dumps(run_notebook(*rest))
+        return json.dumps(KERNELS.pop().run(*rest))
     if what == "through":
         return ask_waiting(*rest)
     from lmbook.grade import answers, as_json  # PyTorch, which running needs not

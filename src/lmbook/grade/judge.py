@@ -82,6 +82,29 @@ class WaitingKernel:
         return self._box.ask(*handed, seconds=seconds + GRACE_SECONDS, held=held)
 
 
+class Clock:
+    """Counts what time an answer has left: that of its own calls, not of the check.
+
+    Parameters
+    ----------
+    seconds : float
+        For all its calls together.
+    """
+
+    def __init__(self, seconds: float):
+        self._left = seconds
+        self._begun = 0.0
+
+    def __enter__(self) -> float:
+        """Let a call begin; return how many seconds it may take."""
+        self._begun = time.monotonic()
+        return self._left
+
+    def __exit__(self, *_):
+        """Count the seconds of the call that ends."""
+        self._left -= time.monotonic() - self._begun
+
+
 class RemoteFunction:
     """A function in a sandbox, to be called from here.
 
@@ -94,12 +117,14 @@ class RemoteFunction:
     number : int
         By which the function is known there.
     name : str
-    end : float
-        When it must have answered, by `time.monotonic`.
+    clock : Clock
+        What time it has.
     """
 
-    def __init__(self, box: Sandbox | WaitingKernel, number: int, name: str, end: float):
-        self._box, self._number, self._end = box, number, end
+    def __init__(
+        self, box: Sandbox | WaitingKernel, number: int, name: str, clock: "Clock"
+    ):
+        self._box, self._number, self._clock = box, number, clock
         self.__name__ = name
 
     def __reduce__(self):
@@ -112,9 +137,9 @@ class RemoteFunction:
         What it changes in its ``inputs`` and in the state of PyTorch's random numbers is
         changed here as well. ``named`` are its named arguments.
         """
-        seconds = self._end - time.monotonic()
         request = "call", self._number, inputs, named, torch.get_rng_state()
-        outcome = self._box.ask(*request, seconds=seconds, held=self._held)
+        with self._clock as seconds:
+            outcome = self._box.ask(*request, seconds=seconds, held=self._held)
         torch.set_rng_state(outcome["random"])
         _replay_calls(outcome["names"], outcome["calls"])
         for value, after in zip(inputs, outcome["after"], strict=True):
@@ -129,7 +154,7 @@ class RemoteFunction:
 
         ``number`` : int, by which the sandbox knows it; ``name`` : str.
         """
-        return RemoteFunction(self._box, number, name, self._end)
+        return RemoteFunction(self._box, number, name, self._clock)
 
 
 def _rebuild_error(module: str, name: str, text: str) -> Exception:
@@ -228,11 +253,11 @@ def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: floa
     Stopped
         If it took too long or ended; the sandbox is then of no more use.
     """
-    end = time.monotonic() + seconds
     if name in TOGETHER:
         ok, tried, message = box.ask("check", name, content, seconds=seconds)
         return exercises.Verdict(name, bool(ok), str(message), bool(tried))
-    answer = box.ask(
-        "load", content, seconds=seconds, held=RemoteFunction(box, 0, "", end)._held
-    )
+    clock = Clock(seconds)
+    held = RemoteFunction(box, 0, "", clock)._held
+    with clock as left:
+        answer = box.ask("load", content, seconds=left, held=held)
     return exercises.check(name, answer)

@@ -131,7 +131,7 @@ def _grade_in_sandbox(code: list[str], limits: Namespace) -> list[dict]:
                 if KERNEL_NOT_BEGUN in str(error) and left:
                     continue
                 raise
-            return _judge_answers(run, box, limits)
+            return _judge_answers(code, run, box, limits)
     raise AssertionError("the last try returns or raises")
 
 
@@ -220,7 +220,8 @@ def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome
         ``tasks``, the names of the tasks that are looked at; ``kept``, task → the answer
         that was given to its check; ``problems``, str, which cells failed, "" if none did.
     """
-    request = "run", code, limits.cell, limits.seconds
+    box.begin("begin", code)
+    request = "run", limits.cell, limits.seconds
     found, problems = box.ask(*request, seconds=limits.seconds + START_SECONDS)
     kept: dict[str, RecordedAnswer] = {}
     for name, kind, content in found:
@@ -234,11 +235,15 @@ def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome
     return Outcome(tasks_in(code, [*kept]), kept, "; ".join(map(str, problems)))
 
 
-def _judge_answers(run: Outcome, ran: Sandbox, limits: Namespace) -> list[dict]:
+def _judge_answers(
+    code: list[str], run: Outcome, ran: Sandbox, limits: Namespace
+) -> list[dict]:
     """Judge what a submission handed in, and return a row for each task.
 
     Parameters
     ----------
+    code : list of str
+        Its cells.
     run : Outcome
         What came of running it: ``tasks``, names; ``kept``, task → what was kept of its
         answer; ``problems``, a str.
@@ -274,7 +279,8 @@ def _judge_answers(run: Outcome, ran: Sandbox, limits: Namespace) -> list[dict]:
             if kept.pickle and (box is None or box.stopped or task in TOGETHER):
                 boxes.close()
                 box = boxes.enter_context(Sandbox(limits.memory, limits.unsafe))
-                box.ask("load", NO_ANSWER, seconds=START_SECONDS)
+                chapter = task.partition(".")[0] if task in TOGETHER else ""
+                box.begin("prepare", code, chapter)
             how = "together" if task in TOGETHER else "apart"
             rows.append(
                 {"task": task, **_judge_answer(task, kept, box, ran, limits), "judged": how}

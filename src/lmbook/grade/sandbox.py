@@ -5,6 +5,7 @@ system only Python, the project's code and data, read-only, and a folder in memo
 other process to be seen. It is another user, or the same without rights.
 """
 
+import math
 import os
 import secrets
 import select
@@ -21,7 +22,7 @@ import psutil
 
 from lmbook.execute.keys import ROOT
 from lmbook.grade import as_json
-from lmbook.grade.inside import LENGTH_DIGITS
+from lmbook.grade.inside import LENGTH_DIGITS, START_SECONDS
 
 SETUP_SCRIPT = Path(__file__).with_name("shut-in.sh")
 SYSTEM_FOLDERS = ("/usr", "/bin", "/lib", "/lib64", "/etc")
@@ -34,9 +35,6 @@ FOLDER_SIZE = "256m"  # bytes it may write
 SHARE_OF_A_PROCESS = (
     0.75  # of the memory, for a single process: it gets an error, and may go on
 )
-BASE_MEMORY = (
-    2**30
-)  # bytes that Python, PyTorch and the recorder take, of which nothing is charged
 LARGEST_REPLY = 2**28  # bytes of a reply
 MEASURE_EVERY = 0.2  # seconds from one measurement of its memory to the next
 END_SECONDS = 60  # seconds that a process may take to end once its output has
@@ -70,15 +68,13 @@ class Ended(Stopped):
     """
 
 
-def shut_in_command(root: str, memory: float, program: tuple[str, ...]) -> list[str]:
+def shut_in_command(root: str, program: tuple[str, ...]) -> list[str]:
     """Return the command that runs a program in namespaces of its own.
 
     Parameters
     ----------
     root : str
         An empty folder, which becomes the program's file system.
-    memory : float
-        Bytes that it and its children may use.
     program : tuple of str
         The program and its arguments.
     """
@@ -94,8 +90,7 @@ def shut_in_command(root: str, memory: float, program: tuple[str, ...]) -> list[
         nobody = FIRST_USER + secrets.randbelow(USERS)
         spaces = NAMESPACES
         user = f"--reuid={nobody} --regid={nobody} --clear-groups"
-    data = int(BASE_MEMORY + memory * SHARE_OF_A_PROCESS)
-    limits = f"--nproc={MOST_PROCESSES} --data={data} --core=0"
+    limits = f"--nproc={MOST_PROCESSES} --core=0"
     given = (root, FOLDER_SIZE, limits, user, *paths)
     # If the judge is killed, the sandbox is, too.
     return [
@@ -119,7 +114,7 @@ def why_no_sandbox() -> str:
         )
     with tempfile.TemporaryDirectory() as root:
         try:
-            command = shut_in_command(root, 2**30, ("true",))
+            command = shut_in_command(root, ("true",))
             done = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError as error:
             return f"{error}: install util-linux"
@@ -167,8 +162,8 @@ class Sandbox:
     Parameters
     ----------
     memory : float
-        GiB that it and its children may use, beside what Python itself takes
-        (`BASE_MEMORY`).
+        GiB that it and its children may use, beside what they use once it has begun
+        (`begin`).
     unsafe : bool
         Run it without namespaces, where there are none: it may then do what you may.
 
@@ -189,13 +184,15 @@ class Sandbox:
             Whether it runs with the caller's rights and network, not shut in.
         """
         self.memory = memory * 2**30
+        self._unsafe = unsafe
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.stopped = False
+        self._most_bytes = self.memory  # of its processes
         self._looked = 0.0  # when its memory was measured
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 closed by __exit__
         home = {"HOME": self.folder.name} if unsafe else {}
         self.process = subprocess.Popen(
-            PROGRAM if unsafe else shut_in_command(self.folder.name, self.memory, PROGRAM),
+            PROGRAM if unsafe else shut_in_command(self.folder.name, PROGRAM),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,  # up to where `lmbook.grade.inside` turns it off
@@ -216,6 +213,31 @@ class Sandbox:
         self.process.communicate()
         self._errors.close()
         self.folder.cleanup()
+
+    def begin(self, what: str, code: list[str], *rest) -> None:
+        """Let the program begin; what it uses then is no submission's time and memory.
+
+        Its single processes get a limit of their own, `SHARE_OF_A_PROCESS` of the memory
+        beyond that, unless it runs unsafely.
+
+        Parameters
+        ----------
+        what : str
+            "begin", for a notebook's kernel, or "prepare", for answers.
+        code : list of str
+            The submission's cells: what they import is imported.
+        *rest
+            Other arguments of the request.
+
+        Raises
+        ------
+        Stopped, as_json.Failed
+            As `ask` raises them.
+        """
+        room = 0 if self._unsafe else int(self.memory * SHARE_OF_A_PROCESS)
+        self._most_bytes = math.inf
+        self.ask(what, code, room, *rest, seconds=START_SECONDS)
+        self._most_bytes = self.memory + memory_used(self.process.pid)
 
     def ask(self, *request, seconds: float, held=None) -> object:
         """Send a request to the program, and return its reply.
@@ -338,7 +360,7 @@ class Sandbox:
             raise Stopped("it took too long")
         if time.monotonic() > self._looked + MEASURE_EVERY:
             self._looked = time.monotonic()
-            if memory_used(self.process.pid) > self.memory + BASE_MEMORY:
+            if memory_used(self.process.pid) > self._most_bytes:
                 raise Stopped("it used too much memory")
 
 
