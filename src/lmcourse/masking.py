@@ -1,8 +1,8 @@
 """Masked words: what BERT was trained to do (Devlin et al. 2019).
 
-Some places of a text are chosen, most of them hidden behind [MASK], and the model is asked
-what stood there. `MaskedBert` is the course's own `lmcourse.bert.Bert` with a head that
-answers; `lmcourse.mini_bert` loads a small one. Texts and places stay on the CPU,
+Some positions of a text are chosen, most of them hidden behind [MASK], and the model is
+asked what stood there. `MaskedBert` is the course's own `lmcourse.bert.Bert` with a head
+that answers; `lmcourse.mini_bert` loads a small one. Texts and positions stay on the CPU,
 where they are drawn; a model takes what it is given to its own device.
 """
 
@@ -20,9 +20,9 @@ from lmcourse.training_loop import train_model
 
 
 def mask_tokens(ids, tokenizer, generator, share=0.15):
-    """Choose places at random and hide them, as in Devlin et al. (2019), section 3.1.
+    """Choose positions at random and hide them, as in Devlin et al. (2019), section 3.1.
 
-    A chosen place becomes [MASK] with a probability of 80 %, another piece with one of
+    A chosen position becomes [MASK] with a probability of 80 %, another piece with one of
     10 %, and stays as it is else. Special tokens are never chosen and never put in.
 
     Parameters
@@ -31,7 +31,7 @@ def mask_tokens(ids, tokenizer, generator, share=0.15):
     tokenizer : PreTrainedTokenizerFast
         Of a BERT.
     generator : torch.Generator
-        On the CPU. Each call draws new places: call it anew in every epoch.
+        On the CPU. Each call draws new positions: call it anew in every epoch.
     share : float
         The probability that a place is chosen.
 
@@ -168,7 +168,7 @@ class MaskedBert(nn.Module):
 
 
 def masked_loss(model, ids, tokenizer, generator, share=0.15):
-    """Hide places of a batch, and ask a model what stood there.
+    """Hide positions of a batch, and ask a model what stood there.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def between_infill(ids, vocab_size):
 
 
 def train(model, ids, tokenizer, settings, report=None, loss_function=masked_loss):
-    """Train a model, in place, to fill in hidden pieces; new places are hidden each step.
+    """Train a model, in place, to fill in hidden pieces; each step hides new positions.
 
     Muon moves the matrices of the layers and the head, AdamW the rest.
 
@@ -306,7 +306,7 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
         Passages.
     tokenizer : PreTrainedTokenizerFast
     settings : dict
-        ``steps``, ``batch``, ``share`` of the places to ask for, ``learning_rate``,
+        ``steps``, ``batch``, ``share`` of the positions to ask for, ``learning_rate``,
         ``muon_learning_rate``, ``weight_decay`` and ``seed``.
     report : callable, optional
         Given the step and its loss, once a step.

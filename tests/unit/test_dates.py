@@ -135,3 +135,117 @@ def test_training_lowers_the_loss():
     _, known = dates.split_days()
     losses = dates.train(model, dates.drawing(known, 0, size=16), 12, 1e-2)
     assert losses[-1] < losses[0] - 0.5
+
+
+def test_a_day_in_all_styles():
+    assert dates.styles(datetime.date(1886, 12, 5)) == [
+        "5 December 1886",
+        "December 5, 1886",
+        "5-Dec-1886",
+        "5 December, 1886",
+        "December 5 1886",
+        "5 december 1886",
+        "5-dec-1886",
+        "1886 December 5",
+    ]
+    pairs = dates.pairs_of([datetime.date(1886, 1, 5)], style=7)
+    assert pairs == [("1886 January 5", "1886-01-05")]
+
+
+def test_centuries_have_all_their_days():
+    found = dates.days_of(17, 19)
+    assert found[0] == datetime.date(1700, 1, 1)
+    assert found[-1] == datetime.date(1999, 12, 31)
+    assert len(found) == len(set(found)) == 2 * 36_524  # 24 leap years each
+    assert not any(day.year // 100 == 18 for day in found)
+
+
+def test_held_out_are_the_days_of_the_page_and_two_thousand_at_random():
+    held_out, known = dates.split_days()
+    page = [datetime.date.fromisoformat(day) for day in dates.SHOWN]
+    assert held_out[: len(page)] == page
+    assert len(set(held_out)) == len(held_out) == len(page) + 2000
+    assert known == sorted(known)
+    assert held_out != sorted(held_out)
+    assert 900 < sum(day.year < 1900 for day in held_out) < 1100
+
+
+def test_a_target_stands_between_its_start_and_its_end():
+    source, target = dates.tensors([(SHORT, "1886-05-01"), (LONG, "1886-09-21")])
+    assert source.tolist() == dates.to_ids([SHORT, LONG]).tolist()
+    assert target[:, 0].tolist() == [dates.START] * 2
+    assert target[:, -1].tolist() == [dates.STOP] * 2
+    assert dates.to_text(target[1, 1:]) == "1886-09-21"
+
+
+def test_batches_are_drawn_from_the_days_and_styles_that_are_given():
+    known = days(5)
+    draw = dates.drawing(known, seed=2, kinds=(1, 4), size=50)
+    batches = [draw(), draw()]
+    assert batches[0] != batches[1]
+    assert batches == [(again := dates.drawing(known, 2, (1, 4), 50))(), again()]
+    seen = set()
+    for source, answer in batches[0] + batches[1]:
+        day = datetime.date.fromisoformat(answer)
+        assert day in known
+        seen.add((day, dates.styles(day).index(source)))
+    assert {style for _, style in seen} == {1, 4}
+    assert {day for day, _ in seen} == {*known}
+    assert len(batches[0]) == 50
+
+
+def test_losses_are_of_the_characters_that_are_written():
+    """Of the first step; then the model has changed, and each step draws anew."""
+    batch = [*dates.pairs_of(days(3)), ("1 May 33", "33")]  # a shorter target
+    model = reader()
+    source, target = dates.tensors(batch)
+    probabilities = model(source, target[:, :-1]).softmax(-1)
+    nats = [
+        -probabilities[row, at, target[row, at + 1]].log().item()
+        for row, (_, answer) in enumerate(batch)
+        for at in range(len(answer) + 1)
+    ]
+    drawn = []
+    losses = dates.train(model, lambda: drawn.append(batch) or batch, 3, 1e-2)
+    assert losses[0] == pytest.approx(sum(nats) / len(nats), rel=1e-5)
+    assert len(losses) == len(drawn) == 3
+    assert losses[2] < losses[0]
+
+
+def test_the_share_right_is_of_the_characters_that_count(monkeypatch):
+    pairs = [("a", "1886-05-01"), ("b", "1886-05-02"), ("c", "1887-05-01")]
+    wrote = ["1886-05-01", "1886-05-01", "1886-06-01"]
+    monkeypatch.setattr(dates, "write", lambda model, sources: wrote)
+    assert dates.share_right(None, pairs) == pytest.approx(1 / 3)
+    for part, share in (("day", 2 / 3), ("month", 2 / 3), ("year", 2 / 3)):
+        assert dates.share_right(None, pairs, dates.ANSWER[part]) == pytest.approx(share)
+
+
+def test_attention_to_all_parts_is_the_whole():
+    found = dates.attention_to_parts(reader(), dates.pairs_of(days(8)))
+    assert found.shape == (11, 4)  # ten characters and the end
+    assert_close(found.sum(1), torch.ones(11))
+
+
+def test_what_reads_is_kept_and_what_writes_is_trained():
+    whole = reader()
+    hidden = dates.without_part(whole, 1)
+    free = {name for name, weight in hidden.named_parameters() if weight.requires_grad}
+    assert {name.partition(".")[0] for name in free} == {"decoder", "output"}
+    pair = dates.tensors(dates.pairs_of(days(2)))
+    logits = whole(pair[0], pair[1])
+    assert not torch.allclose(hidden.eval()(*pair), logits, atol=1e-3)
+    assert_close(dates.without_part(whole, -1).eval()(*pair), logits)
+
+
+def test_what_follows_the_end_is_padding():
+    rows = dates.greedy(
+        trained().eval(), dates.to_ids([SHORT, LONG]), dates.START, dates.STOP, 24
+    )
+    text = ["".join(dates.CHARACTERS[i] for i in row) for row in rows.tolist()]
+    assert text == ["1886-05-01>", "1886-09-21>"]  # no longer than the longest
+    ends = dates.greedy(
+        trained().eval(), dates.to_ids([SHORT, LONG]), dates.START, dates.NUMBER["5"], 10
+    )
+    first = "".join(dates.CHARACTERS[i] for i in ends[0].tolist())
+    assert first == "1886-05___"

@@ -1,5 +1,6 @@
 """Preferences: what is counted in a line, masked losses, rewards, and DPO."""
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -254,3 +255,95 @@ def test_any_line_of_each_group_is_drawn(monkeypatch):
     _, chosen = rounds.one_round(runs, None, "any line", ["(A)"] * 60, groups, rng)
     assert len(chosen) == 60
     assert {*chosen} == {*groups[0]}
+
+
+def test_a_line_is_asked_for_by_its_letter():
+    assert pref.request("T") == "(T)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "marks"),
+    [
+        ("O'er well-known ways; o'er — what?", 5, 3),
+        ("a, b. c: d! ’tis", 5, 4),
+    ],
+)
+def test_words_hold_apostrophes_and_hyphens_and_marks_are_counted(line, words, marks):
+    found = pref.properties(line)
+    assert (found["words"], found["marks"]) == (words, marks)
+
+
+def by_hand(model, loss_of, steps, rate):
+    """Train a copy as the docstrings say, with PyTorch's own schedule; return it."""
+    model = copy.deepcopy(model).eval()
+    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.0)
+    falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        falling.step()
+    return model
+
+
+def assert_same_weights(found, expected):
+    for a, b in zip(found.parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(a, b.detach(), rtol=1e-4, atol=1e-6)
+    assert not found.training
+    assert not any(weight.requires_grad for weight in found.parameters())
+
+
+def test_fine_tuning_is_adamw_at_a_rate_that_falls_to_zero(model):
+    """A batch holds all dialogues, so that their order is nothing to the loss."""
+    ids, is_answer = dialogues(["ab ab\n", "tt tt\n"] * 2)
+
+    def loss_of(trained):
+        log_probs = trained(ids)[:, :-1].log_softmax(-1)
+        picked = log_probs.gather(-1, ids[:, 1:, None])[..., 0]
+        return -picked[is_answer[:, 1:]].mean()
+
+    expected = by_hand(model, loss_of, 5, 3e-3)
+    frozen = model.requires_grad_(False)
+    found = pref.train_answers(frozen, (ids, is_answer), 5, 3e-3, 4)
+    assert_same_weights(found, expected)
+
+
+def test_dpo_is_trained_against_the_model_that_it_began_with(model):
+    chosen, rejected = dialogues(["ab ab\n"] * 4), dialogues(["cd\n"] * 4)
+    reference = copy.deepcopy(model)
+
+    def gained(trained, side):
+        ids, is_answer = side
+        sums = []
+        for each in (trained, reference):
+            log_probs = each(ids)[:, :-1].log_softmax(-1)
+            picked = log_probs.gather(-1, ids[:, 1:, None])[..., 0]
+            sums.append((picked * is_answer[:, 1:]).sum(1))
+        return sums[0] - sums[1].detach()
+
+    def loss_of(trained):
+        margins = 0.5 * (gained(trained, chosen) - gained(trained, rejected))
+        return torch.log1p(torch.exp(-margins)).mean()
+
+    expected = by_hand(model, loss_of, 5, 3e-3)
+    found = pref.train_dpo(model, chosen, rejected, 5, 0.5, 3e-3, 4)
+    assert_same_weights(found, expected)
+
+
+def test_log_probs_are_the_same_in_parts(model):
+    ids, is_answer = dialogues(["ab ab\n", "tt tt\n", "c\n", "d d\n"])
+    at_once = pref.answer_log_probs(model, ids, is_answer)
+    in_parts = pref.reference_log_probs(model, ids, is_answer, batch=3)
+    torch.testing.assert_close(in_parts, at_once.detach())
+    assert not in_parts.requires_grad
+
+
+def test_an_answer_at_a_low_temperature_is_the_likeliest(model):
+    ids = TOKENIZER.encode("(A)\n")
+    for _ in range(pref.LONGEST):
+        ids.append(model(torch.tensor([ids]))[0, -1].argmax().item())
+    likeliest = TOKENIZER.decode(ids[4:]).partition("\n")[0]
+    assert pref.write_answers(model, TOKENIZER, ["(A)\n"], temperature=1e-4) == [likeliest]
+    other = pref.write_answers(model, TOKENIZER, ["(A)\n"] * 4, 1, temperature=1.0)
+    assert other != pref.write_answers(model, TOKENIZER, ["(A)\n"] * 4, 2, temperature=1.0)

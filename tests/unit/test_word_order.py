@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from lmcourse import long_texts, word_order
 from lmcourse.lengths import LONG, SHORT, sonnet_ids
+from lmcourse.models import load_bert
 
 WORDS = 4
 
@@ -53,6 +54,99 @@ def test_only_what_depends_on_positions_changes():
     later = {name: word_order.count_changed(s, same, 7) for name, s in schemes.items()}
     assert moved["none"] == 0 < min(n for name, n in moved.items() if name != "none")
     assert {name for name, n in later.items() if n} == {"sinusoidal", "learned"}
+
+
+def score_by_hand(made, scheme, a, b, m, n):
+    """Return the score of word a at m with word b at n, computed with complex numbers."""
+    query = (made.words[a] @ made.queries).numpy()
+    key = (made.words[b] @ made.keys).numpy()
+    root = math.sqrt(word_order.D_HEAD)
+    if scheme == "rotary":
+        speeds = 10000.0 ** -(np.arange(0, word_order.D_HEAD, 2) / word_order.D_HEAD)
+        query = (query[::2] + 1j * query[1::2]) * np.exp(1j * m * speeds)
+        key = (key[::2] + 1j * key[1::2]) * np.exp(1j * n * speeds)
+        return (query * key.conj()).real.sum() / root
+    score = query @ key / root
+    if scheme == "ALiBi":
+        return score - abs(m - n) / 2
+    if scheme == "relative":
+        return score + made.prices[n - m + WORDS - 1].item()
+    return score
+
+
+@pytest.mark.parametrize("name", ["none", "rotary", "ALiBi", "relative"])
+def test_scores_of_schemes_that_know_offsets_alone(name):
+    made = parts()
+    scheme = word_order.order_schemes(made)[name]
+    for a in range(WORDS):
+        for m in range(WORDS):
+            for n in range(WORDS):
+                b = (a + m) % WORDS
+                found = word_order.pair_score(scheme, a, b, m, n).item()
+                assert found == pytest.approx(score_by_hand(made, name, a, b, m, n))
+
+
+@pytest.mark.parametrize(("change", "counted"), [(0.004, 0), (0.006, 1), (-0.006, 1)])
+def test_a_score_that_moves_by_more_than_a_two_hundredth_is_counted(change, counted):
+    offsets = torch.zeros(2, 2, 3)  # of two words: the offsets -1, 0 and 1
+    offsets[0, 1, 0] = change  # word 0 with word 1 before it
+    assert word_order.count_changed({"offsets": offsets}, [1, 0]) == counted
+    assert word_order.count_changed({"offsets": offsets}, [0, 1], start=9) == 0
+
+
+def test_parts_of_a_line_are_a_bert_s():
+    tokenizer, bert = load_bert(device="cpu")
+    line = ["hope", "hummingbirds"]  # the second is several pieces
+    made = word_order.order_parts(line, tokenizer, bert)
+    table = bert.embeddings.word_embeddings.weight.detach().double()
+    rows = []
+    for word in line:
+        pieces = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word))
+        rows.append(table[pieces].mean(0))
+    assert len(pieces) > 1
+    assert_same_but_for_size(made.words, torch.stack(rows))
+    tokens = len(line) + 20
+    at = bert.embeddings.position_embeddings.weight.detach().double()[:tokens]
+    assert_same_but_for_size(made.learned, at)
+    angles = torch.arange(tokens)[:, None] * 10000.0 ** -(torch.arange(0, 384, 2) / 384)
+    assert_same_but_for_size(made.sinusoidal[:, ::2], angles.sin().double(), of_one=False)
+    assert_same_but_for_size(made.sinusoidal[:, 1::2], angles.cos().double(), of_one=False)
+    for projection in (made.queries, made.keys):
+        assert projection.shape == (384, 12)
+        assert projection.std().item() == pytest.approx(384**-0.5, rel=0.05)
+    assert not torch.equal(made.queries, made.keys)
+    assert made.prices.shape == (3,)
+
+
+def assert_same_but_for_size(found, expected, of_one=True):
+    """Say whether vectors are others times one positive number; maybe of deviation 1."""
+    assert found.shape == expected.shape
+    assert_close(found / found.norm(), expected / expected.norm(), rtol=1e-4, atol=1e-6)
+    if of_one:
+        assert found.std().item() == pytest.approx(1)
+
+
+def test_rows_are_shuffled_and_none_is_lost():
+    table = torch.arange(60).view(30, 2)
+    shuffled = word_order.shuffled_rows(table)
+    assert sorted(shuffled.tolist()) == table.tolist()
+    assert not torch.equal(shuffled, table)
+    assert torch.equal(shuffled, word_order.shuffled_rows(table))
+    assert not torch.equal(shuffled, word_order.shuffled_rows(table, seed=4))
+
+
+def test_hands_are_points_that_turn_at_their_speeds():
+    query, key, speeds = word_order.hands()
+    assert speeds.tolist() == pytest.approx([10000 ** (-i / 6) for i in range(6)])
+    points = [torch.complex(each[:, 0], each[:, 1]) for each in (query, key)]
+    halves = points[0].angle() / math.pi
+    assert halves.tolist() == pytest.approx([0.9, 0.4, -0.8, 0.2, 0.7, 0.5])
+    assert_close(points[1], points[0] * torch.exp(3j * speeds))
+    scores = word_order.dial_scores()
+    assert scores.shape == (41, 6)
+    for distance in (0, 1, 40):
+        turned = points[1] * torch.exp(-1j * distance * speeds)
+        assert_close(scores[distance], (points[0] * turned.conj()).real.cumsum(0))
 
 
 def test_mean_cosines_are_those_of_all_pairs_of_rows():
