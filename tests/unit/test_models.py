@@ -19,6 +19,7 @@ from lmbook.execute.run import chapter_paths, page_name
 from lmcourse import models
 from lmcourse.models import default_checkpoint, load_bert, resolve_checkpoint
 from lmcourse.tokenization import BPETokenizer
+from lmcourse.vision import VisionTransformer
 
 SMALL = {"hidden_size": 20, "num_attention_heads": 5, "num_hidden_layers": 3}
 SMALL |= {"intermediate_size": 36}
@@ -158,6 +159,31 @@ def test_pickled_weights_are_not_loaded(tmp_path):
     torch.save(model.state_dict(), path / "pytorch_model.bin")
     with pytest.raises(OSError, match="safetensors"):
         load_bert(path, device="cpu")
+
+
+def test_a_trained_model_has_the_weights_of_its_file_and_is_frozen():
+    path = ROOT / "data" / "checkpoints" / "digits.safetensors"
+    model = models.trained("digits", VisionTransformer)
+    stored = load_file(path)
+    found = model.state_dict()
+    assert stored
+    assert all(
+        torch.equal(found[name.removeprefix("model.")], stored[name]) for name in stored
+    )
+    assert not any(weight.requires_grad for weight in model.parameters())
+    assert not model.training
+    with pytest.raises(OSError, match="nothing-of-this-name"):
+        models.trained("nothing-of-this-name", VisionTransformer)
+
+
+def test_what_has_but_one_tensor_is_a_trained_model(tmp_path, monkeypatch):
+    (tmp_path / "checkpoints").mkdir()
+    save_file(
+        {"model.weight": torch.ones(2, 3)}, tmp_path / "checkpoints" / "one.safetensors"
+    )
+    monkeypatch.setattr(models, "corpora_folder", lambda: tmp_path)
+    layer = models.trained("one", lambda: torch.nn.Linear(3, 2, bias=False))
+    assert layer(torch.ones(3)).tolist() == [3, 3]
 
 
 def test_device(monkeypatch):
