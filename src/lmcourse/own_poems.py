@@ -28,13 +28,14 @@ from lmcourse.models import load_bert
 from lmcourse.numbers import plural
 from lmcourse.pooling import nearest, pool_layers, untrained
 from lmcourse.probe import gram, interval, predict, score, smoothers
-from lmcourse.shuffled import shuffled_words
+from lmcourse.random_order import reordered_words
 
 MOST = 3000  # texts: their products, pair by pair, have to fit into memory
 LEAST = 4  # texts, so that each has three others
 LEAST_OF_A_LABEL = 3  # texts: two are left out at once
 SHOWN = 3  # nearest texts in a table
 SHUFFLES = 20  # of the labels
+OTHER_STATES = ("random weights", "shuffled words")  # had the model learned nothing?
 TABLES = {".csv": ",", ".tsv": "\t"}
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 COLUMNS = ("text", "label", "title")
@@ -390,10 +391,14 @@ class EncodedTexts:
         """The texts with their words in another order, a list of str, and their levels.
 
         The levels, a Tensor of shape (levels, texts, d_model), are those of the trained
-        model, which reads the texts when they are first asked for.
+        model, which reads the texts when they are first asked for. A page shuffles a
+        reader's texts in the same way.
         """
-        shuffled = [shuffled_words(text, seed) for seed, text in enumerate(self.texts.text)]
-        return shuffled, pool_layers(shuffled, *self.read_by).levels
+        tokenizer, model = self.read_by
+        special = tokenizer.num_special_tokens_to_add()
+        room = model.config.max_position_embeddings - special
+        shuffled = [reordered_words(text, tokenizer, room) for text in self.texts.text]
+        return shuffled, pool_layers(shuffled, tokenizer, model).levels
 
     @property
     def table(self):
@@ -401,10 +406,11 @@ class EncodedTexts:
 
         Each text's label is predicted from all the others, as in the chapter. The columns
         are shares predicted right, the mean over the labels: ``right``, its 95 % interval
-        ``from`` and ``to``, and ``random weights``. Two rows have no level: ``words
-        counted``, a regression on the words' frequencies; and ``labels shuffled``, the last
-        level's vectors with the labels in another order, where the interval is that of all
-        orders tried.
+        ``from`` and ``to``, then ``random weights``, and ``shuffled words``: those of the
+        trained model that reads each text's words in another order. Two rows have no level:
+        ``words counted``, a regression on the words' frequencies; and ``labels shuffled``,
+        the last level's vectors with the labels in another order, where the interval is
+        that of all orders tried.
 
         Raises
         ------
@@ -413,11 +419,12 @@ class EncodedTexts:
         """
         labels = self.labels
         rows = {}
-        for name, level, random in zip(
-            self.names, self.levels, self.random_levels, strict=True
+        for name, level, *others in zip(
+            self.names, self.levels, self.random_levels, self.shuffled[1], strict=True
         ):
             rows[name] = _accuracy(level, labels)
-            rows[name]["random weights"] = score(predict(random, labels).hits, labels)
+            for column, other in zip(OTHER_STATES, others, strict=True):
+                rows[name][column] = score(predict(other, labels).hits, labels)
         rows["words counted"] = _accuracy(word_vectors(self.texts.text), labels)
         rows["labels shuffled"] = _shuffled_accuracy(self.levels[-1], labels)
         return pd.DataFrame(rows).T

@@ -12,14 +12,13 @@ from test_play_views import NAMES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-ALL_THREE = ["block", "contest", "dates", "digits", "explorer", "generator", "poems"]
-ALL_THREE += ["sentences", "sequence", "shannon", "talker", "whole"]
+ALL_THREE = ["block", "contest", "dates", "digits", "explorer", "generator"]
+ALL_THREE += ["own_poems", "poems", "sentences", "sequence", "shannon", "talker", "whole"]
 AFTER_A_CLICK = {"contest", "explorer", "sentences", "talker"}  # the model is loaded
 REASONS = {
     "neighbours": "a table reads no text and counts have no weights",
     "tokenizer": "it has no weights",
     "superposition": "what it learns from are random numbers",
-    "own_poems": "its rival, counted words, has no order",
     "choices": "what it learns from are the reader's choices",
     "film": "its first stop has random weights",
     "training": "the view is a training",
@@ -37,7 +36,6 @@ REASONS = {
 ASIDE = [
     "choices",
     "film",
-    "own_poems",
     "superposition",
     "tokenizer",
 ]  # a switch of two states

@@ -17,6 +17,7 @@ from berts import loud_bert
 from lmbook.play import stores
 from lmcourse import own_poems, views
 from lmcourse.models import load_bert
+from lmcourse.random_order import reordered_words
 from test_view_links import link
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -64,6 +65,25 @@ def ask(page):
 def use(page):
     ask(page)
     page.get_by_text("7 texts were read.").wait_for(timeout=visits.LOAD)
+
+
+def watch_requests(page):
+    """Note what workers are asked from now on."""
+    page.evaluate(
+        """() => {
+          window.post ??= Worker.prototype.postMessage;
+          window.asked = [];
+          Worker.prototype.postMessage = function (message, ...rest) {
+            asked.push(message.request);
+            return post.call(this, message, ...rest);
+          };
+        }"""
+    )
+
+
+def forwards(page):
+    """Return how many texts a model was asked to read since they are watched."""
+    return page.evaluate("asked.filter(what => what === 'forward').length")
 
 
 def rows(page):
@@ -117,6 +137,131 @@ def test_random_weights_read_them_too_and_their_worker_ends(opened):
     assert rows(page) == before
     page.get_by_role("button", name="the book’s texts again").click()
     assert "a ship at sea" in page.get_by_label("Text", exact=True).inner_text()
+
+
+SWITCH = "Had it learned nothing?"
+
+
+def shuffle(page):
+    page.get_by_label(SWITCH).select_option("shuffled words")
+
+
+def test_shuffled_words_are_those_that_python_stored(opened):
+    """The example brought as a reader's own is read in the page as it was in Python."""
+    page = opened.page
+    poem, texts = page.locator(".lmy-poem").first, page.get_by_label("Text", exact=True)
+
+    def seen():
+        """Return what stands there of each text: its words, and its nearest by level."""
+        found = []
+        for text in range(len(EXAMPLE)):
+            texts.select_option(str(text))
+            found.append((poem.text_content(), rows(page)))
+        return found
+
+    usual = seen()
+    shuffle(page)
+    stored = seen()
+    told = page.locator(".lmy-labels tr").all_inner_texts()
+    for (before, _), (mixed, _) in zip(usual, stored, strict=True):
+        assert mixed != before
+        assert sorted(mixed.split()) == sorted(before.split())
+    for name in ("static", "words counted"):  # in them words have no order
+        assert [near[name] for _, near in stored] == [near[name] for _, near in usual]
+    assert [near for _, near in stored] != [near for _, near in usual]
+    give(page, EXAMPLE.to_csv(index=False).encode())
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("8 texts were read.").wait_for(timeout=visits.LOAD)
+    assert page.get_by_label(SWITCH).locator("option:checked").inner_text() == "as it is"
+    assert [near for _, near in seen()] == [near for _, near in usual]
+    shuffle(page)
+    page.get_by_text("with their words in another order, too.").wait_for(
+        timeout=visits.LOAD
+    )
+    assert seen() == stored
+    again = page.locator(".lmy-labels tr").all_inner_texts()
+    shares = [
+        [line.split("\t")[1].split(" (")[0] for line in each] for each in (told, again)
+    ]
+    assert shares[0][:-1] == shares[1][:-1]  # the last are deals by other dice
+
+
+def test_what_is_left_is_counted_at_each_level(opened):
+    page = opened.page
+    page.get_by_label("Text", exact=True).select_option("5")
+    usual, table = rows(page), climbed(EXAMPLE).table
+    shuffle(page)
+    mixed, told = rows(page), page.locator(".play-remains")
+    for level, name in enumerate([*usual][-2::-1]):
+        page.get_by_role("slider", name="Level").fill(str(level))
+        same = len({*usual[name]} & {*mixed[name]})
+        count = {0: "none is", 1: "one is"}.get(same, f"{same} are")
+        expect(told).to_contain_text(f"in another order, {count} left of the three")
+        found = re.search(
+            r"correctly in (\d+) % .* as it is, in (\d+) %", told.inner_text()
+        )
+        wanted = table.loc[name, ["shuffled words", "right"]]
+        for share, each in zip(found.groups(), wanted, strict=True):
+            assert int(share) == pytest.approx(100 * each, abs=0.51)
+
+
+LONG = "Ægypt — dove’s, unfathomable " * 200
+OTHERS = ["床前明月光", LONG, "one", "a\u00a0bee in\x1cthe\tsun"]
+
+
+def test_texts_of_other_kinds_are_mixed_as_in_python(opened):
+    page = opened.page
+    give(page, pd.DataFrame({"text": OTHERS}).to_csv(index=False).encode())
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("4 texts were read.").wait_for(timeout=visits.LOAD)
+    shuffle(page)
+    page.get_by_text("with their words in another order, too.").wait_for(
+        timeout=visits.LOAD
+    )
+    room = model().config.max_position_embeddings - 2
+    for text, given in enumerate(OTHERS):
+        page.get_by_label("Text", exact=True).select_option(str(text))
+        wanted = reordered_words(given, tokenizer(), room)
+        assert page.locator(".lmy-poem").first.text_content() == wanted
+        assert (wanted == given) == (given == "one")
+
+
+def test_texts_of_one_word_have_one_order(opened):
+    page = opened.page
+    page.get_by_label("Your texts").fill("one\n\ntwo\n\nthree\n\nfour")
+    page.get_by_role("button", name="Load the model").click()
+    page.get_by_text("4 texts were read.").wait_for(timeout=visits.LOAD)
+    shuffle(page)
+    expect(page.locator(".play-remains")).to_have_text("A single word has one order only.")
+
+
+def test_who_stops_at_the_switch_goes_on_where_it_was(opened):
+    page = opened.page
+    status = page.locator(".play-note").nth(1)
+    long = [f"{i} " + "sea and sun " * 200 for i in range(12)]
+    give(page, "\n\n".join(long).encode(), "long.txt")
+    page.get_by_role("button", name="Load the model").click()
+    status.get_by_text("12 texts were read.").wait_for(timeout=visits.LOAD)
+    before = rows(page)
+    watch_requests(page)
+    shuffle(page)
+    status.get_by_text(re.compile("^[1-9].* to go")).wait_for(timeout=visits.LOAD)
+    page.get_by_role("button", name="Stop").click()
+    status.get_by_text("Choose the same at the switch").wait_for(timeout=visits.LOAD)
+    assert page.get_by_label(SWITCH).locator("option:checked").inner_text() == "as it is"
+    assert rows(page) == before
+    first = forwards(page)
+    assert 0 < first <= 12
+    watch_requests(page)
+    shuffle(page)
+    status.get_by_text("in another order, too.").wait_for(timeout=visits.LOAD)
+    assert 0 < forwards(page) < 12
+    page.get_by_label(SWITCH).select_option("as it is")
+    assert rows(page) == before
+    watch_requests(page)
+    shuffle(page)  # it is known
+    expect(page.locator(".play-remains")).to_contain_text("in another order")
+    assert forwards(page) == 0
 
 
 def test_the_example_is_shown_and_a_level_and_a_text_are_chosen_by_keys(opened):
@@ -251,19 +396,10 @@ def test_who_stops_and_goes_on_loses_nothing(opened):
     status.get_by_text(re.compile("^[1-9].* to go")).wait_for(timeout=visits.LOAD)
     page.get_by_role("button", name="Stop").click()
     status.get_by_text("Press the same button").wait_for(timeout=visits.LOAD)
-    page.evaluate(
-        """() => {
-          window.asked = [];
-          const post = Worker.prototype.postMessage;
-          Worker.prototype.postMessage = function (message, ...rest) {
-            asked.push(message.request);
-            return post.call(this, message, ...rest);
-          };
-        }"""
-    )
+    watch_requests(page)
     model.click()
     status.get_by_text("12 texts were read.").wait_for(timeout=visits.LOAD)
-    assert 0 < page.evaluate("asked.filter(what => what === 'forward').length") < 12
+    assert 0 < forwards(page) < 12
 
 
 def test_what_is_more_than_is_read_is_named(opened):
@@ -301,7 +437,10 @@ def test_a_link_has_the_level_and_the_text_and_none_of_the_readers(browser, addr
         page.get_by_label("Your texts").fill("secret\n\nb\n\nc\n\nd")
         page.get_by_label("Text", exact=True).select_option("5")
         page.get_by_role("slider", name="Level").fill("1")
-        wanted = rows(page)
+        usual = rows(page)
+        shuffle(page)
+        wanted, words = rows(page), page.locator(".lmy-poem").first.text_content()
+        assert wanted != usual
         copied = link(page)
     assert "secret" not in copied
     with opening(browser, copied) as visit:
@@ -309,3 +448,4 @@ def test_a_link_has_the_level_and_the_text_and_none_of_the_readers(browser, addr
             "before layer 0"
         )
         assert rows(visit.page) == wanted
+        assert visit.page.locator(".lmy-poem").first.text_content() == words

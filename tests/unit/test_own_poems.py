@@ -175,7 +175,9 @@ def test_labels_are_told_by_words_and_not_when_they_are_dealt(climbed):
     table = mine.table
     assert table.right["words counted"] == 1
     assert table.right["labels shuffled"] < 0.6
-    assert table.loc["words counted":, "random weights"].isna().all()
+    other = table[["random weights", "shuffled words"]]
+    assert other["words counted":].isna().all(axis=None)
+    assert not other[:"after layer 1"].isna().any(axis=None)
     assert (table["from"] <= table.right).all()
     assert (table.right <= table.to).all()
     assert (table["random weights"][:2] == table.right[:2]).all()
@@ -213,6 +215,28 @@ def test_the_view_shows_the_words_in_another_order_as_the_model_reads_them(climb
         found = [cosines[i, row[0]].item() for i, row in enumerate(near)]
         best = [cosines[i, j].item() for i, j in enumerate(closest)]
         assert found == pytest.approx(best, abs=1e-5)
+
+
+def test_words_in_another_order_are_the_same_words_to_a_level_without_context(climbed):
+    mine, tokenizer, model = climbed
+    mixed, levels = mine.shuffled
+    torch.testing.assert_close(levels[0], mine.levels[0])
+    assert not torch.allclose(levels[2], mine.levels[2], atol=1e-3)
+    read = own_poems.encode_texts(mine.texts.assign(text=mixed), tokenizer, model)
+    assert torch.equal(read.levels, levels)
+    told = mine.table["shuffled words"].dropna()
+    assert told.tolist() == read.table.right[mine.names].tolist()
+
+
+def test_a_long_text_is_mixed_where_it_is_read(climbed):
+    mine, tokenizer, model = climbed
+    long = [f"{words} {i} " * 200 for i, words in enumerate(mine.texts.text[:4])]
+    with pytest.warns(UserWarning, match="4 of 4 texts are longer"):
+        read = own_poems.encode_texts(pd.DataFrame({"text": long}), tokenizer, model)
+    with pytest.warns(UserWarning, match="4 of 4 texts are longer"):
+        mixed, levels = read.shuffled
+    assert [text[-400:] for text in mixed] == [text[-400:] for text in long]
+    torch.testing.assert_close(levels[0], read.levels[0])
 
 
 def test_without_labels_neighbours_are_told_and_the_rest_says_what_it_needs(climbed):

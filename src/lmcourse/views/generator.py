@@ -4,13 +4,12 @@ import copy
 import html
 import math
 import re
-from collections.abc import Iterator
-from itertools import islice
 
 import torch
 
 from lmcourse.gpt.generation import Cache
 from lmcourse.gpt.inside import states
+from lmcourse.random_order import bits_at
 from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.markup import table
 from lmcourse.views.tokenizer import SIGNS
@@ -187,20 +186,6 @@ def read_last_token(model, ids: list[int]) -> tuple[torch.Tensor, list]:
     return lens, [[round(weight, 3) for weight in head] for head in weights.tolist()]
 
 
-def _uniform(seed: int) -> Iterator[float]:
-    """Yield the numbers from 0 to 1 that `writing.js` draws with (mulberry32), for ever.
-
-    ``seed`` : below 2³².
-    """
-    state = seed
-    size = 2**32
-    while True:
-        state = (state + 0x6D2B79F5) % size
-        mixed = (state ^ state >> 15) * (state | 1) % size
-        mixed ^= (mixed + (mixed ^ mixed >> 7) * (mixed | 61)) % size
-        yield (mixed ^ mixed >> 14) / size
-
-
 @torch.no_grad()
 def sample_continuation(model, ids: list[int], count: int, temperature: float) -> list[int]:
     """Return the tokens that the page writes.
@@ -227,7 +212,8 @@ def sample_continuation(model, ids: list[int], count: int, temperature: float) -
     window = list(ids)
     written = []
     cache = Cache(model)
-    for number in islice(_uniform(SEED), count):
+    for place in range(count):
+        number = bits_at(SEED, place) / 2**32  # from 0 to 1
         if len(window) > context:
             window = window[-(context // 2) :]
             cache = Cache(model)

@@ -22,7 +22,8 @@ def own_poems(mine, tokenizer, text=0) -> View:
     mine : lmcourse.own_poems.EncodedTexts
         What stands there to begin with: ``texts``, a DataFrame with ``text``, ``title`` and
         ``label``; ``names`` of the levels; ``levels`` and ``random_levels``, Tensors
-        (levels, texts, d_model); ``table``, how often labels are predicted right.
+        (levels, texts, d_model); ``shuffled``, the texts with their words in another order,
+        and their levels; ``table``, how often labels are predicted right.
     tokenizer : PreTrainedTokenizerFast
         Whose [CLS] and [SEP] begin and end each text.
     text : int
@@ -46,6 +47,12 @@ def own_poems(mine, tokenizer, text=0) -> View:
     told = rows[["right", "from", "to"]].astype(float).round(4).to_numpy().tolist()
     levels = len(mine.names)
     words = _nearest(word_vectors(mine.texts.text))
+    mixed, mixed_levels = mine.shuffled
+
+    def shares(column):
+        """Return the shares of labels predicted right in a state, one for each level."""
+        return rows[column].astype(float).round(4).tolist()[:levels]
+
     data = {
         "poems": mine.texts[["text", "title", "label"]].astype(str).to_dict("records"),
         "levels": mine.names,
@@ -56,7 +63,10 @@ def own_poems(mine, tokenizer, text=0) -> View:
         "near": [_nearest(level) for level in mine.levels],
         "random": [_nearest(level) for level in mine.random_levels],
         "told": told[:levels],
-        "told_random": rows["random weights"].astype(float).round(4).tolist()[:levels],
+        "told_random": shares("random weights"),
+        "shuffled": [_nearest(level) for level in mixed_levels],
+        "told_shuffled": shares("shuffled words"),
+        "shuffled_texts": mixed,
         "told_words": told[levels],
         "told_dealt": told[levels + 1],
     }
@@ -66,17 +76,18 @@ def own_poems(mine, tokenizer, text=0) -> View:
         for name, near in zip(mine.names[::-1], data["near"][::-1], strict=True)
     ]
     by_level.append(["words counted", *(titles[each] for each in words[text])])
-    shares = [[name, f"{row['right']:.0%}"] for name, row in rows.iterrows()]
+    right = [[name, f"{row['right']:.0%}"] for name, row in rows.iterrows()]
     stored = (
         f"<p>The texts nearest to “{escape(titles[text])}”, level by level:</p>\n"
         f"{table(['level', 'nearest', 'second', 'third'], by_level)}\n"
         f"<p>{escape(_sentence(data))} On the site BERT reads your own texts here.</p>\n"
-        f"{table(['guessed by', 'labels guessed correctly'], shares)}"
+        f"{table(['guessed by', 'labels guessed correctly'], right)}"
     )
     alt = (
         "A box for texts of your own. A BERT reads them on your device; then the nearest "
-        f"texts of each are shown level by level, beside those by counted words. Of the "
-        f"{len(titles)} texts it begins with: {_sentence(data)}"
+        f"texts of each are shown level by level, beside those by counted words. A switch "
+        f"puts random weights in the model's place, or each text's words in another order. "
+        f"Of the {len(titles)} texts it begins with: {_sentence(data)}"
     )
     stores = ["bert", "bert-pieces"]
     return View("own-poems-view", data, stored, alt=alt, stores=stores)

@@ -4,8 +4,10 @@
 
 import {
   button,
+  changedHow,
   countField,
   duration,
+  learnedSwitch,
   leftOf,
   make,
   percent,
@@ -14,7 +16,9 @@ import {
   select,
   slider,
   stateOf,
+  WORLDS,
 } from "./dom.js";
+import { ONE_ORDER } from "./own-lines.js";
 import { decoded, faultOf, isLikeTable, poemsOf, tellCut } from "./poem-files.js";
 import { readerOf } from "./poem-reading.js";
 
@@ -23,6 +27,13 @@ import { readerOf } from "./poem-reading.js";
 /** @import { Line, Rivals, World } from "./poem-reading.js" */
 
 const WORDS = "words counted";
+const STOPPED = "Stopped. Choose the same at the switch to go on: what was read is not read again.";
+/** @type {Record<string, string>} */
+const READ = {
+  [WORLDS.random]: "Random weights have read them, too.",
+  [WORLDS.shuffled]: "The model has read them with their words in another order, too.",
+};
+const MIXED = "each text’s words"; // what is put in another order
 
 /**
  * @typedef {object} Data
@@ -36,6 +47,9 @@ const WORDS = "words counted";
  * @property {number[][][]} random the same of random weights
  * @property {Told[]} told one a level
  * @property {number[]} told_random one a level
+ * @property {number[][][]} shuffled the same of words in another order
+ * @property {number[]} told_shuffled one a level
+ * @property {string[]} shuffled_texts
  * @property {Told} told_words
  * @property {Told} told_dealt
  */
@@ -46,8 +60,7 @@ const WORDS = "words counted";
  * @typedef {object} Shown
  * @property {Poem[]} poems
  * @property {Rivals} rivals
- * @property {World} trained
- * @property {World} [random]
+ * @property {Record<string, World>} worlds what is known, by the value of the switch
  * @property {Line[]} [lines] of a reader's texts
  */
 
@@ -57,11 +70,21 @@ const WORDS = "words counted";
  */
 function example(data) {
   const { poems, levels, words } = data;
+  /** @type {(shares: number[]) => Told[]} */
+  const plain = (shares) => shares.map((share) => [share, share, share]);
   return {
     poems,
     rivals: { words, told: data.told_words, dealt: data.told_dealt },
-    trained: { levels, near: data.near, told: data.told },
-    random: { levels, near: data.random, told: data.told_random.map((r) => [r, r, r]) },
+    worlds: {
+      [WORLDS.asItIs]: { levels, near: data.near, told: data.told },
+      [WORLDS.random]: { levels, near: data.random, told: plain(data.told_random) },
+      [WORLDS.shuffled]: {
+        levels,
+        near: data.shuffled,
+        told: plain(data.told_shuffled),
+        texts: data.shuffled_texts,
+      },
+    },
   };
 }
 
@@ -104,7 +127,8 @@ export function mount(element, data, context) {
   /** @type {Poem[] | null} those that the model reads just now */
   let reading = null;
   let told = ""; // of the texts that came in last
-  let isRandom = false;
+  /** @type {string} the state of the switch that is shown */
+  let state = WORLDS.asItIs;
   let isBusy = false;
 
   /* --- what stands there --- */
@@ -137,9 +161,7 @@ export function mount(element, data, context) {
   const stop = button("Stop", () => reader.stop(), { hidden: "" });
   const back = button("the book’s texts again", restore, { hidden: "" });
   const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Reading" });
-  /** @type {HTMLSelectElement} */
-  const worlds = select(["as it is", "random weights"], switchWorld);
-  const remains = make("p", { class: "play-remains", role: "status" });
+  const { worlds, label: worldLabel, told: remains } = learnedSwitch(switchWorld);
   /** @type {HTMLSelectElement} */
   const texts = select([], () => show(Number(texts.value)), { "aria-label": "Text" });
   /** @param {number} by */
@@ -152,7 +174,7 @@ export function mount(element, data, context) {
   const rows = make("tbody");
   const labels = make("div", { class: "lmy-labels" });
   element.append(
-    make("p", { class: "play-controls" }, make("label", {}, "Had it learned nothing? ", worlds)),
+    make("p", { class: "play-controls" }, worldLabel),
     remains,
     make("label", { class: "lmy-text" }, "Your texts", area),
     make(
@@ -322,6 +344,7 @@ export function mount(element, data, context) {
     tellNote();
     [stop.hidden, progress.hidden, worlds.disabled] = [true, true, false];
     read.disabled = !own;
+    worlds.value = state;
   }
 
   function readOwn() {
@@ -336,7 +359,7 @@ export function mount(element, data, context) {
         status.textContent = `Of what can be read: ${fault}. ${leftOut(left)}`;
         return;
       }
-      const trained = await reader.read(lines, false, count(lines));
+      const trained = await reader.read(lines, WORLDS.asItIs, count(lines));
       if (!trained) {
         status.textContent =
           "Stopped. What stood here before is still below. Press the same button to go on.";
@@ -344,14 +367,14 @@ export function mount(element, data, context) {
       }
       shown = {
         poems: lines.map(({ poem }) => poem),
-        trained,
+        worlds: { [WORLDS.asItIs]: trained },
         rivals: await reader.rivals(lines),
         lines,
       };
       const cut = lines.filter(({ isCut }) => isCut).map(({ poem }) => poem);
       const short = cut.length ? ` Of ${plural(cut.length, "text")} only the beginning was.` : "";
       status.textContent = `${plural(lines.length, "text")} were read.${short}${tellUnknown(lines)} ${leftOut(left)}`;
-      [isRandom, worlds.value, back.hidden] = [false, "0", false];
+      [state, back.hidden] = [WORLDS.asItIs, false];
       list(0, trained.levels.length - 1);
     });
   }
@@ -375,35 +398,41 @@ export function mount(element, data, context) {
 
   function showExample() {
     shown = example(data);
-    [isRandom, worlds.value, back.hidden] = [false, "0", true];
+    state = worlds.value = WORLDS.asItIs;
+    back.hidden = true;
     status.textContent = "";
     list(data.text, data.levels.length - 1);
   }
 
   function switchWorld() {
-    const wanted = worlds.value === "1";
-    const { lines } = shown;
-    if (!wanted || shown.random) {
-      isRandom = wanted;
+    const wanted = worlds.value;
+    const asked = shown;
+    const { lines } = asked;
+    if (asked.worlds[wanted]) {
+      state = wanted;
       draw();
       return;
     }
     if (!lines || isBusy) return;
     busy(async () => {
-      const random = await reader.read(lines, true, count(lines));
-      if (random) shown.random = random;
-      isRandom = Boolean(random);
-      worlds.value = String(Number(isRandom));
-      status.textContent = random ? "Random weights have read them, too." : "Stopped.";
+      const found = await reader.read(lines, wanted, count(lines));
+      if (shown !== asked) return; // a link has brought the book's texts back
+      if (found) {
+        asked.worlds[wanted] = found;
+        state = wanted;
+      }
+      status.textContent = found ? READ[wanted] : STOPPED;
       draw();
     });
   }
 
   /* --- drawing --- */
 
-  const world = () => (isRandom && shown.random) || shown.trained;
+  const world = () => shown.worlds[state];
   /** @param {number} text */
   const titleOf = (text) => shown.poems[text].title.slice(0, 80);
+  /** @param {number} text */
+  const wordsOf = (text) => world().texts?.[text] ?? shown.poems[text].text;
 
   /**
    * @param {number} text
@@ -437,11 +466,11 @@ export function mount(element, data, context) {
     const now = shown.poems[chosen];
     level.value.textContent = levels[at];
     level.input.setAttribute("aria-valuetext", levels[at]);
-    poem.textContent = now.text;
+    poem.textContent = wordsOf(chosen);
     about.textContent = now.label === undefined ? "" : `Its label: ${now.label}`;
     beside.replaceChildren(
       ...near[at][chosen].map((text) => {
-        const { text: words, label } = shown.poems[text];
+        const { label } = shown.poems[text];
         return make(
           "details",
           {},
@@ -451,7 +480,7 @@ export function mount(element, data, context) {
             make("bdi", {}, titleOf(text)),
             label === undefined ? "" : ` (${label})`,
           ),
-          textBox(titleOf(text), words),
+          textBox(titleOf(text), wordsOf(text)),
           button("go to this text", () => show(text)),
         );
       }),
@@ -459,12 +488,37 @@ export function mount(element, data, context) {
     const counted = shown.rivals.words[chosen];
     const title = quoted(titleOf(chosen).replace(/[\s,;:.]+$/, "")); // a line of verse may end so
     summary.textContent = `Of the three nearest to ${title} at the level “${levels[at]}”, ${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
-    remains.textContent = isRandom
-      ? `With random weights, ${leftOf(shown.trained.near[at][chosen], near[at][chosen])} left of the three that the model finds at this level.`
-      : "";
+    tellLeft(at);
     const found = levels.map((name, i) => line(name, near[i][chosen], i === at)).reverse();
     rows.replaceChildren(...found, line(WORDS, counted, false));
     drawLabels();
+  }
+
+  /**
+   * What is left at a level of what the model finds, if it is not as it is.
+   *
+   * @param {number} at
+   */
+  function tellLeft(at) {
+    if (state === WORLDS.asItIs) {
+      remains.textContent = "";
+      return;
+    }
+    const { [WORLDS.asItIs]: usual } = shown.worlds;
+    const { near, told, texts: read } = world();
+    if (read?.every((text, i) => text === shown.poems[i].text)) {
+      remains.textContent = ONE_ORDER;
+      return;
+    }
+    const some = leftOf(usual.near[at][chosen], near[at][chosen]);
+    const three = `${changedHow(state, MIXED)}, ${some} left of the three that the model finds at this level.`;
+    const labels =
+      told && usual.told
+        ? ` Labels are guessed correctly in ${percent(told[at][0])} of the cases there; as it is, in ${percent(usual.told[at][0])}.`
+        : "";
+    const counts =
+      state === WORLDS.shuffled ? " The three by counted words are the same, because counting takes no notice of order." : "";
+    remains.textContent = three + labels + counts;
   }
 
   /**
@@ -487,11 +541,16 @@ export function mount(element, data, context) {
       percent(right) + (from === to ? "" : ` (${percent(from)} to ${percent(to)})`);
     const all = levels.map((name, i) => row(name, share(told[i]))).reverse();
     const [top] = told[told.length - 1];
+    const how =
+      {
+        [WORLDS.random]: " with random weights",
+        [WORLDS.shuffled]: ` with ${MIXED} in another order`,
+      }[state] ?? "";
     labels.append(
       make(
         "p",
         {},
-        `From all the other texts, a text’s label is guessed correctly in ${percent(top)} of the cases at the last level${isRandom ? " with random weights" : ""}. By counting words it is ${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. The brackets hold 95 % intervals: over texts, and over the ways to shuffle.`,
+        `From all the other texts, a text’s label is guessed correctly in ${percent(top)} of the cases at the last level${how}. By counting words it is ${percent(words[0])}. If the labels are shuffled, it is ${percent(dealt[0])}. The brackets hold 95 % intervals: over texts, and over the ways to shuffle.`,
       ),
       make(
         "table",

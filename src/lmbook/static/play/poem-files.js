@@ -23,7 +23,7 @@ const PROGRAMS = [
 const BLANK =
   "[\\t\\v\\f \\x1c-\\x1f\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 const EMPTY = `\\n${BLANK}*`; // the end of a line, and what stands in the next if it is empty
-const SPACE = BLANK.replace("[", "[\\n\\r");
+export const SPACE = BLANK.replace("[", "[\\n\\r");
 const ENDS = new RegExp(`^${SPACE}+`);
 const NO_SPACE = new RegExp(`[^${SPACE.slice(1)}`);
 

@@ -1,12 +1,14 @@
 /* A reader's texts, read by a BERT: each text's vector at each level, and what these say. */
 
 import { openModel } from "./client.js";
+import { WORLDS } from "./dom.js";
+import { SEED } from "./own-lines.js";
 import { labelsOf } from "./poem-files.js";
 import { dealt, meanOf, nearest, remainders, told, wordVectors } from "./poem-numbers.js";
+import { reorderedWords } from "./poem-words.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
-const SEED = 1; // of random weights
 const LONGEST = 512; // tokens of a text
 const CUT = 40_000; // characters of a text that are cut into tokens
 let views = 0;
@@ -15,12 +17,13 @@ let views = 0;
 /** @import { Told } from "./poem-numbers.js" */
 
 /**
- * What is found at the levels of one model; without labels nothing is told of them.
+ * What is found at the levels in one state of the switch; without labels nothing is told of them.
  *
  * @typedef {object} World
  * @property {string[]} levels their names, the lowest first
  * @property {number[][][]} near (levels, texts, 3)
  * @property {Told[]} [told] one a level
+ * @property {string[]} [texts] what was read, if it was not the texts as they are
  */
 
 /**
@@ -50,6 +53,7 @@ export function readerOf({ around, most }, context) {
   let isStopped = false;
   /** @type {WordPiece | undefined} */
   let tokenizer;
+  let room = 0; // tokens of a text, those around it aside
   /** @type {import("./client.js").Client | null} */
   let reading = null;
   /**
@@ -70,7 +74,7 @@ export function readerOf({ around, most }, context) {
     isStopped = false;
     const { config } = await bert.load(progress);
     tokenizer ??= new WordPiece(JSON.parse(await readText("bert-pieces", context)));
-    const room = Math.min(LONGEST, config.context);
+    room = Math.min(LONGEST, config.context) - around.length;
     let tokens = 0;
     /** @type {Line[]} */
     const lines = [];
@@ -79,10 +83,9 @@ export function readerOf({ around, most }, context) {
     for (const poem of poems) {
       const pieces = tokenizer.encode(poem.text.slice(0, CUT));
       const isUnknown = tokenizer.areUnknown(pieces);
-      const found = pieces.map(({ id }) => id);
-      const ids = [around[0], ...found.slice(0, room - 2), around[1]];
-      const isCut = found.length > room - 2 || poem.text.length > CUT;
-      const fits = found.length && lines.length < most[0] && tokens + ids.length <= most[1];
+      const ids = idsOf(pieces);
+      const isCut = pieces.length > room || poem.text.length > CUT;
+      const fits = pieces.length && lines.length < most[0] && tokens + ids.length <= most[1];
       if (!fits) left.push(poem);
       else lines.push({ poem, ids, isCut, isUnknown });
       tokens += fits ? ids.length : 0;
@@ -90,16 +93,37 @@ export function readerOf({ around, most }, context) {
     return { lines, left };
   }
 
+  /** @param {{ id: number }[]} pieces */
+  const idsOf = (pieces) => [around[0], ...pieces.slice(0, room).map(({ id }) => id), around[1]];
+
+  /**
+   * The words of a line that is read in another order.
+   *
+   * @param {WordPiece} tokenizer
+   * @param {Line} line
+   * @returns {{ text: string, ids: number[] }}
+   */
+  function inAnotherOrder(tokenizer, { poem }) {
+    /** @param {string} word */
+    const sizeOf = (word) => tokenizer.encode(word).length;
+    const read = reorderedWords(poem.text.slice(0, CUT), sizeOf, room);
+    return { text: read + poem.text.slice(CUT), ids: idsOf(tokenizer.encode(read)) };
+  }
+
   /**
    * Read texts, each in its turn.
    *
    * @param {Line[]} lines
-   * @param {boolean} isRandom with random weights
+   * @param {string} state of the switch: as they are, by random weights, or in another order
    * @param {(done: number) => void} progress how many texts are read
    * @returns {Promise<World | null>} null if it was stopped
    */
-  async function read(lines, isRandom, progress) {
-    if (isRandom) isStopped = false; // the trained model is stopped while it is loaded, too
+  async function read(lines, state, progress) {
+    // As it is, the model may have been stopped while it was loaded.
+    if (state !== WORLDS.asItIs) isStopped = false;
+    const isRandom = state === WORLDS.random;
+    /** @type {string[] | undefined} */
+    const texts = state === WORLDS.shuffled ? [] : undefined;
     reading = isRandom ? openModel("bert", context, SEED) : bert;
     try {
       const { config } = await reading.load();
@@ -107,8 +131,14 @@ export function readerOf({ around, most }, context) {
       for (let layer = 0; layer < config.layers; layer++) names.push(`blocks.${layer}`);
       /** @type {Float64Array[][]} */
       const levels = names.map(() => []);
-      for (const { ids } of lines) {
+      for (const line of lines) {
         if (isStopped) return null;
+        let { ids } = line;
+        if (texts && tokenizer) {
+          const mixed = inAnotherOrder(tokenizer, line);
+          ids = mixed.ids;
+          texts.push(mixed.text);
+        }
         const key = `${isRandom} ${ids}`;
         let means = known.get(key);
         if (!means) {
@@ -121,7 +151,8 @@ export function readerOf({ around, most }, context) {
         means.forEach((vector, level) => levels[level].push(vector));
         progress(levels[0].length);
       }
-      return await worldOf(levels, lines);
+      const world = await worldOf(levels, lines);
+      return world && { ...world, texts };
     } finally {
       if (isRandom) reading.end();
       reading = null;
