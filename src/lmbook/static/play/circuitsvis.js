@@ -23,6 +23,47 @@ function shown(canvas, selector) {
 }
 
 /**
+ * Wait until what is drawn has had one size for two frames: React draws in several steps.
+ *
+ * @param {HTMLElement} canvas
+ * @returns {Promise<void>}
+ */
+function settled(canvas) {
+  const drawn = /** @type {Element} */ (canvas.firstElementChild);
+  let before = "";
+  let frames = 0; // in which the size stayed
+  return new Promise((/** @type {() => void} */ resolve) => {
+    const look = () => {
+      const { width, height } = drawn.getBoundingClientRect();
+      const size = `${width} ${height}`;
+      frames = size === before ? frames + 1 : 0;
+      before = size;
+      if (frames === 2) resolve();
+      else requestAnimationFrame(look);
+    };
+    look();
+  });
+}
+
+/**
+ * Let what is drawn take no more room than is kept for it until it has its size, so that the
+ * page does not jump.
+ *
+ * @param {HTMLElement} canvas
+ * @param {() => Promise<unknown>} draw
+ */
+async function withinItsRoom(canvas, draw) {
+  const { style } = canvas;
+  [style.maxHeight, style.overflow] = [style.minHeight, "hidden"];
+  try {
+    await draw();
+    await settled(canvas);
+  } finally {
+    [style.maxHeight, style.overflow] = ["", ""];
+  }
+}
+
+/**
  * The rows that are drawn, and the small pictures: the pattern's frame, in what is clicked.
  *
  * @param {HTMLElement} canvas
@@ -67,15 +108,17 @@ function nameHeads(canvas) {
  * @param {boolean} data.causal
  */
 export async function attention_heads(canvas, { attention, tokens, causal }) {
-  CircuitsVis.render(canvas.id, CircuitsVis.AttentionHeads, {
-    attention,
-    tokens: tokens.map(inert),
-    maskUpperTri: causal,
-    positiveColor: BLUE,
-    negativeColor: ORANGE,
+  await withinItsRoom(canvas, async () => {
+    CircuitsVis.render(canvas.id, CircuitsVis.AttentionHeads, {
+      attention,
+      tokens: tokens.map(inert),
+      maskUpperTri: causal,
+      positiveColor: BLUE,
+      negativeColor: ORANGE,
+    });
+    await shown(canvas, "canvas");
+    keep(canvas, () => nameHeads(canvas));
   });
-  await shown(canvas, "canvas");
-  keep(canvas, () => nameHeads(canvas));
   let chosen = 0; // the head that was clicked last
   canvas.addEventListener("click", ({ target }) => {
     const clicked = partsOf(canvas).cells.findIndex((cell) =>
@@ -112,12 +155,14 @@ function pointAt(token) {
  */
 export async function tokens(canvas, { tokens, values }) {
   const colours = { positiveColor: SKY, negativeColor: ORANGE };
-  CircuitsVis.render(canvas.id, CircuitsVis.ColoredTokens, {
-    tokens: tokens.map(inert),
-    values,
-    ...colours,
+  await withinItsRoom(canvas, async () => {
+    CircuitsVis.render(canvas.id, CircuitsVis.ColoredTokens, {
+      tokens: tokens.map(inert),
+      values,
+      ...colours,
+    });
+    await shown(canvas, ".colored-tokens > span");
   });
-  await shown(canvas, ".colored-tokens > span");
   /** @type {NodeListOf<HTMLElement>} */
   const marks = canvas.querySelectorAll(".colored-tokens > span");
   marks.forEach((token, index) => {

@@ -517,7 +517,9 @@ export function mount(element, data, context) {
         ? ` Labels are guessed correctly in ${percent(told[at][0])} of the cases there; as it is, in ${percent(usual.told[at][0])}.`
         : "";
     const counts =
-      state === WORLDS.shuffled ? " The three by counted words are the same, because counting takes no notice of order." : "";
+      state === WORLDS.shuffled
+        ? " The three by counted words are the same, because counting takes no notice of order."
+        : "";
     remains.textContent = three + labels + counts;
   }
 
