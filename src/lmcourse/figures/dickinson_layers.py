@@ -103,8 +103,8 @@ def own_texts(mine):
     mine : EncodedTexts
         A reader's texts. Used are ``texts``, a DataFrame with ``text`` and ``title``;
         ``labels``, array of str; ``levels`` and ``random_levels``, Tensors (levels, texts,
-        d_model), of a BERT and of one with random weights; ``mixed``, the texts with their
-        words in another order, and their levels.
+        d_model), of a BERT and of one with random weights; ``shuffled``, the texts with
+        their words in another order, and their levels.
 
     Returns
     -------

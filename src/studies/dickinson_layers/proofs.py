@@ -891,7 +891,7 @@ def sonnets_are_told(page: Page):
     page : Page
         ``mine`` are the sonnets as `lmcourse.own_poems` reads them: ``names`` of the
         levels, the last layer's last, and ``table``, a DataFrame with a row for each level
-        ("static" is one), for "words counted" and for "labels dealt" (shuffled), and the
+        ("static" is one), for "words counted" and for "labels shuffled", and the
         columns ``right``, the share of sonnets whose group is predicted right, ``from`` and
         ``to``, the ends of its interval.
 
@@ -904,7 +904,7 @@ def sonnets_are_told(page: Page):
     table = page.mine.table
     last = table.loc[page.mine.names[-1]]
     words = table.right["words counted"]
-    assert last["from"] > max(0.5, table.to["labels dealt"])
+    assert last["from"] > max(0.5, table.to["labels shuffled"])
     assert last["from"] < words < last["to"]
     assert last["from"] < table.right["static"] < last["to"]
     return {"right": last.right, "words": words}

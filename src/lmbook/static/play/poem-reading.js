@@ -27,7 +27,7 @@ let views = 0;
  */
 
 /**
- * What is found of texts without a model, or at the last level with labels dealt anew.
+ * What is found of texts without a model, or at the last level with shuffled labels.
  *
  * @typedef {{ words: number[][], told?: Told, dealt?: Told }} Rivals
  */
