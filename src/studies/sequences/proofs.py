@@ -683,7 +683,9 @@ def gradients_vanish_or_explode(page: Page):
     assert min(large) > 10
     assert max(fresh) < 1e-6
     assert min(opened) > 0.1
-    return {"opened": min(opened), "gate": torch.sigmoid(torch.tensor(3.0)).item()}
+    *_, layer = page.layers().values()
+    bias = layer.bias_ih_l0.chunk(4)[1]  # of the forget gates
+    return {"opened": min(opened), "gate": torch.sigmoid(bias).mean().item()}
 
 
 def before_training(page: Page):
@@ -998,11 +1000,15 @@ def counting_wins(page: Page):
     ]
     plain = bag_by_counting() - right_by_poem(contest, "word", "bag")
     tie = bootstrap_interval(plain, sizes["word"], statistic=ratio_of_sums)
+    characters_need_order = all(low > 0 for low, _ in gains["character"])
+    words_need_none = all(low <= 0 for low, _ in gains["word"])
+    shuffled_are_bags = shuffled < share("character", "bag") + 0.01
+    answer = "b" if characters_need_order and words_need_none else "a"
     assert all(span[0] > 0 for _, span in behind.values())
     assert longer > 0
-    assert all(low > 0 for low, _ in gains["character"])
-    assert shuffled < share("character", "bag") + 0.01
-    assert all(low <= 0 for low, _ in gains["word"])
+    assert characters_need_order
+    assert shuffled_are_bags
+    assert words_need_none
     assert max(high for _, high in gains["word"]) < 0.03
     assert all(low > 0 for low, _ in bag_leads)
     assert tie[0] < 0 < tie[1]
@@ -1017,7 +1023,7 @@ def counting_wins(page: Page):
         "passages": sizes["character"].sum(),
         "poems": len(sizes["character"]),
         "words": sizes["word"].sum(),
-        "answer": "b",
+        "answer": answer if shuffled_are_bags else "d",
     }
 
 
