@@ -690,8 +690,8 @@ def parameters(module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def alike(letters, places) -> torch.Tensor:
-    """Return which share of each neuron's places has the letter that most of them have.
+def commonest_share(letters, places) -> torch.Tensor:
+    """Return which share of each neuron's places has the letter that is commonest there.
 
     Parameters
     ----------
@@ -758,16 +758,16 @@ def favourites_without_training(page):
         less copy.
     """
     letters = page.letters
-    own = alike(letters, page.own)
-    copies = [alike(letters, page.strongest(page.gpt, seed)) for seed in SEEDS]
+    own = commonest_share(letters, page.own)
+    copies = [commonest_share(letters, page.strongest(page.gpt, seed)) for seed in SEEDS]
     fresh = []
     for seed in SEEDS:
         torch.manual_seed(seed)
         model = type(page.gpt)(page.gpt.config).eval()
-        fresh.append(alike(letters, page.strongest(model)).mean().item())
+        fresh.append(commonest_share(letters, page.strongest(model)).mean().item())
     generator = torch.Generator().manual_seed(0)
     drawn = torch.randint(len(letters), page.own.shape, generator=generator)
-    random = alike(letters, drawn).mean().item()
+    random = commonest_share(letters, drawn).mean().item()
     mean_copy = torch.stack(copies).mean(dim=0)
     more = bootstrap_interval((own - mean_copy).numpy())
     assert min(fresh) > 0.5
