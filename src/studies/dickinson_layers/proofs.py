@@ -590,7 +590,8 @@ def bees(page: Page):
     said = np.array(row["said"][-1]).argmax(axis=1)
     love = [w for w, s in zip(row["words"], said, strict=True) if page.names[s] == "Love"]
     assert love == ["bumble-bees"]
-    return {"answer": "a"}
+    options = ["bumble-bees", "violets", "roses", "sun"]
+    return {"answer": "abcd"[options.index(love[0])]}
 
 
 def columns_mixed(page: Page):
