@@ -20,17 +20,14 @@ import numpy as np
 
 from lmcourse.preferences import (
     best_of,
-    encode_dialogues,
     reference_log_probs,
-    train_answers,
 )
 from studies.harness import count, grid, verdict
+from studies.preferences.answering import answering_model
 from studies.preferences.preferences import (
-    ASKED,
     SETTINGS,
     Runs,
     counted,
-    dialogues_of,
     echoes,
     extremes,
 )
@@ -112,25 +109,6 @@ def run(folder, group, seed, share):
     for kind, trained_on in pairs.items():
         found[kind] = moved_by(runs, reference, trained_on, new["far apart"])
     return found
-
-
-def answering_model(runs):
-    """Return a copy of our GPT that has learned to answer requests, a GPT.
-
-    A request, such as "(T)", asks for a line that begins with a letter; it is trained on
-    lines of the training sonnets as answers, as in the study *preferences*.
-
-    ``runs`` : Runs, whose GPT ``base``, ``tokenizer`` and ``seed`` are taken; its method
-    ``part`` says how many of the steps a shorter run takes.
-    """
-    requests, answers = dialogues_of("training", ASKED)
-    return train_answers(
-        runs.base,
-        encode_dialogues(runs.tokenizer, requests, answers),
-        runs.part(SETTINGS["dialogue steps"]),
-        batch=SETTINGS["batch"],
-        seed=runs.seed,
-    )
 
 
 def kinds_of_pairs(requests, groups, seed):

@@ -19,8 +19,8 @@ import numpy as np
 
 from lmcourse.preferences import best_of, train_answers
 from studies.harness import count, grid, verdict
+from studies.preferences.answering import answering_model
 from studies.preferences.preferences import SETTINGS, Runs, echoes, extremes
-from studies.preferences.rarer import answering_model
 
 CHAPTER = "preferences"
 AFTER = ("sonnets",)
