@@ -70,7 +70,7 @@ const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
  * @param {number[]} values
  * @returns {[number, number]}
  */
-export function meanAndWidth(values) {
+function meanAndWidth(values) {
   const middle = mean(values);
   const square = mean(values.map((value) => (value - middle) ** 2));
   return [middle, WIDE * Math.sqrt(square / (values.length - 1))];

@@ -24,7 +24,7 @@ import { fixed, make, plural, radios, slider, stateOf, svg } from "./dom.js";
  * @param {number} offset how many tokens the key is before the query
  * @returns {number[]}
  */
-export function products(query, key, speeds, offset) {
+function products(query, key, speeds, offset) {
   return speeds.map((speed, i) => {
     const [a, b] = query[i];
     const [c, d] = key[i];
@@ -40,7 +40,7 @@ export function products(query, key, speeds, offset) {
  * @param {number} angle in radians
  * @returns {Pair}
  */
-export function turned([x, y], angle) {
+function turned([x, y], angle) {
   const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
   return [x * cos - y * sin, x * sin + y * cos];
 }

@@ -46,7 +46,7 @@ const FULL = 240; // ink in a link: two digits a cell, by which sixteenths and h
  * @param {number[]} ink (64,), from 0 to 1
  * @returns {Float32Array} a row a token, the first one empty
  */
-export function patches(ink) {
+function patches(ink) {
   const found = new Float32Array(TOKENS * SIZE * SIZE);
   ink.forEach((value, cell) => {
     const y = Math.floor(cell / SIDE);
@@ -73,7 +73,7 @@ const cellsOf = (patch) =>
  * @param {number[]} ink (64,)
  * @returns {number[]} (64,)
  */
-export function shuffledPatches(ink) {
+function shuffledPatches(ink) {
   const mixed = [...ink];
   const order = reordered(Array.from(Array(TOKENS - 1).keys()), SEED);
   order.forEach((from, to) => {

@@ -103,7 +103,7 @@ class FilmClient extends Client {
  * @param {number[]} ngrams losses across, those of 1, 2 and the best
  * @returns {{ picture: SVGSVGElement, mark: (stop: number) => void }}
  */
-export function curve(stops, ngrams) {
+function curve(stops, ngrams) {
   const losses = stops.flatMap(({ train, held_out }) => [train, held_out]);
   const best = ngrams.indexOf(Math.min(...ngrams));
   const top = Math.max(...losses);

@@ -39,7 +39,7 @@ function inflated(bytes) {
 }
 
 /** A GPT at many steps of its training. */
-export class Film {
+class Film {
   /**
    * @param {Config & Stops} config
    * @param {Change[]} changes

@@ -10,7 +10,7 @@ import { button, fixed, heading, make, numbersField, row, slider, stateOf, svg }
  * @param {Record<Input, number>} inputs query, key, value and target
  * @returns {{ values: Record<Name, number>, slopes: Record<Name, number> }}
  */
-export function passes({ q, k, v, t }) {
+function passes({ q, k, v, t }) {
   const s = q * k;
   const a = 1 / (1 + Math.exp(-s));
   const o = a * v;

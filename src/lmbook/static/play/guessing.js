@@ -66,7 +66,7 @@ export function letterProbs(probs, alphabet) {
  * @param {number[]} probs of the 27 letters
  * @param {string} letter
  */
-export function guessesFor(probs, letter) {
+function guessesFor(probs, letter) {
   const order = Array.from(probs.keys()).sort((a, b) => probs[b] - probs[a] || a - b);
   return 1 + order.indexOf(LETTERS.indexOf(letter));
 }

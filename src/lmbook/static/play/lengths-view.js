@@ -32,7 +32,7 @@ const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow scr
  * @param {string} text
  * @returns {[letter: string, from: number, to: number][]}
  */
-export function runs(text) {
+function runs(text) {
   /** @type {[string, number, number][]} */
   const found = [];
   [...text].forEach((letter, i) => {

@@ -39,7 +39,7 @@ export function follow(root, state) {
  * @param {string} fragment
  * @returns {{ name: string, fields: [string, string][] } | null}
  */
-export function readLink(fragment) {
+function readLink(fragment) {
   const [name, ...rest] = fragment.replace(/^#/, "").split("&");
   if (!rest.length) return null;
   return { name, fields: Array.from(new URLSearchParams(rest.join("&"))) };

@@ -41,7 +41,7 @@ function nameInFile(name) {
  * @param {Record<string, any>} fields of its GGUF file
  * @returns {import("./engine.js").Config}
  */
-export function llamaConfig(fields) {
+function llamaConfig(fields) {
   const architecture = fields["general.architecture"];
   demand(architecture === "llama", `a model of kind ${architecture} is not a Llama`);
   /** @param {string} name */

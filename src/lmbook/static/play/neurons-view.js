@@ -11,7 +11,7 @@ const seen = (text) => text.replaceAll("\n", "⏎").replaceAll(" ", "\u00a0");
  * @param {string[]} texts
  * @returns {number}
  */
-export function alike(texts) {
+function alike(texts) {
   const counts = new Map();
   for (const text of texts) counts.set(text.at(-1), (counts.get(text.at(-1)) || 0) + 1);
   return Math.max(...counts.values());

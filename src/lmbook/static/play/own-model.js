@@ -14,7 +14,7 @@ import { demand, readSafetensors, toFloats } from "./weights.js";
 /** @import { Tensor } from "./weights.js" */
 
 /** The event that the window hears when there is a model of the reader's, or none any more. */
-export const OWN_MODEL = "lmcourse:own-model";
+const OWN_MODEL = "lmcourse:own-model";
 
 const LARGEST = 64 * 2 ** 20; // bytes of a file
 const PARTS = ["query", "key", "value"];
@@ -35,7 +35,7 @@ const SIZES = /** @type {const} */ (["vocab_size", "context", "layers", "heads",
  * @param {Record<string, string>} metadata
  * @returns {Uint8Array<ArrayBuffer>}
  */
-export function writeSafetensors(tensors, metadata) {
+function writeSafetensors(tensors, metadata) {
   /** @type {Record<string, object>} */
   const header = { __metadata__: metadata };
   let length = 0;
@@ -261,7 +261,7 @@ addEventListener(FORGOTTEN, () => {
  * @param {ViewContext} context
  * @returns {Promise<Uint8Array<ArrayBuffer> | null>}
  */
-export async function ownModel(context) {
+async function ownModel(context) {
   if (own) return own;
   try {
     const kept = await window.caches?.match(place(context));

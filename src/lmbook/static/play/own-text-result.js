@@ -26,7 +26,7 @@ const title = (text) => make("p", { class: "lmo-title" }, text);
  * @param {Result} result
  * @returns {string}
  */
-export function verdict({ losses, interval }) {
+function verdict({ losses, interval }) {
   const apart = losses.gpt - losses.ngrams;
   if (!interval) return "That is too little text to decide.";
   const [low, high] = interval;

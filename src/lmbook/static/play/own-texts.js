@@ -4,9 +4,9 @@
 import { plural } from "./dom.js";
 import { wellFormed } from "./text.js";
 
-export const LEAST = 1000; // characters of a text
+const LEAST = 1000; // characters of a text
 export const MOST = 1_000_000;
-export const DIFFERENT = 6000; // characters of an alphabet, at the most
+const DIFFERENT = 6000; // characters of an alphabet, at the most
 const HELD_OUT = 20_000; // characters, at the most
 const PIECE = 1000;
 const PIECES = 10;

@@ -39,7 +39,7 @@ const NO_SPACE = new RegExp(`[^${SPACE.slice(1)}`);
  * @param {string} text
  * @returns {string}
  */
-export function strip(text) {
+function strip(text) {
   const rest = text.replace(ENDS, "");
   let end = rest.length;
   while (end && !NO_SPACE.test(rest[end - 1])) end--;

@@ -6,7 +6,7 @@ import { bitsAt } from "./random.js";
 const PENALTIES = Array.from({ length: 9 }, (_, half) => 10 ** (half / 2 - 2)); // 0.01 to 100
 const DEALS = 20; // of the labels
 const DRAWS = 1000; // for an interval
-export const NEAREST = 3;
+const NEAREST = 3;
 
 /** @typedef {ArrayLike<number>} Vector */
 

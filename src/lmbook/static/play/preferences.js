@@ -137,7 +137,7 @@ export function chanceOf(right, count) {
  * @returns {{ inputs: number[], targets: number[], tokens: number, lengths: number[] }} shorter
  *   ones are filled up, which no token before sees; how many targets each line has
  */
-export function stacked(lines, newLine) {
+function stacked(lines, newLine) {
   const tokens = 1 + Math.max(...lines.map((line) => line.length));
   const filled = (/** @type {number[]} */ ids) => [
     ...ids,

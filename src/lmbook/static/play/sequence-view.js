@@ -77,7 +77,7 @@ export function makeCounts(text, alphabet) {
  * @returns {(ids: number[], unit: number, value?: number) => Reading} reads ids, with the
  *   memory of one unit frozen at a value if there is one
  */
-export function makeReader(bytes) {
+function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes);
   /** @param {string} name */
   const at = (name) => toFloats(/** @type {import("./weights.js").Tensor} */ (tensors.get(name)));

@@ -76,7 +76,7 @@ const atOnce = (guesses) => guesses.filter((count) => count === 1).length;
  * @param {Line} line
  * @returns {Line}
  */
-export function shuffledLine({ name, before, text }) {
+function shuffledLine({ name, before, text }) {
   /** @param {string} part */
   const mix = (part) => reordered(part, SEED, true).join("");
   const above = before.split("\n").map((part) => (part ? mix(part) : part));

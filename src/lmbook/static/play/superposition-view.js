@@ -74,7 +74,7 @@ function sample(data, sparsity) {
  * @param {Data} data
  * @returns {Toy}
  */
-export function start(data) {
+function start(data) {
   const draw = draws(data.seeds[1]);
   const axes = [0, 1].map(() => several(data.features, () => draw() - 0.5));
   const arrows = axes[0].map((across, i) => [across, axes[1][i]]);

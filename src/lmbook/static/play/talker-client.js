@@ -37,7 +37,7 @@ export function openTalker(name, context) {
   return opened[name];
 }
 
-export class TalkerClient extends Client {
+class TalkerClient extends Client {
   /** @type {boolean | undefined} false: to do without WebAssembly */
   simd;
 

@@ -45,7 +45,7 @@ function taskNumbers(label) {
  * @param {string} label of the task
  * @param {number} option from 0
  */
-export function classCode(label, option) {
+function classCode(label, option) {
   const { four, moved } = taskNumbers(label);
   const numbers = [...four, (option + moved) % BASE];
   const code = [...numbers, checkOf(numbers)].map((number) => SYMBOLS[number]).join("");
@@ -93,7 +93,7 @@ function readCode(line, label, options, others) {
  * @returns {{ counts: number[], problems: string[] }} how often each option was chosen; what is
  *   wrong with which line
  */
-export function readCodes(text, label, options, others) {
+function readCodes(text, label, options, others) {
   const counts = Array(options).fill(0);
   /** @type {string[]} */
   const problems = [];
