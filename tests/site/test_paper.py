@@ -11,6 +11,7 @@ from lmbook.publish.paper import print_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+TITLE = "Poems & <letters>"
 TITLES = {"index": "Demonstration", "ways": "Two ways", "proofs": "Proofs and folds"}
 TITLES |= {"tasks": "Tasks and drawings", "views": "Every view"}
 HOW = {("read", "open"): ["views"], ("work", "out"): []}
@@ -38,8 +39,9 @@ def printed(browser, demo):
 
     @cache
     def made(*how):
-        book = {"": ["index"], "A <part>": ["ways", "proofs", "tasks", *HOW[how]]}
-        reader = PdfReader(io.BytesIO(print_pages(browser, demo, book, *how)))
+        book = [("", ["index"]), ("A <part>", ["ways", "proofs", "tasks", *HOW[how]])]
+        pdf = print_pages(browser, demo, TITLE, book, *how)
+        reader = PdfReader(io.BytesIO(pdf))
         return reader, [words(sheet.extract_text()) for sheet in reader.pages]
 
     return made
@@ -70,6 +72,7 @@ def marks(outline, depth=0):
 
 def test_contents_bookmarks_and_sheets_agree(printed):
     reader, texts = printed("work", "out")
+    assert reader.metadata.title == TITLE
     place = reader.get_destination_page_number
     found = {mark.title: (depth, place(mark)) for depth, mark in marks(reader.outline)}
     assert found["A <part>"][0] == found["Contents"][0] == 0
@@ -106,8 +109,9 @@ def test_links_lead_to_what_is_there(printed, how):
 @pytest.mark.parametrize("folded", ["out", "open"])
 def test_what_was_found_is_listed_with_its_verdicts(browser, demo, folded):
     """Folded out of sight is what a claim was held against, and not the claim."""
-    book = {"": ["index"], "A part": ["findings"]}
-    reader = PdfReader(io.BytesIO(print_pages(browser, demo, book, "read", folded)))
+    book = [("", ["index"]), ("A part", ["findings"])]
+    pdf = print_pages(browser, demo, TITLE, book, "read", folded)
+    reader = PdfReader(io.BytesIO(pdf))
     whole = words(" ".join(sheet.extract_text() for sheet in reader.pages))
     page = BeautifulSoup((demo / "findings.html").read_text("utf-8"), "html.parser")
     claims = page.select(".lm-claim")

@@ -12,6 +12,7 @@ from lmbook.pages.course import (
     CourseError,
     direct_prerequisites,
     next_chapters,
+    parts_in_contents,
     read_course,
 )
 
@@ -107,6 +108,29 @@ def test_a_chapter_has_its_minutes_wherever_it_stands_in_the_contents(tmp_path, 
     )
     assert all(c.minutes == {"read": 5, "work": 20} for c in found.values())
     assert [c.number for c in found.values()] == [1, 2, 3]
+
+
+def test_parts_have_the_pages_that_files_and_patterns_name(tmp_path):
+    chapters = tmp_path / "chapters"
+    (chapters / "poems").mkdir(parents=True)
+    for name in ("index", "a", "b", "c", "poems/one", "poems/two"):
+        (chapters / f"{name}.md").write_text(f"# {name}\n")
+    elsewhere = {"url": "https://example.org", "title": "Elsewhere"}
+    below = {"file": "a", "sections": [elsewhere, {"file": "b.md"}]}
+    parts = [
+        {"caption": "Same", "chapters": [elsewhere, below]},
+        {"caption": "Links", "chapters": [elsewhere]},
+        {"chapters": [{"file": "poems/two"}, {"glob": "poems/*"}]},
+        {"caption": "Same", "chapters": [{"file": "c"}]},
+    ]
+    toc = {"format": "jb-book", "root": "index", "parts": parts}
+    (tmp_path / "_toc.yml").write_text(yaml.safe_dump(toc))
+    assert parts_in_contents(tmp_path) == [
+        ("", ["index"]),
+        ("Same", ["a", "b"]),
+        ("", ["poems/two", "poems/one"]),
+        ("Same", ["c"]),
+    ]
 
 
 def test_a_chapter_without_a_number_builds_on_chapters(tmp_path):

@@ -28,6 +28,7 @@ from sphinx_external_toc.parsing import (
     FileItem,
     GlobItem,
     MalformedError,
+    SiteMap,
     TocTree,
     parse_toc_yaml,
 )
@@ -152,12 +153,7 @@ def pages_in_contents(root: Path = ROOT) -> dict[str, str]:
     CourseError
         If ``_toc.yml`` cannot be read, or a page stands in it twice.
     """
-    path = root / "_toc.yml"
-    read_yaml(path)  # its errors name the line
-    try:
-        site = parse_toc_yaml(path)
-    except (MalformedError, TypeError, AttributeError, KeyError) as error:
-        raise CourseError(f"_toc.yml: {error}") from error
+    site = _read_contents(root)
     numerals: dict[str, str] = {}
 
     def add(tree: TocTree, above: str, places: Iterator[int], numbered: bool) -> None:
@@ -177,6 +173,58 @@ def pages_in_contents(root: Path = ROOT) -> dict[str, str]:
     for tree in site.root.subtrees:
         add(tree, "", places, bool(tree.numbered))
     return numerals
+
+
+def parts_in_contents(root: Path = ROOT) -> list[tuple[str, list[str]]]:
+    """Return the parts of ``_toc.yml`` in its order, with the pages of each.
+
+    The first page of the site is a part of its own, without a caption. Addresses of other
+    sites are no pages; a ``glob`` stands for the files that it finds. A page stands before
+    the pages of its sections, and only where it is named first.
+
+    Parameters
+    ----------
+    root : Path
+        The book's folder.
+
+    Returns
+    -------
+    list of tuple
+        Caption, "" for a part that has none; names of its pages, at least one.
+
+    Raises
+    ------
+    CourseError
+        If ``_toc.yml`` cannot be read, or a page stands in it twice.
+    """
+    site = _read_contents(root)
+    first = site.root.docname.removesuffix(".md")
+    seen = {first}
+
+    def new_names(tree: TocTree) -> Iterator[str]:
+        """Yield the pages of a part, and those below them, that no part had before."""
+        for name in _page_names(tree.items, root):
+            if name not in seen:
+                seen.add(name)
+                yield name
+            for part in site[name].subtrees if name in site else []:
+                yield from new_names(part)
+
+    parts = [(tree.caption or "", [*new_names(tree)]) for tree in site.root.subtrees]
+    return [("", [first]), *(part for part in parts if part[1])]
+
+
+def _read_contents(root: Path) -> SiteMap:
+    """Return what ``_toc.yml`` says; an error in it is a `CourseError`.
+
+    ``root`` : the book's folder.
+    """
+    path = root / "_toc.yml"
+    read_yaml(path)  # its errors name the line
+    try:
+        return parse_toc_yaml(path)
+    except (MalformedError, TypeError, AttributeError, KeyError) as error:
+        raise CourseError(f"_toc.yml: {error}") from error
 
 
 def _page_names(items, root: Path) -> Iterator[str]:

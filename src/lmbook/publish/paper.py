@@ -14,14 +14,13 @@ from contextlib import closing
 from html import escape
 from pathlib import Path
 
-import yaml
 from pypdf import PdfReader
 
 from lmbook.browser import find_chromium
 from lmbook.execute.keys import ROOT, build_folder
+from lmbook.pages.course import CourseError, parts_in_contents, read_yaml
 
 HERE = Path(__file__).parent
-TITLE = "Inside Language Models"
 VIEWPORT = {
     "width": 850,
     "height": 1100,
@@ -34,11 +33,18 @@ READER_SETTINGS = (
 )
 
 
-def book_parts() -> dict[str, list[str]]:
-    """Return the names of the book's pages by the captions of its parts."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    named = {p["caption"]: [page["file"] for page in p["chapters"]] for p in toc["parts"]}
-    return {"": [toc["root"]], **named}
+def book_title(root: Path) -> str:
+    """Return the book's title, as ``_config.yml`` in the folder ``root`` says it.
+
+    Raises
+    ------
+    CourseError
+        If the file cannot be read, or has no title.
+    """
+    config = read_yaml(root / "_config.yml")
+    if isinstance(config, dict) and config.get("title"):
+        return str(config["title"])
+    raise CourseError("_config.yml has no title: write `title: …` into it")
 
 
 def page_for_paper(context, site: str, name: str, folded: str) -> dict:
@@ -70,20 +76,20 @@ def page_for_paper(context, site: str, name: str, folded: str) -> dict:
         return page.evaluate(f"({script})", how)  # in brackets it is a value
 
 
-def contents_html(book: dict, pages: dict, sheets: dict) -> str:
+def contents_html(book: list, pages: dict, sheets: dict) -> str:
     """Return the contents as HTML.
 
     Parameters
     ----------
-    book : dict of str to list of str
-        Caption of a part, "" for the first page → names of its pages.
+    book : list of tuple
+        Its parts: caption, "" for the first page; names of its pages.
     pages : dict of str to dict
         Of each page, by its name, its ``title`` and more.
     sheets : dict of str to int
         The number of the sheet on which each page begins, as far as that is known.
     """
     rows = ""
-    for caption, names in book.items():
+    for caption, names in book:
         rows += f'<h4 role="none">{escape(caption)}</h4>'
         for name in names:
             row = f"{escape(pages[name]['title'])}</a><b>{sheets.get(name, '')}</b>"
@@ -91,13 +97,15 @@ def contents_html(book: dict, pages: dict, sheets: dict) -> str:
     return f'<nav class="lm-contents"><h1>Contents</h1>{rows}<p>{NOTE}</p></nav>'
 
 
-def book_html(book: dict, pages: dict, sheets: dict) -> str:
+def book_html(title: str, book: list, pages: dict, sheets: dict) -> str:
     """Return the whole book as HTML: its first page, the contents, all others.
 
     Parameters
     ----------
-    book : dict of str to list of str
-        Caption of a part → names of its pages.
+    title : str
+        Of the book.
+    book : list of tuple
+        Its parts: caption, "" for the first page; names of its pages.
     pages : dict of str to dict
         Of each page, by its name: ``title``, ``html``, ``links`` to style sheets, and
         ``rules`` of style that stand in the page.
@@ -108,23 +116,26 @@ def book_html(book: dict, pages: dict, sheets: dict) -> str:
     rules = dict.fromkeys(rule for page in pages.values() for rule in page["rules"])
     style = [*rules, (HERE / "paper.css").read_text("utf-8")]
     bodies = []
-    for caption, names in book.items():
+    for caption, names in book:
         part = f'<h1 class="lm-part">{escape(caption)}</h1>' if caption else ""
         for name in names:
             if bodies:  # above the text, but for the first page
-                title = json.dumps(pages[name]["title"], ensure_ascii=False)
-                style.append(f"@page {name} {{ @top-right {{ content: {title} }} }}")
+                heading = json.dumps(pages[name]["title"], ensure_ascii=False)
+                style.append(f"@page {name} {{ @top-right {{ content: {heading} }} }}")
             begin = f'<article class="bd-article" id="{name}" style="page: {name}">'
             bodies.append(f"{begin}{part}{pages[name]['html']}</article>")
             part = ""
     bodies.insert(1, contents_html(book, pages, sheets))
     head = "".join(f'<link rel="stylesheet" href="{link}">' for link in links)
-    head += f'<meta charset="utf-8"><title>{TITLE}</title><style>{"".join(style)}</style>'
+    head += f'<meta charset="utf-8"><title>{escape(title)}</title>'
+    head += f"<style>{''.join(style)}</style>"
     body = "".join(bodies)
     return f'<!doctype html><html lang="en" data-theme="light">{head}{body}</html>'
 
 
-def print_pages(browser, site: Path, book: dict, way: str, folded: str) -> bytes:
+def print_pages(
+    browser, site: Path, title: str, book: list, way: str, folded: str
+) -> bytes:
     """Return pages of the built site as one PDF.
 
     Parameters
@@ -133,14 +144,16 @@ def print_pages(browser, site: Path, book: dict, way: str, folded: str) -> bytes
         Playwright's.
     site : Path
         The site's folder.
-    book : dict of str to list of str
-        Caption of a part, "" for the first page → names of its pages.
+    title : str
+        Of the book.
+    book : list of tuple
+        Its parts: caption, "" for the first page; names of its pages.
     way : {"read", "work"}
         The way in which pages are shown.
     folded : {"out", "open"}
         Whether folds are left out, or opened.
     """
-    names = [name for names in book.values() for name in names]
+    names = [name for _, names in book for name in names]
     address = f"{site.as_uri()}/"
     with closing(
         browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
@@ -153,7 +166,7 @@ def print_pages(browser, site: Path, book: dict, way: str, folded: str) -> bytes
         page.set_default_timeout(PATIENCE)
         page.goto(f"{address}{names[0]}.html")  # a page of the site may read its files
         for _ in range(2):
-            page.set_content(book_html(book, pages, sheets))
+            page.set_content(book_html(title, book, pages, sheets))
             pdf = page.pdf(**PDF_OPTIONS, outline=True, tagged=True)
             reader = PdfReader(io.BytesIO(pdf))
             place, marks = reader.get_destination_page_number, reader.named_destinations
@@ -162,7 +175,7 @@ def print_pages(browser, site: Path, book: dict, way: str, folded: str) -> bytes
 
 
 def main() -> int:
-    """Print the book; return 1 if there is no site."""
+    """Print the book; return 1 if there is no site, title or contents."""
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description="Print the book as one PDF.")
@@ -174,12 +187,15 @@ def main() -> int:
     if not (site / "index.html").is_file():
         print(f"{site} has no index.html: run `make html` first")
         return 1
+    try:
+        book = (book_title(ROOT), parts_in_contents(ROOT))
+    except CourseError as error:
+        print(f"error: {error}")
+        return 1
     how = {"executable_path": find_chromium(), "args": ["--no-sandbox"]}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**how)
-        chosen.out.write_bytes(
-            print_pages(browser, site, book_parts(), chosen.way, chosen.folded)
-        )
+        chosen.out.write_bytes(print_pages(browser, site, *book, chosen.way, chosen.folded))
     print(f"The book is in {chosen.out}")
     return 0
 
