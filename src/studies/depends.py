@@ -223,8 +223,10 @@ def _announce_weights() -> None:
 def recording(data: Path) -> Iterator[dict[str, str | None]]:
     """Record which files of data are read inside a ``with``, or were in an earlier one.
 
-    Those of earlier recordings count because a cached function (`functools.cache`) does not
-    open its file again. So a process should run one study only.
+    Python tells an audit hook of each file that it opens, and the hook keeps the path;
+    `_announce_weights` sees to it that the hook is told of files of weights, too. Those of
+    earlier recordings count because a cached function (`functools.cache`) does not open its
+    file again. So a process should run one study only.
 
     Parameters
     ----------

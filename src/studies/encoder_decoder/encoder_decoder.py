@@ -67,11 +67,13 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, which is "runs", "more", "varied", "tuning" or
-        "vectors"; ``seed``; ``steps`` of training. Of "varied" also ``vary``, what the
-        training texts vary: "case", "commas" or "centuries". Of "tuning" and "vectors"
-        ``kind``, the model, one of `KINDS`, such as "LSTM, one vector"; of the first
-        ``rate``, the learning rate, of the second ``dates``, how many a source has.
+        The arguments of each run: ``group``, which is "runs" (all is measured), "more"
+        (only with the month hidden), "varied" (other training texts), "tuning" (one model
+        at one learning rate) or "vectors" (one model, sources of several dates);
+        ``seed``; ``steps`` of training. Of "varied" also ``vary``, what the training
+        texts vary: "case", "commas" or "centuries". Of "tuning" and "vectors" ``kind``,
+        the model, one of `KINDS`, such as "LSTM, one vector"; of the first ``rate``, the
+        learning rate, of the second ``dates``, how many a source has.
     """
     most, steps = (1, 3) if small else (None, SETTINGS["steps"])
     seeds = SETTINGS["seeds"][:most]

@@ -34,14 +34,6 @@ def talker():
     return load_talker(device="cpu")
 
 
-def encoded(texts):
-    """Return texts of the same number of tokens as SmolLM2's ids.
-
-    ``texts`` : list of str. The result is an int64 Tensor (texts, tokens).
-    """
-    return torch.tensor([talker()[0](text).input_ids for text in texts])
-
-
 def first_tokens(words):
     """Return the id of SmolLM2's first token of each word after a space, int64 (words,).
 
@@ -309,7 +301,8 @@ def sink(small=False):
     Parameters
     ----------
     small : bool
-        Whether to read four poems and four sonnets in place of 30 each.
+        Whether to read four poems by Dickinson and four sonnets, not 30 each; of each the
+        first 64 tokens.
 
     Returns
     -------
@@ -519,8 +512,7 @@ def letters(small=False):
     count = 4 if small else 30
     ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
     bits, sizes = bits_of(ids), letters_in(ids)
-    span = bootstrap_interval(bits, sizes, statistic=lambda bits, sizes, axis:
-                              ratio_of_sums(bits, sizes, axis))  # fmt: skip
+    span = bootstrap_interval(bits, sizes, statistic=ratio_of_sums)
     found = outcome(
         bits / sizes,
         bits_by_count(ids).sum() / sizes.sum(),

@@ -94,7 +94,7 @@ def chosen(page: Page, method, rate, fed="Dickinson", replayed=0):
     fed : str
         The poet whose poems were read: "Dickinson" or "Shakespeare".
     replayed : int
-        How many of eight windows were Shakespeare's all the same.
+        How many of the eight windows of a batch were Shakespeare's all the same.
     """
     runs = page.runs
     same = (runs.method == method) & (runs.rate == rate) & (runs.fed == fed)

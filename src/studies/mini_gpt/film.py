@@ -313,7 +313,8 @@ def ask_stop(folder, steps, stop):
     Parameters
     ----------
     folder : Path
-        With the checkpoints and ``likeliest.npy``.
+        With the checkpoints and ``likeliest.npy``, int (orders, places): the ids of the
+        likeliest next characters by n-gram models, at places of the held-out text.
     steps : sequence of int
         The steps of all stops, ascending.
     stop : int
@@ -323,10 +324,16 @@ def ask_stop(folder, steps, stop):
     -------
     dict
         ``step``, after how many steps of training; ``train`` and ``held_out``, losses in
-        nats a character; ``right``, ``agrees``, ``closest`` and ``ahead``, how it does
-        beside n-grams; ``t``, ``told``, ``brought``, ``from_we``, ``interval`` and
-        ``heads``, what *thou* does; ``spaces``, their share of what it writes, and
-        ``words``, by length, the share that the training text has.
+        nats a character. At places of the held-out text: ``right``, the share where its
+        likeliest character stands there; ``agrees``, by order of an n-gram model the share
+        where both find the same one likeliest; ``closest``, the order with the highest
+        share, and ``ahead``, an interval, by how much. After prompts such as "And thou
+        sweet shal": ``t``, by the word in the place of *thou*, the share of prompts where
+        *t* is likelier than *l*; in logits ``told``, how much the lead of *t* rises with
+        *thou* in place of *they*; ``brought`` and ``from_we``, how much if two heads are
+        copied from prompts with *thou* or *we*, and ``interval``, of the difference;
+        ``heads``, how much each head brings alone. Of what it writes: ``spaces``, their
+        share; ``words``, by length, the share that the training text has.
     """
     tokenizer, model = load_stop(folder, steps[stop])
     row = {"step": steps[stop]} | ask(folder, tokenizer, model)

@@ -967,8 +967,9 @@ def pairs_shuffled(page: Page):
     ----------
     page : Page
         ``climbed["averaged"]`` is a list of dict: ``models``, one or two names ("counting",
-        seeds such as "1", "the course's"), and ``sonnets``, a list, of two what their
-        average gains on each sonnet, in nats a character.
+        seeds such as "1", "the course's"), and ``sonnets``, a list with a number for each
+        sonnet, in nats a character: of one model its loss; of two how much lower the loss
+        of their averaged probabilities is than that of the one that is better on the whole.
 
     Returns
     -------

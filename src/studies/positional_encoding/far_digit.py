@@ -193,7 +193,10 @@ def losses(model, inputs, digit, back, **options):
 def train_digit_model(scheme, steps, seed, **options):
     """Return a `DigitModel` trained on random batches of 32 texts of 32 characters.
 
-    The learning rate rises to 8e-3 and falls again.
+    In each text one character is replaced by a digit. The model is trained to answer twice
+    at every position: from the digit on, which digit it was; and from the fourth position
+    on, which character stood three positions back. The learning rate rises to 8e-3 and
+    falls again.
 
     Parameters
     ----------
@@ -217,7 +220,7 @@ def train_digit_model(scheme, steps, seed, **options):
     training = sonnet_ids()[0]
 
     def loss_at(_step):
-        """Return the sum of both answers' mean losses in a random batch, in nats.
+        """Return the mean loss of the digit, and added to it that of what stood before.
 
         ``_step`` is not used: every batch is new.
         """

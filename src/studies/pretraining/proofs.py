@@ -47,6 +47,9 @@ def random_weights(page: Page):
 def shares_by_kind(rows):
     """Return a dict: kind → share of right choices in each pair of twins, (pairs,).
 
+    Twins are two sentences with one blank and the same two words to choose from, of which
+    one is right in the one sentence and the other in the other.
+
     ``rows`` : list of dict, one a kind of blanks: ``kind``, str; ``leads``, of each pair of
     twins two floats, above 0 where the right word is ahead. A share is 0, 0.5 or 1.
     """
@@ -551,7 +554,7 @@ def two_questions(page: Page):
 
 @proof("All computed sizes but two, once rounded, are the published ones.")
 def sizes_are_published(page: Page):
-    """T5's 3B was cut off, not rounded, and its large one has fewer.
+    """T5's 3B was published cut off, not rounded; for its large one fewer are computed.
 
     Each computed size is rounded to the digits of the published one. Six operations for
     each of GPT-3's 175 billion parameters and 300 billion tokens make the published

@@ -108,7 +108,10 @@ def best_losses(results, kind):
 
 
 def summary(results):
-    """Compare networks with and without the bend, seed by seed.
+    """Compare feed-forward networks with and without their activation, seed by seed.
+
+    The activation is called the bend here: without it, "no bend", a network of two linear
+    layers is a straight line. "no network": blocks of attention alone.
 
     Parameters
     ----------
