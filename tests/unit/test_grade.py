@@ -399,6 +399,51 @@ def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
     assert "judge's own process" in rows["breaks.ipynb"]["diagnosis"]
 
 
+def grade_for_long(path, folder):
+    """Grade a submission; all but one take very long. It is told which began and ended."""
+    (folder / f"{path.stem}.begun").touch()
+    try:
+        if path.stem != "quick":
+            time.sleep(1000)
+    finally:
+        (folder / f"{path.stem}.ended").touch()
+    return [{"submission": path.name, "verdict": "right"}]
+
+
+def test_an_interrupt_of_the_judge_alone_ends_what_runs_and_what_is_queued(tmp_path):
+    judging = (
+        "import functools, pathlib, test_grade\n"
+        f"folder = pathlib.Path({str(tmp_path)!r})\n"
+        "paths = [folder / f'{name}.ipynb' for name in ('quick', *'abcdefgh')]\n"
+        "how = functools.partial(test_grade.grade_for_long, folder=folder)\n"
+        "try:\n"
+        "    for rows in test_grade.command.grade_all(paths, how): print(rows[0])\n"
+        "except KeyboardInterrupt: print('stopped')\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    judge = subprocess.Popen(
+        [sys.executable, "-u", "-c", judging],
+        env=os.environ | {"PYTHONPATH": path, "LOKY_MAX_CPU_COUNT": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert "quick.ipynb" in judge.stdout.readline()
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "a.begun").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        judge.send_signal(signal.SIGINT)
+        assert judge.communicate(timeout=PATIENCE)[0] == "stopped\n"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(judge.pid, signal.SIGKILL)
+        judge.communicate()
+    assert {path.stem for path in tmp_path.glob("*.begun")} == {"quick", "a"}
+    assert (tmp_path / "a.ended").exists()  # it could tidy up
+
+
 def grade_alone(tmp_path, how, *sources):
     """Grade one notebook of these cells; return its rows by task."""
     path = tmp_path / "one.ipynb"

@@ -6,12 +6,15 @@ row for each task of the chapters that a notebook has checks of.
 """
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from joblib import cpu_count
@@ -27,6 +30,51 @@ from lmbook.grade.marks import (
 from lmbook.grade.sandbox import why_no_sandbox
 
 JUDGE_DIED = "judging it ended the judge's own process: it may have handed in far too much"
+
+
+def _interrupt_idle(*_) -> None:
+    """Handle SIGINT in a judge's process that waits: it begins nothing any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interrupt_busy(*_) -> None:
+    """Handle SIGINT in a judge's process that grades: it stops, and tidies up in peace."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _grade_unless_interrupted(how, path: Path) -> list[dict]:
+    """Return the rows of a submission, in a process of the judge.
+
+    ``how`` : from a path to its rows. Raises KeyboardInterrupt if the process gets SIGINT,
+    or has got it before.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGINT, _interrupt_busy)
+    rows = how(path)
+    signal.signal(signal.SIGINT, _interrupt_idle)
+    return rows
+
+
+@contextmanager
+def _judges(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Make a pool of ``count`` processes, which an interrupt of this one ends soon.
+
+    Ctrl-C in a terminal reaches them all, `kill -INT` this process alone. Left to itself,
+    the pool would grade all that is queued.
+    """
+    spawn = get_context("spawn")
+    when_idle = (signal.SIGINT, _interrupt_idle)
+    with ProcessPoolExecutor(count, spawn, signal.signal, when_idle) as pool:
+        try:
+            yield pool
+        except (KeyboardInterrupt, GeneratorExit):
+            for process in active_children():
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGINT)
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
@@ -53,9 +101,9 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
         The rows of one submission.
     """
     left = dict.fromkeys(paths)
-    spawn = get_context("spawn")
-    with ProcessPoolExecutor(min(cpu_count(), len(paths)), spawn) as pool:
-        futures = {pool.submit(how, path): path for path in paths}
+    judge = partial(_grade_unless_interrupted, how)
+    with _judges(min(cpu_count(), len(paths))) as pool:
+        futures = {pool.submit(judge, path): path for path in paths}
         try:
             for future in as_completed(futures):
                 rows = future.result()
@@ -65,9 +113,9 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
         except BrokenProcessPool:
             pass
     for path in left:
-        with ProcessPoolExecutor(1, spawn) as pool:
+        with _judges(1) as pool:
             try:
-                yield pool.submit(how, path).result()
+                yield pool.submit(judge, path).result()
             except BrokenProcessPool:
                 name = str(path.relative_to(how.keywords["folder"]))
                 rows = rows_not_graded(tasks_in(read_code(path)), JUDGE_DIED)
