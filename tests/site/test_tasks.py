@@ -190,6 +190,28 @@ def test_verdicts_are_kept_and_forgotten(tasks):
     assert tasks.outside == []
 
 
+BROKEN = ["{", "", "right", "null", "7", '"right"', '["right"]', '{"ex-tasks-mean": {}}']
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_is_kept_and_broken_counts_as_nothing(tasks, broken):
+    page = tasks.page
+    label = "lmcourse:Inside Language Models"
+    page.evaluate(f"broken => localStorage.setItem({label!r}, broken)", broken)
+    page.reload()
+    assert done(page) == []
+    assert "(0 of 5 tasks done)" in progress(page)
+    page.locator("#ex-tasks-good .lm-done input").check()
+    assert page.evaluate(KEPT) == {"ex-tasks-good": "done"}
+    page.reload()
+    assert done(page) == ["ex-tasks-good"]
+    page.evaluate(f"broken => localStorage.setItem({label!r}, broken)", broken)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Forget my progress").click()
+    assert page.evaluate(KEPT) is None
+    tasks.clean()
+
+
 @pytest.mark.parametrize("denied", [False, True])
 def test_works_from_a_folder_and_where_nothing_may_be_kept(browser, demo, denied):
     with visits.visit(browser, (demo / "tasks.html").as_uri()) as visit:

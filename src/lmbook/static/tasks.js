@@ -37,8 +37,24 @@ function attempt(action) {
   }
 }
 
+/**
+ * What was kept, by the tasks' labels; of what is broken or has another shape, nothing.
+ *
+ * @param {string} text
+ * @returns {Record<string, "right" | "done">}
+ */
+function readKept(text) {
+  try {
+    const kept = JSON.parse(text);
+    const entries = Object.entries(Array.isArray(kept) ? {} : Object(kept));
+    return Object.fromEntries(entries.filter(([, how]) => how === "right" || how === "done"));
+  } catch {
+    return {};
+  }
+}
+
 function load() {
-  attempt(() => (done = Object(JSON.parse(localStorage.getItem(key) ?? "null"))));
+  attempt(() => (done = readKept(localStorage.getItem(key) ?? "null")));
 }
 
 /**
