@@ -29,15 +29,17 @@ def test_a_proof_is_a_line_that_opens_by_key(proofs):
     assert line.inner_text().strip() == (
         "✓ checked: One and one are two, as sum_of_two says, and <b>nothing</b> else"
     )
-    cell = proofs.locator(".lm-proof .cell").first
-    assert not cell.is_visible()
+    code = proofs.locator(".lm-proof pre").first
+    assert not code.is_visible()
     assert line.bounding_box()["height"] < 40
     line.focus()
     proofs.keyboard.press("Enter")
-    assert cell.is_visible()
-    assert "a table of what was compared" in cell.locator(".cell_output").inner_text()
+    assert code.is_visible()
+    assert "def one_and_one_are_two(page):" in code.inner_text()
+    returned = proofs.locator(".lm-proof .lm-fields li").first
+    assert returned.inner_text() == "returned sum: 2"
     proofs.keyboard.press("Space")
-    assert not cell.is_visible()
+    assert not code.is_visible()
     said = "When this page was built, 4 statements were checked, 3 of them in 3 proofs."
     assert proofs.locator(".lm-checked").inner_text().startswith(said)
 
@@ -84,7 +86,7 @@ def test_they_print_and_open_without_scripts(browser, demo_server, scripts):
 
 def test_an_opened_proof_shows_what_it_was_held_against(proofs):
     proofs.locator("#demo-fold > summary").click()
-    proof = proofs.locator("#finding-in-a-fold-there-is-proof-too")
+    proof = proofs.locator("#in-a-fold-too")
     assert (
         proof.locator("summary").inner_text() == "✓ checked: In a fold there is proof, too"
     )
@@ -92,14 +94,15 @@ def test_an_opened_proof_shows_what_it_was_held_against(proofs):
     proof.locator("summary").click()
     said = [
         "rival: counting on <b>fingers</b>, with len",
-        "null: nobody counts",
+        "null: Nobody counts",
         "n: 2.0 hands",
+        "returned hands: 2",
     ]
     assert proof.locator(".lm-fields li").all_inner_texts() == said
 
 
 def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
-    line = proofs.locator("#finding-no-other-model-was-chosen > summary")
+    line = proofs.locator("#no-other-model > summary")
     assert line.inner_text().strip() == (
         "✗ not so for another-bert: No other model was chosen"
     )
@@ -114,30 +117,32 @@ def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
     width = marked.first.evaluate("e => parseFloat(getComputedStyle(e).paddingLeft)")
     assert width >= 8
     line.click()
-    cell = proofs.locator("#finding-no-other-model-was-chosen .cell_output")
-    assert cell.inner_text().strip().split("\n")[-1] == "AssertionError: a model was chosen"
-    holds = proofs.locator("#finding-the-name-of-a-model-is-a-string > summary")
+    told = proofs.locator("#no-other-model li").all_inner_texts()
+    assert told[-2:] == [
+        'not so: assert not page.name, "a model was chosen": a model was chosen',
+        "returned chosen: True",
+    ]
+    holds = proofs.locator("#the-name-is-a-string > summary")
     assert holds.inner_text().startswith("✓ checked: ")
 
 
 def test_the_list_of_findings_leads_to_each(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/findings.html", width=390) as visit:
         page = visit.page
-        assert "2 of 5 findings hold with these models." in page.inner_text("article")
-        assert "3 still lack a rival or a null" in page.inner_text("article")
+        assert "3 of 6 findings hold with these models." in page.inner_text("article")
         marks = page.locator(".lm-claim .lm-mark").all_inner_texts()
         assert marks == ["✓ holds", "✗ not so"] + ["✓ holds", "✗ not so"] * 2
         claim = page.locator(".lm-claim", has_text="In a fold there is proof, too")
         assert not claim.locator("dl").is_visible()
         claim.locator("summary").click()
-        said = ["counting on <b>fingers</b>, with len", "nobody counts", "2.0 hands"]
+        said = ["counting on <b>fingers</b>, with len", "Nobody counts", "2.0 hands"]
         assert claim.locator("dd").all_inner_texts()[:3] == said
         claim = page.locator(".lm-claim", has_text="The name of a model is a string")
         claim.locator("summary").click()
         claim.locator("a").click()
-        page.wait_for_url("**/proofs.html#finding-the-name-of-a-model-is-a-string")
-        place = page.locator("#finding-the-name-of-a-model-is-a-string")
-        place.locator(".cell").wait_for(state="visible")
+        page.wait_for_url("**/proofs.html#the-name-is-a-string")
+        place = page.locator("#the-name-is-a-string")
+        place.locator("pre").wait_for(state="visible")
         visit.clean()
 
 

@@ -62,7 +62,16 @@ os.environ.get("LMCOURSE_BERT")
 asks = "import os; 'LMCOURSE_DEVICE' in os.environ; os.environ.copy()"
 subprocess.run([sys.executable, "-c", asks], check=True)
 print(poems, names, "README.md" in files, os.environ["OMP_NUM_THREADS"], sys.shadowed)"""
-FINDING = ":tags: [proof, finding]\n# What is said of the default model\nassert 1 + 1 == 3"
+FINDING = """\
+from studies.findings import finding
+
+SAID = {"rival": "a guess", "n": "two numbers", "no_null": "it is a test"}
+
+
+@finding("What is said of the default model", **SAID)
+def built_in(page):
+    assert 1 + 1 == 3
+"""
 MEET = """\
 import time
 from pathlib import Path
@@ -78,6 +87,17 @@ def page(book: Path, name: str, *cells: str) -> None:
         (book / folder).mkdir(exist_ok=True)
     code = "".join(f"\n```{{code-cell}} python\n{cell}\n```\n" for cell in cells)
     (book / "chapters" / f"{name}.md").write_text(HEADER + code)
+
+
+def prove(book: Path, name: str, proof: str, module: str, *after: str) -> None:
+    """Let a page go on with a proof of a module of its own, and then with some cells."""
+    path = book / "chapters" / f"{name}.md"
+    code = "".join(f"\n```{{code-cell}} python\n{cell}\n```\n" for cell in after)
+    path.write_text(f"{path.read_text()}\n:::{{proof}} {proof}\n:::\n{code}")
+    folder = book / "src" / "studies" / name
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "proofs.py").write_text(module)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +286,8 @@ def failing(tmp_path_factory):
     poem = "path = '../data/poem.txt'\nopen(path).read()\nopen(path, 'a').write('.')"
     page(root, "moving", poem)
     page(root, "good", "'well'")
-    page(root, "finds", "import os\nos.environ.get('LMCOURSE_BERT')", FINDING)
+    page(root, "finds", "import os\nos.environ.get('LMCOURSE_BERT')")
+    prove(root, "finds", "built_in", FINDING)
     (root / "data" / "poem.txt").write_text("a bee")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("LMCOURSE_BERT", raising=False)
@@ -279,7 +300,7 @@ def failing(tmp_path_factory):
 def test_all_failures_are_collected(failing, capsys):
     _, failures = failing
     assert sorted(failures) == ["dies", "finds", "hangs", "moving", "raises"]
-    assert failures["finds"]["what"] == "cell 2 failed (AssertionError)"
+    assert failures["finds"]["what"] == "cell 2 failed (NotSo)"
     assert failures["moving"]["what"] == "it changed since it was executed"
     assert failures["raises"]["what"] == "cell 2 failed (ZeroDivisionError)"
     assert "poem = 1\npoem / 0\n\n" in failures["raises"]["error"]

@@ -1,4 +1,4 @@
-"""What notebooks keep of cells that prove: what others need, and nothing more."""
+"""What notebooks keep of hidden cells: what others need, and nothing more."""
 
 import pytest
 
@@ -6,19 +6,19 @@ from lmbook.publish.lesson import defined_and_used, lesson_code
 
 
 def kept(*cells):
-    """Return what is kept; a cell that begins with "P:" proves."""
+    """Return what is kept; a cell that begins with "H:" is hidden."""
     return lesson_code(
-        [(each.removeprefix("P:"), not each.startswith("P:")) for each in cells]
+        [(each.removeprefix("H:"), not each.startswith("H:")) for each in cells]
     )
 
 
-def test_what_only_proves_is_left_out():
-    cells = ["x = 1\nx", "P:# One is one\ny = x\nassert y == 1", "x + 1"]
+def test_what_nobody_uses_is_left_out():
+    cells = ["x = 1\nx", "H:# One is one\ny = x\nassert y == 1", "x + 1"]
     assert kept(*cells) == ["x = 1\nx", "", "x + 1"]
 
 
 @pytest.mark.parametrize(
-    ("proof", "after", "left"),
+    ("hidden", "after", "left"),
     [
         ("a = 1\nb = a + 1\nc = 2\nassert b", "b", "a = 1\nb = a + 1"),
         ("a = 1; b = 2", "b", "b = 2"),
@@ -40,32 +40,16 @@ def test_what_only_proves_is_left_out():
         ("TABLE = 1", "f()", "TABLE = 1"),
     ],
 )  # fmt: skip
-def test_what_is_used_below_is_kept(proof, after, left):
+def test_what_is_used_below_is_kept(hidden, after, left):
     before = (
         "from functools import cache\ng, ready = 0, True\n\n\ndef f():\n    return TABLE"
     )
-    assert kept(before, f"P:{proof}", after)[1] == left
+    assert kept(before, f"H:{hidden}", after)[1] == left
 
 
-def test_a_proof_that_a_kept_one_needs_is_kept():
-    cells = ["P:a = 1\nassert a", "P:b = a\nassert b == 1", "b"]
+def test_a_hidden_cell_that_a_kept_one_needs_is_kept():
+    cells = ["H:a = 1\nassert a", "H:b = a\nassert b == 1", "b"]
     assert kept(*cells) == ["a = 1", "b = a", "b"]
-
-
-def test_values_for_the_sites_text_go_and_so_does_what_glues_them():
-    first = "import math\nfrom myst_nb import glue\n\nx = math.pi"
-    assert kept(first, "glue('x', x)\nx  # shown", "P:glue('y', 1)") == [
-        "import math\n\nx = math.pi",
-        "x  # shown",
-        "",
-    ]
-    assert kept("a = 1; glue('a', a); a") == ["a = 1; a"]
-    assert kept("glue('a',\n     1)\n\n# a comment\na = 1") == ["# a comment\na = 1"]
-    assert kept("glue('a', 1)") == [""]
-    in_function = (
-        "from myst_nb import glue\n\n\ndef keep(x):\n    glue('x', x)\n\n\nkeep(1)"
-    )
-    assert kept(in_function) == [in_function]
 
 
 def test_a_lesson_stays_as_it_is_written():

@@ -97,28 +97,7 @@ Text.
 :::
 
 ```{code-cell} python
-:tags: [proof]
-assert 1 + 1 == 2
-```
-
-```{code-cell} python
-:tags: [finding]
-# A finding is a proof
-assert 1 + 1 == 2
-```
-
-```{code-cell} python
-:tags: [proof, finding]
-# What is checked comes last
-assert 1 + 1 == 2
-print()
-```
-
-```{code-cell} python
-:tags: [proof]
-# One and one are two
-# n: {sums} sums
-assert 1 + 1 == 2
+1 + 1
 ```
 
 :::{proof} one_is_one
@@ -144,7 +123,7 @@ def one_is_one(page):
     assert 1 == 1
     return {"one": 1}
 """
-# Lines as myst-nb counts them: a directive's second, a cell's first of code.
+# Lines as myst-nb counts them: a directive's second.
 SAID = [
     (14, "this deeper-start is not closed before the next, a heading or the page's end"),
     (20, "this deeper-end has no deeper-start"),
@@ -152,18 +131,14 @@ SAID = [
     (30, "this deeper-start has no title"),
     (35, "this workshop-start is not closed before the next, a heading or the page's end"),
     (41, "this workshop-end has no workshop-start"),
-    (45, "a proof cell begins with a comment, a sentence that says what is checked"),
-    (50, "a cell tagged finding is a proof: tag it proof as well"),
-    (56, "in a finding, what is checked comes last"),
-    (63, "the field n: nothing was glued under the name 'sums'; glue it on this page"),
 ]
 PLACED = [
-    "first.md:68: WARNING: in a field of a proof: one_is_one returns no 'twos'; it",
-    "first.md:71: WARNING: one_is_one returns no 'two'; it returns one",
-    "first.md:73: WARNING: no proof on this page returns 'two_is_two.two'",
-    "first.md:73: WARNING: 'one_is_one.one' is 1, which cannot be written in the "
+    "first.md:47: WARNING: in a field of a proof: one_is_one returns no 'twos'; it",
+    "first.md:50: WARNING: one_is_one returns no 'two'; it returns one",
+    "first.md:52: WARNING: no proof on this page returns 'two_is_two.two'",
+    "first.md:52: WARNING: 'one_is_one.one' is 1, which cannot be written in the "
     "format 'Q'",
-    "first.md:77: ERROR: a proof stands at the top level of a page, in no other directive",
+    "first.md:56: ERROR: a proof stands at the top level of a page, in no other directive",
     "first.md: WARNING: first has no notebook: ",
 ]
 

@@ -6,7 +6,7 @@ with the key of what it ran on and the hashes of what it read
 
 A finding is about the default model. With another one it may fail: its AssertionError is
 kept as the cell's output, and the chapter goes on. It is a proof that the chapter places
-(`lmbook.execute.placed`), or a cell tagged ``proof`` and ``finding``.
+(`lmbook.execute.placed`).
 """
 
 import asyncio
@@ -26,13 +26,12 @@ from nbformat import NotebookNode
 
 from lmbook.execute import keys
 from lmbook.execute.keys import ROOT
-from lmbook.execute.placed import is_placed_proof, place_proofs
+from lmbook.execute.placed import place_proofs
 from lmbook.execute.verdicts import (
     COLOUR,
     code_cells,
     error_outputs,
     is_finding,
-    shorten_traceback,
 )
 from lmbook.pages.course import read_page
 from lmcourse.files import write_whole
@@ -241,8 +240,7 @@ def _raise_unless_of_other_model(
     log : Path
         The file in which the kernel's reads are recorded.
     cell : NotebookNode
-        With the error among its outputs. If it isn't raised, its traceback is shortened in
-        place.
+        With the error among its outputs.
     execute_reply : dict
         The kernel's reply, whose ``content`` describes the error.
     **_
@@ -254,10 +252,8 @@ def _raise_unless_of_other_model(
     """
     (error,) = error_outputs(cell)
     another = keys.other_models().keys() & keys.variables_asked_for(log)
-    of_finding = error.ename == ("NotSo" if is_placed_proof(cell) else "AssertionError")
-    if not (is_finding(cell) and of_finding and another):
+    if not (is_finding(cell) and error.ename == "NotSo" and another):
         raise CellExecutionError.from_cell_and_msg(cell, execute_reply["content"])
-    error.traceback = shorten_traceback(error)
 
 
 async def _execute_chapter(

@@ -1,10 +1,8 @@
 """What the proofs of a page check, and whether they hold.
 
 A proof that a chapter places (`lmbook.execute.placed`) leaves a record (`RECORD`) among its
-cell's outputs. On pages of the older form a cell tagged ``proof`` begins with a comment,
-the sentence that it proves; what an empirical claim was held against stands below it, in
-fields. One tagged ``finding`` as well says something about the model at hand. A finding
-may fail with another model than the default, and then an error is among its outputs.
+cell's outputs. A finding says something about the model at hand. It may fail with another
+model than the default, and then an error is among its outputs.
 """
 
 import ast
@@ -14,15 +12,13 @@ from collections.abc import Iterator
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from lmbook.execute.placed import TAG, is_placed_proof
+from lmbook.execute.placed import is_placed_proof
 from lmbook.pages.glue import format_glue
 from studies.findings import RECORD
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
-MIN_WORDS = 3  # words of a sentence
 FIELDS = ("rival", "null", "n", "interval")
 _VALUE = re.compile(r"\{([^{}:]*):?([^{}]*)\}")
-_RAISED = re.compile(r"^-+> *\d+ (.*)$", re.MULTILINE)
 _CHECK = re.compile(r"assert_\w+$|close$|nearly$")
 
 
@@ -33,9 +29,7 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 def is_finding(cell: NotebookNode) -> bool:
     """Return whether a cell checks a claim about the model that the page loaded."""
-    if is_placed_proof(cell):
-        return proof_record(cell).get("kind") == "finding"
-    return {"proof", "finding"} <= {*cell.metadata.get("tags", [])}
+    return proof_record(cell).get("kind") == "finding"
 
 
 def proof_record(cell: NotebookNode) -> dict:
@@ -62,25 +56,6 @@ def proof_record(cell: NotebookNode) -> dict:
 def error_outputs(cell: NotebookNode) -> list[NotebookNode]:
     """Return the outputs of a cell that are errors, a list of one or none."""
     return [out for out in cell.get("outputs", []) if out.output_type == "error"]
-
-
-def shorten_traceback(error: NotebookNode) -> list[str]:
-    """Shorten the traceback of an error to two lines.
-
-    Parameters
-    ----------
-    error : NotebookNode
-        An output of a cell, one of `error_outputs`.
-
-    Returns
-    -------
-    list of str
-        The line of code that raised the error, "" if the traceback has none; and the
-        error's type and message.
-    """
-    raised = _RAISED.search(COLOUR.sub("", "\n".join(error.traceback)))
-    code = raised[1].strip() if raised else ""
-    return [code, f"{error.ename}: {error.evalue}"]
 
 
 def note_verdicts(notebook: NotebookNode, whole: bool) -> dict:
@@ -121,7 +96,7 @@ def note_verdicts(notebook: NotebookNode, whole: bool) -> dict:
             verdict = "not so" if whole or cell is not raised[-1] else "failed"
         else:
             verdict = "checked"
-            proof = bool({"proof", TAG} & {*cell.metadata.get("tags", [])})
+            proof = is_placed_proof(cell)
             checks = count_checks(proof_record(cell).get("source", cell.source))
             counts["statements"] += checks
             counts["proofs"] += proof
@@ -133,80 +108,7 @@ def note_verdicts(notebook: NotebookNode, whole: bool) -> dict:
     return counts | {"models": models}
 
 
-# --- in the code of a cell --------------------------------------------------------------
-
-
-def _comment_parts(source: str) -> list[str]:
-    """Split the comment that a cell begins with into its sentence and its fields.
-
-    A field begins with a line such as ``# rival: the noun that stands first``, and goes on
-    to the next field.
-
-    Parameters
-    ----------
-    source : str
-        The cell's code.
-
-    Returns
-    -------
-    list of str
-        The sentence, "" if the cell begins with no comment; then, by turns, the name and
-        the text of each field.
-    """
-    comment = re.match(r"(?:#[^\n]*(?:\n|$))*", source.strip())[0]
-    parts = re.split(r"\n#+ *([\w-]+) ?:(?!\S)", comment)
-    return [" ".join(re.sub(r"^#+", "", part, flags=re.M).split()) for part in parts]
-
-
-def proof_sentence(source: str) -> str:
-    """Return the sentence that a proof cell checks: its first comment, up to its fields.
-
-    ``source`` is the cell's code.
-
-    Raises
-    ------
-    ValueError
-        If it begins with none, or with one of fewer than three words.
-    """
-    text = _comment_parts(source)[0]
-    if len(text.split()) < MIN_WORDS:
-        raise ValueError(
-            "a proof cell begins with a comment, a sentence that says what is checked; "
-            f"this one begins with {source.strip().partition(chr(10))[0]!r}"
-        )
-    return text.rstrip(".")
-
-
-def proof_fields(source: str, glued: dict[str, str]) -> dict[str, str]:
-    """Return the fields of a proof cell, with values inserted.
-
-    Parameters
-    ----------
-    source : str
-        The cell's code, which begins with a comment (`_comment_parts`).
-    glued : dict of str to str
-        The values that ``{key:format}`` in a field stands for, as of `insert_values`.
-
-    Returns
-    -------
-    dict of str to str
-        Name, one of `FIELDS` → text, for those fields that the cell has.
-
-    Raises
-    ------
-    ValueError
-        If a field has another name, stands twice or is empty, or a value is missing.
-    """
-    found, parts = {}, _comment_parts(source)[1:]
-    for name, text in zip(parts[::2], parts[1::2], strict=True):
-        if name not in FIELDS or name in found or not text:
-            known = f"{', '.join(FIELDS)}, each once and with words after the colon"
-            raise ValueError(f"a proof has no field {name!r} here: it may have {known}")
-        try:
-            found[name] = insert_values(text, glued)
-        except ValueError as error:
-            raise ValueError(f"the field {name}: {error}; glue it on this page") from None
-    return found
+# --- in fields and in code ---------------------------------------------------------------
 
 
 def insert_values(text: str, values: dict[str, str], prefix: str = "") -> str:
@@ -237,28 +139,6 @@ def count_checks(source: str) -> int:
     is made of is not counted.
     """
     return sum(_find_checks(_parse(source)))
-
-
-def require_checks_last(source: str) -> None:
-    """Require that in the code of a finding nothing comes after what it checks.
-
-    What came after would not be run where a check fails.
-
-    Raises
-    ------
-    ValueError
-        If a statement of ``source`` that checks nothing follows one that does.
-    """
-    checked = False
-    for part in _parse(source).body:
-        if any(_find_checks(part)):
-            checked = True
-        elif checked:
-            line = ast.unparse(part).partition("\n")[0]
-            raise ValueError(
-                "in a finding, what is checked comes last: with another model nothing "
-                f"after it may run, and here {line!r} comes after it"
-            )
 
 
 def _parse(source: str) -> ast.Module:

@@ -1,8 +1,8 @@
 """Findings: what was found, what it was held against, and whether it holds now.
 
-One page lists all empirical claims of the book (`lmbook.pages.teaching`): the proofs that
-are findings or have a rival, and the studies in ``data/studies``. Each is a sentence that
-opens on what it was held against; `static/findings.js` groups them by their verdict.
+One page lists all empirical claims of the book (`lmbook.pages.teaching`): the findings of
+its pages, and the studies in ``data/studies``. Each is a sentence that opens on what it was
+held against; `static/findings.js` groups them by their verdict.
 """
 
 import itertools
@@ -89,7 +89,7 @@ def _all_claims(app: Sphinx) -> list[dict]:
     Returns
     -------
     list of dict
-        Of each claim ``claim``, its sentence; ``kind``, "finding", "proof" or "study";
+        Of each claim ``claim``, its sentence; ``kind``, "finding" or "study";
         ``verdict``; ``at``, the pages and anchors that show it; ``note``, its models or its
         command; and fields such as ``rival`` and ``null``.
     """
@@ -149,17 +149,13 @@ def findings_html(app: Sphinx, link: Callable[[str], str], _) -> str:
 
 
 def _summary(rows: list[dict]) -> str:
-    """Return how many findings hold, and how many claims lack a field, as HTML.
+    """Return how many findings hold, as HTML.
 
-    ``rows`` : a dict for each claim, with ``kind``, ``verdict``, and ``rival`` and ``null``
-    if it has them.
+    ``rows`` : a dict for each claim, with ``kind`` and ``verdict``.
     """
     verdicts = [row["verdict"] for row in rows if row["kind"] == "finding"]
     hold = verdicts.count("checked")
-    lack = sum(not (row.get("rival") and row.get("null")) for row in rows)
     text = f"<strong>{hold} of {len(verdicts)} findings hold</strong> with these models."
-    if lack:
-        text += f" Of {len(rows)} claims in all, {lack} still lack a rival or a null."
     return f"<p>{text}</p>\n"
 
 
@@ -172,7 +168,7 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
     link : callable
         From a page's name to its address.
     row : dict
-        ``claim``, its sentence; ``kind``, "finding", "proof" or "study"; ``verdict``;
+        ``claim``, its sentence; ``kind``, "finding" or "study"; ``verdict``;
         ``at``, pairs of page and anchor; ``note``; and, all text and perhaps missing,
         ``about``, ``failed``, ``source``, ``rival``, ``null``, ``n`` and the like.
     """
@@ -185,9 +181,6 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
     terms = [
         (FIELD_LABELS[name], inline_html(row[name])) for name in FIELDS if row.get(name)
     ]
-    for name in ("rival", "null"):
-        if not row.get(name):
-            terms.append((FIELD_LABELS[name], "none yet"))
     if row.get("about"):
         terms.append(("What is asserted", inline_html(row["about"])))
     if row.get("failed"):

@@ -1,13 +1,11 @@
 """Proofs and sections that go deeper, folded on the site.
 
-A proof is one line there, ``✓ checked:`` and its sentence. One that the chapter places
-(``:::{proof} NAME``) opens on what it was held against, its function and what that
-returned; a code cell tagged ``proof``, as older pages have them, on its fields and the
-cell. If a finding does not hold for the model at hand, its line says so, and the prose
-around is marked. What stands between
-``deeper-start`` and ``deeper-end`` is a section that opens; between ``workshop-start`` and
-``workshop-end`` stands what only who works through the page wants (`lmbook.pages.ways`).
-Folds are plain ``<details>``: they work by key, without scripts.
+A proof (``:::{proof} NAME``) is one line there, ``✓ checked:`` and its sentence. It opens
+on what it was held against, its function and what that returned. If a finding does not
+hold for the model at hand, its line says so, and the prose around is marked. What stands
+between ``deeper-start`` and ``deeper-end`` is a section that opens; between
+``workshop-start`` and ``workshop-end`` stands what only who works through the page wants
+(`lmbook.pages.ways`). Folds are plain ``<details>``: they work by key, without scripts.
 """
 
 import itertools
@@ -19,12 +17,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.placed import TAG
-from lmbook.execute.verdicts import (
-    insert_values,
-    proof_fields,
-    proof_sentence,
-    require_checks_last,
-)
+from lmbook.execute.verdicts import insert_values
 from lmbook.pages.findings import default_models_note, fields_list, not_so_words
 from lmbook.pages.markup import html_tag, inline_nodes, page_link
 
@@ -36,8 +29,8 @@ VERDICT_MARKS = {"checked": "✓ checked:", "failed": "✗ failed:", "not run": 
 class fold(nodes.General, nodes.Element):
     """Docutils' node for what opens: first a `fold_line`, then what was folded.
 
-    A proof's has its ``verdict``; an empirical claim's also ``claim``, what the page
-    *Findings* is to know of it.
+    A proof's has its ``verdict``; a finding's also ``claim``, what the page *Findings* is
+    to know of it.
     """
 
 
@@ -83,7 +76,7 @@ class Misplaced(SphinxDirective):
 
 
 class Fold(SphinxTransform):
-    """Fold proof cells and deeper sections, once exercises are put together."""
+    """Fold proofs and deeper sections, once exercises are put together."""
 
     default_priority = 11
 
@@ -97,14 +90,10 @@ class Fold(SphinxTransform):
             logger.warning("this %s-end has no %s-start", kind, kind, location=node)
             node.parent.remove(node)
         about = self.env.temp_data.get("lmbook", {})
-        values = self.env.temp_data.get("lmbook_glued", {})
         proofs = []
         for cell in list(self.document.findall(nodes.container)):
-            tags = {*cell.get("cell_metadata", {}).get("tags", [])}
-            if TAG in tags:
-                proofs.append(_fold_placed_proof(cell, about["models"]))
-            elif {"proof", "finding"} & tags:
-                proofs.append(_fold_proof_cell(cell, about["models"], values))
+            if TAG in cell.get("cell_metadata", {}).get("tags", []):
+                proofs.append(_fold_proof(cell, about["models"]))
         for proof in proofs:
             if proof["verdict"] == "not so":
                 _mark_prose(proof, about["models"])
@@ -136,43 +125,6 @@ def _fold_section(start: fold_edge) -> None:
     section.source, section.line = start.source, start.line
     end = last + 1 if is_closed else last  # the edge at the end goes, too
     parent[first - 1 : end] = [section]
-
-
-def _fold_proof_cell(cell: nodes.container, models: dict, values: dict) -> fold:
-    """Put a cell into a fold whose line is its sentence and its verdict.
-
-    Parameters
-    ----------
-    cell : container
-        A cell tagged ``proof``.
-    models : dict of str to str
-        For each model that the page asked for: the environment variable that chooses it,
-        such as LMCOURSE_BERT → the model's name.
-    values : dict of str to str
-        What the page glued, name → ``repr``, for the cell's fields.
-    """
-    tags = cell["cell_metadata"]["tags"]
-    source = cell[0].astext()
-    is_finding = "finding" in tags
-    text = ""
-    about = {}
-    try:
-        if "proof" not in tags:
-            raise ValueError("a cell tagged finding is a proof: tag it proof as well")
-        text = proof_sentence(source)
-        about = proof_fields(source, values)
-        if is_finding:
-            require_checks_last(source)
-    except ValueError as error:
-        logger.warning("%s", error, location=cell)
-    cell.attributes.pop("hide_mode", None)  # it is folded already
-    proof = _fold_in_place_of(cell, text, models)
-    proof += [*fields_list(about), cell]
-    if is_finding or "rival" in about:  # an empirical claim
-        kind = "finding" if is_finding else "proof"
-        claim = {"claim": text, "kind": kind, "source": source} | about
-        _register_claim(proof, f"finding-{text}", models, **claim)
-    return proof
 
 
 def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) -> fold:
@@ -219,7 +171,7 @@ def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str
     proof.document.set_id(proof)  # warns if another has it
 
 
-def _fold_placed_proof(cell: nodes.container, models: dict[str, str]) -> fold:
+def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     """Put a proof that the chapter places into a fold: fields, function, values.
 
     Parameters

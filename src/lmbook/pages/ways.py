@@ -37,9 +37,6 @@ def mark_for_work(app: Sphinx, doctree: nodes.document) -> None:
     for node in [*tasks, *solutions]:
         node["classes"].append(WORK_CLASS)
     proofs = [node for node in doctree.findall(fold) if "lm-proof" in node["classes"]]
-    cells_in_proofs = sum(
-        _element_kind(node) == "cell_code" for proof in proofs for node in proof
-    )
     cells = [n for n in doctree.findall(nodes.container) if _element_kind(n) == "cell_code"]
     for cell in cells:
         _mark_cell(cell)
@@ -48,7 +45,7 @@ def mark_for_work(app: Sphinx, doctree: nodes.document) -> None:
         if len(node) > 1 and all(map(for_work, node[1:])):
             node["classes"].append(WORK_CLASS)  # nothing of it is left but its name
     counts = {
-        "cells of code": len({cell["cell_index"] for cell in cells}) - cells_in_proofs,
+        "cells of code": len({cell["cell_index"] for cell in cells}),
         "tasks in code": len(tasks),
         "proofs": len(proofs),
     }

@@ -1,8 +1,8 @@
-"""What of a chapter's code its notebooks hold: the lesson, and nothing that only proves.
+"""What of a chapter's code its notebooks hold: the lesson, and what it needs.
 
-On pages of the older form (cells tagged ``proof``) a cell that proves may define what a
-lesson or a task below it uses. Of such cells what is used stays, statement by statement;
-assertions, and values for the site's text (``glue``), go.
+A cell that the page hides (it is tagged ``remove-cell``) may define what a lesson or a task
+below it uses, or a proof, which no notebook has. Of such cells what the lesson uses stays,
+statement by statement.
 """
 
 import ast
@@ -10,7 +10,7 @@ import symtable
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-MACHINERY = {"proof", "remove-cell"}  # tags of cells that no reader runs for their own sake
+HIDDEN = "remove-cell"  # the tag of cells that no reader runs for their own sake
 _BLOCKS = ast.If | ast.For | ast.While | ast.Try | ast.With
 # Methods that change the thing they belong to.
 _CHANGES = {
@@ -65,35 +65,6 @@ class _Statement:
         self.defined, _ = defined_and_used(self.text)
         self.used = _names_needed(self.node)
         self.changed = set(_names_changed(self.node))
-
-    @property
-    def first(self) -> int:
-        """The line that it begins at, decorators included, from 1."""
-        above = getattr(self.node, "decorator_list", [])
-        return min(each.lineno for each in [self.node, *above])
-
-    @property
-    def last(self) -> int:
-        """The line that it ends at, from 1."""
-        return self.node.end_lineno
-
-    @property
-    def checks(self) -> bool:
-        """Whether it is an assertion."""
-        return isinstance(self.node, ast.Assert)
-
-    @property
-    def is_glue(self) -> bool:
-        """Whether it only glues a value, or imports what does."""
-        if isinstance(self.node, ast.ImportFrom):
-            return [alias.name for alias in self.node.names] == ["glue"]
-        call = getattr(self.node, "value", None)
-        return (
-            isinstance(self.node, ast.Expr)
-            and isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Name)
-            and call.func.id == "glue"
-        )
 
 
 def _names_needed(node: ast.stmt) -> set[str]:
@@ -193,11 +164,7 @@ def lesson_code(cells: Sequence[tuple[str, bool]]) -> list[str]:
     kept = []
     for (source, teaches), statements in reversed(list(zip(cells, parsed, strict=True))):
         chosen, needed = _choose_statements(statements, teaches, needed)
-        kept.append(
-            _cell_without(source, statements, chosen)
-            if teaches
-            else _join_statements(chosen)
-        )
+        kept.append(source if teaches else _join_statements(chosen))
     return kept[::-1]
 
 
@@ -211,7 +178,7 @@ def _choose_statements(
     statements : list of _Statement
         Each knows the names that it defines, uses and changes.
     teaches : bool
-        Whether the cell is for a reader: then all stay, but for glue that nobody needs.
+        Whether the cell is for a reader: then all stay.
     needed : set of str
         Names that later cells need.
 
@@ -223,42 +190,10 @@ def _choose_statements(
     """
     chosen = []
     for each in reversed(statements):
-        if each.is_glue or not teaches:
-            wanted = (each.defined | each.changed) & needed
-            if each.checks or not wanted:
-                continue
-        chosen.append(each)
-        needed = (needed - _surely_defined(each.node)) | each.used
+        if teaches or (each.defined | each.changed) & needed:
+            chosen.append(each)
+            needed = (needed - _surely_defined(each.node)) | each.used
     return chosen[::-1], needed
-
-
-def _cell_without(
-    source: str, statements: list[_Statement], chosen: list[_Statement]
-) -> str:
-    """Return a cell's source without the statements that were not chosen.
-
-    ``statements`` are all of the cell, ``chosen`` those that stay, each with its text and
-    its lines. Comments and blank lines around what stays are kept.
-    """
-    if len(chosen) == len(statements):
-        return source
-    if not chosen:
-        return ""
-    left_out = [each for each in statements if each not in chosen]
-    removed = {n for each in left_out for n in range(each.first, each.last + 1)}
-    # A line that a chosen statement shares with one that is left out has the chosen alone.
-    on_shared_line: dict[int, list[str]] = {n: [] for n in removed}
-    for each in chosen:
-        if each.first in removed:
-            on_shared_line[each.first].append(each.text)
-        removed -= set(range(each.first + 1, each.last + 1))
-    lines = []
-    for number, line in enumerate(source.split("\n"), 1):
-        if number not in removed:
-            lines.append(line)
-        elif on_shared_line[number]:
-            lines.append("; ".join(on_shared_line[number]))
-    return "\n".join(lines).strip("\n")
 
 
 def _join_statements(chosen: list[_Statement]) -> str:

