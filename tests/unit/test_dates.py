@@ -238,6 +238,12 @@ def test_what_reads_is_kept_and_what_writes_is_trained():
     assert_close(dates.without_part(whole, -1).eval()(*pair), logits)
 
 
+def test_a_new_model_hides_nothing():
+    pair = dates.tensors(dates.pairs_of(days(2)))
+    model = dates.new_model(0, dates.WithoutPart).eval()
+    assert_close(model(*pair), reader()(*pair))
+
+
 def test_what_follows_the_end_is_padding():
     rows = dates.greedy(
         trained().eval(), dates.to_ids([SHORT, LONG]), dates.START, dates.STOP, 24

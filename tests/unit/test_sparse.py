@@ -80,6 +80,14 @@ def test_an_autoencoder_worked_by_hand():
     assert model.encode(states)[1].tolist() == [0, 5, 0, 1]
 
 
+def test_states_of_a_batch_are_encoded_as_one_by_one():
+    model = worked_model()
+    states = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0)) * 4
+    each = torch.stack([model.encode(state) for state in states.view(10, 3)])
+    assert_close(model.encode(states), each.view(2, 5, 4))
+    assert_close(model(states), model.decode(each).view(2, 5, 3))
+
+
 def test_directions_begin_with_length_one_and_alike():
     model = sparse.SparseAutoencoder(6, 9, 2, torch.Generator().manual_seed(0))
     assert_close(model.decoder.norm(dim=1), torch.ones(9))
