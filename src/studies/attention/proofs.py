@@ -4,6 +4,7 @@ The ``page`` of a proof or a null is a `studies.findings.Page`: the names that t
 defined so far, as attributes.
 """
 
+import copy
 import math
 
 import numpy as np
@@ -15,7 +16,7 @@ from lmcourse import pronouns
 from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import untrained
 from lmcourse.pronouns import Sentence, crossings, drawn_sentences, noun_shares
-from studies.attention.nouns_in_it import READ, falls
+from studies.attention.nouns_in_it import READ, SETTINGS, falls
 from studies.findings import Page, finding, proof
 from studies.measures import auc
 
@@ -221,15 +222,13 @@ def pytorch_gives_the_same(page: Page):
         close(page.attention(query, key, value, allowed)[0], theirs)
     # The lesson's class has a name that PyTorch does not use: its own has a small h.
     assert not hasattr(nn, "MultiHeadAttention")
-    module, x = page.theirs, page.vectors
+    module, x = copy.deepcopy(page.theirs), page.vectors
     other = torch.cat([x[:1], x[1:] + 1])  # another second text
-    was = module.batch_first
     far = {}
     for batch_first in (False, True):
         module.batch_first = batch_first
         moved = module(x, x, x)[0] - module(other, other, other)[0]
         far[batch_first] = moved[0].abs().max().item()
-    module.batch_first = was
     assert far[True] < 1e-3 * far[False]
     return {"masks": 2}
 
@@ -541,15 +540,15 @@ def endings_draw_it(page: Page):
     ordered = [leads_by_order(page, each) for each in words]  # of animals, of places
     (tired, *_), (tired_after, *_) = leads_by_order(page, ["tired"])
     first, after = ([leads[i].mean() for leads in ordered] for i in (0, 1))
-    by_order = [first[0] - first[1], after[0] - after[1]]
-    by_words = np.mean([a.mean() - b.mean() for a, b in ordered])
-    found |= {"animal_first": by_order[0], "place_first": by_order[1]}
+    of_words = [first[0] - first[1], after[0] - after[1]]  # in each order of the nouns
+    of_order = np.mean([a.mean() - b.mean() for a, b in ordered])
+    found |= {"animal_first": of_words[0], "place_first": of_words[1]}
     assert found["auc"] > 0.9
     assert gap[0] > 0.1
     assert animals.mean() > both.mean() > places.mean()
     assert found["tired_wide"] > 0.2
-    assert by_order[0] > 2 * by_order[1] > 0
-    assert by_words > by_order[0]
+    assert of_words[0] > 2 * of_words[1] > 0
+    assert of_order > of_words[0]
     assert tired > 0.2
     assert tired_after < -0.2
     assert found["static"] < found["auc"]
@@ -703,7 +702,8 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
     "and tells it better if the weights are random: being readable doesn't prove learning.",
     rival="the trained weights, {trained:.0%} against {random:.0%}",
     null=worlds_exchanged,
-    n="400 sentences of {kinds} kinds; what is fitted on the other kinds is tested on each",
+    n="{sentences} sentences of {kinds} kinds; what is fitted on the other kinds is tested "
+    "on each",
     interval="random less trained, over kinds: {gap:.1%}",
 )
 def random_weights_tell_more(page: Page):
@@ -723,7 +723,7 @@ def random_weights_tell_more(page: Page):
     -------
     dict
         ``trained`` and ``random``, mean scores after layer 3 (the fourth), 0–1; ``gap``,
-        the 95 % interval of random less trained; ``kinds``, how many.
+        the 95 % interval of random less trained; ``kinds`` and ``sentences``, how many.
     """
     trained, random = (scores_of(page.study, world) for world in ("trained", "shuffled"))
     ends = [scores_of(page.study, w, READ[-1]).mean() for w in ("trained", "shuffled")]
@@ -735,6 +735,7 @@ def random_weights_tell_more(page: Page):
         "random": float(random.mean()),
         "gap": gap,
         "kinds": len(trained),
+        "sentences": SETTINGS["each"] * len(trained),
     }
 
 
