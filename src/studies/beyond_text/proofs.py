@@ -14,7 +14,6 @@ from scipy.ndimage import rotate as turned
 from sklearn.neighbors import KNeighborsClassifier
 from torch.nn import functional as F
 
-from lmcourse import exercises
 from lmcourse.digit_readers import reader_accuracies
 from lmcourse.graphs import FAR, GraphTransformer, accuracy, table_accuracies
 from lmcourse.rules import RULED, TURNS
@@ -143,6 +142,8 @@ def exchanged(page):
 def neighbours_lead(page):
     """Of all trainings, on every part; settings are chosen on a part of their own.
 
+    The neighbours beat logistic regression on every part, too.
+
     After ten times the steps, too, there with one training on each part. Without
     positions the Transformer loses more than a tenth on every part, with one training each.
 
@@ -181,12 +182,14 @@ def neighbours_lead(page):
     without = of("no places", steps["steps"])
     gap = -ours.sub(neighbours, level="fold")
     gap_longer = -longer.sub(neighbours, level="fold")
+    logistic = of("logistic regression", 0).droplevel("seed")
     assert gap.min() > 0
     assert gap_longer.min() > 0
+    assert (neighbours - logistic).min() > 0
     assert (ours[without.index] - without).min() > 0.1
     return {
         "neighbours": neighbours.mean(),
-        "logistic": of("logistic regression", 0).mean(),
+        "logistic": logistic.mean(),
         "transformer": ours.mean(),
         "longer": longer.mean(),
         "without": (without.min(), without.max()),
@@ -250,11 +253,11 @@ def shuffled_patches(page):
     told = copy.deepcopy(model)
     told.positions.data = told.positions.data[order]
     with torch.no_grad():
-        close(told(mixed)[0], model(asked)[0], rtol=0, atol=1e-9)
+        logits_move = (told(mixed)[0] - model(asked)[0]).abs().max().item() > 1e-9
     flat, flat_mixed = asked.flatten(1), mixed.flatten(1)
     exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
     before, after = (torch.cdist(x, x, **exact) for x in (flat, flat_mixed))
-    close(after, before, rtol=0, atol=1e-9)
+    distances_move = (after - before).abs().max().item() > 1e-9
 
     short = page.study["settings"]["digits"]["steps"]
     table = reader_accuracies(page.study)
@@ -262,13 +265,15 @@ def shuffled_patches(page):
     means = table.groupby(["reader", "fold"]).accuracy.mean()
     lost = means["convolution"] - means["convolution, dealt"]
     lead = means["convolution, dealt"] - means["Transformer"]
+    assert not logits_move
+    assert not distances_move
     assert lost.min() > 0
     assert lead.min() > 0
-    assert exercises.check("beyond-text.dealt", "b")
+    loses = {"a": logits_move, "b": lost.min() > 0, "c": distances_move}
     return {
         "lost": (lost.min(), lost.max()),
         "lead": (lead.min(), lead.max()),
-        "answer": "b",
+        "answer": "d" if all(loses.values()) else max(loses, key=loses.get),
     }
 
 
@@ -298,9 +303,9 @@ def no_bias_no_answer(page):
         logits, _ = bare(page.joined, page.marked)  # (graphs, nodes, classes)
     unmarked = F.one_hot(page.marked, page.joined.shape[-1]) == 0
     answers = logits[unmarked]
-    close(answers, answers[:1].expand_as(answers), rtol=0, atol=1e-9)
-    assert exercises.check("beyond-text.no_edges", "c")
-    return {"answer": "c"}
+    are_the_same = (answers - answers[0]).abs().max() < 1e-9
+    assert are_the_same
+    return {"answer": "c" if are_the_same else "b"}
 
 
 @proof("Of the model's four heads one favours neighbours, three favour other nodes.")
@@ -467,7 +472,8 @@ def other_edges(page):
     "it can recognise nodes up to three edges from a marked one.",
     rival="a layer fewer, also trained five times as long: at most {fewer:.0%} recognised",
     null=other_edges,
-    n="500 graphs; {trainings} trainings of one, two and three layers",
+    n="500 graphs; {trainings} trainings of one, two and three layers, and {again} of one "
+    "and two for longer",
     interval="within reach {within:.1%}; farther {beyond:.0%}; a guess has 50 %",
 )
 def each_layer_sees_one_edge_farther(page):
@@ -518,7 +524,8 @@ def each_layer_sees_one_edge_farther(page):
         "within": (min(within), max(within)),
         "beyond": (min(beyond), max(beyond)),
         "fewer": max(beyond_long),
-        "trainings": len(rows),
+        "trainings": len(alike(rows, steps=sizes["steps"])),
+        "again": len(alike(rows, steps=sizes["longer"])),
         "steps": sizes["steps"],
         "longer": sizes["longer"],
     }
@@ -856,7 +863,7 @@ def test_digits_leak(page):
     assert 0.02 < copies.mean() < 0.045
     assert 0.02 < hands.mean() < 0.045
     assert copies.min() > 0
-    assert exercises.check("beyond-text.copies", "a")
+    copies_leak, hands_leak = copies.mean() > 0, hands.mean() > 0
     return {
         "apart": apart.mean(),
         "with_copies": of(True, False).mean(),
@@ -865,5 +872,5 @@ def test_digits_leak(page):
         "copies": (copies.min(), copies.max()),
         "hands": (hands.min(), hands.max()),
         "digits": len(labels),
-        "answer": "a",
+        "answer": "a" if hands_leak else "b" if copies_leak else "c",
     }
