@@ -25,6 +25,8 @@ SURE = (0, 4, 7, 10)  # of what is written: the first 1, both hyphens and the en
 DIGITS = (1, 2, 3, 5, 6, 8, 9)  # the digits that have to be found out
 BACK, EVERY = "LSTM, looking back", "LSTM, one vector at every step"
 ONCE, ONE = "LSTM, one vector", "Transformer, one vector"
+# Which variations of the training texts carry over to new ones, as the task's answer says
+SURE_OF = {"letters": True, "commas": False, "centuries": True}
 close = torch.testing.assert_close
 
 
@@ -629,9 +631,6 @@ def small_letters_carry_over(page):
     }
 
 
-SURE_OF = {"letters": True, "commas": False, "centuries": True}
-
-
 def order_is_free(page):
     """Models that read a date in the new order as well as in the first style.
 
@@ -665,7 +664,7 @@ def order_is_free(page):
 @finding(
     "Trained on dates that begin with the day or the month, twenty small models read next "
     "to none that begin with the year.",
-    rival="the same parts in the orders that training had, of which each reads most",
+    rival="the same parts in the three orders of the training: each model reads most dates",
     null=order_is_free,
     n="{models} models of four trainings, 500 held-out days",
     interval="read with the year first, over models: {turned:.1%}",
