@@ -1139,8 +1139,8 @@ def trained_neighbours_are_alike(page: Page):
     Returns
     -------
     dict
-        ``answer``, the letter of the right choice in a task: "b", the table that is not the
-        first.
+        ``answer``, the letter of the right choice in a task: the table in which neighbours
+        follow the same words, "b"; "c" if nothing told the tables apart.
     """
     text = page.text
     known = page.known
@@ -1177,7 +1177,7 @@ def trained_neighbours_are_alike(page: Page):
     assert mean_and_end(beyond["a"][0] - beyond["b"][0])[1] > 0
     assert mean_and_end(beyond["b"][1] - beyond["a"][1])[1] > 0
     assert mean_and_end(beyond["b"][1])[1] > 0
-    right = [
-        n for n, table in zip("ab", page.tables, strict=True) if table is not page.tables[0]
-    ]
-    return {"answer": right[0]}
+    follows, stands_near = ({k: x[at].mean() for k, x in beyond.items()} for at in (1, 0))
+    trained = max(follows, key=follows.get)
+    differ = trained != max(stands_near, key=stands_near.get)
+    return {"answer": trained if differ else "c"}
