@@ -7,6 +7,7 @@ first and [SEP] last; ``page.read_as`` is the lesson's function that returns att
 weights (layers, texts, heads, tokens, tokens) for given position numbers.
 """
 
+import copy
 import re
 from contextlib import ExitStack
 
@@ -372,9 +373,9 @@ def fused_has_no_weights(page: Page):
         weights; ``state``: name → Tensor of the library's model; ``rebuilt`` is our model,
         whose ``pooler`` may be None.
     """
+    fused = copy.deepcopy(page.fused).double()
     with torch.no_grad():
-        again = page.fused.double()(**page.inputs, output_attentions=True)
-    page.fused.float()
+        again = fused(**page.inputs, output_attentions=True)
     assert not page.quiet.attentions
     assert not again.attentions
     close(again.last_hidden_state, page.reference.last_hidden_state)
