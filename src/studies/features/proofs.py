@@ -606,8 +606,8 @@ def means_reach_further(page: Page):
     dict
         ``features`` (text, lowest and highest) and ``random``, how many of six characters
         are reached; of a line's end pushed along a difference of means with strength 1,
-        mean probabilities ``before`` and ``after``, with ``low``, ``high`` and the share of
-        windows ``below`` one half; ``loss_before`` and ``loss_after`` of the other
+        mean probabilities ``before`` and ``after``, with ``low`` and ``high``;
+        ``loss_before`` and ``loss_after`` of the other
         characters, in nats; ``windows``, ``seeds``: how many; ``answer``, the letter of the
         right choice.
     """
@@ -625,7 +625,6 @@ def means_reach_further(page: Page):
         if (row["target"], row["way"]) == (start["target"], "difference of means")
         and row["strength"] == 1.0
     )
-    shares = [np.mean(np.array(x["probs"]) < HALF) for x in (strong,)]
     return {
         "features": f"{min(features)} to {max(features)}",
         "random": max(drawn),
@@ -637,6 +636,5 @@ def means_reach_further(page: Page):
         "loss_after": np.mean(strong["losses"]),
         "low": min(strong["probs"]),
         "high": max(strong["probs"]),
-        "below": shares[0],
         "answer": "a" if max(strong["probs"]) - min(strong["probs"]) > 0.2 else "b",
     }
