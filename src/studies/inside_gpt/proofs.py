@@ -699,11 +699,11 @@ def two_heads_carry_thou(page: Page):
         ``art_told``. ``story``, the letter of the right choice.
     """
     leans = np.array([[page.lean(text) for text in pair] for pair in page.PAIRS])
-    is_told = (leans[:, 0] < 0) & (leans[:, 1] > 0)
-    told = [pair for pair, good in zip(page.PAIRS, is_told, strict=True) if good]
-    if len(told) < 2:  # no interval of one
-        told = page.PAIRS
-    they, thou = zip(*told, strict=True)
+    are_apart = (leans[:, 0] < 0) & (leans[:, 1] > 0)
+    apart = [pair for pair, good in zip(page.PAIRS, are_apart, strict=True) if good]
+    if len(apart) < 2:  # no interval of one
+        apart = page.PAIRS
+    they, thou = zip(*apart, strict=True)
     changed = leans_with(page, they, thou, page.TWO) > 0
     back = leans_with(page, thou, they, page.TWO) < 0
     others = leans_with(page, they, thou, page.rest) > 0
@@ -711,7 +711,7 @@ def two_heads_carry_thou(page: Page):
     we = [text.replace(" they ", " we ") for text in they]
     from_we = leans_with(page, they, we, page.TWO) > 0
     single = {
-        head: np.array([page.share_copied(*pair, [head]) for pair in told])
+        head: np.array([page.share_copied(*pair, [head]) for pair in apart])
         for head in page.HEADS
     }
     least = np.min([single[head] for head in page.TWO], axis=0)  # (prompts,)
@@ -722,7 +722,10 @@ def two_heads_carry_thou(page: Page):
         (here, there) for here, there in pairs if page.lean(here) < 0 < page.lean(there)
     ]
     direct = leans_with(page, *zip(*(near or pairs), strict=True), page.TWO) > 0
-    art = [(f"{w} we ar", f"{w} thou ar") for w in {there.split()[0] for _, there in pairs}]
+    art = [
+        (f"{word} we ar", f"{word} thou ar")
+        for word in sorted({there.split()[0] for _, there in pairs})
+    ]
     for_art = {
         head: np.mean([page.share_copied(*pair, [head], "t", "e") for pair in art])
         for head in page.HEADS
@@ -740,7 +743,7 @@ def two_heads_carry_thou(page: Page):
         without = page.lean(page.THOU)
     missed = loses_t_without(page, [there for _, there in pairs], (1, 3))
     span = share_interval(changed)
-    assert is_told.mean() > 0.8
+    assert are_apart.mean() > 0.8
     assert span[0] > 0.9
     assert back.mean() > 0.9
     assert others.mean() < 0.05
@@ -1098,6 +1101,7 @@ def two_layers_repeat(page: Page):
     assert counts[2] + 1 < eight.min()
     assert eight.max() < one.min()
     assert steps["one layer"] == 10 * steps["two layers"]
+    levels = {"a": two.mean(), "b": counts[2], "c": counts[1], "d": np.log(32)}
     models = [run["heads"] for run in results["runs"] if run["kind"] == "two layers"]
     for heads in models:
         spare, needed = sorted(heads[:2], key=lambda head: head["before"])
@@ -1109,7 +1113,7 @@ def two_layers_repeat(page: Page):
         "steps_two": steps["two layers"],
         "steps_one": steps["one layer"],
         "seeds": len(models),
-        "answer": "c",
+        "answer": min(levels, key=lambda letter: abs(levels[letter] - one.mean())),
     }
 
 
