@@ -101,6 +101,28 @@ def chosen(page: Page, method, rate, fed="Dickinson", replayed=0):
     return runs[same & (runs.replayed == replayed)]
 
 
+def validation_by_rate(page: Page, method):
+    """Return the mean loss on Dickinson's validation poems by learning rate.
+
+    Parameters
+    ----------
+    page : Page
+        ``runs`` is the DataFrame of all stored runs, with columns ``method``, ``rate``,
+        ``fed``, ``replayed`` and lists of losses, such as "Dickinson validation".
+    method : str
+        Of fine-tuning, such as "all weights" or "LoRA".
+
+    Returns
+    -------
+    Series of float
+        Learning rate, ascending → nats a character, the mean over runs that read her alone.
+    """
+    runs = page.runs
+    same = (runs.method == method) & (runs.fed == "Dickinson") & (runs.replayed == 0)
+    losses = runs[same]["Dickinson validation"].map(np.mean)
+    return losses.groupby(runs[same].rate).mean()
+
+
 # --- poems ------------------------------------------------------------------------------
 
 
@@ -498,7 +520,9 @@ def lora_learns_nearly_as_much(page: Page):
         the right choice.
     """
     before = losses_before(page, "Dickinson", ["test"])
-    rates = {"all weights": 3e-3, "LoRA": 1.7e-2, "last layer": 1e-2}
+    methods = ("all weights", "LoRA", "last layer")
+    tried = {method: validation_by_rate(page, method) for method in methods}
+    rates = {method: losses.idxmin() for method, losses in tried.items()}
     hers = {
         method: losses_on(chosen(page, method, rate), "Dickinson", ["test"])
         for method, rate in rates.items()
@@ -509,13 +533,17 @@ def lora_learns_nearly_as_much(page: Page):
         gains["all weights"],
         statistic=lambda one, other, axis: one.sum(axis) / other.sum(axis),
     )
-    his = losses_on(chosen(page, "LoRA", 1.7e-2), "Shakespeare")
-    slow = losses_on(chosen(page, "all weights", 1.7e-3), "Shakespeare")
-    usual = losses_on(chosen(page, "all weights", 3e-3), "Shakespeare")
+    lower = [rate for rate in tried["all weights"].index if rate < rates["all weights"]]
+    his = losses_on(chosen(page, "LoRA", rates["LoRA"]), "Shakespeare")
+    usual, slow = (
+        losses_on(chosen(page, "all weights", rate), "Shakespeare")
+        for rate in (rates["all weights"], max(lower, default=rates["all weights"]))
+    )
+    assert all(len(losses) == 5 for losses in tried.values())
     assert bootstrap_interval(gains["LoRA"])[0] > 0.1
     assert share[0] > 0.9
     assert bootstrap_interval(usual - his)[0] > 0
-    assert bootstrap_interval(slow - his)[0] < 0.01
+    assert bootstrap_interval(slow - his)[1] < 0.01
     assert bootstrap_interval(hers["last layer"] - hers["all weights"])[1] < 0
     return {
         "lora": hers["LoRA"].mean(),
@@ -524,7 +552,7 @@ def lora_learns_nearly_as_much(page: Page):
         "before": before.mean(),
         "share": share,
         "poems": len(before),
-        "judge": "b",
+        "judge": "c" if rates["LoRA"] == 1e-3 else "b",  # which the question gives LoRA
     }
 
 
