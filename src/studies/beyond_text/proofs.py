@@ -250,10 +250,10 @@ def shuffled_patches(page):
     cut = page.patches(asked)[:, order]  # (digits, 16, 4)
     mixed = F.fold(cut.mT, (8, 8), 2, stride=2)[:, 0]
     model = copy.deepcopy(page.learner).double()
-    told = copy.deepcopy(model)
-    told.positions.data = told.positions.data[order]
+    reordered = copy.deepcopy(model)
+    reordered.positions.data = reordered.positions.data[order]
     with torch.no_grad():
-        logits_move = (told(mixed)[0] - model(asked)[0]).abs().max().item() > 1e-9
+        logits_move = (reordered(mixed)[0] - model(asked)[0]).abs().max().item() > 1e-9
     flat, flat_mixed = asked.flatten(1), mixed.flatten(1)
     exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
     before, after = (torch.cdist(x, x, **exact) for x in (flat, flat_mixed))
@@ -384,15 +384,15 @@ def edges_are_used(page):
     """
     tables = table_accuracies(page.joined, page.marked)
     rows = page.study["results"]["graphs"]
-    told = alike(rows, counted=False, layers=3)
-    right = [row["right"] for row in told]
+    plain = alike(rows, counted=False, layers=3)
+    right = [row["right"] for row in plain]
     numbers = [row["right"] for row in alike(rows, counted=True)]
-    away = max(row["away"] for row in told)
-    other = max(row["other graph"] for row in told)
+    away = max(row["away"] for row in plain)
+    other = max(row["other graph"] for row in plain)
     assert accuracy(page.walker, page.joined, page.marked) > 0.99
     assert min(right) > 0.99
     assert max(away, other) < tables["nothing"] + 0.005
-    assert [row["back"] for row in told] == right
+    assert [row["back"] for row in plain] == right
     assert max(*numbers, tables["counts"]) < 0.5
     return {
         "told": (min(right), max(right)),
@@ -502,7 +502,7 @@ def each_layer_sees_one_edge_farther(page):
     rows = page.farther["results"]["graphs"]
     sizes = page.farther["settings"]
 
-    def told(steps, is_within):
+    def recognised(steps, is_within):
         """Return how well distances are told apart, within reach or beyond it.
 
         ``steps`` : int, of the training; ``is_within`` : bool, whether the distance is at
@@ -515,8 +515,8 @@ def each_layer_sees_one_edge_farther(page):
             if (distance <= row["layers"]) == is_within
         ]
 
-    within, beyond = (told(sizes["steps"], is_within) for is_within in (True, False))
-    within_long, beyond_long = (told(sizes["longer"], each) for each in (True, False))
+    within, beyond = (recognised(sizes["steps"], is_within) for is_within in (True, False))
+    within_long, beyond_long = (recognised(sizes["longer"], each) for each in (True, False))
     assert max(LAYERS) == FAR - 1
     assert min(within + within_long) > 0.98
     assert max(beyond + beyond_long) < 0.8

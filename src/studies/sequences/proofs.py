@@ -498,7 +498,7 @@ def line_end_log_odds(order, vocab_size, newline, counted: tuple, asked: tuple):
     return np.log(probs / (1 - probs))  # (texts, characters - order + 2)
 
 
-def told_the_position(page: Page, order=5):
+def losses_given_position(page: Page, order=5):
     """Return the loss at each line end of an n-gram model that knows the position.
 
     A boosted tree learns from halves of the training sonnets, each asked of n-grams that
@@ -569,7 +569,7 @@ def line_ends_are_predicted(page: Page):
         Losses of held-out sonnets in nats, Tensors (texts, characters): ``lstm_losses``;
         ``ngram_losses``, dict, length of n-grams → such losses; ``by_context``, dict, how
         many characters the LSTM reads → such losses. ``at_end``, a bool Tensor of that
-        shape, is True at line ends. `told_the_position` reads more of it.
+        shape, is True at line ends. `losses_given_position` reads more of it.
 
     Returns
     -------
@@ -584,20 +584,20 @@ def line_ends_are_predicted(page: Page):
     counted = {n: losses.numpy() for n, losses in page.ngram_losses.items()}
     best = min(counted, key=lambda n: counted[n][at_end].mean())
     ahead = counted[best] - lstm
-    told = told_the_position(page)[at_end].mean()
+    informed = losses_given_position(page)[at_end].mean()
     gap = mean_interval(ahead, at_end)
     found = {
         "lstm": lstm[at_end].mean(),
         "counted": counted[best][at_end].mean(),
         "eight": page.by_context[8].numpy()[at_end].mean(),
         "four": page.by_context[4].numpy()[at_end].mean(),
-        "told": told,
+        "told": informed,
     }
     assert gap[0] > 0.2
     assert mean_interval(ahead, ~at_end)[0] > -0.02
     lead = found["counted"] - found["lstm"]
     assert found["counted"] - min(found["four"], found["eight"]) < lead / 3
-    assert found["counted"] - told > 2 * (told - found["lstm"])
+    assert found["counted"] - informed > 2 * (informed - found["lstm"])
     shares = {f"{name}_share": np.exp(-loss) for name, loss in found.items()}
     return found | shares | {"gap": gap, "ends": at_end.sum(), "sonnets": len(lstm)}
 

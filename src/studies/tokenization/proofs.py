@@ -490,13 +490,13 @@ def short_memory(page: Page):
                 span = bootstrap_interval(gain, lengths, statistic=ratio_of_sums)
                 spans[name].append(span)
         texts += len(corpus)
-    told = {
+    widest = {
         name: (min(low for low, _ in each), max(high for _, high in each))
         for name, each in spans.items()
     }
-    assert told["over_letters"][0] > 0
-    assert told["over_words"][0] > 0
-    return told | {"texts": texts}
+    assert widest["over_letters"][0] > 0
+    assert widest["over_words"][0] > 0
+    return widest | {"texts": texts}
 
 
 @proof("Learned from 15 poems, merges predict worse than a list of words; from 60, better.")
