@@ -136,11 +136,11 @@ def same_as_transformers(page: Page):
         and ``vocab_size``: how many the model has.
     """
     with torch.no_grad():
-        told = theirs(page.model)(page.france, output_hidden_states=True)
-    for state, want in zip(page.stream[:-1], told.hidden_states[:-1], strict=True):
+        output = theirs(page.model)(page.france, output_hidden_states=True)
+    for state, want in zip(page.stream[:-1], output.hidden_states[:-1], strict=True):
         close(state, want, rtol=0, atol=1e-4 * want.abs().max().item())
-    largest = told.logits.abs().max().item()
-    close(page.logits, told.logits, rtol=0, atol=1e-4 * largest)
+    largest = output.logits.abs().max().item()
+    close(page.logits, output.logits, rtol=0, atol=1e-4 * largest)
     with torch.no_grad():
         close(page.logits, page.model(page.france), rtol=0, atol=1e-4 * largest)
     sizes = page.config
@@ -260,7 +260,7 @@ def a_bare_question_ends(page: Page):
     def ends(texts):
         """Return of each text whether its likeliest next token ends the turn.
 
-        ``texts`` : list of str. A list of bool.
+        ``texts`` : iterable of str. A list of bool.
         """
         found = []
         for text in texts:
@@ -270,8 +270,8 @@ def a_bare_question_ends(page: Page):
         return found
 
     bare = ends(questions)
-    broken = np.mean(ends(f"{question}\n" for question in questions[:20]))
-    inside = np.mean(ends([page.templated(question) for question in questions[:20]]))
+    broken = np.mean(ends(f"{question}\n" for question in questions))
+    inside = np.mean(ends(page.templated(question) for question in questions))
     span = share_interval(bare)
     rows = [row for row in page.study["asks"] if row["task"] == "capitals"]
     right = {
@@ -367,8 +367,8 @@ def examples_must_be_right(page: Page):
     assert past_wrong > past / 2
     assert abs(lost["French"].mean()) < 0.05
     right, wrong = hits["opposites", True], hits["opposites", False]
-    told = {"right": right.sum(), "wrong": wrong.sum(), "words": len(right)}
-    return told | {"past": past, "past_wrong": past_wrong}
+    found = {"right": right.sum(), "wrong": wrong.sum(), "words": len(right)}
+    return found | {"past": past, "past_wrong": past_wrong}
 
 
 # --- Paris --------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ def last_lens(model, stream):
 
 
 @torch.no_grad()
-def told_without_mean(page: Page, state, right) -> float:
+def read_without_mean(page: Page, state, right) -> float:
     """Return how often the lens picks the right city, the mean of others taken off first.
 
     Parameters
@@ -447,8 +447,8 @@ def told_without_mean(page: Page, state, right) -> float:
     for half in (0, 1):
         mean = state[1 - half :: 2].mean(0)
         logits = F.linear(page.model.norm(state[half::2] - mean), page.model.output_matrix)
-        told = right[logits[:, right].argmax(-1)]
-        found.append(told == right[half::2])
+        predicted = right[logits[:, right].argmax(-1)]
+        found.append(predicted == right[half::2])
     return torch.cat(found).double().mean().item()
 
 
@@ -480,9 +480,9 @@ def capital_moves_in_one_layer(page: Page):
     page : Page
         ``model``, ``tokenizer`` and ``config`` (with ``layers``, 30) are SmolLM2's;
         ``CAPITAL_IS`` is the prompt with {} for the country. ``study["moves"]`` is a list
-        of dict, of capitals and of opposites, with counts of pairs whose answer becomes the
-        other prompt's: ``layers``, by layer from 0, all its heads copied at the last token;
-        ``heads``, each head of layer 23 alone; ``of``, how many pairs.
+        of dict, of the ``task`` "capitals" and of "opposites", with counts of pairs whose
+        answer becomes the other prompt's: ``layers``, by layer from 0, all its heads copied
+        at the last token; ``heads``, each head of layer 23 alone; ``of``, how many pairs.
 
     Returns
     -------
@@ -506,8 +506,8 @@ def capital_moves_in_one_layer(page: Page):
         for layer in (23, 24):
             source = stream[layer, order, token]
             with torch.no_grad(), copied_state(page.model, layer, token, source):
-                told = page.model(ids, last=True)[:, -1].argmax(-1)
-            taken[name, layer] = (told == right[order])[differ].double().numpy()
+                predicted = page.model(ids, last=True)[:, -1].argmax(-1)
+            taken[name, layer] = (predicted == right[order])[differ].double().numpy()
     read = last_lens(page.model, stream).argmax(-1) == right  # (layers + 1, countries)
     shares = {key: hits.mean() for key, hits in taken.items()}
     gap = bootstrap_interval(taken["last", 24] - taken["last", 23])
@@ -517,17 +517,19 @@ def capital_moves_in_one_layer(page: Page):
     likeliest = france.argmax(-1) == first_ids(page, ["Paris"])[0]
     third = page.config.layers // 3
     answer = "a" if likeliest[third] else "b" if likeliest[page.config.layers // 2] else "c"
-    centred = [told_without_mean(page, stream[i, :, -1], right) for i in (23, 24)]
+    centred = [read_without_mean(page, stream[i, :, -1], right) for i in (23, 24)]
     assert known >= 30
     assert centred[0] < 0.2
     assert centred[1] > 0.7
     assert min(shares["word", 23], shares["last", 24]) > 0.8
     assert max(shares["word", 24], shares["last", 23]) < 0.2
     assert gap[0] > 0.5
-    layers = np.array(page.study["moves"][0]["layers"])  # copied at the last token
-    assert layers[23] > 0.8 * page.study["moves"][0]["of"]
-    assert np.delete(layers, 23).max() == max(page.study["moves"][1]["layers"]) == 0
-    assert read[24:-2].double().mean(1).max() < 0.1
+    moves = {row["task"]: row for row in page.study["moves"]}
+    capitals = moves["capitals"]
+    layers = np.array(capitals["layers"])  # copied at the last token
+    assert layers[23] > 0.8 * capitals["of"]
+    assert np.delete(layers, 23).max() == max(moves["opposites"]["layers"]) == 0
+    assert read[24:-1].double().mean(1).max() < 0.1
     assert read[-1].double().mean() > 0.8
     return {
         "word_before": shares["word", 23],
@@ -538,9 +540,9 @@ def capital_moves_in_one_layer(page: Page):
         "read_after_23": read[24].double().mean(),
         "centred": centred[1],
         "countries": len(ids),
-        "head": max(page.study["moves"][0]["heads"]),
-        "layer": page.study["moves"][0]["layers"][23],
-        "studied": page.study["moves"][0]["of"],
+        "head": max(capitals["heads"]),
+        "layer": capitals["layers"][23],
+        "studied": capitals["of"],
         "paris": paris[-1],
         "paris_before": paris[-2],
         "answer": answer,
@@ -607,8 +609,8 @@ class Names:
             for block in self.model.blocks[self.first :]:
                 x, _ = block(x)
         logits = F.linear(self.model.norm(x[:, -1]), self.model.output_matrix)
-        told = logits.argmax(-1)
-        return (told == self.other).numpy(), (told == self.giver).numpy()
+        likeliest = logits.argmax(-1)
+        return (likeliest == self.other).numpy(), (likeliest == self.giver).numpy()
 
 
 def attended_twice(page: Page, names):
@@ -981,7 +983,7 @@ def sizes(page: Page):
     batch, steps = record["training"]["batch"], record["progress"]["step"]
     ours = model.parameters_count, steps * batch * model.config.context
     talker = sum(weight.numel() for weight in page.model.parameters())
-    told = {
+    published = {
         "ours": ours,
         "talker": (talker, 2e12),
         "gpt2": (1.5e9, None),  # the batches are told, not how many
@@ -990,7 +992,7 @@ def sizes(page: Page):
         "deepseek": (671e9, 14.8e12),
     }
     found = {}
-    for name, pair in told.items():
+    for name, pair in published.items():
         for what, size in zip(("parameters", "read"), pair, strict=True):
             if size:
                 found[f"{name}_{what}_x"] = f"{20 + 40 * math.log10(size / 1e5):.1f}"
