@@ -8,6 +8,7 @@ finds the same weights to the bit.
 """
 
 import zlib
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -210,13 +211,17 @@ def load_film(path=None):
     Raises
     ------
     OSError, ValueError
-        If there is no such file, or it has no record.
+        If there is no such file, or it holds no film.
     """
-    path = path or corpora_folder() / "checkpoints" / "film.safetensors"
+    path = Path(path or corpora_folder() / "checkpoints" / "film.safetensors").expanduser()
     record = read_record(path)
-    config = GPTConfig(**record["model"])
-    film = Film(config, record["steps"], record["shapes"], load_file(path))
-    return CharTokenizer(record["alphabet"]), film, record
+    try:
+        config = GPTConfig(**record["model"])
+        film = Film(config, record["steps"], record["shapes"], load_file(path))
+        tokenizer = CharTokenizer(record["alphabet"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} holds no film of a training: {error!r}") from error
+    return tokenizer, film, record
 
 
 # --- stops --------------------------------------------------------------------------------

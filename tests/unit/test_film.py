@@ -1,6 +1,7 @@
 """A training as a film: weights in few bits, where something begins, and what is asked."""
 
 import json
+import shutil
 import zlib
 from types import SimpleNamespace
 
@@ -104,6 +105,20 @@ def test_the_film_that_comes_with_the_course_ends_in_the_book_s_gpt():
     assert last.keys() == theirs.keys()
     for name, x in theirs.items():
         assert torch.cosine_similarity(last[name].flatten(), x.flatten(), dim=0) > 0.98
+
+
+def test_a_film_is_found_in_the_home_folder(monkeypatch, tmp_path):
+    stored = data.corpora_folder() / "checkpoints" / "film.safetensors"
+    shutil.copy(stored, tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))  # of Windows
+    assert load_film("~/film.safetensors")[1].steps == load_film()[1].steps
+
+
+def test_weights_that_are_no_film_are_refused():
+    path = data.corpora_folder() / "checkpoints" / "sonnets.safetensors"
+    with pytest.raises(ValueError, match=r"sonnets\.safetensors holds no film"):
+        load_film(path)
 
 
 def test_the_record_is_of_these_weights():

@@ -162,6 +162,51 @@ def test_a_file_that_is_no_such_llama_is_refused(tmp_path):
         llama.read_gguf_model(GgufFile(path))
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("attention.head_count", 0, "heads must be greater than or equal to 1, not 0"),
+        ("attention.head_count", [6, 6, 6], r"heads must be a whole number, not \[6"),
+        ("attention.head_count_kv", "two", "kv_heads must be a whole number, not 'two'"),
+        ("block_count", -1, "layers must be greater than or equal to 1, not -1"),
+        ("embedding_length", 48.0, "d_model must be a whole number, not 48.0"),
+        ("vocab_size", 2**62, "vocab_size must be less than or equal to 100000000"),
+        ("rope.freq_base", "slow", "base must be a number, not 'slow'"),
+    ],
+)
+def test_a_size_that_no_llama_has_is_refused(tmp_path, field, value, said):
+    file = GgufFile(write(tmp_path / "small.gguf", small()))
+    file.fields[f"llama.{field}"] = value
+    with pytest.raises(ValueError, match=rf"small\.gguf describes no Llama: {said}"):
+        llama.read_gguf_model(file)
+
+
+def test_layers_that_the_file_does_not_hold_are_not_built(tmp_path):
+    file = GgufFile(write(tmp_path / "small.gguf", small()))
+    file.fields["llama.block_count"] = 10**7  # to build so many would take an hour
+    with pytest.raises(ValueError, match="holds fewer tensors than 10000000 layers have"):
+        llama.read_gguf_model(file)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tokenizer.ggml.tokens", None),
+        ("tokenizer.ggml.token_type", [1, 1]),
+        ("tokenizer.ggml.merges", ["a"]),
+        ("tokenizer.ggml.eos_token_id", 10**9),
+    ],
+)
+def test_a_damaged_tokenizer_in_a_file_is_named(field, value):
+    file = GgufFile(llama.talker_file())
+    if value is None:
+        del file.fields[field]
+    else:
+        file.fields[field] = value
+    with pytest.raises(ValueError, match=r"the tokenizer in .*\.gguf cannot be read"):
+        llama.read_gguf_tokenizer(file)
+
+
 def test_a_folder_of_transformers_loads(tmp_path, ids, monkeypatch, talker):
     theirs = small()
     theirs.float().save_pretrained(tmp_path)
