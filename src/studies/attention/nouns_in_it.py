@@ -112,7 +112,7 @@ def states_of(world, seed, each):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model.
+        The model: BERT, or the same with the numbers of each weight shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -138,7 +138,7 @@ def it_with_all_heads(world, seed, each):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model.
+        The model: BERT, or the same with the numbers of each weight shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -165,7 +165,7 @@ def it_with_other_heads(world, seed, each, layer, change):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model.
+        The model: BERT, or the same with the numbers of each weight shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -213,7 +213,7 @@ def head_means(world, seed, each, layer):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model.
+        The model: BERT, or the same with the numbers of each weight shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -292,7 +292,7 @@ def penalties(world, each):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model.
+        The model: BERT, or the same with the numbers of each weight shuffled.
     each : int
         How many sentences of each kind.
 
@@ -322,7 +322,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     group : {"whole", "heads"}
         "whole": with all heads; "heads": without each head of ``layer`` in turn.
     world : {"trained", "shuffled"}
-        The model.
+        The model: BERT, or the same with the numbers of each weight shuffled.
     layer : int, optional
         Whose heads are removed one at a time, from 0; of the group "heads".
     each : int
@@ -398,7 +398,11 @@ def falls(results, world, after):
 
 
 def summary(results):
-    """Find the head whose removal lowers the score most, after the last layer.
+    """Ask whether any one head is needed, after the last layer, to tell the nouns in *it*.
+
+    An AUC (0–1) says how well the vector of *it* tells two kinds of sentences apart, which
+    differ in the nouns alone. Of all heads the one counts whose removal lowers it most; the
+    claim is that even this one is not needed.
 
     Parameters
     ----------

@@ -93,10 +93,11 @@ def plan(small):
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``; of "tuning" and "runs" ``start``, where the
-        training begins (at the words' frequencies, or at random; "shuffled" also shuffles
-        the words), ``seed`` and ``steps``; of "tuning" also ``rate``, the learning rate; of
-        "counting" ``order``, that of the n-grams.
+        The arguments of each run: ``group``. Of "tuning" and "runs": ``start``, from which
+        first weights the training begins (so that the words' frequencies are predicted, or
+        at random; "shuffled", the null, trains on words in a random order); ``seed``;
+        ``steps``. Of "tuning" also ``rate``, the learning rate. Of "counting": ``order``,
+        that of the n-grams.
     """
     chosen = {"steps": 2} if small else {"steps": SETTINGS["steps"]}
     tuning = grid(

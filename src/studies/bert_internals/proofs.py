@@ -388,7 +388,7 @@ def fused_has_no_weights(page: Page):
 # --- heads --------------------------------------------------------------------------------
 
 
-def strongest(weights, numbers, to_number_before):
+def shares_before(weights, numbers, to_number_before):
     """Return the share that each text's tokens give to the token numbered one lower.
 
     Parameters
@@ -454,7 +454,7 @@ def head_follows_the_numbers(page: Page):
         counted, of the same shape, by default the same.
         """
         weights = page.read_as(page.model, texts, numbers)
-        return strongest(weights, numbers if counted is None else counted, before)
+        return shares_before(weights, numbers if counted is None else counted, before)
 
     before = page.to_number_before
     in_print = shares(ids, printed)
@@ -465,8 +465,8 @@ def head_follows_the_numbers(page: Page):
         generator = torch.Generator().manual_seed(seed)
         order = torch.rand(ids.shape, generator=generator).argsort(dim=1)
         weights = page.read_as(page.model, ids, order)
-        kinds.append(strongest(weights, order, before)[:, best])
-        neighbours.append(strongest(weights, printed, before)[:, best].mean().item())
+        kinds.append(shares_before(weights, order, before)[:, best])
+        neighbours.append(shares_before(weights, printed, before)[:, best].mean().item())
     generator = torch.Generator().manual_seed(SEEDS[0])
     vocabulary = page.model.config.vocab_size
     words = torch.randint(vocabulary, ids.shape, generator=generator)

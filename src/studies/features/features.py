@@ -115,6 +115,10 @@ def plan(small):
 def run(folder, group, seed, steps):
     """Make one run: train autoencoders from a seed, and read them beside their rivals.
 
+    It is asked how well a unit tells a property of the text at a position, such as "begins
+    a line". The units are an autoencoder's features; their rivals are the model's neurons,
+    and random and principal directions of its states.
+
     Parameters
     ----------
     folder : Path

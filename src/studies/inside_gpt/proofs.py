@@ -821,7 +821,9 @@ def changed_by(page: Page, pairs, heads, *answers) -> np.ndarray:
 
 
 def told_apart(page: Page, pairs, *answers) -> list[tuple[str, str]]:
-    """Return the pairs of texts after which the model expects different letters.
+    """Return the pairs of texts after each of which the model expects the right letter.
+
+    If there are none, all pairs are returned, so that a proof goes on, and fails.
 
     Parameters
     ----------
@@ -835,7 +837,6 @@ def told_apart(page: Page, pairs, *answers) -> list[tuple[str, str]]:
     Returns
     -------
     list of (str, str)
-        All pairs, if the model tells none apart.
     """
     found = [
         (here, there)

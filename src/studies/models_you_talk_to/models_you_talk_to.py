@@ -412,8 +412,10 @@ def asks(task, form, count=None):
     ----------
     task : {"capitals", "opposites"}
     form : str
-        Of the prompt: "template", "no system", "plain system" or "bare"; after "bare" the
-        model answers with one token, else with sixteen at most.
+        Of the prompt: "template", as the model was tuned to be asked; "no system", without
+        its system turn; "plain system", with a system turn of common words; "bare", the
+        question alone, after which the model answers with one token, else with sixteen at
+        most.
     count : int, optional
         How many questions. Default: all.
 

@@ -471,6 +471,9 @@ class Runs:
     def measured(self, model, reference):
         """Return what a model's answers have, what it lost, and how far it went.
 
+        An echo is a word that begins with a letter with which another word of its line
+        begins.
+
         Parameters
         ----------
         model, reference : GPT
@@ -500,6 +503,9 @@ class Runs:
 
     def measured_best(self, reference):
         """Return what the best of four answers to each request have: the most echoes.
+
+        An echo is a word that begins with a letter with which another word of its line
+        begins.
 
         ``reference`` : GPT, which writes them. The result is a dict: means a line of
         ``echoes``, ``characters`` and ``words``; ``a word``, echoes for each word;

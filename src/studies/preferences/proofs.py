@@ -840,7 +840,7 @@ def reward_counts_words(page: Page):
 
 
 def names_taken(page: Page):
-    """Answers that give the name of the system turn back.
+    """Return the answers in which SmolLM2 says the name that the system turn gave it.
 
     Parameters
     ----------

@@ -361,7 +361,8 @@ class Measurements:
     def words(self, model):
         """Return how well the words of each poem are predicted: a list of dict.
 
-        ``model`` : Family; the words of a poem are masked one by one. Each dict has
+        ``model`` : Family, a BERT from ids to logits; the words of a poem, those that are
+        one token, are masked one by one. Each dict has
         ``loss``, in nats a word, ``right``, how many words have the highest probability,
         and ``begin``, for each word of the first passage [the id of the highest
         probability, the probability of the right one].

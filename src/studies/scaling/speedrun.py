@@ -350,9 +350,10 @@ def ngram_losses(corpus):
     Returns
     -------
     dict
-        Of the model with the lowest loss on the tuning text among those that the rules
-        allow: ``way``, "counting"; ``seed``, 0; ``tokens``, of the training text;
-        ``seconds``, of the processor; ``order``, the length of its n-grams; ``parameters``,
+        Of the model with the lowest loss on the tuning text, among those that have no more
+        parameters than the rules of the contest allow: ``way``, "counting"; ``seed``, 0;
+        ``tokens``, of the training text; ``seconds``, of the processor; ``order``, the
+        length of its n-grams; ``parameters``,
         how many n-grams and contexts it has; ``tuning`` and ``loss``, on the tuning text
         and on the test text, in nats a character.
     """

@@ -211,8 +211,8 @@ def random_weights(page: Page):
     -------
     Page
         A page like this one, whose ``reader`` is the shuffled LSTM; its ``logits`` (texts,
-        characters, vocab_size), ``memories`` and ``gates`` (texts, characters, d_model) on
-        ``held_out`` are its own.
+        characters, vocab_size), ``memories`` and forget ``gates`` (texts, characters,
+        d_model) on ``held_out`` are its own.
     """
     reader = shuffled_weights(page.reader)
     logits, memories, gates = watch(reader, page.held_out)

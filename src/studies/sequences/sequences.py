@@ -254,7 +254,10 @@ def interval(differences, groups, draws=2000):
 
 
 class Poet(nn.Module):
-    """Token vectors, something that may use their order, one vector of many, a class.
+    """A network that tells which of two poets wrote a text, Dickinson or Shakespeare.
+
+    It has token vectors, a layer that may use their order, a mean of the results over the
+    text, and a score of the class.
 
     Parameters
     ----------

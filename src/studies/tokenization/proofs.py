@@ -203,7 +203,8 @@ def cut_of_fall(page: Page):
     Returns
     -------
     dict
-        ``answer``: the letter of the right choice.
+        ``answer``: the letter of the right choice in the page's task, which asks in which
+        of the words every cut falls where a grammar cuts.
     """
     ranks = {pair: rank for rank, pair in enumerate(page.toy_merges)}
     options = ["f all _", "f al l _", "fall _", "[UNK]"]
