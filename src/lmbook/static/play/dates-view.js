@@ -43,10 +43,10 @@ function largest(list, count) {
 
 /**
  * @param {HTMLElement} element
- * @param {Data & ConstructorParameters<typeof EncoderDecoder>[0]} data
+ * @param {Data & Parameters<typeof EncoderDecoder.read>[0]} data
  */
 export function mount(element, data) {
-  const trained = new EncoderDecoder(data);
+  const trained = EncoderDecoder.read(data);
   /** @type {EncoderDecoder | undefined} */
   let untrained; // made when it is first asked for
   let model = trained;

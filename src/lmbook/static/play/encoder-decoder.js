@@ -1,36 +1,23 @@
-/* The encoder-decoder of the chapter, one block on either side, norms first. Its arithmetic is
-   that of engine.js; what is here is the order of things, and the attention of the decoder to
-   what the encoder made. */
+/* The encoder-decoder of the chapter: two models of engine.js, of which the second attends to
+   what the first made of the source, and writes. */
 
-import {
-  ACTIVATIONS,
-  added,
-  attentionScores,
-  linear,
-  mixValues,
-  norm,
-  softmax,
-  softmaxRows,
-} from "./engine.js";
+import { Model, softmax } from "./engine.js";
 import { shuffled } from "./random.js";
 import { decode } from "./store.js";
 import { toFloats } from "./weights.js";
 
+/** @import { Config } from "./engine.js" */
+
 const START = 1;
 export const STOP = 2;
 export const LONGEST = 24;
-const EPS = 1e-5;
-/** @typedef {(query: number, key: number) => boolean} Sees which queries attend to which keys */
 
-/** @type {Sees} */
-const always = () => true;
-/** @type {Sees} */
-const causal = (query, key) => key <= query;
+/** @typedef {number[] | { int8: string, scale: number[] }} Stored a weight, see unpack */
 
 /**
  * A weight as float32.
  *
- * @param {number[] | { int8: string, scale: number[] }} stored numbers; or bytes in base64,
+ * @param {Stored} stored numbers; or bytes in base64,
  *   with a scale for each row
  * @returns {Float32Array}
  */
@@ -49,18 +36,56 @@ function unpack(stored) {
 export class EncoderDecoder {
   /**
    * @param {object} data
-   * @param {Record<string, number[] | { int8: string, scale: number[] }>} data.weights by the
-   *   names of the chapter's model; see unpack
+   * @param {Record<string, Stored>} data.weights by the names of the chapter's model
    * @param {string} data.vocabulary a character for each id
    * @param {number} data.heads
+   * @returns {EncoderDecoder}
    */
-  constructor({ weights, vocabulary, heads }) {
+  static read({ weights, vocabulary, heads }) {
+    const unpacked = Object.entries(weights).map(([name, stored]) => [name, unpack(stored)]);
+    return new EncoderDecoder(Object.fromEntries(unpacked), vocabulary, heads);
+  }
+
+  /**
+   * @param {Record<string, Float32Array>} weights
+   * @param {string} vocabulary
+   * @param {number} heads
+   */
+  constructor(weights, vocabulary, heads) {
+    this.weights = weights;
     this.vocabulary = vocabulary;
     this.heads = heads;
-    this.weights = Object.fromEntries(
-      Object.entries(weights).map(([name, stored]) => [name, unpack(stored)]),
-    );
-    this.d_model = this.weights["encoder.norm.weight"].length;
+    this.encoder = this.model("encoder", { causal: false, output: "none" });
+    this.decoder = this.model("decoder", { causal: true, cross: true, output: "untied" });
+  }
+
+  /**
+   * One of the two models. They share the table of token vectors.
+   *
+   * @param {"encoder" | "decoder"} name
+   * @param {Pick<Config, "causal" | "cross" | "output">} how
+   * @returns {Model}
+   */
+  model(name, how) {
+    const { weights, vocabulary, heads } = this;
+    /** @type {Record<string, string>} */
+    const shared = { "tokens.weight": "embed.table.weight" };
+    for (const part of ["output.weight", "output.bias"]) shared[part] = part;
+    /** @type {Config} */
+    const config = {
+      vocab_size: vocabulary.length,
+      context: LONGEST,
+      layers: 1,
+      heads,
+      d_model: weights[`${name}.norm.weight`].length,
+      d_ff: weights[`${name}.blocks.0.feed_forward.up.bias`].length,
+      eps: 1e-5,
+      activation: "gelu",
+      positions: "sinusoidal",
+      norm_first: true,
+      ...how,
+    };
+    return new Model(config, { floats: (part) => weights[shared[part] ?? `${name}.${part}`] });
   }
 
   /**
@@ -70,96 +95,20 @@ export class EncoderDecoder {
    * @returns {EncoderDecoder}
    */
   untrained(seed) {
-    const other = Object.assign(Object.create(EncoderDecoder.prototype), this);
-    const entries = Object.entries(this.weights);
-    other.weights = Object.fromEntries(
-      entries.map(([name, values], i) => [name, shuffled(values, seed + i)]),
-    );
-    return other;
-  }
-
-  /**
-   * A linear layer or a norm.
-   *
-   * @param {string} name
-   */
-  part(name) {
-    return { weight: this.weights[`${name}.weight`], bias: this.weights[`${name}.bias`] };
-  }
-
-  /**
-   * @param {Float32Array} x (tokens, d_model)
-   * @param {string} name
-   */
-  norm(x, name) {
-    return norm(x, this.part(name), EPS);
-  }
-
-  /**
-   * Token vectors and sinusoids.
-   *
-   * @param {number[]} ids
-   * @returns {Float32Array} (tokens, d_model)
-   */
-  embed(ids) {
-    const { d_model } = this;
-    const table = this.weights["embed.table.weight"];
-    return Float32Array.from({ length: ids.length * d_model }, (_, n) => {
-      const position = Math.floor(n / d_model);
-      const i = n % d_model;
-      const angle = position * 10000 ** (-(i - (i % 2)) / d_model);
-      const sinusoid = i % 2 ? Math.cos(angle) : Math.sin(angle);
-      return table[ids[position] * d_model + i] + sinusoid;
-    });
-  }
-
-  /**
-   * Multi-head attention to a memory.
-   *
-   * @param {string} name of the four matrices
-   * @param {Float32Array} x (tokens, d_model)
-   * @param {Float32Array} memory (keys, d_model)
-   * @param {Sees} sees
-   * @returns {{ update: Float32Array, weights: Float32Array }} (tokens, d_model) and (heads,
-   *   tokens, keys)
-   */
-  attend(name, x, memory, sees) {
-    const { heads, d_model } = this;
-    const keys = memory.length / d_model;
-    const shape = { heads, d_model, keys };
-    const query = linear(x, this.part(`${name}.query`), d_model);
-    const key = linear(memory, this.part(`${name}.key`), d_model);
-    const value = linear(memory, this.part(`${name}.value`), d_model);
-    const weights = softmaxRows(attentionScores(query, key, shape, sees), keys);
-    const mixed = mixValues(weights, value, shape);
-    return { update: linear(mixed, this.part(`${name}.output`), d_model), weights };
-  }
-
-  /**
-   * The last part of a block: norm, up, activation, down; added to x.
-   *
-   * @param {Float32Array} x (tokens, d_model)
-   * @param {string} block its name
-   * @returns {Float32Array} (tokens, d_model)
-   */
-  addFeedForward(x, block) {
-    const up = this.part(`${block}.feed_forward.up`);
-    const down = this.part(`${block}.feed_forward.down`);
-    const hidden = linear(this.norm(x, `${block}.norm_2`), up, this.d_model);
-    return added(x, linear(hidden.map(ACTIVATIONS.gelu), down, up.bias.length));
+    const mixed = Object.entries(this.weights).map(([name, values], i) => [
+      name,
+      shuffled(values, seed + i),
+    ]);
+    return new EncoderDecoder(Object.fromEntries(mixed), this.vocabulary, this.heads);
   }
 
   /**
    * @param {string} text of characters of the vocabulary
-   * @returns {Float32Array} (characters, d_model)
+   * @returns {Float32Array} the memory, (characters, d_model)
    */
   encode(text) {
-    const block = "encoder.blocks.0";
     const ids = Array.from(text, (character) => this.vocabulary.indexOf(character));
-    const x = this.embed(ids);
-    const normed = this.norm(x, `${block}.norm_1`);
-    const { update } = this.attend(`${block}.attention`, normed, normed, always);
-    return this.norm(this.addFeedForward(added(x, update), block), "encoder.norm");
+    return this.encoder.forward(ids, { keep: ["norm"] }).kept.norm.values;
   }
 
   /**
@@ -172,19 +121,12 @@ export class EncoderDecoder {
    *   (heads, ids, characters)
    */
   decode(ids, memory, hidden) {
-    const block = "decoder.blocks.0";
     const size = this.vocabulary.length;
-    let x = this.embed(ids);
-    const normed = this.norm(x, `${block}.norm_1`);
-    x = added(x, this.attend(`${block}.attention`, normed, normed, causal).update);
-    const asking = this.norm(x, `${block}.norm_cross`);
-    /** @type {Sees} */
-    const isSeen = (_query, key) => !hidden.has(key);
-    const { update, weights } = this.attend(`${block}.cross`, asking, memory, isSeen);
-    x = this.addFeedForward(added(x, update), block);
-    const logits = linear(this.norm(x, "decoder.norm"), this.part("output"), this.d_model);
-    const probs = ids.map((_, i) => softmax(logits.slice(i * size, (i + 1) * size)));
-    return { probs, weights };
+    const name = "blocks.0.cross.weights";
+    const { logits, kept } = this.decoder.forward(ids, { memory, hidden, keep: [name] });
+    const scores = /** @type {Float32Array} */ (logits);
+    const probs = ids.map((_, i) => softmax(scores.slice(i * size, (i + 1) * size)));
+    return { probs, weights: kept[name].values };
   }
 
   /**

@@ -1,9 +1,13 @@
-/* The book's models, run in the page: a BERT, a GPT or a Llama from its own weights.
+/* The book's models, run in the page: a BERT, a GPT, a Llama, an encoder or a decoder.
 
    The same mechanism as `lmcourse.transformer` and under the same names; what differs
-   between models stands in a configuration. A matrix is one Float32Array, row after row,
-   and x, the vectors of a text, is one too: (tokens, d_model) in comments means tokens
-   rows of d_model numbers. There is no batch: a reader types one text. */
+   between models stands in a configuration. In which order the parts of a Transformer are
+   computed stands here alone: `recording.js` keeps the steps for the way back (training), and
+   `encoder-decoder.js` puts two models together.
+
+   A matrix is one Float32Array, row after row, and x, the vectors of a text, is one too:
+   (tokens, d_model) in comments means tokens rows of d_model numbers. A batch is made of texts
+   of one length, whose rows stand one under another. */
 
 import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js";
 
@@ -21,14 +25,16 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * @property {number} d_ff
  * @property {number} eps added to the variance in a norm
  * @property {string} activation a name of ACTIVATIONS
- * @property {"learned" | "rotary"} positions
+ * @property {"learned" | "rotary" | "sinusoidal"} positions
  * @property {boolean} causal
  * @property {boolean} norm_first whether a norm stands before its sublayer (GPT)
- * @property {"tied" | "mlm" | "none"} output how logits are read out, if they are
+ * @property {"tied" | "untied" | "mlm" | "none"} output how logits are read out, if they are:
+ *   with the table of tokens, with a matrix of its own, with BERT's head
  * @property {number} [kv_heads] how many keys and values the heads share, if not one each
  * @property {number} [base] of rotary positions
  * @property {"rms"} [norm] if it is not LayerNorm
  * @property {boolean} [gated] whether the feed-forward network has a gate (SwiGLU)
+ * @property {boolean} [cross] whether its blocks attend to a memory, too (a decoder)
  * @property {number} [token_types]
  * @property {boolean} [embedding_norm]
  * @property {number} [patch] numbers of a patch, if the model reads pixels
@@ -44,6 +50,13 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * @property {(x: Float32Array) => Float32Array<ArrayBuffer>} [multiply] of a matrix that is
  *   stored in another way: x (tokens, columns) to (tokens, rows)
  * @property {(row: number) => Float32Array} [row] of such a matrix
+ */
+
+/**
+ * The matrices of attention: query and output (d_model, d_model), the others (kv_heads ·
+ * d_head, d_model).
+ *
+ * @typedef {Record<"query" | "key" | "value" | "output", Dense>} Attention
  */
 
 /**
@@ -81,8 +94,13 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * @property {ArrayLike<number>} [token_types] for each token 0 or 1: first or second text (BERT)
  * @property {Float32Array} [pixels] (tokens, numbers of a patch): they take the place of the
  *   ids' vectors
+ * @property {number} [tokens] how many each text of a batch has; without it there is one text.
+ *   Of a batch no activations are kept, and it has no cache
  * @property {Cache} [cache] from Model.cache: the ids follow those that it has seen (causal
  *   models)
+ * @property {Float32Array} [memory] (sources, d_model), the states of an encoder, for a model
+ *   with cross-attention and for no other
+ * @property {Set<number>} [hidden] positions of the memory that are not attended to
  * @property {number[]} [logits_of] the tokens whose logits are wanted; all by default
  * @property {number[]} [lens_of] the tokens whose lens is wanted, if it is kept; all by default
  * @property {string[]} [keep] names of activations to hand back; * stands for any layer
@@ -106,15 +124,48 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  */
 
 /**
- * What is done with activations on the way: `see` patches one, keeps it if it is asked for,
- * and hands it on.
+ * What all blocks are given of a run of the model.
  *
- * @typedef {object} Look
- * @property {(name: string) => boolean} wants
- * @property {(name: string, values: Float32Array, ...shape: number[]) => Float32Array} see
- * @property {(layer: number, head: number) => boolean} isOff
+ * @typedef {object} Run
+ * @property {Look} look
+ * @property {number} tokens of each text
+ * @property {Cache} [cache]
+ * @property {Float32Array} [memory]
+ * @property {Set<number>} [hidden]
  */
 
+/**
+ * The sizes of attention. A batch has as many queries and keys of each text.
+ *
+ * @typedef {object} AttentionShape
+ * @property {number} heads
+ * @property {number} kv_heads how many keys and values the heads share
+ * @property {number} d_model
+ * @property {number} queries of a text
+ * @property {number} keys of a text
+ */
+
+/** @typedef {(query: number, key: number) => boolean} Sees whether a query sees a key */
+
+/**
+ * Queries (texts · queries, d_model), and keys and values (texts · keys or more, kv_heads ·
+ * d_head).
+ *
+ * @typedef {{ query: Float32Array } & KeysAndValues} Projected
+ */
+
+/**
+ * What attention is told beside queries, keys and values.
+ *
+ * @typedef {object} AttentionRules
+ * @property {Sees} sees
+ * @property {(head: number) => boolean} isOff heads that bring nothing
+ * @property {(part: "scores" | "weights", values: Float32Array) => void} see is given both,
+ *   (texts, heads, queries, keys)
+ */
+
+/** @typedef {"norm_1" | "norm_cross" | "norm_2"} NormName the norms of a block */
+/** @typedef {(seen: Float32Array) => Float32Array} Update what is added to states, from what a part sees of them */
 /** @typedef {{ id: number, cosine: number }} Neighbour */
 
 // --- arithmetic -----------------------------------------------------------------------
@@ -241,16 +292,14 @@ export function normalise(x, d_model, eps) {
 }
 
 /**
- * LayerNorm.
+ * What LayerNorm does last.
  *
- * @param {Float32Array} x (tokens, d_model)
- * @param {{ weight: Float32Array, bias: Float32Array }} norm both (d_model,)
- * @param {number} eps
+ * @param {Float32Array} normed (tokens, d_model), by `normalise`
+ * @param {WeightAndBias} norm
  * @returns {Float32Array} (tokens, d_model)
  */
-export function norm(x, { weight, bias }, eps) {
+export function rescaled(normed, { weight, bias }) {
   const d_model = weight.length;
-  const { normed } = normalise(x, d_model, eps);
   return normed.map((value, n) => value * weight[n % d_model] + bias[n % d_model]);
 }
 
@@ -262,7 +311,7 @@ export function norm(x, { weight, bias }, eps) {
  * @param {number} eps added to the mean square
  * @returns {Float32Array} (tokens, d_model)
  */
-export function rmsNorm(x, { weight }, eps) {
+function rmsNorm(x, { weight }, eps) {
   const d_model = weight.length;
   const out = new Float32Array(x.length);
   for (let start = 0; start < x.length; start += d_model) {
@@ -298,7 +347,7 @@ export function softmax(scores, start = 0, end = scores.length) {
  * @param {number} keys
  * @returns {Float32Array} the same array
  */
-export function softmaxRows(scores, keys) {
+function softmaxRows(scores, keys) {
   for (let start = 0; start < scores.length; start += keys) softmax(scores, start, start + keys);
   return scores;
 }
@@ -316,27 +365,27 @@ const sharedPlace = (token, head, heads, kv_heads) =>
  * How well each key answers each query, in each head: their product over √d_head, and
  * -Infinity where a query doesn't see a key.
  *
- * @param {Float32Array} query (queries, d_model)
- * @param {Float32Array} key (keys or more, kv_heads · d_head)
- * @param {{ heads: number, kv_heads?: number, d_model: number, keys: number }} shape
- *   kv_heads: how many keys and values the heads share, as many as heads by default
- * @param {(query: number, key: number) => boolean} sees
- * @returns {Float32Array} (heads, queries, keys)
+ * @param {Float32Array} query (texts · queries, d_model)
+ * @param {Float32Array} key (texts · keys or more, kv_heads · d_head)
+ * @param {AttentionShape} shape
+ * @param {Sees} sees
+ * @returns {Float32Array} (texts, heads, queries, keys)
  */
-export function attentionScores(query, key, { heads, kv_heads = heads, d_model, keys }, sees) {
+function attentionScores(query, key, { heads, kv_heads, d_model, queries, keys }, sees) {
   const d_head = d_model / heads;
-  const queries = query.length / d_model;
-  const scores = new Float32Array(heads * queries * keys).fill(-Infinity);
-  for (let head = 0; head < heads; head++)
-    for (let i = 0; i < queries; i++) {
-      const row = (head * queries + i) * keys;
-      const ofQuery = i * d_model + head * d_head;
-      for (let j = 0; j < keys; j++) {
-        if (!sees(i, j)) continue;
-        const ofKey = sharedPlace(j, head, heads, kv_heads) * d_head;
-        scores[row + j] = dot(query, ofQuery, key, ofKey, d_head) / Math.sqrt(d_head);
+  const texts = query.length / d_model / queries;
+  const scores = new Float32Array(texts * heads * queries * keys).fill(-Infinity);
+  for (let text = 0; text < texts; text++)
+    for (let head = 0; head < heads; head++)
+      for (let i = 0; i < queries; i++) {
+        const row = ((text * heads + head) * queries + i) * keys;
+        const ofQuery = (text * queries + i) * d_model + head * d_head;
+        for (let j = 0; j < keys; j++) {
+          if (!sees(i, j)) continue;
+          const ofKey = sharedPlace(text * keys + j, head, heads, kv_heads) * d_head;
+          scores[row + j] = dot(query, ofQuery, key, ofKey, d_head) / Math.sqrt(d_head);
+        }
       }
-    }
   return scores;
 }
 
@@ -344,28 +393,28 @@ export function attentionScores(query, key, { heads, kv_heads = heads, d_model, 
  * What the heads bring: for each query the mean of the values by its weights, head beside
  * head.
  *
- * @param {Float32Array} weights (heads, queries, keys)
- * @param {Float32Array} value (keys or more, kv_heads · d_head)
- * @param {{ heads: number, kv_heads?: number, d_model: number, keys: number }} shape
+ * @param {Float32Array} weights (texts, heads, queries, keys)
+ * @param {Float32Array} value (texts · keys or more, kv_heads · d_head)
+ * @param {AttentionShape} shape
  * @param {(head: number) => boolean} isOff heads that bring nothing
- * @returns {Float32Array} (queries, d_model)
+ * @returns {Float32Array} (texts · queries, d_model)
  */
-export function mixValues(weights, value, shape, isOff = () => false) {
-  const { heads, kv_heads = heads, d_model, keys } = shape;
+function mixValues(weights, value, { heads, kv_heads, d_model, queries, keys }, isOff) {
   const d_head = d_model / heads;
-  const queries = weights.length / heads / keys;
-  const mixed = new Float32Array(queries * d_model);
-  for (let head = 0; head < heads; head++) {
-    if (isOff(head)) continue; // its part stays zero
-    for (let i = 0; i < queries; i++)
-      for (let j = 0; j < keys; j++) {
-        const weight = weights[(head * queries + i) * keys + j];
-        if (weight === 0) continue;
-        const to = i * d_model + head * d_head;
-        const from = sharedPlace(j, head, heads, kv_heads) * d_head;
-        for (let n = 0; n < d_head; n++) mixed[to + n] += weight * value[from + n];
-      }
-  }
+  const texts = weights.length / heads / queries / keys;
+  const mixed = new Float32Array(texts * queries * d_model);
+  for (let text = 0; text < texts; text++)
+    for (let head = 0; head < heads; head++) {
+      if (isOff(head)) continue; // its part stays zero
+      for (let i = 0; i < queries; i++)
+        for (let j = 0; j < keys; j++) {
+          const weight = weights[((text * heads + head) * queries + i) * keys + j];
+          if (weight === 0) continue;
+          const to = (text * queries + i) * d_model + head * d_head;
+          const from = sharedPlace(text * keys + j, head, heads, kv_heads) * d_head;
+          for (let n = 0; n < d_head; n++) mixed[to + n] += weight * value[from + n];
+        }
+    }
   return mixed;
 }
 
@@ -397,28 +446,103 @@ export const ACTIVATIONS = {
 /**
  * Rotary positions: turn the pair (i, i + d_head / 2) of each head by its token's angle.
  *
- * @param {Float32Array} x (tokens, d_model), changed
- * @param {number} first the position of its first token
- * @param {number} heads
- * @param {number} d_head
- * @param {number} [base]
+ * @param {Float32Array} x (tokens, heads · d_head)
+ * @param {{ heads: number, d_head: number, base?: number }} shape
+ * @param {(row: number) => number} positionOf
+ * @returns {Float32Array} of x's shape
  */
-function rotate(x, first, heads, d_head, base = 10000) {
+function rotated(x, { heads, d_head, base = 10000 }, positionOf) {
   const half = d_head / 2;
   const tokens = x.length / (heads * d_head);
+  const out = new Float32Array(x.length);
   for (let token = 0; token < tokens; token++)
     for (let i = 0; i < half; i++) {
-      const angle = (first + token) * base ** ((-2 * i) / d_head);
+      const angle = positionOf(token) * base ** ((-2 * i) / d_head);
       const cos = Math.cos(angle);
       const sin = Math.sin(angle);
       for (let head = 0; head < heads; head++) {
         const at = (token * heads + head) * d_head + i;
         const a = x[at];
         const b = x[at + half];
-        x[at] = a * cos - b * sin;
-        x[at + half] = a * sin + b * cos;
+        out[at] = a * cos - b * sin;
+        out[at + half] = a * sin + b * cos;
       }
     }
+  return out;
+}
+
+/**
+ * Sinusoidal position vectors, by `lmcourse.positions.sinusoidal`.
+ *
+ * @param {number} tokens
+ * @param {number} d_model
+ * @returns {Float32Array} (tokens, d_model): sines in the even columns, cosines in the odd ones
+ */
+function sinusoidal(tokens, d_model) {
+  return Float32Array.from({ length: tokens * d_model }, (_, n) => {
+    const i = n % d_model;
+    const angle = Math.floor(n / d_model) * 10000 ** (-(i - (i % 2)) / d_model);
+    return i % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
+}
+
+// --- looking into a run ---------------------------------------------------------------
+
+/** What is done with activations on the way: they are replaced, kept or left as they are. */
+export class Look {
+  /** @param {Pick<ForwardOptions, "keep" | "ablate" | "patch">} options */
+  constructor({ keep = [], ablate = [], patch = {} }) {
+    /** @type {Answer["kept"]} */
+    this.kept = {};
+    this.wanted = keep.map(
+      (name) => new RegExp(`^${name.replaceAll(".", "\\.").replace("*", "\\d+")}$`),
+    );
+    this.off = new Set(ablate.map(([layer, head]) => `blocks.${layer}.attention.${head}`));
+    this.patch = patch;
+    /** @type {Set<string>} */
+    this.patched = new Set();
+  }
+
+  /**
+   * Whether an activation is to be kept.
+   *
+   * @param {string} name
+   */
+  wants(name) {
+    return this.wanted.some((pattern) => pattern.test(name));
+  }
+
+  /**
+   * Replace an activation, in its place, and keep it, if that is asked for.
+   *
+   * @param {string} name
+   * @param {Float32Array} values
+   * @param {...number} shape
+   * @returns {Float32Array} values
+   */
+  see(name, values, ...shape) {
+    if (Object.hasOwn(this.patch, name)) {
+      for (const one of [this.patch[name]].flat()) put(values, one, shape, name);
+      this.patched.add(name);
+    }
+    if (this.wants(name)) this.kept[name] = { values: values.slice(), shape };
+    return values;
+  }
+
+  /**
+   * @param {string} attention its name
+   * @param {number} head
+   * @returns {boolean} whether it brings nothing
+   */
+  isOff(attention, head) {
+    return this.off.size > 0 && this.off.has(`${attention}.${head}`);
+  }
+
+  /** Throw an Error unless there was every activation that was to be replaced. */
+  checkPatched() {
+    for (const name of Object.keys(this.patch))
+      demand(this.patched.has(name), `there is no activation ${name} to patch`);
+  }
 }
 
 // --- the model ------------------------------------------------------------------------
@@ -505,16 +629,20 @@ export class Model {
     if (config.patch) this.patch = dense("patch", d_model, config.patch);
     if (config.positions === "learned")
       this.positions = floats("positions.weight", context, d_model);
+    if (config.positions === "sinusoidal") this.positions = sinusoidal(context, d_model);
     if (config.token_types)
       this.token_types = floats("token_types.weight", config.token_types, d_model);
     if (config.embedding_norm) this.embedding_norm = layerNorm("embedding_norm");
     this.blocks = Array.from({ length: config.layers }, (_, layer) => ({
       norm_1: layerNorm(`blocks.${layer}.norm_1`),
       attention: attention(`blocks.${layer}.attention`),
+      norm_cross: config.cross ? layerNorm(`blocks.${layer}.norm_cross`) : null,
+      cross: config.cross ? attention(`blocks.${layer}.cross`) : null,
       norm_2: layerNorm(`blocks.${layer}.norm_2`),
       feed_forward: feedForward(`blocks.${layer}.feed_forward`),
     }));
     if (config.norm_first) this.norm = layerNorm("norm");
+    if (config.output === "untied") this.output = dense("output", vocab_size, d_model);
     if (config.output === "mlm")
       this.mlm = {
         dense: dense("mlm.dense", d_model, d_model),
@@ -560,9 +688,10 @@ export class Model {
    * the table alone), embeddings; norm_1, attention.query, attention.key, attention.value (all
    * (tokens, d_model)), attention.scores, attention.weights (heads, tokens, keys),
    * attention.heads (what the heads bring, side by side), attention.lengths (heads, keys: how
-   * long each key's value is after the output matrix), attention, norm_2, feed_forward.up,
-   * feed_forward.hidden (tokens, d_ff), feed_forward; lens (tokens, vocab_size: the logits if
-   * the model ended here); blocks.LAYER itself, the state after it; at the end norm and logits.
+   * long each key's value is after the output matrix), attention; norm_cross, cross.query, …,
+   * cross, the same of cross-attention; norm_2, feed_forward.up, feed_forward.hidden (tokens,
+   * d_ff), feed_forward; lens (tokens, vocab_size: the logits if the model ended here);
+   * blocks.LAYER itself, the state after it; at the end norm and logits.
    *
    * @param {number[]} ids
    * @param {ForwardOptions} [options]
@@ -584,209 +713,236 @@ export class Model {
    * @returns {Generator<number, Answer, void>}
    */
   *steps(ids, options = {}) {
-    const { token_types, pixels, cache, keep = [], ablate = [], patch = {} } = options;
-    const { logits_of = Array.from(ids.keys()), lens_of = Array.from(ids.keys()) } = options;
-    const { config } = this;
-    const { d_model } = config;
-    this.check(ids, token_types, cache);
-    /** @type {Answer["kept"]} */
-    const kept = {};
-    const wanted = keep.map(
-      (name) => new RegExp(`^${name.replaceAll(".", "\\.").replace("*", "\\d+")}$`),
-    );
-    const patched = new Set();
-    const shape = [ids.length, d_model];
-    /** @type {Look} */
-    const look = {
-      wants: (name) => wanted.some((pattern) => pattern.test(name)),
-      see(name, values, ...shape) {
-        if (Object.hasOwn(patch, name)) {
-          for (const one of [patch[name]].flat()) put(values, one, shape, name);
-          patched.add(name);
-        }
-        if (look.wants(name)) kept[name] = { values: values.slice(), shape };
-        return values;
-      },
-      isOff: (layer, head) => ablate.some(([l, h]) => l === layer && h === head),
-    };
-    if (look.wants("tokens")) {
-      const rows = new Float32Array(ids.length * d_model);
-      ids.forEach((id, token) => rows.set(this.vector(id), token * d_model));
-      look.see("tokens", rows, ...shape);
-    }
-    let x = look.see("embeddings", this.embed(ids, token_types, cache, pixels), ...shape);
-    for (let layer = 0; layer < config.layers; layer++) {
-      x = this.block(x, layer, cache ? cache.layers[layer] : null, cache, look);
+    this.check(ids, options);
+    const { tokens = ids.length, cache, memory, hidden, logits_of, lens_of } = options;
+    const { d_model, vocab_size, layers, output } = this.config;
+    const look = new Look(options);
+    const run = { look, tokens, cache, memory, hidden };
+    if (look.wants("tokens")) look.see("tokens", this.vectors(ids), ids.length, d_model);
+    let x = look.see("embeddings", this.embed(ids, options), ids.length, d_model);
+    for (let layer = 0; layer < layers; layer++) {
+      x = this.block(x, layer, run);
       const lens = `blocks.${layer}.lens`;
-      if (look.wants(lens))
-        look.see(
-          lens,
-          this.readOut(rowsOf(x, lens_of, d_model)),
-          lens_of.length,
-          config.vocab_size,
-        );
+      if (look.wants(lens)) {
+        const states = rowsOf(x, lens_of, d_model);
+        look.see(lens, this.readOut(states), states.length / d_model, vocab_size);
+      }
       yield layer;
     }
     if (cache) cache.length += ids.length;
-    let logits = null;
-    if (config.output !== "none" && logits_of.length) {
-      logits = this.readOut(rowsOf(x, logits_of, d_model), look);
-      look.see("logits", logits, logits_of.length, config.vocab_size);
-    }
-    for (const name of Object.keys(patch))
-      demand(patched.has(name), `there is no activation ${name} to patch`);
-    return { logits, kept };
+    x = this.lastNorm(rowsOf(x, logits_of, d_model), look);
+    const logits = output !== "none" && x.length ? this.logits(x) : null;
+    if (logits) look.see("logits", logits, x.length / d_model, vocab_size);
+    look.checkPatched();
+    return { logits, kept: look.kept };
   }
 
   /**
    * Throw an Error unless the model can read this.
    *
    * @param {number[]} ids
-   * @param {ArrayLike<number>} [token_types]
-   * @param {Cache} [cache]
+   * @param {ForwardOptions} options
    */
-  check(ids, token_types, cache) {
-    const { vocab_size, context, causal } = this.config;
-    const before = cache ? cache.length : 0;
-    const length = before + ids.length;
+  check(ids, { token_types = [], tokens = ids.length, cache, memory, keep = [] }) {
+    const { vocab_size, context, causal, cross = false, token_types: types = 0 } = this.config;
+    const length = (cache ? cache.length : 0) + tokens;
     const fits = ids.length && length <= context;
     demand(fits, `${length} tokens, but this model sees 1 to ${context}`);
     /** @param {number} id */
     const known = (id) => Number.isInteger(id) && id >= 0 && id < vocab_size;
     for (const id of ids) demand(known(id), `${id} is no token of this model`);
     demand(causal || !cache, "only a causal model can go on from a cache");
-    const types = this.config.token_types ?? 0;
-    for (const type of Array.from(token_types || []))
+    for (const type of Array.from(token_types))
       demand(type >= 0 && type < types, `${type} is no type of a token`);
+    demand(Boolean(memory) === cross, "cross-attention and a memory to look at go together");
+    demand(ids.length % tokens === 0, `${ids.length} ids are no texts of ${tokens} tokens`);
+    const isBatch = ids.length > tokens;
+    demand(!isBatch || !(cache || keep.length), "a batch has no cache, and nothing of it is kept");
+  }
+
+  /**
+   * The rows of the table for some tokens.
+   *
+   * @param {number[]} ids
+   * @returns {Float32Array} (tokens, d_model)
+   */
+  vectors(ids) {
+    const { d_model } = this.config;
+    const rows = new Float32Array(ids.length * d_model);
+    Array.from(ids).forEach((id, token) => rows.set(this.vector(id), token * d_model));
+    return rows;
   }
 
   /**
    * Token vectors, and what is added to them.
    *
    * @param {number[]} ids
-   * @param {ArrayLike<number>} [token_types]
-   * @param {Cache} [cache]
-   * @param {Float32Array} [pixels]
+   * @param {ForwardOptions} options
    * @returns {Float32Array} (tokens, d_model)
    */
-  embed(ids, token_types, cache, pixels) {
-    const { d_model, eps, patch } = this.config;
+  embed(ids, { token_types, tokens = ids.length, cache, pixels }) {
+    const { d_model } = this.config;
     const before = cache ? cache.length : 0;
-    let rows = null;
-    if (pixels) {
-      demand(this.patch && patch, "this model reads no pixels");
-      rows = linear(pixels, this.patch, patch);
-    }
-    const x = new Float32Array(ids.length * d_model);
-    Array.from(ids).forEach((id, token) => {
-      const vector = rows ? rowOf(rows, token, d_model) : this.vector(id);
-      const type = token_types ? token_types[token] : 0;
+    const x = pixels ? this.patches(pixels) : this.vectors(ids);
+    for (let row = 0; row < ids.length; row++) {
+      const position = before + (row % tokens);
+      const type = token_types ? token_types[row] : 0;
       for (let i = 0; i < d_model; i++) {
-        let sum = vector[i];
-        if (this.positions) sum += this.positions[(before + token) * d_model + i];
+        let sum = x[row * d_model + i];
+        if (this.positions) sum += this.positions[position * d_model + i];
         if (this.token_types) sum += this.token_types[type * d_model + i];
-        x[token * d_model + i] = sum;
+        x[row * d_model + i] = sum;
       }
-    });
-    return this.embedding_norm ? norm(x, this.embedding_norm, eps) : x;
+    }
+    return this.embedding_norm ? this.normed(x, this.embedding_norm) : x;
   }
 
   /**
-   * The norm that this model has.
+   * The vectors of patches of a picture.
    *
-   * @param {Float32Array} x (tokens, d_model)
-   * @param {WeightAndBias} weights
+   * @param {Float32Array} pixels (tokens, numbers of a patch)
    * @returns {Float32Array} (tokens, d_model)
    */
-  normed(x, weights) {
-    const { eps } = this.config;
-    return this.config.norm === "rms" ? rmsNorm(x, weights, eps) : norm(x, weights, eps);
+  patches(pixels) {
+    demand(this.patch && this.config.patch, "this model reads no pixels");
+    return this.linear(pixels, this.patch, this.config.patch);
   }
 
   /**
-   * One block. A norm stands before each of the two sublayers (GPT) or after its result was
-   * added (BERT).
+   * One block: attention; in a decoder, attention to the memory; a feed-forward network. What
+   * each of them computes is added to the states. A norm stands before it (GPT) or after the
+   * sum (BERT).
    *
    * @param {Float32Array} x (tokens, d_model)
    * @param {number} layer
-   * @param {KeysAndValues | null} kept this layer's part of the cache
-   * @param {Cache | undefined} cache
-   * @param {Look} look
+   * @param {Run} run
    * @returns {Float32Array} (tokens, d_model)
    */
-  block(x, layer, kept, cache, look) {
-    const { d_model, norm_first } = this.config;
+  block(x, layer, run) {
+    const { d_model, norm_first, cross } = this.config;
     const block = this.blocks[layer];
     const name = `blocks.${layer}`;
-    const tokens = x.length / d_model;
     /** @type {(part: string, values: Float32Array) => Float32Array} */
-    const see = (part, values) => look.see(`${name}.${part}`, values, tokens, d_model);
-    /** @type {(which: "norm_1" | "norm_2", x: Float32Array) => Float32Array} */
-    const through = (which, x) => see(which, this.normed(x, block[which]));
-    /** @param {Float32Array} x */
-    const attention = (x) => see("attention", this.attend(x, layer, kept, cache, look));
-    /** @param {Float32Array} x */
-    const feedForward = (x) => see("feed_forward", this.feedForward(x, layer, look));
-    if (norm_first) {
-      x = added(x, attention(through("norm_1", x)));
-      x = added(x, feedForward(through("norm_2", x)));
-    } else {
-      x = through("norm_1", added(x, attention(x)));
-      x = through("norm_2", added(x, feedForward(x)));
-    }
-    return look.see(name, x, tokens, d_model);
+    const see = (part, values) =>
+      run.look.see(`${name}.${part}`, values, values.length / d_model, d_model);
+    /** @type {(which: NormName, x: Float32Array) => Float32Array} */
+    const through = (which, x) =>
+      see(which, this.normed(x, /** @type {WeightAndBias} */ (block[which])));
+    /** @type {(x: Float32Array, which: NormName, part: string, update: Update) => Float32Array} */
+    const updated = (x, which, part, update) => {
+      if (norm_first) return this.added(x, see(part, update(through(which, x))));
+      return through(which, this.added(x, see(part, update(x))));
+    };
+    x = updated(x, "norm_1", "attention", (seen) => this.attend(seen, layer, run));
+    if (cross)
+      x = updated(x, "norm_cross", "cross", (seen) => this.attendToMemory(seen, layer, run));
+    x = updated(x, "norm_2", "feed_forward", (seen) => this.feedForward(seen, layer, run.look));
+    return run.look.see(name, x, x.length / d_model, d_model);
   }
 
   /**
-   * Multi-head attention.
+   * Multi-head attention of the tokens to each other, and to those in the cache.
    *
    * @param {Float32Array} x (tokens, d_model)
    * @param {number} layer
-   * @param {KeysAndValues | null} kept this layer's part of the cache
-   * @param {Cache | undefined} cache
-   * @param {Look} look
+   * @param {Run} run
    * @returns {Float32Array} the update, (tokens, d_model)
    */
-  attend(x, layer, kept, cache, look) {
-    const { heads, kv_heads = heads, d_model, causal, positions, base } = this.config;
-    const { d_head } = this;
-    const shared = kv_heads * d_head; // the width of keys and values
-    const { query: q, key: k, value: v, output } = this.blocks[layer].attention;
+  attend(x, layer, run) {
+    const { heads, kv_heads = heads, causal, positions } = this.config;
+    const { tokens, cache, look } = run;
     const name = `blocks.${layer}.attention`;
-    const queries = x.length / d_model;
+    const matrices = this.blocks[layer].attention;
     const before = cache ? cache.length : 0;
-    const keys = before + queries;
-    /** @type {(matrix: Dense) => Float32Array} */
-    const project = (matrix) => linear(x, matrix, d_model);
-    let [query, key, value] = [project(q), project(k), project(v)];
+    let projected = this.project(x, x, matrices);
     if (positions === "rotary") {
-      rotate(query, before, heads, d_head, base);
-      rotate(key, before, kv_heads, d_head, base);
+      /** @param {number} row */
+      const positionOf = (row) => before + (row % tokens);
+      projected.query = this.rotated(projected.query, heads, positionOf);
+      projected.key = this.rotated(projected.key, kv_heads, positionOf);
     }
-    /** @type {(part: string, values: Float32Array, width?: number) => Float32Array} */
-    const see = (part, values, width = d_model) =>
-      look.see(`${name}.${part}`, values, queries, width);
-    [query, key, value] = [
-      see("query", query),
-      see("key", key, shared),
-      see("value", value, shared),
-    ];
-    if (kept) {
-      kept.key = placed(kept.key, key, before * shared);
-      kept.value = placed(kept.value, value, before * shared);
-      ({ key, value } = kept); // rows beyond `keys` are not looked at
-    }
-    const shape = { heads, kv_heads, d_model, keys };
-    /** @type {(query: number, key: number) => boolean} */
+    this.seeProjected(name, projected, look);
+    if (cache) projected = { ...projected, ...remembered(cache, layer, projected, tokens) };
+    /** @type {Sees} */
     const sees = (i, j) => !causal || j <= before + i;
-    const scores = attentionScores(query, key, shape, sees);
-    look.see(`${name}.scores`, scores, heads, queries, keys);
-    const weights = softmaxRows(scores, keys);
-    look.see(`${name}.weights`, weights, heads, queries, keys);
-    const mixed = mixValues(weights, value, shape, (head) => look.isOff(layer, head));
+    return this.bring(name, matrices.output, projected, before + tokens, sees, run);
+  }
+
+  /**
+   * Multi-head attention to the memory (cross-attention).
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {number} layer
+   * @param {Run} run
+   * @returns {Float32Array} the update, (tokens, d_model)
+   */
+  attendToMemory(x, layer, run) {
+    const { memory = x, hidden, tokens, look } = run;
+    const name = `blocks.${layer}.cross`;
+    const matrices = /** @type {Attention} */ (this.blocks[layer].cross);
+    const projected = this.project(x, memory, matrices);
+    this.seeProjected(name, projected, look);
+    const sources = memory.length / (x.length / tokens); // of each text
+    /** @type {Sees} */
+    const sees = (_, source) => !hidden?.has(source);
+    return this.bring(name, matrices.output, projected, sources, sees, run);
+  }
+
+  /**
+   * Queries of x, keys and values of a source.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {Float32Array} source (tokens or sources, d_model)
+   * @param {Attention} matrices
+   * @returns {Projected}
+   */
+  project(x, source, { query, key, value }) {
+    const { d_model } = this.config;
+    return {
+      query: this.linear(x, query, d_model),
+      key: this.linear(source, key, d_model),
+      value: this.linear(source, value, d_model),
+    };
+  }
+
+  /**
+   * Let queries, keys and values be looked at.
+   *
+   * @param {string} name of the attention
+   * @param {Projected} projected
+   * @param {Look} look
+   */
+  seeProjected(name, { query, key, value }, look) {
+    const { heads, kv_heads = heads, d_model } = this.config;
+    const shared = kv_heads * this.d_head; // the width of keys and values
+    look.see(`${name}.query`, query, query.length / d_model, d_model);
+    look.see(`${name}.key`, key, key.length / shared, shared);
+    look.see(`${name}.value`, value, value.length / shared, shared);
+  }
+
+  /**
+   * What the heads bring, through the output matrix.
+   *
+   * @param {string} name of the attention
+   * @param {Dense} output
+   * @param {Projected} projected
+   * @param {number} keys of each text; rows beyond them are not looked at
+   * @param {Sees} sees
+   * @param {Run} run
+   * @returns {Float32Array} (tokens, d_model)
+   */
+  bring(name, output, { query, key, value }, keys, sees, { look, tokens }) {
+    const { heads, kv_heads = heads, d_model } = this.config;
+    const shape = { heads, kv_heads, d_model, queries: tokens, keys };
+    const { mixed } = this.attention(query, key, value, shape, {
+      sees,
+      isOff: (head) => look.isOff(name, head),
+      see: (part, values) => look.see(`${name}.${part}`, values, heads, tokens, keys),
+    });
     if (look.wants(`${name}.lengths`))
       look.see(`${name}.lengths`, this.lengths(value, keys, output), heads, keys);
-    return linear(see("heads", mixed), output, d_model);
+    look.see(`${name}.heads`, mixed, mixed.length / d_model, d_model);
+    return this.linear(mixed, output, d_model);
   }
 
   /**
@@ -825,34 +981,144 @@ export class Model {
    * @returns {Float32Array} (tokens, d_model)
    */
   feedForward(x, layer, look) {
-    const { d_model, d_ff, activation } = this.config;
+    const { d_model, d_ff } = this.config;
     const { gate, up, down } = this.blocks[layer].feed_forward;
     const name = `blocks.${layer}.feed_forward`;
     const tokens = x.length / d_model;
-    const raised = look.see(`${name}.up`, linear(x, up, d_model), tokens, d_ff);
-    const hidden = (gate ? linear(x, gate, d_model) : raised).map(ACTIVATIONS[activation]);
-    if (gate) for (let i = 0; i < hidden.length; i++) hidden[i] *= raised[i];
-    return linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
+    const raised = look.see(`${name}.up`, this.linear(x, up, d_model), tokens, d_ff);
+    const hidden = gate
+      ? this.multiplied(this.activated(this.linear(x, gate, d_model)), raised)
+      : this.activated(raised);
+    return this.linear(look.see(`${name}.hidden`, hidden, tokens, d_ff), down, d_ff);
   }
 
   /**
    * Logits of states.
    *
    * @param {Float32Array} x (tokens, d_model)
-   * @param {Look} [look]
    * @returns {Float32Array} (tokens, vocab_size)
    */
-  readOut(x, look) {
-    const { d_model, eps, activation } = this.config;
-    const tokens = x.length / d_model;
-    if (this.norm) x = this.normed(x, this.norm);
-    if (this.norm && look) x = look.see("norm", x, tokens, d_model);
-    if (!this.mlm) return linear(x, this.matrix, d_model);
-    const turned = linear(x, this.mlm.dense, d_model).map(ACTIVATIONS[activation]);
+  readOut(x) {
+    return this.logits(this.lastNorm(x));
+  }
+
+  /**
+   * The norm above the last block, if there is one.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {Look} [look]
+   * @returns {Float32Array} (tokens, d_model)
+   */
+  lastNorm(x, look) {
+    if (!this.norm) return x;
+    const normed = this.normed(x, this.norm);
+    const { d_model } = this.config;
+    return look ? look.see("norm", normed, x.length / d_model, d_model) : normed;
+  }
+
+  /**
+   * Logits of states that the last norm has seen.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @returns {Float32Array} (tokens, vocab_size)
+   */
+  logits(x) {
+    const { d_model } = this.config;
+    if (this.output) return this.linear(x, this.output, d_model);
+    if (!this.mlm) return this.linear(x, this.matrix, d_model);
+    const turned = this.activated(this.linear(x, this.mlm.dense, d_model));
     const { weight } = this.matrix;
     const { bias } = this.mlm;
-    return linear(norm(turned, this.mlm.norm, eps), { weight, bias }, d_model);
+    return this.linear(this.normed(turned, this.mlm.norm), { weight, bias }, d_model);
   }
+
+  /* --- steps -------------------------------------------------------------------------------
+
+     All that is computed of states is computed by these, and by `embed`. Each returns a new
+     array and leaves alone what it is given: recording.js adds to each its way back. */
+
+  /**
+   * @param {Float32Array} x (tokens, columns)
+   * @param {Dense} matrix its weight is (rows, columns)
+   * @param {number} columns
+   * @returns {Float32Array} (tokens, rows)
+   */
+  linear(x, matrix, columns) {
+    return linear(x, matrix, columns);
+  }
+
+  /**
+   * @param {Float32Array} a
+   * @param {Float32Array} b of the same length
+   * @returns {Float32Array} their sum
+   */
+  added(a, b) {
+    return added(a, b);
+  }
+
+  /**
+   * @param {Float32Array} a
+   * @param {Float32Array} b of the same length
+   * @returns {Float32Array} their product, number by number
+   */
+  multiplied(a, b) {
+    return a.map((value, i) => value * b[i]);
+  }
+
+  /**
+   * The norm that this model has.
+   *
+   * @param {Float32Array} x (tokens, d_model)
+   * @param {WeightAndBias} weights
+   * @returns {Float32Array} (tokens, d_model)
+   */
+  normed(x, weights) {
+    const { eps, norm } = this.config;
+    if (norm === "rms") return rmsNorm(x, weights, eps);
+    return rescaled(normalise(x, weights.weight.length, eps).normed, weights);
+  }
+
+  /**
+   * @param {Float32Array} x
+   * @returns {Float32Array} of x's shape
+   */
+  activated(x) {
+    return x.map(ACTIVATIONS[this.config.activation]);
+  }
+
+  /**
+   * Rotary positions.
+   *
+   * @param {Float32Array} x (tokens, heads · d_head)
+   * @param {number} heads
+   * @param {(row: number) => number} positionOf
+   * @returns {Float32Array} of x's shape
+   */
+  rotated(x, heads, positionOf) {
+    const { base } = this.config;
+    return rotated(x, { heads, d_head: this.d_head, base }, positionOf);
+  }
+
+  /**
+   * Scores of queries and keys, weights, and the mean of the values by them.
+   *
+   * @param {Float32Array} query (texts · queries, d_model)
+   * @param {Float32Array} key (texts · keys or more, kv_heads · d_head)
+   * @param {Float32Array} value of key's shape
+   * @param {AttentionShape} shape
+   * @param {AttentionRules} rules
+   * @returns {{ mixed: Float32Array, weights: Float32Array }} (texts · queries, d_model) and
+   *   (texts, heads, queries, keys)
+   */
+  attention(query, key, value, shape, { sees, isOff, see }) {
+    const scores = attentionScores(query, key, shape, sees);
+    see("scores", scores);
+    const weights = softmaxRows(scores, shape.keys); // the same array
+    see("weights", weights);
+    return { mixed: mixValues(weights, value, shape, isOff), weights };
+  }
+
+  /* --- the table --------------------------------------------------------------------------- */
 
   /**
    * The tokens whose vectors in the table point most nearly the same way (cosine), itself
@@ -887,14 +1153,32 @@ const rowOf = (x, row, width) => x.subarray(row * width, (row + 1) * width);
  * Some rows of x, one after the other.
  *
  * @param {Float32Array} x
- * @param {number[]} rows
+ * @param {number[] | undefined} rows all by default
  * @param {number} width of a row
- * @returns {Float32Array} (rows, width)
+ * @returns {Float32Array} (rows, width); x itself, if it is all
  */
 function rowsOf(x, rows, width) {
+  if (!rows) return x;
   const out = new Float32Array(rows.length * width);
   rows.forEach((row, i) => out.set(rowOf(x, row, width), i * width));
   return out;
+}
+
+/**
+ * Put keys and values of a layer behind those of a cache.
+ *
+ * @param {Cache} cache
+ * @param {number} layer
+ * @param {KeysAndValues} fresh both (tokens, kv_heads · d_head)
+ * @param {number} tokens
+ * @returns {KeysAndValues} all of them, and maybe room for more
+ */
+function remembered(cache, layer, { key, value }, tokens) {
+  const kept = cache.layers[layer];
+  const at = (cache.length * key.length) / tokens;
+  kept.key = placed(kept.key, key, at);
+  kept.value = placed(kept.value, value, at);
+  return kept;
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import code from "wasm:./kernels.wat";
 import { dialogueText, GgufTokenizer } from "./dialogue.js";
-import { placed, softmax } from "./engine.js";
+import { Look, placed, softmax } from "./engine.js";
 import { readGguf } from "./gguf.js";
 import { openMemory } from "./kernels.js";
 import { readLlama, turnBits } from "./llama.js";
@@ -14,7 +14,7 @@ import { mentioned, readWhole } from "./whole-reading.js";
 import { serve as answer, REQUESTS } from "./worker.js";
 import { draw, nextProbs, randomness } from "./writing.js";
 
-/** @import { Answer, Cache as Keys, ForwardOptions, Look, Patch } from "./engine.js" */
+/** @import { Answer, Cache as Keys, ForwardOptions, Patch } from "./engine.js" */
 /** @import { Kernels } from "./kernels.js" */
 /** @import { Sampling } from "./writing.js" */
 
@@ -414,19 +414,11 @@ function* attention(talker, asked) {
   const { place = 0, layer = 0 } = asked;
   const streams = yield* states(talker, asked);
   const name = `blocks.${layer}.attention.weights`;
-  let weights = new Float32Array(0);
-  const width = asked.ids.length * model.config.d_model;
-  /** @type {Look} */
-  const look = {
-    wants: () => false,
-    isOff: () => false,
-    see(seen, values) {
-      if (seen === name) weights = values.slice();
-      return values;
-    },
-  };
-  model.block(streams[layer].subarray(0, width), layer, null, undefined, look);
   const tokens = asked.ids.length;
+  const look = new Look({ keep: [name] });
+  const x = streams[layer].subarray(0, tokens * model.config.d_model);
+  model.block(x, layer, { look, tokens });
+  const weights = look.kept[name].values;
   return Array.from({ length: model.config.heads }, (_, head) =>
     weights.slice((head * tokens + place) * tokens, (head * tokens + place) * tokens + place + 1),
   );
