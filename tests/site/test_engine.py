@@ -21,6 +21,7 @@ from transformers import (
 
 from lmbook.play import stores
 from lmcourse import int8
+from lmcourse.dates import Transformer
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
 from lmcourse.models import load_bert
@@ -194,6 +195,53 @@ def test_the_logit_lens_reads_every_layer_out(lab):
     near(answer["logits"], logits[8])
 
 
+@pytest.mark.parametrize("name", ["learned", "rotary"])
+def test_texts_of_a_batch_do_not_see_each_other(lab, name):
+    model, content = gpt(name)
+    (answer,) = run(lab, content, {"ids": IDS, "tokens": 3})
+    with torch.no_grad():
+        wanted = model(torch.tensor(IDS).view(3, 3))
+    near(answer["logits"], wanted)
+
+
+# --- an encoder and a decoder ---------------------------------------------------------
+
+TWO_MODELS = """async ([weights, config, source, target, hidden]) => {
+  const { Model } = await import("/play/engine.js");
+  const part = (name, how) => new Model({ ...config, ...how }, { floats: (weight) =>
+    Float32Array.from(weights[name + weight] ?? weights[weight]) });
+  const encoder = part("encoder.", { causal: false, output: "none" });
+  const decoder = part("decoder.", { causal: true, cross: true, output: "untied" });
+  const memory = encoder.forward(source, { keep: ["norm"] }).kept.norm.values;
+  const options = { memory, hidden: new Set(hidden), keep: ["blocks.*.cross.weights"] };
+  const { logits, kept } = decoder.forward(target, options);
+  const looks = Object.values(kept).map(({ values }) => Array.from(values));
+  return [memory, logits].map(all => Array.from(all)).concat([looks]);
+}"""
+
+
+def test_a_decoder_attends_to_the_memory_as_pytorch_does(lab):
+    sizes = {"layers": 2, "d_model": 12, "heads": 3, "d_ff": 20}
+    model = shaken(Transformer(11, **sizes))
+    weights = dict(model.state_dict())
+    weights["tokens.weight"] = weights.pop("embed.table.weight")
+    config = sizes | {"vocab_size": 11, "context": 13, "eps": 1e-5, "activation": "gelu"}
+    config |= {"positions": "sinusoidal", "norm_first": True}
+    flat = {name: weight.flatten().tolist() for name, weight in weights.items()}
+    source, target, hidden = IDS, [1, 7, 3, 10], [0, 4]
+    given = [flat, config, source, target, hidden]
+    memory, logits, looks = map(torch.tensor, lab.evaluate(TWO_MODELS, given))
+    with torch.no_grad():
+        states, mask = model.encode(torch.tensor([source]))
+        mask[..., hidden] = False
+        wanted, _ = model.decode(torch.tensor([target]), states, mask)
+    near(memory, states)
+    near(logits, wanted)
+    looks = looks.view(2, 3, len(target), len(source))
+    assert (looks[..., hidden] == 0).all()
+    near(looks.sum(-1), torch.ones(2, 3, len(target)))
+
+
 # --- BERT -----------------------------------------------------------------------------
 
 
@@ -324,6 +372,9 @@ def test_another_model_than_its_configuration_says_is_refused(lab, changes, mess
         ({"ids": [11]}, "11 is no token"),
         ({"ids": [1.5]}, "1.5 is no token"),
         ({"ids": [1], "token_types": [0]}, "no type"),
+        ({"ids": [1], "memory": [1] * 12}, "cross-attention and a memory"),
+        ({"ids": [1] * 4, "tokens": 3}, "4 ids are no texts of 3 tokens"),
+        ({"ids": [1] * 4, "tokens": 2, "keep": ["blocks.0"]}, "nothing of it is kept"),
         ({"ids": [1], "patch": {"blocks.9": {"values": [1]}}}, "no activation blocks.9"),
         ({"ids": [1], "patch": {"blocks.0": {"values": [1]}}}, "a row has 12 numbers"),
     ],

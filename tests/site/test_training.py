@@ -64,6 +64,19 @@ def test_gradients_are_those_of_pytorch(lab):
     compare(found, model, lambda weight: weight.grad, 1e-3)
 
 
+def test_no_model_is_trained_of_which_a_step_has_no_way_back(lab):
+    with pytest.raises(Exception, match="only a GPT with learned positions"):
+        given(lab, small_gpt("rotary"), {}, "return 0;")
+
+
+def test_the_way_back_leads_back_once(lab):
+    body = """const [, back] = trainer.loss(...batches[0], tokens);
+        back();
+        back();"""
+    with pytest.raises(Exception, match="a recording leads back once"):
+        given(lab, small_gpt("learned"), {}, body, batch(0))
+
+
 def test_steps_are_those_of_adamw(lab):
     model, steps = GPT(GPTConfig(11, 13, 2, heads=3, d_model=12)), 4
     batches = [batch(seed) for seed in range(steps)]

@@ -94,18 +94,26 @@ function backThroughAttention(delta, weights, { query, key, value }, shape) {
   return { dQuery, dKey, dValue };
 }
 
+/**
+ * Throw an Error unless every step of a model has its way back here.
+ *
+ * @param {Config} config
+ */
+export function checkTrainable({ activation, positions, output, norm, gated, kv_heads }) {
+  const isGpt = positions === "learned" && output === "tied" && norm !== "rms";
+  const isKnown = isGpt && !gated && !kv_heads && SLOPES[activation];
+  demand(isKnown, "the page trains only a GPT with learned positions");
+}
+
 /** One run of a model, recorded: `forward` once, then `back` once. */
 export class Recording extends Model {
   /**
-   * @param {Config} config of a GPT with learned positions
+   * @param {Config} config of a model that `checkTrainable` lets pass
    * @param {Record<string, Float32Array>} weights by name
    * @param {Map<Float32Array, Float32Array>} gradients of each weight, of the same length: what
    *   is found on the way back is added to them
    */
   constructor(config, weights, gradients) {
-    const { activation, positions, output, norm, gated, kv_heads } = config;
-    const isGpt = positions === "learned" && output === "tied" && SLOPES[activation];
-    demand(isGpt && norm !== "rms" && !gated && !kv_heads, "the page can train a GPT alone");
     super(config, { floats: (name) => weights[name] });
     this.gradients = gradients;
     /** @type {Step[]} in the order in which they were taken */
@@ -121,6 +129,7 @@ export class Recording extends Model {
    * @param {Float32Array} delta the gradient of the loss by it
    */
   back(result, delta) {
+    demand(this.tape.length, "a recording leads back once");
     this.hand(result, delta);
     for (let step = this.tape.pop(); step; step = this.tape.pop()) {
       const found = this.deltas.get(step.result);
@@ -262,12 +271,10 @@ export class Recording extends Model {
    */
   activated(x) {
     const slope = SLOPES[this.config.activation];
-    return this.recorded(super.activated(x), (delta) =>
-      this.hand(
-        x,
-        delta.map((d, i) => d * slope(x[i])),
-      ),
-    );
+    return this.recorded(super.activated(x), (delta) => {
+      const product = delta.map((d, i) => d * slope(x[i]));
+      this.hand(x, product);
+    });
   }
 
   /**

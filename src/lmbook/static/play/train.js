@@ -3,10 +3,10 @@
    recording.js finds the gradients. */
 
 import { Model, softmax } from "./engine.js";
-import { Recording } from "./recording.js";
+import { checkTrainable, Recording } from "./recording.js";
 import { randomness } from "./writing.js";
 
-/** @import { Config, Dense } from "./engine.js" */
+/** @import { Config } from "./engine.js" */
 
 /**
  * @typedef {object} TrainerSettings
@@ -44,9 +44,8 @@ export class Trainer {
    * @param {TrainerSettings} [settings]
    */
   constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps = NaN } = {}) {
+    checkTrainable(model.config);
     this.model = model;
-    this.table = /** @type {Dense} */ (model.table);
-    this.positions = /** @type {Float32Array} */ (model.positions);
     this.settings = { learning_rate, weight_decay, clip, steps };
     this.step = 0;
     /** @type {Map<Float32Array, Float32Array>} each weight's gradient, of the same length */
@@ -73,16 +72,18 @@ export class Trainer {
    * @returns {Record<string, Float32Array>}
    */
   named() {
-    const { model } = this;
+    const { table, positions, blocks, norm } = this.model;
     /** @type {Record<string, Float32Array>} */
-    const found = { "tokens.weight": this.table.weight, "positions.weight": this.positions };
+    const found = {};
     /** @type {(name: string, part: Float32Array | object | undefined) => void} */
     const enter = (name, part) => {
       if (part instanceof Float32Array) found[name] = part;
       else for (const [key, inner] of Object.entries(part || {})) enter(`${name}.${key}`, inner);
     };
-    model.blocks.forEach((block, layer) => enter(`blocks.${layer}`, block));
-    enter("norm", model.norm);
+    enter("tokens", table);
+    enter("positions.weight", positions);
+    blocks.forEach((block, layer) => enter(`blocks.${layer}`, block));
+    enter("norm", norm);
     return found;
   }
 
