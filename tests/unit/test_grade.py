@@ -399,6 +399,14 @@ def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
     assert "judge's own process" in rows["breaks.ipynb"]["diagnosis"]
 
 
+def test_the_command_s_own_processes_know_what_they_run(tmp_path):
+    """As a program, the package's ``__main__`` is no module that they could import."""
+    (tmp_path / "broken.ipynb").write_text("{")
+    run = [sys.executable, "-m", "lmbook.grade", tmp_path]
+    subprocess.run(run, check=True, timeout=PATIENCE)
+    assert "it cannot be read: JSONDecodeError" in (tmp_path / "grades.csv").read_text()
+
+
 def grade_for_long(path, folder):
     """Grade a submission; all but one take very long. It is told which began and ended."""
     (folder / f"{path.stem}.begun").touch()
