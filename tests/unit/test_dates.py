@@ -194,6 +194,15 @@ def test_batches_are_drawn_from_the_days_and_styles_that_are_given():
     assert len(batches[0]) == 50
 
 
+def test_training_draws_the_first_three_styles_and_128_days():
+    batch = dates.drawing(days(), seed=0)()
+    drawn = set()
+    for source, answer in batch:
+        drawn.add(dates.styles(datetime.date.fromisoformat(answer)).index(source))
+    assert drawn == {0, 1, 2}
+    assert len(batch) == 128
+
+
 def test_losses_are_of_the_characters_that_are_written():
     """Of the first step; then the model has changed, and each step draws anew."""
     batch = [*dates.pairs_of(days(3)), ("1 May 33", "33")]  # a shorter target
