@@ -53,8 +53,8 @@ def replaced(block, part, value=0.0):
     value : float or Tensor
         Broadcast to what the part returns: (batch, tokens, d_head) for a head, before the
         matrix ``output``; (batch, tokens, d_model) for the feed-forward network. 0: the
-        part adds nothing. Its mean over other texts (`means`): it adds what it always does,
-        but nothing about this text.
+        part adds nothing. Its mean over other texts (`lmcourse.gpt.inside.means`): it adds
+        what it always does, but nothing about this text.
 
     Raises
     ------
@@ -138,9 +138,11 @@ def without(block, part):
     def after_layer(module, inputs, output):
         """Take away the update, or the residual stream that the block will add to it.
 
-        A forward hook: returns what goes on in place of the layer's ``output``, an update
-        (batch, tokens, d_model), behind attention a pair of it and the weights. ``module``
-        and ``inputs`` are not used.
+        A forward hook. The update is multiplied by 0 if the layer is left out, and the
+        stream (noted by `after_norm`) is subtracted from it if the residual path is. It
+        returns what goes on in place of the layer's ``output``, an update (batch, tokens,
+        d_model), behind attention a pair of it and the weights. ``module`` and ``inputs``
+        are not used.
         """
         stream = streams.pop()
         update = output[0] if in_first_half else output

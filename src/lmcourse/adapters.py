@@ -159,15 +159,16 @@ def trainable(model):
 def _replace(model, wrap, kind, ends, what):
     """Put an adapter in the place of each module of a kind whose name ends so.
 
-    What was trainable before is remembered on the model, for `remove`. If a module cannot
-    be wrapped, the model is as it was.
+    Everything else is frozen. The names of the parameters that were trainable before are
+    kept on the model, as ``trainable_before``, for `remove`. If a module cannot be wrapped,
+    the model is as it was.
 
     Parameters
     ----------
     model : nn.Module
         It is changed, and returned.
     wrap : callable
-        From a module to its adapter.
+        From a module to its adapter, a `LoRA` or a `Prefix`.
     kind : type
         Of the modules.
     ends : str or tuple of str
@@ -222,6 +223,10 @@ def _set_trainable(model, names):
 def add_lora(model, rank, scale=1.0):
     """Put a `LoRA` beside all of attention and feed-forward, and freeze everything else.
 
+    A LoRA adds to a linear layer the product of two thin matrices, which are trained. It is
+    put beside each nn.Linear whose name ends in ".qkv", ".query", ".key", ".value",
+    ".output", ".up", ".gate" or ".down".
+
     Parameters
     ----------
     model : nn.Module
@@ -230,6 +235,11 @@ def add_lora(model, rank, scale=1.0):
         Of the product beside each layer: from 1 to the smaller side of its matrix.
     scale : float
         By which the product is multiplied.
+
+    Returns
+    -------
+    nn.Module
+        The model.
 
     Raises
     ------
@@ -251,6 +261,11 @@ def add_prefix(model, length):
     length : int
         How many learned keys, each with a value, stand in front of the text in every
         attention; 1 or more.
+
+    Returns
+    -------
+    GPT
+        The model.
 
     Raises
     ------
@@ -287,9 +302,10 @@ def _loras(model):
 
 
 def merge(model):
-    """Merge every `LoRA` of a model, in place, and return it.
+    """Add what every `LoRA` of a model adds to the matrix of its layer; return the model.
 
-    ``model`` : nn.Module.
+    Nothing more is then to be computed than without them. ``model`` : nn.Module, changed in
+    place.
     """
     for lora in _loras(model):
         lora.merge()
@@ -297,7 +313,9 @@ def merge(model):
 
 
 def unmerge(model):
-    """Undo `merge`, bit for bit, and return the model.
+    """Give every layer with a `LoRA` its own matrix back after `merge`; return the model.
+
+    The matrix is the same bit for bit; a LoRA that is not merged stays as it is.
 
     ``model`` : nn.Module, changed in place.
     """
@@ -308,6 +326,10 @@ def unmerge(model):
 
 def _own(model):
     """Return the adapters' own parameters, a dict of str to Parameter.
+
+    Its keys are such as "blocks.0.attention.qkv.down": the name of the adapter in the
+    model, and that of the parameter in the adapter. Those of the layers inside are left
+    out.
 
     ``model`` : nn.Module, with adapters in place of some of its layers.
     """
@@ -328,7 +350,8 @@ def _record(model):
     Returns
     -------
     dict
-        ``adapter``, the name of their class; of a LoRA also its ``scale``.
+        ``adapter``, "LoRA" or "Prefix"; of a LoRA also its ``scale``, a float: by which
+        what it adds is multiplied.
 
     Raises
     ------
@@ -343,7 +366,9 @@ def _record(model):
 
 
 def save_adapters(path, model):
-    """Write the adapters of a model, and nothing else of it.
+    """Write the adapters of a model to a safetensors file, and nothing else of it.
+
+    In the file's metadata stands a record, the kind of the adapters and a LoRA's scale.
 
     Parameters
     ----------

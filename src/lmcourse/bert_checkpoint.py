@@ -106,8 +106,10 @@ def load_bert(
 def _make_config(entries: dict):
     """Return the BertConfig of the entries of a ``config.json``.
 
-    ``entries`` : name → value. A size that is missing is a KeyError, one below 1 a
-    ValueError.
+    ``entries`` : name → value. A size that is missing (such as ``hidden_size``) is a
+    KeyError; one below 1, or a ``layer_norm_eps`` that is not between 0 and 1, a
+    ValueError. Other entries, such as ``hidden_act``, may be missing; what is not known is
+    not read.
     """
     import transformers
 
@@ -193,7 +195,8 @@ def _load_model(path: Path, config, attn_implementation: str):
     Returns
     -------
     BertModel
-        In float32.
+        In float32, with a pooler if the file has its weights. Heads of other tasks in the
+        file are left out.
 
     Raises
     ------

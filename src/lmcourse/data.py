@@ -56,7 +56,8 @@ def stored(name: str) -> dict:
     Returns
     -------
     dict
-        Most of it: ``settings``, and ``results``, group of runs → list of dict.
+        The JSON of the file. Most of it: ``settings``, a dict, how the study was run, and
+        ``results``, group of runs → list of dict, one for each run.
 
     Raises
     ------
@@ -80,7 +81,7 @@ def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
     Parameters
     ----------
     name : str
-        Of the file in ``data``.
+        Of the file in ``data``: "dickinson.txt" or "sonnets.txt".
     header : str
         A pattern that matches a header, with a group for each part of it.
 
@@ -116,7 +117,8 @@ def _poem(where: tuple[str, ...], text: str) -> dict:
     Parameters
     ----------
     where : (str, str, str)
-        Year of the edition, section, and number in it.
+        Year of the edition, section as in "time-and-eternity", and number in it, all
+        digits.
     text : str
         As it is printed; a first line in capitals before a blank one is the title.
 
@@ -124,7 +126,7 @@ def _poem(where: tuple[str, ...], text: str) -> dict:
     -------
     dict
         ``title`` ("" if none was printed), ``first_line``, ``text``, ``series`` (the year,
-        int), ``section``, ``number`` (int).
+        int), ``section`` (as printed: "Time and Eternity"), ``number`` (int).
     """
     series, section, number = where
     title, blank, rest = text.partition("\n\n")
@@ -186,7 +188,10 @@ POEMS = ("sonnets", "poems")  # the corpora that are a collection of them
 
 
 def load_texts(name: str) -> list[str]:
-    """Return the poems of one of the embedded collections, `POEMS`, in their order."""
+    """Return the texts of the poems in one of the embedded collections, in their order.
+
+    ``name`` : "sonnets", Shakespeare's, or "poems", Dickinson's.
+    """
     return list((load_sonnets() if name == "sonnets" else load_poems()).text)
 
 
@@ -204,7 +209,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def train_val_test_split(texts: Sequence[str]) -> Parts:
-    """Split texts in three: of each ten, the last two parts get one each.
+    """Split texts in three: of ten, the fifth is for validation, the tenth for the test.
 
     Neighbours in a collection are alike: the last tenth of the Sonnets is all about the
     Dark Lady and Cupid. So split, each part has texts from everywhere in the collection.
@@ -217,7 +222,8 @@ def train_val_test_split(texts: Sequence[str]) -> Parts:
     Returns
     -------
     Parts
-        ``training``, ``validation`` and ``test``, each one str.
+        ``training``, ``validation`` and ``test``: each one str, its texts with an empty
+        line between two.
 
     Raises
     ------

@@ -137,12 +137,13 @@ class Transformer(nn.Module):
 
 
 def to_ids(texts):
-    """Return texts as rows of ids, padded on the right to the longest.
+    """Return texts as rows of ids, padded on the right with 0 to the longest.
 
     Parameters
     ----------
     texts : list of str
-        Of characters in `CHARACTERS`; any other is a KeyError.
+        Of letters, digits, " ,-./" and the tokens of start, "<", and end, ">"; any other
+        character is a KeyError. An id is the position of a character in `CHARACTERS`.
 
     Returns
     -------
@@ -154,11 +155,12 @@ def to_ids(texts):
 
 
 def to_text(row):
-    """Turn a row of ids (tokens,) into a string, up to the token of the end.
+    """Turn a row of ids (tokens,) into a string, up to the token of the end, ">".
 
     Parameters
     ----------
     row : int Tensor of shape (tokens,)
+        Positions of characters in `CHARACTERS`.
 
     Returns
     -------
@@ -173,13 +175,15 @@ def tensors(pairs):
     Parameters
     ----------
     pairs : list of (str, str)
-        A date as it is written, and as it should be read.
+        A date as people write it, "15 May 1886", and as it should be read, "1886-05-15".
 
     Returns
     -------
     sources : int64 Tensor of shape (batch, sources)
+        A row of characters' ids for each date, filled up with 0.
     targets : int64 Tensor of shape (batch, targets)
-        Between the tokens of the start and the end.
+        The same of the dates as they should be read, between the tokens of the start and
+        the end.
     """
     sources, targets = zip(*pairs, strict=True)
     return to_ids(sources), to_ids([f"<{target}>" for target in targets])
@@ -188,7 +192,9 @@ def tensors(pairs):
 def styles(day):
     """Return a date (datetime.date) written in eight styles, a list of str.
 
-    Training has the first three.
+    They are: "15 May 1886"; "May 15, 1886"; "15-May-1886" (with three letters of the
+    month); and five that no training has: "15 May, 1886"; "May 15 1886"; the first and the
+    third with the month in small letters; "1886 May 15".
 
     Parameters
     ----------
@@ -223,11 +229,20 @@ def pairs_of(days, style=0):
 def new_model(seed, kind=Transformer):
     """Return an untrained model with one block in the encoder and one in the decoder.
 
+    Its states are 64 wide, with 4 heads and a feed-forward network of 128; its vocabulary
+    are the characters of dates, `CHARACTERS`.
+
     Parameters
     ----------
     seed : int
+        Of the first weights.
     kind : type
-        `Transformer` or one that is made of it.
+        `Transformer` or a class derived from it.
+
+    Returns
+    -------
+    Transformer
+        Of that kind.
     """
     torch.manual_seed(seed)
     # PyTorch's norm has the same numbers as ours, in less time.
@@ -243,7 +258,8 @@ def train(model, draw, steps, learning_rate=3e-3):
         From sources (batch, sources) and targets (batch, targets), both ids, to logits
         (batch, targets, vocab_size).
     draw : callable
-        Returns a batch, a list of pairs of strings.
+        Without arguments; returns a batch, a list of pairs of strings, a date as people
+        write it and as it should be read.
     steps : int
     learning_rate : float
         The highest, of one cycle.
@@ -292,7 +308,8 @@ def split_days():
     Returns
     -------
     held_out, known : list of datetime.date
-        2,000 days and those that the page shows; all others, which are for training.
+        Four days that the page shows (`SHOWN`), then 2,000 others in random order; and all
+        the rest, sorted, which are for training.
     """
     days = days_of(18, 19)
     random.Random(0).shuffle(days)
@@ -310,19 +327,20 @@ def drawing(known, seed, kinds=(0, 1, 2), size=128):
         The days to draw from.
     seed : int
     kinds : tuple of int
-        The styles, numbers of `styles`.
+        The styles to choose from: their numbers in the list of `styles`, 0 to 7.
     size : int
         Days in a batch.
 
     Returns
     -------
     callable
-        Each call returns the next batch, a list of pairs of strings.
+        Each call, without arguments, returns the next batch, a list of pairs of strings: a
+        day in a style, and as "1886-05-15".
     """
     rng = random.Random(seed)
 
     def draw():
-        """Return a batch of pairs."""
+        """Return a batch, a list of pairs: a day in a random style, and as "1886-05-15"."""
         chosen = rng.choices(known, k=size)
         return [(styles(d)[rng.choice(kinds)], d.isoformat()) for d in chosen]
 
@@ -360,15 +378,22 @@ def greedy(model, source, start, stop, limit):
 
 
 def write(model, sources, limit=24):
-    """Return what a model writes for each source, a list of strings as ``sources``.
+    """Return the date that a model writes for each source, such as "1886-05-15".
+
+    It takes the likeliest character every time, up to the token of the end.
 
     Parameters
     ----------
     model : Transformer
     sources : list of str
-        Dates, as the model reads them.
+        Dates as people write them, such as "15 May 1886".
     limit : int
         How many characters it writes at most.
+
+    Returns
+    -------
+    list of str
+        One for each source, in their order.
     """
     rows = greedy(model.eval(), to_ids(sources), START, STOP, limit)
     return [to_text(row) for row in rows]
@@ -381,9 +406,10 @@ def share_right(model, pairs, cut=slice(None)):
     ----------
     model : Transformer
     pairs : list of (str, str)
-        Sources and their targets.
+        Dates as people write them, and as the model should write them, "1886-05-15".
     cut : slice
-        The characters of the target that count, for instance of `ANSWER`.
+        The characters of the target that count, for instance slice(0, 4) for the year (a
+        value of `ANSWER`). Default: all.
 
     Returns
     -------
@@ -396,12 +422,12 @@ def share_right(model, pairs, cut=slice(None)):
 
 
 def parts(source):
-    """Return to which part of a date in the first style each character belongs.
+    """Return to which part of a date such as "15 May 1886" each character belongs.
 
     Parameters
     ----------
     source : int64 Tensor of shape (batch, sources)
-        The ids of dates' characters.
+        The ids of dates' characters, in that style; 0 is padding.
 
     Returns
     -------
@@ -415,13 +441,14 @@ def parts(source):
 
 @torch.no_grad()
 def attention_to_parts(model, pairs):
-    """Return how much a decoder attends to each part of the source.
+    """Return how much the last block of a decoder attends to each part of the source.
 
     Parameters
     ----------
     model : Transformer
     pairs : list of (str, str)
-        Sources in the first style; the decoder is given the right targets.
+        Dates such as "15 May 1886", and as they should be read, "1886-05-15"; the decoder
+        is given the right characters.
 
     Returns
     -------
@@ -437,7 +464,13 @@ def attention_to_parts(model, pairs):
 
 
 class WithoutPart(Transformer):
-    """A Transformer whose decoder cannot attend to one part of the source (`parts`)."""
+    """A Transformer whose decoder cannot attend to one part of the source, a date.
+
+    Attributes
+    ----------
+    part : int
+        0 is the day, 1 the month, 2 the year, 3 the spaces (`parts`); -1 hides nothing.
+    """
 
     part = -1  # the part of the source that the decoder may not attend to
 
@@ -447,12 +480,15 @@ class WithoutPart(Transformer):
         Parameters
         ----------
         source : int64 Tensor of shape (batch, sources)
+            Ids of dates such as "15 May 1886"; 0 is padding.
 
         Returns
         -------
         memory : Tensor of shape (batch, sources, d_model)
+            The states of all characters.
         mask : bool Tensor of shape (batch, 1, 1, sources)
-            False at the hidden part, and at padding.
+            False at padding and at the hidden part, ``part``: 0 is the day, 1 the month, 2
+            the year, 3 the spaces, -1 none.
         """
         memory, mask = super().encode(source)
         return memory, mask & (parts(source) != self.part)[:, None, None]
@@ -464,13 +500,15 @@ def without_part(reader, part):
     Parameters
     ----------
     reader : Transformer
+        A model that reads dates such as "15 May 1886"; it is left as it is.
     part : int
         0 is the day, 1 the month, 2 the year, 3 the spaces; -1 hides nothing.
 
     Returns
     -------
     WithoutPart
-        Its table and encoder are not trained any more.
+        With the weights of the reader. Its table of token vectors and its encoder are
+        frozen.
     """
     model = new_model(0, WithoutPart)
     model.load_state_dict(reader.state_dict())
@@ -488,11 +526,13 @@ def right_at(model, pairs):
     ----------
     model : Transformer
     pairs : list of (str, str)
-        The decoder is given the right characters before each.
+        Dates as people write them, and as they should be read, "1886-05-15". The decoder is
+        given the right characters before each.
 
     Returns
     -------
     float64 Tensor of shape (targets,)
+        From 0 to 1; the last position is that of the token of the end.
     """
     source, target = tensors(pairs)
     predicted = model(source, target[:, :-1]).argmax(-1)  # (batch, targets)
@@ -500,17 +540,19 @@ def right_at(model, pairs):
 
 
 def exchange_months(pairs):
-    """Exchange months of the same length among sources, so that only the length is true.
+    """Exchange the months of dates among each other, each for one with as many letters.
+
+    What a model gets right of the month afterwards, it has from the length of its name.
 
     Parameters
     ----------
     pairs : list of (str, str)
-        Sources in the first style.
+        Dates such as "15 May 1886", and as they should be read.
 
     Returns
     -------
     list of (str, str)
-        In the same order, with the same targets.
+        In the same order, with the same targets, which are those of the true months.
     """
     rows, by_length = [source.split() for source, _ in pairs], {}
     for row in rows:

@@ -62,7 +62,10 @@ class Family(nn.Module):
                 nn.init.zeros_(weight)
 
     def read(self, ids):
-        """Run the first stack.
+        """Run the first stack: return the states of a text after its last norm.
+
+        In a decoder each token attends to itself and those before it, in the other families to
+        all tokens; nothing attends to padding. Positions rotate queries and keys.
 
         Parameters
         ----------
@@ -81,14 +84,17 @@ class Family(nn.Module):
         return self.reader(self.embeddings(ids), mask=mask, rotate=_rotate)[0]
 
     def forward(self, ids, written=None, places=None):
-        """Score every piece of the vocabulary.
+        """Score every piece of the vocabulary at each position: return logits.
+
+        A decoder's are of the next token, an encoder's of the token that stands (or is hidden)
+        there, an encoder-decoder's of what it writes next.
 
         Parameters
         ----------
         ids : int Tensor of shape (batch, tokens)
             The text; 0 is padding.
         written : int Tensor of shape (batch, targets), optional
-            What an encoder-decoder has written so far; of the others, nothing.
+            What an encoder-decoder has written so far. It needs them; the others ignore them.
         places : bool Tensor of shape (batch, tokens) or (batch, targets), optional
             The positions at which to score. Default: all.
 
@@ -115,13 +121,21 @@ class Family(nn.Module):
 def family_loss(model, ids, tokenizer, generator, share):
     """Return the loss of what a model's family is asked in training.
 
+    A decoder is asked for each next token. An encoder is asked what stood at random
+    positions, most of which are hidden (`masked_loss`). For an encoder-decoder random spans
+    are cut out of the text, a sentinel in the place of each, and it is to write them
+    (`corrupt_spans`); the sentinels are 20 ids after those of the tokenizer (`SENTINELS`).
+
     Parameters
     ----------
     model : Family
+        Its ``kind`` is "decoder", "encoder" or "encoder-decoder".
     ids : int Tensor of shape (batch, tokens)
         0 is padding.
     tokenizer : PreTrainedTokenizerFast
+        Of a BERT, with [MASK]; a decoder does not need it.
     generator : torch.Generator
+        On the CPU; it chooses positions and spans.
     share : float
         Of the tokens, 0 to 1, that an encoder or an encoder-decoder is asked for.
 

@@ -47,13 +47,15 @@ def round_rows(change, share):
     change : float32 Tensor of shape (rows, columns)
         What is rounded.
     share : float
-        The scale, as a share of the row's root mean square.
+        The scale, as a share of the row's root mean square. It is made larger where the
+        row's largest number would become more than 127 times the scale.
 
     Returns
     -------
     numbers : int8 Tensor of shape (rows, columns)
         Which multiple of its row's scale each is.
     scale : float16 Tensor of shape (rows,)
+        What 1 stands for in each row.
     """
     largest = change.abs().amax(1)  # (rows,)
     scale = torch.maximum(share * change.square().mean(1).sqrt(), largest / LARGEST)
@@ -78,19 +80,25 @@ def add_rows(values, numbers, scale):
 def pack(states, rough=ROUGH):
     """Store the weights of many steps of one training in few bits.
 
+    Each stop is stored as its change from the stop before, rounded to whole multiples of a
+    scale for each row (`round_rows`), and compressed by zlib. The first is a change from 0.
+
     Parameters
     ----------
     states : list of dict of str to Tensor
-        The weights at each stop by name, all of the same shapes.
+        The weights at each stop (a step of the training that is kept) by name, all of the
+        same shapes.
     rough : float
         What 1 stands for in a matrix, as a share of a row's root mean square: 0.85 takes
-        about 2.4 bits a number. Vectors, which are few, are rounded more finely.
+        about 2.4 bits a number. Vectors, which are few, are rounded more finely, with a
+        share of 0.05 (`FINE`).
 
     Returns
     -------
     dict of str to Tensor
-        Of each stop, by its place: ``0.scales``, float16 (rows,), and ``0.numbers``, uint8,
-        the compressed whole numbers of all rows.
+        Of each stop, by its place among ``states``: ``0.scales``, float16 (rows,), a scale
+        for each row of all weights in their order, and ``0.numbers``, uint8 (bytes,), their
+        int8 whole numbers, compressed.
     """
     found = {}
     values = [torch.zeros_like(x) for x in rows_of(states[0])]
@@ -112,15 +120,20 @@ def pack(states, rough=ROUGH):
 
 
 def _change(values, before, target):
-    """Return what is to be added to rows: to what is stored, or to what was meant by it.
+    """Return the change to store for the next weights, row by row.
 
-    Where a step changes less than was rounded off before, the rounding stays: else it would
-    drown what the step changed.
+    That is the next weights less what is stored, which also makes up for what was rounded
+    off. But where that is more than one and a half times as long as the true change of a
+    row, it is the true change alone: else old rounding would drown what the step changed.
 
     Parameters
     ----------
     values, before, target : Tensor of shape (rows, columns)
         What is stored so far, the weights that it stands for, and the next weights.
+
+    Returns
+    -------
+    Tensor of shape (rows, columns)
     """
     exact, fixed = target - before, target - values  # (rows, columns)
     is_small = fixed.norm(dim=1) > 1.5 * exact.norm(dim=1)  # (rows,)
@@ -141,12 +154,12 @@ class Film:
     ----------
     config : GPTConfig
     steps : list of int
-        How many steps were made at each stop.
+        How many steps of the training were made at each stop, one of those that are kept.
     shapes : dict of str to sequence of int
         Of each weight by name, in the order in which they are stored.
     tensors : dict of str to Tensor
-        Of each stop, by its place: ``0.scales``, float16 (rows,), and ``0.numbers``, uint8,
-        the compressed whole numbers of all rows.
+        As `pack` makes them. Of each stop, by its place: ``0.scales``, float16 (rows,), and
+        ``0.numbers``, uint8 (bytes,), int8 whole numbers of all rows, compressed by zlib.
 
     Attributes
     ----------
@@ -160,7 +173,9 @@ class Film:
         self.shapes, self.tensors = dict(shapes), tensors
 
     def state(self, stop):
-        """Return the weights at a stop by name, float32.
+        """Return the weights at a stop by name, a dict of str to float32 Tensor.
+
+        They are the sum of the stored changes of all stops up to this one.
 
         Parameters
         ----------
@@ -196,6 +211,10 @@ class Film:
 def load_film(path=None):
     """Load the film of the training of the book's GPT.
 
+    A film is one safetensors file that holds the weights of a GPT at many steps of its
+    training: for each such stop the change since the stop before, rounded and compressed
+    (`pack`), and a record as JSON in the file's metadata.
+
     Parameters
     ----------
     path : path, optional
@@ -204,9 +223,14 @@ def load_film(path=None):
     Returns
     -------
     tokenizer : CharTokenizer
+        Of the record's ``alphabet``.
     film : Film
+        With ``steps``, and `Film.model`, which returns the GPT at a stop.
     record : dict
-        How the model was trained, and its ``steps``.
+        ``model`` and ``training``, the fields of a GPTConfig and of a TrainingConfig;
+        ``alphabet``, the characters, a str; ``steps``, a list of int, the steps made at
+        each stop; ``shapes``, name of a weight → list of int; ``corpus_sha256``; ``torch``,
+        its version; ``threads``.
 
     Raises
     ------
@@ -234,6 +258,11 @@ def first_for_good(holds):
     ----------
     holds : sequence of bool
         Whether it holds at each place, in their order.
+
+    Returns
+    -------
+    int or None
+        The place, from 0; None if it does not hold at the last one.
     """
     last = max((i for i, each in enumerate(holds) if not each), default=-1)
     return last + 1 if last + 1 < len(holds) else None
@@ -245,6 +274,16 @@ def thou_matters(row):
     Parameters
     ----------
     row : dict
-        What the study *film* recorded of a stop.
+        What the study *film* recorded of a GPT at a stop of its training. ``interval``, a
+        pair of float: a prompt with *they* is read with two heads' outputs copied from one
+        with *thou*, and from one with *we*; the 95 % interval of by how much the lead of
+        the logit of *t* over that of *l* is larger with the first. ``t``, a dict: ``thou``
+        is the share of prompts with *thou*, such as "And thou never shal", after which *t*
+        is likelier than *l*.
+
+    Returns
+    -------
+    bool
+        Whether the interval is above 0, and *t* likelier after more than half the prompts.
     """
     return row["interval"][0] > 0 and row["t"]["thou"] > 0.5

@@ -36,8 +36,10 @@ def read_poets(tokenizer):
     Returns
     -------
     dict of str to dict
-        Poet → ``training``, ``validation``, ``test``: lists of int64 Tensors (characters,).
-        Of each ten poems eight are for training.
+        "Shakespeare" and "Dickinson" → ``training``, ``validation``, ``test``: lists of int64
+        Tensors (characters,), a poem each, with a new line before and after it. Of each ten
+        poems the fifth is for validation, the tenth for the test. Dickinson's " and Q, which
+        the Sonnets have not, become ' and q.
     """
     found = {}
     for poet, table in {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}.items():
@@ -57,17 +59,21 @@ def windows(ids, batch=BATCH):
     Parameters
     ----------
     ids : int64 Tensor of shape (characters,)
+        The text.
     batch : int
         How many windows it draws at a time.
 
     Returns
     -------
     callable
-        From a torch.Generator to windows and their targets, (batch, CONTEXT) each.
+        From a torch.Generator to windows and their targets, int64 Tensors (batch, 64) each: in
+        each window 64 characters that follow each other (`CONTEXT`), and those that follow them.
     """
 
     def draw(generator):
-        """Return random windows and their targets, int64 Tensors (batch, CONTEXT) each.
+        """Return random windows and the characters that follow each of theirs.
+
+        Both are int64 Tensors (batch, 64): the windows are 64 characters long (`CONTEXT`).
 
         ``generator`` : torch.Generator.
         """
@@ -83,17 +89,17 @@ def mixed(*draws):
     Parameters
     ----------
     *draws : callable
-        Each from a torch.Generator to windows and their targets, (batch, CONTEXT) both: in
-        each window the characters, and those that follow them.
+        Each from a torch.Generator to windows and their targets, (batch, 64) both: in each
+        window 64 characters (`CONTEXT`), and those that follow them.
 
     Returns
     -------
     callable
-        From a torch.Generator to windows and targets, (all batches, CONTEXT) both.
+        From a torch.Generator to windows and targets, (all batches together, 64) both.
     """
 
     def draw(generator):
-        """Return windows and targets of all functions: two Tensors (all batches, CONTEXT).
+        """Return windows and targets of all functions: two Tensors (all batches together, 64).
 
         ``generator`` : torch.Generator.
         """
@@ -118,11 +124,15 @@ def behind(mark, ids, batch=4):
     Returns
     -------
     callable
-        From a torch.Generator to windows and their targets, (batch, CONTEXT) each.
+        From a torch.Generator to windows and their targets, int64 Tensors (batch, 64) each: the
+        marker and characters of the text from a random position on, 64 together (`CONTEXT`);
+        and for each the one that follows it in the window.
     """
 
     def draw(generator):
-        """Return windows behind the mark, and targets: int64 Tensors (batch, CONTEXT) each.
+        """Return windows that begin with the mark, and targets: int64 Tensors (batch, 64) each.
+
+        A target is the id after each of the window's. 64 is `CONTEXT`.
 
         ``generator`` : torch.Generator.
         """
@@ -147,7 +157,8 @@ def poem_losses(model, poems):
     ----------
     model : GPT
     poems : list of int64 Tensor of shape (characters,)
-        Each is cut into windows of `CONTEXT` characters.
+        Each is cut into windows of 64 characters (`CONTEXT`), and only what stands before a
+        character in its window is read.
 
     Returns
     -------
@@ -168,7 +179,9 @@ def poem_losses(model, poems):
 
 
 def mean_losses(model, poets, part="validation"):
-    """Return the mean loss on a poet's poems, a Series by poet, in nats a character.
+    """Return the mean loss of each poet's poems, a Series by poet, in nats a character.
+
+    It is the mean over poems of their own means, so that each poem counts alike.
 
     Parameters
     ----------
@@ -202,6 +215,12 @@ def rate_share(step, steps):
     step : int
         From 0.
     steps : int
+        How many there are.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
     """
     return min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps))
 
@@ -214,10 +233,11 @@ def tune(model, draw, steps, learning_rate, seed=0, watch=None):
     model : GPT
         It is changed. Parameters whose ``requires_grad`` is False stay as they are.
     draw : callable
-        From a torch.Generator to windows and their targets, int64 (batch, CONTEXT) both.
+        From a torch.Generator to windows and their targets, int64 Tensors (batch, 64) both:
+        characters, and those that follow them.
     steps : int
     learning_rate : float
-        The highest; `rate_share` says how it rises and falls.
+        The highest, of AdamW: it rises for a tenth of the steps, and then falls to 0.
     seed : int
         Of the batches and of dropout.
     watch : callable, optional
@@ -235,7 +255,10 @@ def tune(model, draw, steps, learning_rate, seed=0, watch=None):
     scheduler = LambdaLR(optimizer, lambda step: rate_share(step, steps))
 
     def loss_at(step):
-        """Return the loss of the batch of a step, a Tensor with one number."""
+        """Return the mean loss of a new batch, in nats a character: a Tensor without axes.
+
+        ``watch``, if there is one, is called first, with the number of the ``step`` and the model.
+        """
         if watch:
             watch(step, model)
         inputs, targets = (ids.to(device_of(model)) for ids in draw(generator))
@@ -303,7 +326,9 @@ def adapted(model, method, size=8, seed=0):
 
 @torch.no_grad()
 def write_behind(model, tokenizer, mark, tokens=120, batch=16, seed=0):
-    """Sample texts behind a marker that stays in the model's window.
+    """Sample texts behind a marker that stays in the model's window of 64 tokens.
+
+    Once the text is longer than the window, the model sees the marker and the last characters.
 
     Parameters
     ----------
@@ -312,13 +337,13 @@ def write_behind(model, tokenizer, mark, tokens=120, batch=16, seed=0):
     mark : list of int
         The marker's ids; the last is that of a line break.
     tokens, batch : int
-        How long the texts are, and how many.
+        How many characters are drawn for each text, and how many texts.
     seed : int
 
     Returns
     -------
     list of str
-        Without the marker, but with its line break.
+        Each a line break and the characters that were drawn, without the marker.
     """
     device = device_of(model)
     front = torch.tensor(mark, device=device).expand(batch, -1)

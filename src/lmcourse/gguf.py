@@ -122,7 +122,19 @@ class GgufFile:
     # --- the header -------------------------------------------------------------------
 
     def _read_header(self):
-        """Read the magic number, the version, and how many tensors and fields follow."""
+        """Read a GGUF file's header, and set ``fields`` and ``tensors`` to what it says.
+
+        It begins with the letters GGUF, the version, and how many tensors and fields there are;
+        the fields follow, name, type and value of each, and then of each tensor its name, shape,
+        format and place. ``fields`` is a dict of str to number, str or list of these, ``tensors``
+        one of str to `StoredTensor`.
+
+        Raises
+        ------
+        ValueError
+            If it is no GGUF file of version 2 or 3, has an alignment that is no whole number from
+            1, or is shorter than what it announces.
+        """
         if self._take(4) != MAGIC:
             raise ValueError(f"{self.path} is not a GGUF file: it does not begin with GGUF")
         version = self._scalar("I")
@@ -188,7 +200,8 @@ class GgufFile:
     def _value(self, number):
         """Return the value of a field: a number, a str, or a list of these.
 
-        ``number`` : int, of its type. An unknown type, or a list of lists, is a ValueError.
+        ``number`` : int, GGUF's for its type: 8 is a text, 9 a list, others up to 12 are kinds of
+        numbers. An unknown type, or a list of lists, is a ValueError.
         """
         if number in _SCALARS:
             return self._scalar(_SCALARS[number])
@@ -206,7 +219,18 @@ class GgufFile:
         return [self._string() for _ in range(self._count(count, 8))]
 
     def _announced(self):
-        """Return name, dimensions, number of the kind and offset of the next tensor."""
+        """Return what the header says of the next tensor.
+
+        Returns
+        -------
+        name : str
+        dimensions : list of int
+            Its shape, the last axis first.
+        number : int
+            GGUF's, for the format of its numbers: 0 is F32, 1 F16, 2 Q4_0, and so on.
+        offset : int
+            Where its bytes begin, counted from where those of all tensors do.
+        """
         name = self._string()
         dimensions = [self._scalar("Q") for _ in range(self._count(self._scalar("I"), 8))]
         return name, dimensions, self._scalar("I"), self._scalar("Q")
@@ -221,13 +245,14 @@ class GgufFile:
         dimensions : sequence of int
             Its shape, the last axis first.
         number : int
-            Of its format, in GGUF.
+            GGUF's for its format: 0 is F32, 1 F16, 2 Q4_0, 3 Q4_1, 8 Q8_0, 30 BF16.
         start : int
             The byte at which it begins.
 
         Returns
         -------
         StoredTensor
+            Shape (rows first), name of the format, first byte and number of bytes.
 
         Raises
         ------
@@ -258,12 +283,17 @@ class GgufFile:
 def dequantise(data, kind):
     """Turn a tensor's bytes back into numbers.
 
+    In Q8_0, Q4_0 and Q4_1 each block of 32 numbers has a float16 scale, in Q4_1 also a float16
+    minimum, and then integers of 8 or 4 bits. A number is scale times integer (less 8 in
+    Q4_0), plus the minimum.
+
     Parameters
     ----------
     data : uint8 array
         Whole blocks.
     kind : str
-        How the numbers are stored, by GGUF's name, such as "F16", "Q4_1" or "Q8_0".
+        How the numbers are stored, by GGUF's name: "F32", "F16", "BF16", "Q8_0", "Q4_0" or
+        "Q4_1"; any other is a KeyError.
 
     Returns
     -------

@@ -122,10 +122,10 @@ class GraphTransformer(nn.Module):
 
         Returns
         -------
-        logits : Tensor of shape (count, nodes, FAR + 1)
-            Of the distances 0, 1, … in edges; the last class is `FAR` or more.
+        logits : Tensor of shape (count, nodes, 5)
+            Of the distances 0, 1, 2, 3 in edges; the last class is 4 (`FAR`) or more.
         weights : list of Tensor of shape (count, heads, nodes, nodes)
-            Each block's.
+            Each block's attention weights.
         """
         x = self.marks(F.one_hot(marked, joined.shape[-1]))  # (count, nodes, d_model)
         if self.counts is not None:
@@ -138,7 +138,7 @@ class GraphTransformer(nn.Module):
 
 
 def distance_classes(joined, marked):
-    """Return the class of each node's distance from the marked one.
+    """Return the class of each node's distance from the marked one, 0 to 4.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def distance_classes(joined, marked):
     Returns
     -------
     int64 Tensor of shape (count, nodes)
-        The distance in edges, or `FAR` where it is longer.
+        The distance in edges, or 4 (`FAR`) where it is longer.
     """
     return distances(joined, marked).clamp(max=FAR)
 
@@ -170,7 +170,9 @@ def unmarked_nodes(joined, marked):
 
 @torch.no_grad()
 def accuracy(model, joined, marked, shown=None):
-    """Return the share of nodes whose distance is predicted right.
+    """Return the share of nodes whose distance from the marked one is predicted right.
+
+    Distances are classes: 0 to 3 edges, and 4 or more.
 
     Parameters
     ----------
@@ -196,6 +198,8 @@ def accuracy(model, joined, marked, shown=None):
 def table_accuracies(joined, marked, learned=20_000):
     """Return the accuracy of look-up tables, which predict the most frequent distance.
 
+    Distances from the marked node are classes, 0 to 3 edges, and 4 or more.
+
     A table has an entry for each combination of what is known of a node. ``nothing``: all
     nodes have the same entry. ``counts``: how many neighbours the node has, and how many
     the marked one. ``one step``: these, and whether the two are joined. ``two steps``: also
@@ -204,7 +208,8 @@ def table_accuracies(joined, marked, learned=20_000):
     Parameters
     ----------
     joined : bool Tensor of shape (count, nodes, nodes)
-        Which nodes an edge joins, in the graphs to predict.
+        Which nodes an edge joins, in the graphs to predict; of 12 nodes each (`NODES`), as
+        those on which the tables are counted.
     marked : int64 Tensor of shape (count,)
         The marked node of each graph.
     learned : int
@@ -213,6 +218,8 @@ def table_accuracies(joined, marked, learned=20_000):
     Returns
     -------
     dict of str to float
+        Name of a table → the share of unmarked nodes that are predicted right, rounded to 4
+        decimals.
     """
     training = sample_graphs(learned, torch.Generator().manual_seed(7))
     classes = FAR + 1
@@ -242,9 +249,12 @@ def _table_keys(joined, marked):
     Returns
     -------
     keys : dict of str to int64 Tensor of shape (unmarked nodes,)
-        Name of a table → the row of it that each node looks up.
+        Name of a table, "nothing", "counts", "one step" or "two steps" → the row of it that
+        each node looks up: a number that says how many neighbours the node and the marked one
+        have (12, `NODES`, times the first plus the second), and whether the two are joined or
+        share a neighbour, as far as the table knows.
     distances : int64 Tensor of shape (unmarked nodes,)
-        In edges from the marked node, or `FAR` where it is longer.
+        In edges from the marked node, or 4 (`FAR`) where it is longer.
     """
     judged = unmarked_nodes(joined, marked)
     to_marked = joined[torch.arange(len(marked)), marked]  # (count, nodes)

@@ -31,13 +31,18 @@ ORDINARY = 1.96  # standard errors to each side of a 95 % interval
 
 
 def letter_of(character: str) -> str | None:
-    """Return which of the 27 letters a character is; None for one that nobody guesses."""
+    """Return which of 27 letters a character is: a to z for either case, or the space.
+
+    None for any other character: nobody guesses it.
+    """
     low = character.lower()
     return low if low and low in LETTERS else None
 
 
 def letter_probs(probs, alphabet: str) -> np.ndarray:
     """Return the probabilities of the 27 letters, (27,), given that it is one of them.
+
+    They are a to z, capitals and small letters together, and the space, in this order.
 
     Parameters
     ----------
@@ -64,13 +69,14 @@ def letter_probs(probs, alphabet: str) -> np.ndarray:
 def guesses_for(probs, letter: str) -> int:
     """Return at which guess a letter comes, from 1, if the likeliest are guessed first.
 
-    Of two that are equally likely the one earlier in `LETTERS` is guessed first.
+    Of two that are equally likely the one earlier in the alphabet is guessed first.
 
     Parameters
     ----------
     probs : float array, shape (27,)
+        Of a to z and the space.
     letter : str
-        One of `LETTERS`.
+        One of these (`LETTERS`).
     """
     order = np.argsort(-np.asarray(probs), kind="stable")
     return 1 + int(np.flatnonzero(order == LETTERS.index(letter))[0])
@@ -85,6 +91,9 @@ class Guessed(NamedTuple):
 
 def guess_line(next_probs, alphabet: str, before: str, line: str) -> Guessed:
     """Let a model guess the letters of a line, each after the true ones before it.
+
+    Letters are a to z, in either case, and the space; other characters are read only. The
+    model guesses the likeliest letter first.
 
     Parameters
     ----------
@@ -131,7 +140,10 @@ def gpt_probs(model):
 
 
 def bounds(guesses) -> tuple[float, float]:
-    """Return Shannon's lower and upper bound, in bits a letter.
+    """Return Shannon's lower and upper bound (1951) of the entropy, in bits a letter.
+
+    With q_i for the share of letters that took i guesses, they are the sum of
+    i (q_i - q_(i+1)) log2 i, and the entropy of the q_i.
 
     Parameters
     ----------
@@ -180,13 +192,16 @@ class Bits:
 
 
 def bits_of(guesses) -> Bits:
-    """Return Shannon's bounds and how uncertain they are (`Bits`).
+    """Return Shannon's bounds of the bits a letter has, and how uncertain they are.
+
+    The fields of `Bits` are ``lower`` and ``upper``, the bounds, and ``low`` and ``high``, the
+    lower end of a 95 % interval of the first and the upper end of one of the second.
 
     The jackknife leaves each letter out once. It also takes away most of what the upper
     bound lacks where letters are few: an entropy of shares comes out too small.
 
     ``guesses`` : sequence of int, how many guesses each letter took, 1 to 27. Of one letter
-    the interval holds all that is possible.
+    the interval holds all that is possible, 0 to log2 27 bits.
     """
     taken = np.asarray(guesses)
     lower, upper = bounds(taken)
@@ -222,8 +237,9 @@ class Line(NamedTuple):
 def held_out_lines() -> list[Line]:
     """Return the lines of the game: of each sonnet of the test part the third line.
 
-    Each has ``name``, ``before``, the two lines above, which may be read, and ``text``. No
-    model of the book has learned from these sonnets (`lmcourse.data.train_val_test_split`).
+    The test part is every tenth sonnet; no model of the book has learned from them
+    (`lmcourse.data.train_val_test_split`). Each `Line` has ``name``, such as "Sonnet 10";
+    ``before``, the two lines above, which may be read, each with its end; and ``text``.
     """
     lines = []
     for number, text in list(enumerate(load_sonnets().text, 1))[9::10]:

@@ -61,6 +61,9 @@ def resolve_checkpoint(name: str | os.PathLike, *, file: bool = False) -> str:
 def checkpoint_folder(name: str | os.PathLike) -> Path:
     """Return the folder of a checkpoint, fetched from the hub if it is a name there.
 
+    Fetched are the configuration, ``model.safetensors`` and the files of the tokenizer; no
+    pickle and no code.
+
     Parameters
     ----------
     name : str or path

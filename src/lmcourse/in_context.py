@@ -23,13 +23,18 @@ TASKS = ANSWERS ** (QUESTIONS // 2)  # there are so many; any number below stand
 
 @cache
 def task_numbers():
-    """Return the numbers of the held-out tasks, and those of the others, shuffled once."""
+    """Return the numbers of the held-out tasks, and those of the others, shuffled once.
+
+    There are 4⁸ tasks, numbered from 0: eight pairs of questions with one of four answers
+    each. Two int64 Tensors come back: one task in sixteen, (4096,), and the others, (61440,).
+    The same in every call.
+    """
     order = torch.randperm(TASKS, generator=torch.Generator().manual_seed(0))
     return order[: TASKS // 16], order[TASKS // 16 :]
 
 
 def sample_tasks(count, generator, held_out=False):
-    """Return tasks: the right answer of each pair of questions.
+    """Return random tasks: the right answer of each of eight pairs of questions.
 
     Parameters
     ----------
@@ -51,7 +56,10 @@ def sample_tasks(count, generator, held_out=False):
 
 
 def sample_texts(tasks, generator):
-    """Return a text of each task: question, answer, question, answer …
+    """Return a text of each task: question, answer, question, answer …, 24 of both.
+
+    Questions are random. Question q and q + 8 are a pair, with the same answer; one answer in
+    ten is drawn at random instead (`NOISE`).
 
     Parameters
     ----------
@@ -62,7 +70,7 @@ def sample_texts(tasks, generator):
     Returns
     -------
     int64 Tensor of shape (texts, 48)
-        Questions are 0 to 15, answers are the tokens from 16 on.
+        Questions are 0 to 15, answers the tokens 16 to 19.
     """
     questions = torch.randint(QUESTIONS, (len(tasks), EXAMPLES), generator=generator)
     right = tasks.gather(1, PAIRS[questions])  # (texts, examples)
@@ -97,9 +105,11 @@ def answer_losses(model, ids, targets=None):
     Parameters
     ----------
     model : Repeater
+        From ids to a tuple whose first member is the logits of the next token.
     ids : int64 Tensor of shape (texts, 48)
+        Question and answer in turn: questions are 0 to 15, answers 16 to 19.
     targets : int64 Tensor of shape (texts, 48), optional
-        Whose answers are right, if not those of the texts themselves.
+        Texts whose answers are taken as right, in place of those in ``ids``.
 
     Returns
     -------
@@ -112,7 +122,7 @@ def answer_losses(model, ids, targets=None):
 
 
 def count_answers(ids, pairs=False):
-    """Return how often each question stood before with each answer.
+    """Return how often the question of each answer stood before it with each of 4 answers.
 
     Parameters
     ----------

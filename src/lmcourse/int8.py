@@ -61,7 +61,8 @@ def drift(model, **batch):
     model : transformers.BertModel or lmcourse.bert.Bert
         As its weights are in float32.
     **batch : Tensor of shape (batch, tokens)
-        What a tokenizer gives; padding is not looked at.
+        What a tokenizer gives, with ``input_ids`` and ``attention_mask``; padding does not
+        count.
 
     Returns
     -------

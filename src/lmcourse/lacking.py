@@ -56,12 +56,20 @@ class Lacking(nn.Module):
             self.feed_forward.activation = nn.Identity()
 
     def add(self, x, part, update):
-        """Return the states after a part: ``x`` plus its update, unless something is off.
+        """Return the states after a part: ``path`` times ``x`` plus ``scale`` times the update.
+
+        ``path`` and ``scale`` are the block's: what passes of the residual stream, and by what an
+        update is multiplied. If the block lacks the part, ``x`` comes back; if it lacks the
+        residual paths (``path`` is 0), the update alone.
 
         Parameters
         ----------
         x, update : Tensor of shape (batch, tokens, d_model)
         part : {"attention", "feed-forward"}
+
+        Returns
+        -------
+        Tensor of the shape of ``x``
         """
         if part in self.off:
             return x
@@ -126,6 +134,8 @@ def spread(x):
 def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
     """Measure what an untrained stack of blocks does to random tokens.
 
+    There are four texts of 16 random vectors, and 50 classes to predict at the end.
+
     Parameters
     ----------
     off : tuple of str
@@ -169,22 +179,27 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
 
 
 def random_flows(seeds, **options):
-    """Return what untrained stacks do to random tokens, for each kind in `LACKING`.
+    """Return what untrained stacks of blocks that lack parts do to random tokens.
 
     Parameters
     ----------
     seeds : iterable of int
         A stack of each kind is made for each seed.
     **options
-        ``path``, how much of the residual stream passes each step; ``layers``; ``d_model``;
+        Of `flow`: ``path``, how much of the residual stream passes each block's parts, 1 is
+        all of it; ``layers``, how many blocks; ``d_model``;
         and ``xavier``, whether the first weights are Xavier's. With "one constant" each
         update is divided by 7, about the root of the number of updates of 24 blocks.
 
     Returns
     -------
     dict of str to list of dict
-        Name of the kind → a dict for each seed, with the lists ``spread``, ``size`` and
-        ``gradient``, each with a float before the first block and after every one.
+        What the blocks lack, "nothing", "attention", "feed-forward", "norms", "norms, one
+        constant", "paths" or "paths, other tokens" (each token attends to itself alone) → a
+        dict for each seed, with the lists ``spread`` (how far the tokens' states are from
+        their mean, as a share of their length), ``size`` (the standard deviation of all
+        numbers) and ``gradient`` (its length), each with a float before the first block and
+        after every one.
     """
     return {
         name: [

@@ -44,7 +44,9 @@ def sonnet_ids():
 
 
 def sample_windows(ids, count, tokens, generator, back=BACK):
-    """Return random windows of a text, and the answers to both questions.
+    """Return random windows of a text, and the answers to two questions at each position.
+
+    The questions are which character comes next, and which stood ``back`` positions before.
 
     Parameters
     ----------
@@ -98,7 +100,11 @@ class PositionModel(nn.Module):
         self.answer = nn.Linear(D_MODEL, 2 * vocab_size)
 
     def add_positions(self, x):
-        """Tell the model its positions.
+        """Add vectors of positions to those of tokens, or return what attention is to do instead.
+
+        Which of the two depends on ``scheme``: "sinusoidal" and "learned" vectors are added,
+        "rotary" positions rotate queries and keys, "ALiBi" and "relative" ones are a bias of the
+        scores; with "none" nothing is done.
 
         Parameters
         ----------
@@ -108,8 +114,9 @@ class PositionModel(nn.Module):
         -------
         x : Tensor of shape (batch, tokens, d_model)
         options : dict
-            What attention is given besides: ``rotate``, which turns queries and keys, or
-            ``bias``, which is added to the scores.
+            What attention is given besides, if anything: ``rotate``, a callable that rotates
+            queries and keys, or ``bias``, a Tensor (heads, tokens, tokens) that is added to the
+            scores.
         """
         tokens = x.shape[1]
         if self.scheme == "sinusoidal":
@@ -126,18 +133,21 @@ class PositionModel(nn.Module):
         return x, {}
 
     def forward(self, ids, **options):
-        """Answer both questions.
+        """Answer two questions at each position: what comes next, and what stood before.
+
+        The second asks for the character ``back`` positions before, by default 3.
 
         Parameters
         ----------
         ids : int64 Tensor of shape (batch, tokens)
         **options
-            Of attention, in place of the scheme's and of the causal mask.
+            Of attention, in place of the causal mask and of what the scheme of positions gives:
+            ``mask``, ``bias`` or ``rotate`` of `lmcourse.attention.MultiHeadAttention`.
 
         Returns
         -------
         Tensor of shape (2, batch, tokens, vocab_size)
-            Logits.
+            Logits of characters: of the first question, and of the second.
         """
         x, own_options = self.add_positions(self.embed(ids))
         mask = causal_mask(ids.shape[1])
@@ -146,7 +156,7 @@ class PositionModel(nn.Module):
 
 
 def answer_losses(model, ids, answers, **options):
-    """Return the loss of each answer.
+    """Return the loss of each answer to two questions at each position of some texts.
 
     Parameters
     ----------
@@ -170,17 +180,23 @@ def answer_losses(model, ids, answers, **options):
 def train_position_model(
     scheme, steps=1000, seed=0, length=SHORT, learning_rate=8e-3, **options
 ):
-    """Train a `PositionModel` on short texts.
+    """Train a `PositionModel`, one block, on short texts: random windows of the Sonnets.
+
+    At each position it is asked for the next character and for the one ``back`` positions
+    before; each step sees 32 windows.
 
     Parameters
     ----------
     scheme : str
         "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
-    steps, seed : int
+    steps : int
+        Of the training.
+    seed : int
+        Of the first weights and of the windows.
     length : int
-        Characters of a text.
+        Characters of a text, by default 32.
     learning_rate : float
-        The highest.
+        The highest, of one cycle.
     **options
         ``reach``, of relative positions, the distance from which all share a bucket;
         ``base``, of rotary frequencies; ``back``, how many positions back the character
@@ -209,13 +225,15 @@ def train_position_model(
 
 @torch.no_grad()
 def losses_by_position(model, tokens=LONG, **options):
-    """Return the mean loss of each question at each position of held-out texts.
+    """Return the mean loss of two questions at each position of 64 held-out texts.
+
+    They ask for the next character, and for the one ``model.back`` positions before.
 
     Parameters
     ----------
     model : PositionModel
     tokens : int
-        Of a text.
+        Of a text, by default 128.
     **options
         In what the model is run otherwise: options of attention, such as ``rotate``, a
         rotation of queries and keys, or ``mask``, in place of its own.

@@ -19,7 +19,7 @@ WORD = re.compile(r"[A-Za-z'’]+")
 
 
 def after_marks(text: str, context: int) -> list[int]:
-    """Return the positions after a mark where a space or a new line comes.
+    """Return the positions of spaces and new lines that follow a punctuation mark, ,;:.!?
 
     Parameters
     ----------
@@ -43,7 +43,10 @@ def after_marks(text: str, context: int) -> list[int]:
 
 
 def shuffled(line: str) -> str:
-    """Return the characters of a line in random order, spaces among them."""
+    """Return the characters of a line in random order, spaces among them.
+
+    The line itself is the seed: it is shuffled in the same way every time.
+    """
     characters = [*line]
     random.Random(line).shuffle(characters)
     return "".join(characters)
@@ -65,7 +68,10 @@ def no_spaces(line: str) -> str:
 
 
 def words_halved(line: str) -> str:
-    """Return the first half of each word, rounded down: as many words, fewer letters."""
+    """Return the first half of each word, rounded down but one letter at least.
+
+    Words are runs of letters and apostrophes; what stands between them stays.
+    """
     return WORD.sub(lambda word: word[0][: max(1, len(word[0]) // 2)], line)
 
 
@@ -80,7 +86,7 @@ def lengthened(line: str, characters: int = 20) -> str:
 
 
 def before(text: str, position: int, change: Callable[[str], str], context: int) -> str:
-    """Return what a model sees before a position of which the line has been changed.
+    """Return the text before a position, with a change made to the line that leads to it.
 
     Parameters
     ----------
@@ -90,7 +96,7 @@ def before(text: str, position: int, change: Callable[[str], str], context: int)
     change : callable
         From the line so far to another one.
     context : int
-        How many characters to return.
+        How many characters to return, the last ones.
 
     Returns
     -------

@@ -60,7 +60,10 @@ def gram(vectors):
 
 
 def smoothers(gram, penalties=PENALTIES):
-    """Return a ridge regression's smoother for each penalty.
+    """Return for each penalty the matrix that takes labels to a ridge regression's fit.
+
+    It is H = K (K + penalty I)⁻¹, where K is the Gram matrix: ``H @ truth`` is what a ridge
+    regression that was fitted to all texts says of these texts (a linear smoother).
 
     Parameters
     ----------
@@ -68,7 +71,8 @@ def smoothers(gram, penalties=PENALTIES):
         The products of the texts' vectors, pair by pair, after centring and scaling
         (`gram`).
     penalties : sequence of float
-        Of the squared weights, above 0.
+        By which the sum of the squared weights is multiplied, above 0; by default nine
+        numbers from 0.01 to 100.
 
     Returns
     -------
@@ -108,22 +112,32 @@ def leave_out(hat, truth):
 
 
 def predict(vectors, labels, penalties=PENALTIES):
-    """Predict each text's label from all the others, the penalty chosen among them.
+    """Predict each text's label by a ridge regression on all other texts' vectors.
+
+    Nothing is fitted again for each text: `leave_out` has the predictions without one or
+    two of the texts in closed form.
 
     Parameters
     ----------
-    vectors : Tensor of shape (texts, d_model), or smoothers (penalties, texts, texts)
+    vectors : Tensor of shape (texts, d_model), or (penalties, texts, texts)
+        The texts' vectors; or, so that they are made only once for several sets of labels,
+        what `smoothers` makes of them: for each penalty the matrix that takes labels to
+        fitted labels.
     labels : array of shape (texts,)
         Each text's, such as str.
     penalties : sequence of float
-        Chosen for each text: the one with which the *others*, each left out in its turn,
-        are predicted with the least squared error.
+        Of the regression, by default nine numbers from 0.01 to 100. Chosen for each text:
+        the one with which the *others*, each left out in its turn, are predicted with the
+        least squared error.
 
     Returns
     -------
     Predictions
-        The names of the labels; the support of each for each text; hits, 1.0 where the
-        label with the most support is right; and the penalty chosen for each text.
+        ``names``, a list of the labels, sorted; ``support``, float64 Tensor (texts,
+        labels), the regression's output for each label (fitted to 1 for a text's own label
+        and 0 for others), divided by the label's share among the other texts; ``hits``,
+        array (texts,), 1.0 where the label with the most support is right, else 0.0;
+        ``penalty``, Tensor (texts,), the one chosen for each text.
 
     Raises
     ------
@@ -153,9 +167,9 @@ def predict(vectors, labels, penalties=PENALTIES):
 
 
 def ask(vectors, labels, text, versions, penalty):
-    """Predict the label of new versions of one text from all the other texts.
+    """Predict the label of new versions of a text by a ridge regression on the other texts.
 
-    For the text as it is this gives the row of `predict`.
+    For the text as it is this gives its row of `predict`'s ``support``.
 
     Parameters
     ----------
@@ -167,12 +181,15 @@ def ask(vectors, labels, text, versions, penalty):
     versions : Tensor of shape (versions, d_model)
         Its vector after each change.
     penalty : float
-        Of the ridge regression; `Predictions.penalty` has the one chosen for the text.
+        By which the regression multiplies the sum of its squared weights; `predict` returns
+        the one chosen for the text.
 
     Returns
     -------
     float64 Tensor of shape (versions, labels)
-        The support for each label; the greatest is the prediction.
+        The support for each label, in sorted order: the regression's output (fitted to 1
+        for a text's own label and 0 for others), divided by the label's share among the
+        other texts. The greatest is the prediction.
     """
     vectors = vectors.double()
     _, code = np.unique(np.asarray(labels), return_inverse=True)
@@ -192,21 +209,32 @@ def score(hits, labels):
 
     Parameters
     ----------
-    hits : array of shape (texts,)
+    hits : float array of shape (texts,)
         1.0 where the predicted label is right, else 0.0.
     labels : array of shape (texts,)
+        The true label of each text, such as str.
+
+    Returns
+    -------
+    float
+        From 0 to 1; every label has the same weight, however many texts have it.
     """
     return float(np.mean([hits[labels == label].mean() for label in np.unique(labels)]))
 
 
 def interval(hits, labels, draws=1000, seed=0):
-    """Return the 95 % interval of the score: the texts of each label are drawn again.
+    """Return the 95 % bootstrap interval of a balanced accuracy (`score`).
+
+    The statistic is the mean over the labels of the mean of their texts' hits. In each
+    resample the texts of each label are drawn again, with replacement.
 
     Parameters
     ----------
     hits : array of shape (texts,)
-        0 or 1; or differences of two such, for the interval of a paired difference.
+        1 where a text's label was predicted right, else 0; or differences of two such, for
+        the interval of a paired difference.
     labels : array of shape (texts,)
+        The true label of each text, such as str.
     draws : int
         Resamples, each with as many texts of each label as there are.
     seed : int
@@ -214,6 +242,7 @@ def interval(hits, labels, draws=1000, seed=0):
 
     Returns
     -------
-    array of two floats
+    float array of shape (2,)
+        The lower and the upper end.
     """
     return np.array(bootstrap_interval(hits, groups=labels, draws=draws, seed=seed))

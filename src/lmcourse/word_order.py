@@ -61,18 +61,29 @@ def of_one_size(x):
 
 @torch.no_grad()
 def order_parts(line, tokenizer, bert):
-    """Return the parts of a line's scores, from a BERT's tables and random projections.
+    """Return the vectors and projections of which a line's attention scores are made.
+
+    The score of two words is the product of the first one's query with the second one's
+    key; `order_schemes` makes the scores of these parts.
 
     Parameters
     ----------
     line : list of str
-        Words.
+        Its words.
     tokenizer : PreTrainedTokenizerFast
+        The BERT's.
     bert : BertModel
+        Of ``transformers``; only its tables of word and position vectors are read.
 
     Returns
     -------
     OrderParts
+        All in float64, on the CPU. ``words`` (words, d_model), rows of the BERT's table,
+        the mean over the pieces of a word; ``queries`` and ``keys`` (d_model, 12), random
+        matrices; ``sinusoidal`` and ``learned`` (words + 20, d_model), vectors of
+        positions: a word may stand up to 20 positions (`FARTHER`) after its place in the
+        line; ``prices`` (2 * words - 1,), a random number for each offset of a key from a
+        query. `of_one_size` divides words and positions by their standard deviation.
     """
     tables = bert.embeddings
     d_model = bert.config.hidden_size
@@ -96,38 +107,45 @@ def order_parts(line, tokenizer, bert):
 
 
 def order_schemes(parts):
-    """Return the scores of all pairs of words under six schemes of positions.
+    """Return the attention scores of all pairs of words under six schemes of positions.
 
     Parameters
     ----------
     parts : OrderParts
         The words' vectors, ``words``, (words, d_model); projections ``queries`` and
-        ``keys``; vectors of positions, ``sinusoidal`` and ``learned``; ``prices``, a number
-        for each offset.
+        ``keys``, (d_model, 12); vectors of positions, ``sinusoidal`` and ``learned``,
+        (positions, d_model); ``prices``, (2 * words - 1,), a number for each offset.
 
     Returns
     -------
     dict of str to dict of str to Tensor
-        Scheme → either ``offsets``, (words, words, offsets), if the score depends on the
-        offset alone; or the four terms of its sum, word or position with word or position:
-        ``ww`` (words, words), ``wp`` (words, positions), ``pw``, ``pp``.
+        Scheme, "none", "sinusoidal", "learned", "rotary", "ALiBi" (half a point less for
+        each token of distance) or "relative" (the offset's number of ``prices`` is added) →
+        either ``offsets``, (words, words, offsets), if the score depends on the offset
+        alone: by query, key, and offset of the key from the query, from 1 - words to
+        words - 1; or the four terms of its sum, word or position with word or position:
+        ``ww`` (words, words), ``wp`` (words, positions), ``pw`` (positions, words), ``pp``
+        (positions, positions).
     """
     words = parts.words
     span = len(words)
 
     def compared(a, b, turns=0):
-        """Return scores of a's queries with b's keys, all rotated by ``turns`` tokens.
+        """Return the scores of each query of ``a`` with each key of ``b``, (queries, keys).
 
-        ``a``, ``b`` : Tensors (words, d_model), (others, d_model). Returns (words, others).
+        ``a``, ``b`` : Tensors (queries, d_model), (keys, d_model), not yet projected.
+        ``turns`` : int, the tokens by which every key is rotated, as rotary positions do;
+        queries are not. A score is the product divided by the root of the width.
         """
         keys = positions.rotate(b @ parts.keys, torch.full((len(b),), turns))
         return (a @ parts.queries) @ keys.T / math.sqrt(D_HEAD)
 
     def added(p):
-        """Return the four terms of the scores of words plus positions, each (words, words).
+        """Return the four terms of the scores of vectors that are word plus position.
 
-        ``p`` : Tensor (positions, d_model), the vectors of positions. A dict: ``ww``,
-        ``wp``, ``pw``, ``pp``.
+        ``p`` : Tensor (positions, d_model), the vectors of positions. A dict: ``ww``
+        (words, words), ``wp`` (words, positions), ``pw`` (positions, words), ``pp``
+        (positions, positions); the query is named first.
         """
         pairs = {"ww": (words, words), "wp": (words, p), "pw": (p, words), "pp": (p, p)}
         return {name: compared(*pair) for name, pair in pairs.items()}
@@ -140,12 +158,13 @@ def order_schemes(parts):
         turns : int
             1: keys are rotated by the offset, in tokens; 0: not at all.
         price : callable
-            From an offset to what is added to the score.
+            From an offset, an int, to the number that is added to the score.
 
         Returns
         -------
         dict
-            ``offsets``: a Tensor whose last axis are the offsets, 1 - span to span - 1.
+            ``offsets``: a Tensor (words, words, offsets), by query, key and offset, which
+            goes from 1 - span to span - 1; ``span`` is the number of words in the line.
         """
         found = [
             compared(words, words, turns * offset) + price(offset)
@@ -188,7 +207,7 @@ def pair_score(scheme, a, b, m, n):
 
 
 def count_changed(scheme, order, start=0):
-    """Return how many scores differ from those of the same two words in the line itself.
+    """Return how many scores change when a line's words stand in another order, or later.
 
     Parameters
     ----------
@@ -205,7 +224,8 @@ def count_changed(scheme, order, start=0):
     Returns
     -------
     int
-        Of all pairs of words, those whose score moves by more than 0.005.
+        Of all pairs of words, a query and a key each (a word with itself among them), those
+        whose score differs by more than 0.005 from that of the same two words in the line.
     """
     gaps = [
         pair_score(scheme, a, b, m + start, n + start) - pair_score(scheme, a, b, a, b)
@@ -229,7 +249,8 @@ def mean_cosines(table, most=40):
 
     Returns
     -------
-    array of shape (most + 1,)
+    float array of shape (most + 1,)
+        At d the mean over all pairs of rows i and i + d; 1 at 0.
     """
     unit = F.normalize(table.detach().cpu().double(), dim=-1)
     cosine = unit @ unit.T  # (positions, positions)
@@ -263,12 +284,17 @@ FIRST_ANGLES = (0.9, 0.4, 1.2, 0.2, 0.7, 0.5)  # of the query's hands, in half t
 def hands():
     """Return a query, and a key that fits it best three tokens before.
 
+    Each pair of dimensions, of which there are six, is the hand of a clock: rotary
+    positions turn it by its speed for every token.
+
     Returns
     -------
-    query, key : float64 Tensor of shape (pairs, 2)
-        Points at distance 1 from the origin.
-    speeds : float64 Tensor of shape (pairs,)
-        Radians a token.
+    query, key : float64 Tensor of shape (6, 2)
+        Points at distance 1 from the origin. The query's angles are fixed (`FIRST_ANGLES`,
+        in half turns); the key's are ahead by what it falls back in three tokens
+        (`BEHIND`).
+    speeds : float64 Tensor of shape (6,)
+        Radians a token: 1 for the first hand, less for each that follows.
     """
     speeds = positions.frequencies(2 * DIALS)
     angles = torch.tensor(FIRST_ANGLES).double() * math.pi
@@ -280,11 +306,16 @@ def hands():
 
 
 def dial_scores():
-    """Return the score of the first pair, of two pairs, …, for a key 0, 1, … tokens back.
+    """Return the scores of a query with a key that stands 0, 1, … 40 tokens before it.
+
+    Query and key are those of `hands`: six pairs of dimensions, turned as rotary positions
+    turn them, which fit best at a distance of three.
 
     Returns
     -------
-    Tensor of shape (distances, pairs)
+    float64 Tensor of shape (41, 6)
+        A row for each distance, in tokens; columns: the score of the first pair of
+        dimensions alone, the sum of the first two pairs, …, of all six.
     """
     query, key, _ = hands()
     found = []
