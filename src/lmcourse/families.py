@@ -64,8 +64,8 @@ class Family(nn.Module):
     def read(self, ids):
         """Run the first stack: return the states of a text after its last norm.
 
-        In a decoder each token attends to itself and those before it, in the other families to
-        all tokens; nothing attends to padding. Positions rotate queries and keys.
+        In a decoder each token attends to itself and those before it, in the other families
+        to all tokens; nothing attends to padding. Positions rotate queries and keys.
 
         Parameters
         ----------
@@ -86,15 +86,16 @@ class Family(nn.Module):
     def forward(self, ids, written=None, places=None):
         """Score every piece of the vocabulary at each position: return logits.
 
-        A decoder's are of the next token, an encoder's of the token that stands (or is hidden)
-        there, an encoder-decoder's of what it writes next.
+        A decoder's are of the next token, an encoder's of the token that stands (or is
+        hidden) there, an encoder-decoder's of what it writes next.
 
         Parameters
         ----------
         ids : int Tensor of shape (batch, tokens)
             The text; 0 is padding.
         written : int Tensor of shape (batch, targets), optional
-            What an encoder-decoder has written so far. It needs them; the others ignore them.
+            What an encoder-decoder has written so far. It needs them; the others ignore
+            them.
         places : bool Tensor of shape (batch, tokens) or (batch, targets), optional
             The positions at which to score. Default: all.
 

@@ -36,10 +36,10 @@ def read_poets(tokenizer):
     Returns
     -------
     dict of str to dict
-        "Shakespeare" and "Dickinson" → ``training``, ``validation``, ``test``: lists of int64
-        Tensors (characters,), a poem each, with a new line before and after it. Of each ten
-        poems the fifth is for validation, the tenth for the test. Dickinson's " and Q, which
-        the Sonnets have not, become ' and q.
+        "Shakespeare" and "Dickinson" → ``training``, ``validation``, ``test``: lists of
+        int64 Tensors (characters,), a poem each, with a new line before and after it. Of
+        each ten poems the fifth is for validation, the tenth for the test. Dickinson's "
+        and Q, which the Sonnets have not, become ' and q.
     """
     found = {}
     for poet, table in {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}.items():
@@ -66,8 +66,9 @@ def windows(ids, batch=BATCH):
     Returns
     -------
     callable
-        From a torch.Generator to windows and their targets, int64 Tensors (batch, 64) each: in
-        each window 64 characters that follow each other (`CONTEXT`), and those that follow them.
+        From a torch.Generator to windows and their targets, int64 Tensors (batch, 64) each:
+        in each window 64 characters that follow each other (`CONTEXT`), and those that
+        follow them.
     """
 
     def draw(generator):
@@ -99,7 +100,7 @@ def mixed(*draws):
     """
 
     def draw(generator):
-        """Return windows and targets of all functions: two Tensors (all batches together, 64).
+        """Return windows and targets of all functions: two Tensors (all batches, 64).
 
         ``generator`` : torch.Generator.
         """
@@ -124,13 +125,13 @@ def behind(mark, ids, batch=4):
     Returns
     -------
     callable
-        From a torch.Generator to windows and their targets, int64 Tensors (batch, 64) each: the
-        marker and characters of the text from a random position on, 64 together (`CONTEXT`);
-        and for each the one that follows it in the window.
+        From a torch.Generator to windows and their targets, int64 Tensors (batch, 64) each:
+        the marker and characters of the text from a random position on, 64 together
+        (`CONTEXT`); and for each the one that follows it in the window.
     """
 
     def draw(generator):
-        """Return windows that begin with the mark, and targets: int64 Tensors (batch, 64) each.
+        """Return windows that begin with the mark, and targets: int64 Tensors (batch, 64).
 
         A target is the id after each of the window's. 64 is `CONTEXT`.
 
@@ -257,7 +258,8 @@ def tune(model, draw, steps, learning_rate, seed=0, watch=None):
     def loss_at(step):
         """Return the mean loss of a new batch, in nats a character: a Tensor without axes.
 
-        ``watch``, if there is one, is called first, with the number of the ``step`` and the model.
+        ``watch``, if there is one, is called first, with the number of the ``step`` and the
+        model.
         """
         if watch:
             watch(step, model)
@@ -316,6 +318,7 @@ def adapted(model, method, size=8, seed=0):
     Returns
     -------
     GPT
+        Parameters that are not trained have ``requires_grad`` False.
     """
     torch.manual_seed(seed)
     return METHODS[method](copy.deepcopy(model), size)
@@ -328,7 +331,8 @@ def adapted(model, method, size=8, seed=0):
 def write_behind(model, tokenizer, mark, tokens=120, batch=16, seed=0):
     """Sample texts behind a marker that stays in the model's window of 64 tokens.
 
-    Once the text is longer than the window, the model sees the marker and the last characters.
+    Once the text is longer than the window, the model sees the marker and the last
+    characters.
 
     Parameters
     ----------

@@ -124,16 +124,16 @@ class GgufFile:
     def _read_header(self):
         """Read a GGUF file's header, and set ``fields`` and ``tensors`` to what it says.
 
-        It begins with the letters GGUF, the version, and how many tensors and fields there are;
-        the fields follow, name, type and value of each, and then of each tensor its name, shape,
-        format and place. ``fields`` is a dict of str to number, str or list of these, ``tensors``
-        one of str to `StoredTensor`.
+        It begins with the letters GGUF, the version, and how many tensors and fields there
+        are; the fields follow, name, type and value of each, and then of each tensor its
+        name, shape, format and place. ``fields`` is a dict of str to number, str or list of
+        these, ``tensors`` one of str to `StoredTensor`.
 
         Raises
         ------
         ValueError
-            If it is no GGUF file of version 2 or 3, has an alignment that is no whole number from
-            1, or is shorter than what it announces.
+            If it is no GGUF file of version 2 or 3, has an alignment that is no whole
+            number from 1, or is shorter than what it announces.
         """
         if self._take(4) != MAGIC:
             raise ValueError(f"{self.path} is not a GGUF file: it does not begin with GGUF")
@@ -200,8 +200,8 @@ class GgufFile:
     def _value(self, number):
         """Return the value of a field: a number, a str, or a list of these.
 
-        ``number`` : int, GGUF's for its type: 8 is a text, 9 a list, others up to 12 are kinds of
-        numbers. An unknown type, or a list of lists, is a ValueError.
+        ``number`` : int, GGUF's for its type: 8 is a text, 9 a list, others up to 12 are
+        kinds of numbers. An unknown type, or a list of lists, is a ValueError.
         """
         if number in _SCALARS:
             return self._scalar(_SCALARS[number])
@@ -283,9 +283,9 @@ class GgufFile:
 def dequantise(data, kind):
     """Turn a tensor's bytes back into numbers.
 
-    In Q8_0, Q4_0 and Q4_1 each block of 32 numbers has a float16 scale, in Q4_1 also a float16
-    minimum, and then integers of 8 or 4 bits. A number is scale times integer (less 8 in
-    Q4_0), plus the minimum.
+    In Q8_0, Q4_0 and Q4_1 each block of 32 numbers has a float16 scale, in Q4_1 also a
+    float16 minimum, and then integers of 8 or 4 bits. A number is scale times integer (less
+    8 in Q4_0), plus the minimum.
 
     Parameters
     ----------

@@ -250,9 +250,9 @@ def _table_keys(joined, marked):
     -------
     keys : dict of str to int64 Tensor of shape (unmarked nodes,)
         Name of a table, "nothing", "counts", "one step" or "two steps" → the row of it that
-        each node looks up: a number that says how many neighbours the node and the marked one
-        have (12, `NODES`, times the first plus the second), and whether the two are joined or
-        share a neighbour, as far as the table knows.
+        each node looks up: a number that says how many neighbours the node and the marked
+        one have (12, `NODES`, times the first plus the second), and whether the two are
+        joined or share a neighbour, as far as the table knows.
     distances : int64 Tensor of shape (unmarked nodes,)
         In edges from the marked node, or 4 (`FAR`) where it is longer.
     """

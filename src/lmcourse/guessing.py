@@ -194,8 +194,8 @@ class Bits:
 def bits_of(guesses) -> Bits:
     """Return Shannon's bounds of the bits a letter has, and how uncertain they are.
 
-    The fields of `Bits` are ``lower`` and ``upper``, the bounds, and ``low`` and ``high``, the
-    lower end of a 95 % interval of the first and the upper end of one of the second.
+    The fields of `Bits` are ``lower`` and ``upper``, the bounds, and ``low`` and ``high``,
+    the lower end of a 95 % interval of the first and the upper end of one of the second.
 
     The jackknife leaves each letter out once. It also takes away most of what the upper
     bound lacks where letters are few: an entropy of shares comes out too small.

@@ -26,8 +26,8 @@ def task_numbers():
     """Return the numbers of the held-out tasks, and those of the others, shuffled once.
 
     There are 4⁸ tasks, numbered from 0: eight pairs of questions with one of four answers
-    each. Two int64 Tensors come back: one task in sixteen, (4096,), and the others, (61440,).
-    The same in every call.
+    each. Two int64 Tensors come back: one task in sixteen, (4096,), and the others,
+    (61440,). The same in every call.
     """
     order = torch.randperm(TASKS, generator=torch.Generator().manual_seed(0))
     return order[: TASKS // 16], order[TASKS // 16 :]
@@ -58,8 +58,8 @@ def sample_tasks(count, generator, held_out=False):
 def sample_texts(tasks, generator):
     """Return a text of each task: question, answer, question, answer …, 24 of both.
 
-    Questions are random. Question q and q + 8 are a pair, with the same answer; one answer in
-    ten is drawn at random instead (`NOISE`).
+    Questions are random. Question q and q + 8 are a pair, with the same answer; one answer
+    in ten is drawn at random instead (`NOISE`).
 
     Parameters
     ----------

@@ -56,11 +56,11 @@ class Lacking(nn.Module):
             self.feed_forward.activation = nn.Identity()
 
     def add(self, x, part, update):
-        """Return the states after a part: ``path`` times ``x`` plus ``scale`` times the update.
+        """Return the states after a part: the stream and its update, both times a number.
 
-        ``path`` and ``scale`` are the block's: what passes of the residual stream, and by what an
-        update is multiplied. If the block lacks the part, ``x`` comes back; if it lacks the
-        residual paths (``path`` is 0), the update alone.
+        ``path`` and ``scale`` are the block's: what passes of the residual stream, and by
+        what an update is multiplied. If the block lacks the part, ``x`` comes back; if it
+        lacks the residual paths (``path`` is 0), the update alone.
 
         Parameters
         ----------

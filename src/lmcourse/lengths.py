@@ -100,11 +100,11 @@ class PositionModel(nn.Module):
         self.answer = nn.Linear(D_MODEL, 2 * vocab_size)
 
     def add_positions(self, x):
-        """Add vectors of positions to those of tokens, or return what attention is to do instead.
+        """Add vectors of positions to those of tokens, or say what attention is to do.
 
-        Which of the two depends on ``scheme``: "sinusoidal" and "learned" vectors are added,
-        "rotary" positions rotate queries and keys, "ALiBi" and "relative" ones are a bias of the
-        scores; with "none" nothing is done.
+        Which of the two depends on ``scheme``: "sinusoidal" and "learned" vectors are
+        added, "rotary" positions rotate queries and keys, "ALiBi" and "relative" ones are a
+        bias of the scores; with "none" nothing is done.
 
         Parameters
         ----------
@@ -114,9 +114,9 @@ class PositionModel(nn.Module):
         -------
         x : Tensor of shape (batch, tokens, d_model)
         options : dict
-            What attention is given besides, if anything: ``rotate``, a callable that rotates
-            queries and keys, or ``bias``, a Tensor (heads, tokens, tokens) that is added to the
-            scores.
+            What attention is given besides, if anything: ``rotate``, a callable that
+            rotates queries and keys, or ``bias``, a Tensor (heads, tokens, tokens) that is
+            added to the scores.
         """
         tokens = x.shape[1]
         if self.scheme == "sinusoidal":
@@ -141,8 +141,9 @@ class PositionModel(nn.Module):
         ----------
         ids : int64 Tensor of shape (batch, tokens)
         **options
-            Of attention, in place of the causal mask and of what the scheme of positions gives:
-            ``mask``, ``bias`` or ``rotate`` of `lmcourse.attention.MultiHeadAttention`.
+            Of attention, in place of the causal mask and of what the scheme of positions
+            gives: ``mask``, ``bias`` or ``rotate`` of
+            `lmcourse.attention.MultiHeadAttention`.
 
         Returns
         -------

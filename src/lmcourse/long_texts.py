@@ -20,26 +20,33 @@ SCHEMES = ("none", "sinusoidal", "learned", "rotary", "ALiBi")
 
 
 def guess_loss():
-    """Return the loss of a guess from the frequencies of the characters, in nats."""
+    """Return the loss of a guess from the frequencies of the characters, in nats.
+
+    It is the entropy of the characters of the first nine tenths of the Sonnets, a float.
+    """
     training, _, _ = lengths.sonnet_ids()
     shares = torch.bincount(training).double() / len(training)
     return -(shares * shares.clamp(min=1e-9).log()).sum().item()
 
 
 def runs_by_scheme(results):
-    """Return the runs of the study *positional-encoding* that all have 400 steps.
+    """Return runs of the study *positional-encoding*, by the scheme of positions.
+
+    A run is a small model, trained for 400 steps on texts of 32 characters.
 
     Parameters
     ----------
     results : dict of str to list of dict
-        Of that study: the groups ``schemes``, ``reach`` and ``bases``, whose runs say their
-        ``scheme``, ``reach`` and ``base``.
+        Of that study: the groups ``schemes``, ``reach`` and ``bases``. Each run has
+        ``scheme``, "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative";
+        ``reach``, the distance from which relative positions share a number; ``base``, of
+        rotary frequencies; ``length``, characters of a training text.
 
     Returns
     -------
     dict of str to list of dict
-        Scheme, "relative, reach 24" for one → runs, one a seed. Rotary ones have base
-        10,000.
+        Scheme ("relative" three times: "relative, reach 24", 64 and 128) → runs, one a
+        seed. Rotary ones have base 10,000.
     """
     found = {
         name: [run for run in results["schemes"] if run["scheme"] == name]
@@ -54,12 +61,14 @@ def runs_by_scheme(results):
 
 
 def rotary_runs(results, base):
-    """Return the runs of rotary models with a base, trained on texts of `SHORT` characters.
+    """Return the runs of rotary models with a base, trained on texts of 32 characters.
 
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of its runs; those of "bases" have ``base`` and ``length``.
+        Of the study *positional-encoding*: group → outcomes of its runs. Those of "bases"
+        have ``base``, of the rotary frequencies, and ``length``, the characters of a
+        training text; of them those with ``length`` 32 (`SHORT`) are returned as they are.
     base : number
         Of the rotary positions' frequencies.
 
@@ -78,14 +87,19 @@ def curve(run, way=None):
     Parameters
     ----------
     run : dict
-        A run of the study *positional-encoding*: ``loss`` and ``ways``.
+        A run of the study *positional-encoding*, a model trained on texts of 32 characters:
+        ``loss``, two lists of float, the loss of the next character and that of naming the
+        character three back, each by groups of positions of a text of 128; ``ways``, a
+        dict, name of a way to read on beyond the trained length → a list as the second.
     way : str, optional
-        A key of ``run["ways"]``, a way to read on. Default: the model as it is.
+        A key of ``run["ways"]``: "near keys" (each query sees the last 32 keys only), or,
+        of a rotary model, which pairs are slowed: "none", "all", "new", "old", …. Default:
+        the model as it is.
 
     Returns
     -------
     float array of shape (groups,)
-        In nats.
+        In nats; 16 groups.
     """
     return np.array(run["ways"][way] if way else run["loss"][1])
 
@@ -96,7 +110,9 @@ def far_loss(run, way=None):
     Parameters
     ----------
     run : dict
-        A run of the study *positional-encoding*: ``loss`` and ``ways``.
+        A run of the study *positional-encoding*: ``loss``, whose second list is the loss of
+        naming the character three back, by groups of eight positions; ``ways``, a dict,
+        name of a way to read on beyond the trained length → a list like it.
     way : str, optional
         A key of ``run["ways"]``, such as "none" or "near keys". Default: the model as it
         is.
@@ -104,7 +120,7 @@ def far_loss(run, way=None):
     Returns
     -------
     float
-        In nats.
+        Of naming the character three back, in nats.
     """
     losses = curve(run, way)
     return losses[-len(losses) // 4 :].mean()
@@ -116,7 +132,9 @@ def near_loss(run, way=None):
     Parameters
     ----------
     run : dict
-        A run of the study *positional-encoding*: ``loss`` and ``ways``.
+        A run of the study *positional-encoding*: ``loss``, whose second list is the loss of
+        naming the character three back, by groups of eight positions; ``ways``, a dict,
+        name of a way to read on beyond the trained length → a list like it.
     way : str, optional
         A key of ``run["ways"]``, such as "none" or "near keys". Default: the model as it
         is.
@@ -124,29 +142,31 @@ def near_loss(run, way=None):
     Returns
     -------
     float
-        In nats.
+        Of naming the character three back, in nats.
     """
     losses = curve(run, way)
     return losses[: len(losses) // 4].mean()
 
 
 def untrained_losses(scheme, change=None, **options):
-    """Return the loss of three back of a model with random weights, by groups of eight.
+    """Return how well a model with random weights names the character three back.
 
     Parameters
     ----------
     scheme : str
         Of positions: "none", "sinusoidal", "learned", "rotary", "ALiBi" or "relative".
     change : Tensor of shape (6,), optional
-        Frequencies of a rotary model, in place of its own.
+        Frequencies of the six pairs of a rotary model, in radians a position, in place of
+        its own.
     **options
         ``base``, of rotary frequencies; ``reach``, of relative positions, the distance from
         which all share a bucket.
 
     Returns
     -------
-    array of shape (16,)
-        In nats.
+    float array of shape (16,)
+        The mean loss in nats on held-out texts of 128 characters, by groups of eight
+        positions.
     """
     torch.manual_seed(0)
     model = lengths.PositionModel(scheme, **options)
@@ -166,12 +186,14 @@ def slowed(base, repair):
         Of the rotary frequencies: pair i turns by base^(-2i / d_head) radians a position.
     repair : str
         "nothing", "all pairs", "pairs that came round", "pairs that did not", or "larger
-        base", which is NTK-aware scaling. A pair has come round if its wavelength is at
-        most `SHORT` characters, the length of the training texts.
+        base", which is NTK-aware scaling. Pairs are slowed to a quarter. A pair has come
+        round if its wavelength is at most 32 characters (`SHORT`), the length of the
+        training texts.
 
     Returns
     -------
-    Tensor of shape (6,)
+    float64 Tensor of shape (6,)
+        In radians a position.
     """
     usual = positions.frequencies(D_HEAD, base)
     if repair == "larger base":
@@ -192,14 +214,17 @@ def angles_met(base, repair):
     Parameters
     ----------
     base : float
-        Of the rotary frequencies.
+        Of the rotary frequencies: pair i turns by base^(-2i / 12) radians a position.
     repair : str
         Which pairs are slowed: "nothing", "all pairs", "pairs that came round", "pairs that
         did not", or "larger base".
 
     Returns
     -------
-    bool Tensor of shape (pairs, tokens)
+    bool Tensor of shape (6, 128)
+        By pair and position of a text of 128 characters: True where the slowed pair has an
+        angle that the pair, not slowed, had among the first 32 positions, or where it came
+        round there, so that it had them all.
     """
     usual = positions.frequencies(D_HEAD, base)
     angle = (slowed(base, repair)[:, None] * torch.arange(LONG)) % (2 * math.pi)

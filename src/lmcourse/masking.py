@@ -168,12 +168,16 @@ class MaskedBert(nn.Module):
 
 
 def masked_loss(model, ids, tokenizer, generator, share=0.15):
-    """Hide positions of a batch, and ask a model what stood there.
+    """Hide positions of a batch, and return a model's loss on what stood there.
+
+    Of the chosen positions 80 % are hidden behind [MASK], 10 % get another piece, and 10 %
+    stay as they are.
 
     Parameters
     ----------
     model : MaskedBert
-        Or another that scores ``places``.
+        Or another that is called with ids (batch, tokens) and ``places``, a bool Tensor of
+        that shape, and returns logits (places, vocab_size).
     ids : int Tensor of shape (batch, tokens)
     tokenizer : PreTrainedTokenizerFast
         Of a BERT.
@@ -185,7 +189,8 @@ def masked_loss(model, ids, tokenizer, generator, share=0.15):
     Returns
     -------
     Tensor
-        The mean of minus the log probability of what stood at the chosen places.
+        Without axes: the mean of minus the log probability of what stood at the chosen
+        positions, in nats.
     """
     inputs, chosen = mask_tokens(ids, tokenizer, generator, share)
     logits = model(inputs, places=chosen)  # (places, vocab_size)
@@ -203,7 +208,8 @@ def place_losses(model, ids, tokenizer, rounds=7):
     ids : int Tensor of shape (batch, tokens)
     tokenizer : PreTrainedTokenizerFast
     rounds : int
-        Hidden places are this far apart.
+        How many times the texts are read; places that are hidden together are this far
+        apart.
 
     Returns
     -------
@@ -222,11 +228,12 @@ def place_losses(model, ids, tokenizer, rounds=7):
 
 
 def count_infill(ids, vocab_size, reach):
-    """Count runs of neighbours, and predict a piece from some of them on both its sides.
+    """Count n-grams of a text, and predict a piece from its neighbours on both sides.
 
-    Each piece is put in, and the run is scored from there on as an n-gram model of
-    ``lmcourse.ngrams`` goes through it. With ``reach`` 1, in a chain of pairs,
-    P(piece | left, right) is P(piece | left) P(right | piece), made to sum to 1.
+    Each piece of the vocabulary is put between them, and from there on the sequence is
+    scored by an n-gram model (`lmcourse.ngrams.NgramModel`) of ``reach + 1`` pieces. With
+    ``reach`` 1, in a chain of pairs, P(piece | left, right) is P(piece | left) P(right |
+    piece), made to sum to 1.
 
     Parameters
     ----------
@@ -262,8 +269,9 @@ def count_infill(ids, vocab_size, reach):
 def between_infill(ids, vocab_size):
     """Count what stood between two neighbours, and predict a piece from that.
 
-    What is taken from the counts, as in ``lmcourse.ngrams``, is shared out as
-    `count_infill` with ``reach`` 1 says, which knows each neighbour by itself.
+    Something is taken from each count, as in modified Kneser–Ney smoothing
+    (`lmcourse.ngrams.Level`), and shared out as a chain of pairs says, which knows each
+    neighbour by itself (`count_infill` with ``reach`` 1).
 
     Parameters
     ----------
@@ -306,12 +314,14 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
         Passages.
     tokenizer : PreTrainedTokenizerFast
     settings : dict
-        ``steps``, ``batch``, ``share`` of the positions to ask for, ``learning_rate``,
-        ``muon_learning_rate``, ``weight_decay`` and ``seed``.
+        ``steps``; ``batch``, passages a step; ``share`` of the positions to ask for;
+        ``learning_rate`` and ``weight_decay`` of AdamW; ``muon_learning_rate``; ``seed``.
+        The learning rates are the highest of one cycle.
     report : callable, optional
         Given the step and its loss, once a step.
     loss_function : callable
-        From the model, a batch, the tokenizer, a generator and the share to the loss.
+        From the model, a batch (an int64 Tensor (batch, tokens), 0 is padding), the
+        tokenizer, a torch.Generator and the share to the loss, a Tensor without axes.
     """
     random = torch.Generator().manual_seed(settings["seed"])
     hidden, rest = [], []

@@ -18,7 +18,11 @@ FILE = "mini-bert.safetensors"
 
 
 def poem_splits() -> tuple[list[str], list[str], list[str]]:
-    """Return the training, validation and test poems of both poets: three lists of str."""
+    """Return the training, validation and test poems of both poets: three lists of str.
+
+    They are Shakespeare's Sonnets, then Dickinson's poems, each split in the same way: of
+    ten poems the fifth is for validation, the tenth for the test.
+    """
     training, validation, test = [], [], []
     for name in POEMS:
         texts = load_texts(name)
@@ -65,7 +69,8 @@ def load_mini_bert(path=None):
     Parameters
     ----------
     path : path, optional
-        Default the one that comes with the course.
+        A safetensors file, as ``python -m studies mini-bert --write`` makes it. Default:
+        the one that comes with the course.
 
     Returns
     -------
@@ -73,7 +78,8 @@ def load_mini_bert(path=None):
     model : MaskedBert
         In evaluation mode, on the CPU.
     record : dict
-        How it was trained.
+        How it was trained, with ``model``, the fields of a BertConfig, and ``vocabulary``,
+        a list of its pieces in the order of their ids.
 
     Raises
     ------

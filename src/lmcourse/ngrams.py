@@ -69,8 +69,11 @@ class Level:
     def interpolate(self, contexts, tokens, lower):
         """Return P(tokens | contexts), interpolated with that of the shorter contexts.
 
-        ``contexts`` : int array (tokens,), their numbers, -1 for none; ``tokens`` : ids;
-        ``lower`` : the probabilities after the shorter contexts, of the same shape.
+        ``contexts`` : int array (tokens,), the number of each token's context (its tokens
+        read as digits to the base of the vocabulary's size), -1 for none; ``tokens`` : int
+        array, ids; ``lower`` : float array, the probabilities after the shorter contexts.
+        All have the same shape, as has what is returned. A context that is not known leaves
+        all to the shorter one.
         """
         ngrams = contexts * self.vocab_size + tokens
         share = _look_up(self.ngrams, self.shares, ngrams, 0)
@@ -166,6 +169,9 @@ class NgramModel:
 
     def _contexts(self, ids, length):
         """Number the ``length`` tokens before each token; -1 where there are fewer.
+
+        They are read as digits to the base of the vocabulary's size, the last one the
+        lowest.
 
         ``ids`` : int64 array (tokens,). The result has the same shape.
         """

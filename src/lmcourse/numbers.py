@@ -186,7 +186,11 @@ def _split_by_label(values: list[np.ndarray], labels: Sequence) -> list[np.ndarr
 
 
 def _mean_of_means(*groups: np.ndarray, axis: int) -> np.ndarray:
-    """Return the mean of the groups' means, so that all groups count alike."""
+    """Return the mean of the groups' means, so that all groups count alike.
+
+    ``*groups`` : float arrays, the same shape but along ``axis``, over which each is
+    averaged.
+    """
     return np.mean([group.mean(axis=axis) for group in groups], axis=0)
 
 

@@ -57,7 +57,12 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self):
-        """Change every matrix that has a gradient."""
+        """Change every matrix that has a gradient, in place.
+
+        Gradients are averaged over the steps (kept as ``average`` in the state of a
+        matrix), and the step, made orthogonal, goes against a mean of gradient and average
+        (Nesterov).
+        """
         for group in self.param_groups:
             momentum = group["momentum"]
             for weight in group["params"]:

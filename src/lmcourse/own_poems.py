@@ -275,9 +275,10 @@ def _check_delimiter(content, delimiter, name):
 
 
 def _check_header(header, name):
-    """Raise ValueError if the cells of a table's first line, in lower case, will not do.
+    """Raise ValueError if a table's first line names no column ``text``, or one name twice.
 
-    ``header`` : list of str; ``name`` : of the file, for the message.
+    ``header`` : list of str, its cells in lower case, of which "text", "label" and "title"
+    are looked at; ``name`` : of the file, for the message.
     """
     twice = [column for column in COLUMNS if header.count(column) > 1]
     if twice:
@@ -295,6 +296,9 @@ def _check_header(header, name):
 
 def check(texts):
     """Raise ValueError if texts cannot be compared, saying what to do.
+
+    There must be 4 to 3,000 texts, none of them empty and not all the same. If there are
+    labels, each text needs one, there must be two or more, and each on three texts or more.
 
     Parameters
     ----------
@@ -360,7 +364,10 @@ def _check_columns(texts):
 
 
 def _labels(texts):
-    """Return the labels of texts as a Series of str, "" where there is none."""
+    """Return the labels of texts as a Series of str, "" where there is none.
+
+    ``texts`` : DataFrame with a column ``label``.
+    """
     return texts.label.fillna("").astype(str).str.strip()
 
 
@@ -374,8 +381,11 @@ class EncodedTexts:
         One row a text, with the columns ``text`` and ``title``, and ``label`` if there are
         labels.
     names : list of str
-        Of the levels, the lowest first.
+        Of the levels, the lowest first: "static" (word vectors), "before layer 0", "after
+        layer 0", …
     levels, random_levels : Tensor of shape (levels, texts, d_model)
+        A vector for each text, the mean over its tokens; the second of the model with
+        random weights.
     read_by : tuple
         The tokenizer and the model that have read them.
     """
@@ -404,13 +414,14 @@ class EncodedTexts:
     def table(self):
         """How often the labels are predicted right at each level, a DataFrame.
 
-        Each text's label is predicted from all the others, as in the chapter. The columns
-        are shares predicted right, the mean over the labels: ``right``, its 95 % interval
-        ``from`` and ``to``, then ``random weights``, and ``shuffled words``: those of the
-        trained model that reads each text's words in another order. Two rows have no level:
-        ``words counted``, a regression on the words' frequencies; and ``labels shuffled``,
-        the last level's vectors with the labels in another order, where the interval is
-        that of all orders tried.
+        Each text's label is predicted by a ridge regression on the vectors of all the
+        others (`lmcourse.probe.predict`). A row is a level, such as "after layer 0". The
+        columns are shares predicted right, the mean over the labels: ``right``, its 95 %
+        interval ``from`` and ``to``, then ``random weights``, and ``shuffled words``: those
+        of the trained model that reads each text's words in another order. Two rows have no
+        level: ``words counted``, a regression on the words' frequencies; and ``labels
+        shuffled``, the last level's vectors with the labels in another order, where the
+        interval is that of all orders tried.
 
         Raises
         ------
@@ -440,7 +451,8 @@ class EncodedTexts:
         Returns
         -------
         DataFrame
-            A row for each level, the highest first; columns 1, 2, …, the nearest first.
+            A row for each level, the highest first; columns 1, 2 and 3, titles, the nearest
+            (by the cosine of the centred vectors) first.
         """
         titles = self.texts.title.to_numpy()
         found = [nearest(level, SHOWN)[row].numpy() for level in self.levels]
@@ -465,31 +477,40 @@ class EncodedTexts:
 
 
 def _accuracy(vectors, labels) -> dict:
-    """Return the accuracy of labels predicted from vectors (texts, d), and its interval."""
+    """Return how well a ridge regression on the other texts' vectors predicts labels.
+
+    ``vectors`` : Tensor (texts, d); ``labels`` : array of str (texts,). The result has
+    ``right``, the share predicted right, the mean over the labels, and ``from`` and ``to``,
+    the ends of its 95 % interval, all float.
+    """
     hits = predict(vectors, labels).hits
     low, high = interval(hits, labels)
     return {"right": score(hits, labels), "from": low, "to": high}
 
 
 def word_vectors(texts) -> torch.Tensor:
-    """Return how frequent each word is in each text, weighted by rarity: (texts, words)."""
+    """Return TF-IDF vectors: how frequent each word is in each text, weighted by rarity.
+
+    ``texts`` : sequence of str. Returned is a float64 Tensor (texts, words), with the
+    logarithm of the counts and rows of length 1.
+    """
     counted = TfidfVectorizer(token_pattern=r"\w+", sublinear_tf=True).fit_transform(texts)
     return torch.from_numpy(counted.toarray())
 
 
 def _shuffled_accuracy(vectors, labels) -> dict:
-    """Return how well labels are predicted that were shuffled among the texts.
+    """Return how well labels are predicted that were shuffled among the texts, 20 times.
 
     Parameters
     ----------
-    vectors : array of shape (texts, d_model)
+    vectors : Tensor of shape (texts, d_model)
     labels : array of shape (texts,)
 
     Returns
     -------
     dict
-        ``right``, the mean share predicted right; ``from`` and ``to``, between which 95 %
-        of the shuffles lie.
+        ``right``, the mean share predicted right (by a ridge regression on the other texts,
+        as in `_accuracy`); ``from`` and ``to``, between which 95 % of the shuffles lie.
     """
     hats = smoothers(gram(vectors))
     rng = np.random.default_rng(0)
@@ -502,13 +523,16 @@ def _shuffled_accuracy(vectors, labels) -> dict:
 
 
 def _column_name(column):
-    """Return a column's name as it is asked for: " Text " is ``text``."""
+    """Return a column's name as it is asked for: " Text " is ``text``.
+
+    So with ``label`` and ``title``; any other name stays as it is.
+    """
     name = str(column).strip().lower()
     return name if name in COLUMNS else column
 
 
 def encode_texts(source, tokenizer=None, model=None, encoding="utf-8"):
-    """Read texts with a BERT, layer by layer, and with one that has learned nothing.
+    """Read texts with a BERT, layer by layer, and with a copy whose weights are shuffled.
 
     Some hundred texts of a sonnet's length take a minute.
 

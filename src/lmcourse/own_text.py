@@ -35,8 +35,8 @@ def parts_of(text):
     """Cut a text in three: to learn from, to choose by, and to judge by.
 
     What is held out are pieces from everywhere in the text, since its end may be about
-    something else: a tenth of it for each of the two, but no more than `HELD_OUT`
-    characters.
+    something else: a tenth of it for each of the two, but no more than 20,000 characters
+    (`HELD_OUT`), in up to ten pieces of 1,000 characters or more.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ def parts_of(text):
     Returns
     -------
     Parts
-        Each piece of a part follows the one before without a mark between them.
+        ``training``, ``validation`` and ``test``, one str each. Each piece of a part
+        follows the one before without a mark between them.
     """
     held_out = min(len(text) // 10, HELD_OUT)
     pieces = max(1, min(PIECES, held_out // PIECE))
@@ -62,6 +63,8 @@ def parts_of(text):
 
 def check(text):
     """Raise ValueError if a text cannot be learned, saying what to do.
+
+    It needs 1,000 characters, and two different ones.
 
     Parameters
     ----------
@@ -86,13 +89,15 @@ def best_ngrams(training, validation, vocab_size):
     Parameters
     ----------
     training, validation : int array of shape (characters,)
+        Texts as ids.
     vocab_size : int
         How many different characters there are.
 
     Returns
     -------
     NgramModel
-        Of at most `LONGEST` characters, and fewer if the alphabet is too large for them.
+        Of n-grams of 1 to 7 characters, and fewer if the alphabet is so large that they
+        could not be numbered in 63 bits.
     """
     names = math.floor(63 / math.log2(vocab_size))  # n-grams have numbers of 63 bits
     orders = range(1, min(LONGEST, names) + 1)
@@ -164,6 +169,9 @@ class Contest:
     def samples(self, length=300, temperature=0.8, seed=1):
         """Return what the two write: a DataFrame, a row each, in the column "it writes".
 
+        The rows are "GPT" and "n-grams". Both begin after a line break, or a space, or the
+        first character of the alphabet, if the text has none of these.
+
         Parameters
         ----------
         length : int
@@ -203,7 +211,7 @@ def contest(text, steps=1000, seed=0, device=None, **sizes):
     Parameters
     ----------
     text : str or path
-        The name of a corpus, or a file in UTF-8.
+        The name of a corpus, "sonnets", "poems" or "tinyshakespeare", or a file in UTF-8.
     steps : int, optional
         Of the training. 1,000 take a minute or two.
     seed : int, optional
@@ -211,11 +219,14 @@ def contest(text, steps=1000, seed=0, device=None, **sizes):
         Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
     **sizes
         Sizes of the model and settings of the training to set otherwise, such as ``layers``
-        or ``batch`` (fields of `GPTConfig` and `TrainingConfig`).
+        or ``batch`` (fields of `GPTConfig` and `TrainingConfig`). By default two layers
+        with four heads and states 64 wide, a context of 64 characters, batches of 24
+        windows.
 
     Returns
     -------
     Contest
+        With the trained GPT and the n-gram model, and in ``table`` their losses.
 
     Raises
     ------

@@ -177,11 +177,12 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
         Parameters
         ----------
         level : int
-            0 before the first layer, n after n layers.
-        rows : int64 Tensor of shape (batch,)
+            0 is the table of word vectors, 1 before the first layer, n + 1 after n layers.
+        rows : list of int
+            Which texts are in the batch.
         states : Tensor of shape (batch, tokens, d_model)
-        mask : Tensor of shape (batch, tokens)
-            1 where a token counts, 0 at padding.
+        mask : bool Tensor of shape (batch, tokens)
+            True where a token counts, False at padding.
         """
         pooled[level, rows] = pool(states, mask)
         if on_output:

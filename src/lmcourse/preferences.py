@@ -36,9 +36,10 @@ def properties(line):
     Returns
     -------
     dict of str to int
-        ``characters``; ``words``; ``echoes``, the words that begin with a letter with which
-        another word of the line begins, too; ``capitals``; ``marks`` of punctuation. In the
-        order of `PROPERTIES`.
+        ``characters``, how many there are; ``words``, runs of letters with apostrophes and
+        hyphens; ``echoes``, the words that begin with a letter with which another word of
+        the line begins, too, in either case; ``capitals``, letters; ``marks`` of
+        punctuation, one of ,.;:!?—. In this order.
     """
     words = WORD.findall(line)
     first_letters = Counter(word[0].lower() for word in words)
@@ -59,7 +60,8 @@ def differences(first, second, names=PROPERTIES):
     first, second : list of str
         Of one length.
     names : sequence of str
-        Which properties.
+        Which properties: "characters", "words", "echoes" (words that begin with the letter
+        of another one), "capitals", "marks" of punctuation. Default: all, in this order.
 
     Returns
     -------
@@ -162,14 +164,15 @@ def answer_loss(logits, ids, is_answer):
 def write_answers(model, tokenizer, requests, seed=0, temperature=0.7):
     """Return an answer of the model to each request, list of str.
 
-    An answer ends with its new line, which is left out, or after `LONGEST` characters.
+    An answer ends with its new line, which is left out, or after 59 characters.
 
     Parameters
     ----------
     model : GPT
     tokenizer : CharTokenizer
     requests : list of str
-        All of one length.
+        All of one length, such as a "T" in brackets and a new line, for a line that begins
+        with a T.
     seed : int
         Of the draws.
     temperature : float
@@ -332,7 +335,12 @@ def batches_of(count, batch, seed):
 
     Parameters
     ----------
-    count, batch, seed : int
+    count : int
+        How many things there are; the indices go from 0 to ``count - 1``.
+    batch : int
+        How many indices a batch has; the last of each round may have fewer.
+    seed : int
+        Of the orders.
 
     Yields
     ------
@@ -368,7 +376,8 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0):
     drawn = batches_of(len(ids), batch, seed)
 
     def loss_of(model):
-        """Return the loss of the next batch."""
+        """Return the mean loss of a model on the next batch's answers, a Tensor, in nats.
+        """
         rows = next(drawn)
         return answer_loss(model(ids[rows]), ids[rows], is_answer[rows])
 
@@ -401,7 +410,8 @@ def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, see
     drawn = batches_of(len(reference[0]), batch, seed)
 
     def loss_of(model):
-        """Return the loss of the next batch of pairs."""
+        """Return the DPO loss of a model on the next batch of pairs, a Tensor without axes.
+        """
         rows = next(drawn)
         now = [answer_log_probs(model, *(x[rows] for x in s)) for s in (chosen, rejected)]
         return dpo_loss(*now, *(each[rows] for each in reference), beta)

@@ -30,7 +30,9 @@ class Errands(NamedTuple):
 
 
 def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
-    """Return sentences that two people go through, and that end before a name.
+    """Return sentences about two people, which end before the name of one of them.
+
+    With the default form, one is "When Mary and John went to the store, John gave a drink to".
 
     Parameters
     ----------
@@ -141,13 +143,16 @@ TASKS = {
 def task_pairs(task):
     """Return a task's pairs of word and answer, a list of (str, str).
 
-    ``task`` : str, a key of `TASKS`.
+    ``task`` : "opposites" ("hot", "cold"), "plurals", "past tense", "capitals" (of countries)
+    or "French" (from English).
     """
     return [tuple(pair.split(":")) for pair in TASKS[task].split()]
 
 
 def examples_prompt(pairs, word):
     """Return a prompt of examples, one a line, and the word whose answer is to follow.
+
+    A line is "hot -> cold"; the last one ends with the arrow: "big ->".
 
     Parameters
     ----------

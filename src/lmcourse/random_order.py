@@ -37,7 +37,10 @@ def bits_at(seed, place):
 
 
 def reordered(items, seed=SEED):
-    """Return things in another order: if they came out as they were, the first goes last.
+    """Return things in a random order, the same on every machine.
+
+    They are shuffled with the numbers of `bits_at` (Fisher and Yates). If that leaves them as
+    they were, the first goes last.
 
     Parameters
     ----------
@@ -60,7 +63,9 @@ def reordered(items, seed=SEED):
 
 
 def reordered_words(text, tokenizer, room):
-    """Return a text in which the words that a BERT reads have changed places.
+    """Return a text in which the words that a BERT reads have changed places at random.
+
+    A word is what stands between spaces; a Chinese character is one by itself.
 
     Spaces and ends of lines stay, and punctuation goes with the word that it is written to.
     Where a text is longer than what is read, only the words that are read whole change
@@ -88,7 +93,10 @@ def reordered_words(text, tokenizer, room):
     mixed = iter(reordered(words[:whole]) + words[whole:])
 
     def next_word(match):
-        """Return the word that takes the place of one, apart from the word before it."""
+        """Return the next of the shuffled words, after a space if none stands before its place.
+
+        ``match`` : re.Match of the word in the text whose place it takes.
+        """
         before = text[: match.start()][-1:]
         return (" " if before.strip() else "") + next(mixed)
 

@@ -19,33 +19,36 @@ TEXT = 49  # tokens of a text
 
 
 def repeat_rows(lengths, generator):
-    """Return texts that are each a row of random tokens, again and again.
+    """Return texts that are each a row of random tokens, again and again, 49 tokens long.
 
     Parameters
     ----------
     lengths : int64 Tensor of shape (texts,)
-        How many tokens stand in each text before they come again, at most `LONGEST`.
+        How many tokens stand in each text before they come again, at most 24.
     generator : torch.Generator
 
     Returns
     -------
     int64 Tensor of shape (texts, 49)
+        From 0 to 31.
     """
     rows = torch.randint(TOKENS, (len(lengths), LONGEST), generator=generator)
     return rows.gather(1, torch.arange(TEXT) % lengths[:, None])
 
 
 def sample_texts(count, generator):
-    """Return so many texts of `repeat_rows`, whose rows have random lengths from 8 to 24.
+    """Return texts of random tokens that come again and again, after 8 to 24 tokens.
 
     Parameters
     ----------
     count : int
+        How many texts.
     generator : torch.Generator
 
     Returns
     -------
     int64 Tensor of shape (count, 49)
+        From 0 to 31.
     """
     return repeat_rows(torch.randint(8, 25, (count,), generator=generator), generator)
 
@@ -56,11 +59,12 @@ def held_out_texts(lengths):
     Parameters
     ----------
     lengths : int64 Tensor of shape (texts,)
-        How many tokens stand in each text before they come again, at most `LONGEST`.
+        How many tokens stand in each text before they come again, at most 24.
 
     Returns
     -------
     int64 Tensor of shape (texts, 49)
+        From 0 to 31.
     """
     return repeat_rows(lengths, torch.Generator().manual_seed(10**6))
 
@@ -130,13 +134,18 @@ def token_losses(model, ids):
 
 
 def train_repeater(seed, layers=2, steps=250, learning_rate=5e-3, **sizes):
-    """Train a `Repeater` on texts that no step sees twice.
+    """Train a `Repeater` on texts of random tokens that come again after 8 to 24 tokens.
+
+    Each step sees 32 new ones.
 
     Parameters
     ----------
-    seed, layers, steps : int
+    seed : int
+        Of the first weights and of the texts.
+    layers, steps : int
+        Of the model, and of the training.
     learning_rate : float
-        Reached after 50 steps.
+        Of AdamW. It is reached after 50 steps, and stays.
     **sizes
         ``heads``, ``d_model`` and ``rotary`` of the model.
 
@@ -212,7 +221,7 @@ def ablate_heads(model, texts):
 
 
 def averaged_heads(attention, *heads):
-    """Let heads return their mean over the texts at hand, inside a ``with``.
+    """Let heads return their mean over all texts and tokens of a batch, inside a ``with``.
 
     Parameters
     ----------

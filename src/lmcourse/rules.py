@@ -25,7 +25,10 @@ PARTNER = torch.arange(20).roll(7)  # of each letter
 
 
 def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
-    """Return sequences of letters.
+    """Return random sequences of letters, most of which follow a rule.
+
+    Each of the 20 letters has another one for its partner. By the rule a letter is the partner
+    of the one that stands some positions before it, two or four by default.
 
     Parameters
     ----------
@@ -75,7 +78,8 @@ class SequenceModel(nn.Module):
 
     @property
     def blocks(self):
-        """The blocks of the stack, where `lmcourse.gpt.inside` looks for them."""
+        """The blocks of the stack, an nn.ModuleList: what `lmcourse.gpt.inside` asks models for.
+        """
         return self.stack.blocks
 
     def forward(self, ids):
@@ -103,6 +107,7 @@ def letter_losses(model, ids):
     ----------
     model : SequenceModel
     ids : int64 Tensor of shape (batch, tokens)
+        Letters as numbers from 0 to 19.
 
     Returns
     -------
@@ -128,10 +133,10 @@ def ablate_heads(model, count=500, seed=99):
     Returns
     -------
     dict
-        ``attention``: of each head the mean attention weights on letters that stand 1 to
-        `REACH` positions before the letter to predict. ``whole``: nats a letter of
-        sequences by each of `TURNS`, from position 12 on. ``without``: the same, each
-        head in turn ablated.
+        ``attention``: a list for each head, the mean attention weights on letters that stand
+        1 to 8 positions before the letter to predict. ``whole``: two losses in nats a letter,
+        of sequences whose rule looks two positions back, and four (`TURNS`), from position 12
+        on. ``without``: such a pair for each head, while that head is ablated.
     """
     ids, turn = sample_sequences(count, torch.Generator().manual_seed(seed))
     block = model.blocks[0]
@@ -139,10 +144,10 @@ def ablate_heads(model, count=500, seed=99):
     mean_outputs = means(model, ids)
 
     def losses_by_turn():
-        """Return the mean loss of texts by how far back their rule looks (`TURNS`).
+        """Return the mean losses of sequences whose rule looks two positions back, and four.
 
-        In nats a letter; the first letters, for which there is nothing to look back to,
-        are not judged.
+        A list of two floats, in nats a letter, of the model as it is now; the first 12
+        letters, in which the rule is not yet known, are not judged.
         """
         losses = letter_losses(model, ids)[:, FIRST_JUDGED - 1 :]
         return [round(losses[turn == each].mean().item(), 4) for each in TURNS]

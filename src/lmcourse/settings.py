@@ -107,7 +107,8 @@ def explain(error, cls):
     Returns
     -------
     str
-        For each wrong field its name, what it should be, and what was given.
+        For each wrong field its name, what it should be, and what was given, with "; "
+        between: "layers must be a whole number, not 'two'".
     """
     sentences, name = [], cls.__name__
     for each in error.errors():

@@ -52,6 +52,8 @@ class Recipe(training.TrainingConfig):
     def model_config(self, vocab_size):
         """Return the `GPTConfig` of a model without biases, as nanoGPT trains it.
 
+        Its context is 64 tokens; fields that the recipe has too are the recipe's.
+
         Parameters
         ----------
         vocab_size : int
@@ -64,6 +66,9 @@ class Recipe(training.TrainingConfig):
 
 def learning_rate_share(step, recipe):
     """Return the share of the highest learning rate at a step.
+
+    It rises in the first steps, and then falls: along a cosine (`lmcourse.gpt.training.schedule`),
+    or, with a linear schedule, in a line to zero.
 
     Parameters
     ----------
@@ -86,11 +91,14 @@ def learning_rate_share(step, recipe):
 
 
 def train_recipe(recipe, ids, vocab_size, seed=0):
-    """Return a model trained by a recipe.
+    """Return a GPT trained by a recipe, on random windows of 64 tokens.
 
     Parameters
     ----------
     recipe : Recipe
+        Of the model and its training: ``model_config(vocab_size)`` gives the GPTConfig;
+        ``steps``, ``batch`` (windows a step), ``clip`` (the largest length of the gradients),
+        and what `make_optimizers` and `learning_rate_share` read.
     ids : integer Tensor of shape (tokens,)
         The training text.
     vocab_size, seed : int

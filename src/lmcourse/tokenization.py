@@ -348,6 +348,9 @@ BYTES = {ord(character): b for b, character in enumerate(_BYTE_CHARACTERS)}
 def pre_tokenize(text: str, pattern: regex.Pattern = GPT2_PATTERN) -> list[str]:
     """Cut a text by a pattern, GPT-2's or another, then write bytes as characters.
 
+    "I am" becomes "I", "Ġam": each byte of the UTF-8 is written as one printable character
+    (`byte_characters`), a space as Ġ.
+
     Raises
     ------
     TypeError
@@ -400,7 +403,9 @@ class BPETokenizer:
     def train(
         cls, text: str, vocab_size: int, pattern: regex.Pattern = GPT2_PATTERN
     ) -> "BPETokenizer":
-        """Learn vocab_size - 256 merges from a text, or as many as it has.
+        """Return a tokenizer with vocab_size - 256 merges learned from a text, or all it has.
+
+        ``pattern`` cuts the text into words; no merge goes beyond one.
 
         Raises
         ------

@@ -39,10 +39,12 @@ def recipe(preset, vocab_size, without=(), /, **changes):
     Parameters
     ----------
     preset : {"classic", "fast"}
-        ``"classic"`` is what both have as defaults.
+        ``"classic"`` is what both have as defaults; ``"fast"`` changes that by seven ideas.
     vocab_size : int
     without : iterable of str
-        Names from `IDEAS` that ``fast`` shall do without.
+        Ideas that ``fast`` shall do without: "ngrams" (tables of n-grams), "rotary" (positions),
+        "small" (a smaller model), "muon" (the optimizer), "high_lr", "batch" (a larger one),
+        "short" (200 steps).
     **changes
         Sizes of the model and settings of the training to set otherwise (fields of
         `GPTConfig` and `TrainingConfig`).
@@ -79,12 +81,13 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     preset : str
         "classic" or "fast": which sizes and settings to begin with.
     without : collection of str
-        Names of ideas, from `IDEAS`, to leave out.
+        Ideas of "fast" to leave out: "ngrams", "rotary", "small", "muon", "high_lr", "batch",
+        "short" (`IDEAS` has the settings that each changes).
     device : str, optional
         Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
     parts : lmcourse.data.Parts, optional
-        What to train and to estimate on; by default the text up to its last tenth, and
-        that.
+        What to train and to estimate on, its ``training`` and ``validation``, str each; by
+        default the text up to its last tenth, and that tenth.
     **changes
         Sizes of the model and settings of the training with other values (fields of
         `GPTConfig` and `TrainingConfig`).
@@ -93,6 +96,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     -------
     tokenizer : CharTokenizer
     trainer : Trainer
+        No step is taken yet.
 
     Raises
     ------
@@ -141,6 +145,10 @@ def parse(arguments):
     Returns
     -------
     argparse.Namespace
+        ``corpus``, "sonnets", "poems", "tinyshakespeare" or a path, str; ``preset``, "fast" or
+        "classic"; ``without``, list of str; ``set``, list of (name of a field, value);
+        ``out``, Path; ``steps``, ``evaluate_every``, ``target_loss`` and ``device``, None if not
+        given; ``threads``, int; ``export``, Path or None; ``resume``, bool.
     """
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
     parser.add_argument(
@@ -181,6 +189,8 @@ def parse(arguments):
 def check(options):
     """Raise ValueError if an option is wrong or a file is in the way.
 
+    With ``resume`` a file may be there, if it is a checkpoint or model of the course.
+
     Parameters
     ----------
     options : argparse.Namespace
@@ -215,14 +225,16 @@ def summary(trainer, target=None):
     Parameters
     ----------
     trainer : Trainer
-        With one estimate at least.
+        With one estimate at least in its ``history``.
     target : float, optional
         The validation loss at which to stop.
 
     Returns
     -------
     dict
-        With ``reached`` only if there is a target.
+        ``val_loss``, the last validation loss in nats a token; ``train_seconds``; ``steps``
+        taken; ``parameters``, how many the model has; ``tokens_per_second``; ``device``, a
+        str; ``processes``, how many; and, only if there is a target, ``reached``, a bool.
     """
     loss = trainer.history[-1]["val_loss"]
     result = {
@@ -241,6 +253,10 @@ def summary(trainer, target=None):
 
 def train(options):
     """Train as the options say, from the start or from the checkpoint.
+
+    A checkpoint is written to ``out`` after each estimate; at the end a line of JSON with the
+    result is printed (`summary`), and the finished model is written to ``export``, if that is
+    given. Errors are raised: Diverged, OSError, ValueError.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ def joined(pair, word) -> list[str]:
 
 
 def _encoded(tokenizer, words):
-    """Tokenize all pairs of sentences, filled with each word, in both orders.
+    """Tokenize all pairs of sentences (`PAIRS`), filled with each word, in both orders.
 
     Parameters
     ----------
@@ -100,9 +100,10 @@ def _encoded(tokenizer, words):
     Returns
     -------
     batch : BatchEncoding
-        The texts: pair by pair, word by word, the verb first and the noun first.
+        The texts: pair by pair, word by word, the verb first and the noun first. A text is such
+        as "They let her dance again, and they read her dance again."
     positions : int64 Tensor of shape (texts, 2)
-        Where the word stands.
+        Where the word stands, both times.
 
     Raises
     ------
@@ -196,12 +197,15 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
 
 @torch.no_grad()
 def words_before(tokenizer, model, words, decay) -> np.ndarray:
-    """Add up the table's rows of all words before, instead of reading the sentences.
+    """Add up the word vectors of all tokens before a word, instead of reading the sentences.
+
+    The sentences are the pairs of `PAIRS`, each with a gap that is filled with the word: used
+    as a verb in one, as a noun in the other.
 
     Parameters
     ----------
     tokenizer, model
-        A BERT's.
+        A BERT's; of the model only the table of word vectors is used.
     words : list of str
         Those that are put into every pair of sentences.
     decay : float
@@ -229,7 +233,7 @@ def verb_direction(vectors) -> tuple[np.ndarray, float]:
     Parameters
     ----------
     vectors : array of shape (2, pairs, orders, words, d_model)
-        Of verbs, and of nouns.
+        Of words used as verbs, and as nouns; the other axes are averaged over.
 
     Returns
     -------

@@ -95,13 +95,14 @@ def read_header(path):
 def read_record(path):
     """Return the record that `save_model` wrote into the file at ``path``, a dict.
 
-    It says how the model was made; ValueError if there is none.
+    It says how the model was made, and stands as JSON in the metadata of the safetensors file;
+    ValueError if there is none.
     """
     return parse_json(read_header(path)[1].get("record", ""), f"the record in {path}")
 
 
 def _never(*_):
-    """Return False: no tensor's name is transposed, or may be missing."""
+    """Return False, whatever is given: no tensor is transposed, spare or to be skipped."""
     return False
 
 

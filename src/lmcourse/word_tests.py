@@ -18,7 +18,8 @@ def load_analogies() -> dict[str, list[tuple[str, str]]]:
     """Return pairs of words in the same relation, kind by kind: ``("man", "woman")``.
 
     They are those of Google's questions (Mikolov et al. 2013, "Efficient estimation of
-    word representations"), in small letters; its two lists of capitals are one.
+    word representations"), in small letters; its two lists of capitals are one. Returned is a
+    dict: name of the relation → pairs of words.
 
     Raises
     ------
@@ -131,7 +132,8 @@ def spelling_vectors(words) -> np.ndarray:
     Returns
     -------
     array of shape (words, pieces)
-        A vector that knows a word's letters and nothing else.
+        How often each pair or triple that occurs at all stands in the word, whose ends are
+        written "<" and ">"; columns in sorted order.
     """
     cut = [
         [f"<{w}>"[i : i + n] for n in (2, 3) for i in range(len(w) + 3 - n)] for w in words

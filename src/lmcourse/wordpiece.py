@@ -16,6 +16,8 @@ def bert_words(text: str, *, lowercase: bool = True) -> list[str]:
     is the ``tokenizers`` library's own: which characters are marks depends on the version
     of Unicode, and a model's words must not depend on that of Python.
 
+    ``lowercase`` : bool, whether the model is uncased.
+
     Raises
     ------
     TypeError
