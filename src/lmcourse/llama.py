@@ -99,8 +99,7 @@ class LlamaConfig:
     eps: Rate = 1e-5
 
     def __post_init__(self):
-        """Raise a ValueError unless d_model / heads is even, and kv_heads divide the heads.
-        """
+        """Raise a ValueError unless d_model / heads is even, and kv_heads divide the heads."""
         if self.d_model % self.heads or (self.d_model // self.heads) % 2:
             raise ValueError(
                 f"{self.heads} heads do not cut d_model = {self.d_model} into even parts"

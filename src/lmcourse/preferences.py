@@ -171,8 +171,7 @@ def write_answers(model, tokenizer, requests, seed=0, temperature=0.7):
     model : GPT
     tokenizer : CharTokenizer
     requests : list of str
-        All of one length, such as a "T" in brackets and a new line, for a line that begins
-        with a T.
+        All of one length, such as `request` makes for a line that begins with a letter.
     seed : int
         Of the draws.
     temperature : float
@@ -376,8 +375,7 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0):
     drawn = batches_of(len(ids), batch, seed)
 
     def loss_of(model):
-        """Return the mean loss of a model on the next batch's answers, a Tensor, in nats.
-        """
+        """Return the mean loss of a model on the next batch's answers, a Tensor, in nats."""
         rows = next(drawn)
         return answer_loss(model(ids[rows]), ids[rows], is_answer[rows])
 
@@ -410,8 +408,7 @@ def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, see
     drawn = batches_of(len(reference[0]), batch, seed)
 
     def loss_of(model):
-        """Return the DPO loss of a model on the next batch of pairs, a Tensor without axes.
-        """
+        """Return the DPO loss of a model on the next batch of pairs, a Tensor without axes."""
         rows = next(drawn)
         now = [answer_log_probs(model, *(x[rows] for x in s)) for s in (chosen, rejected)]
         return dpo_loss(*now, *(each[rows] for each in reference), beta)

@@ -32,7 +32,8 @@ class Errands(NamedTuple):
 def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     """Return sentences about two people, which end before the name of one of them.
 
-    With the default form, one is "When Mary and John went to the store, John gave a drink to".
+    With the default form, one is "When Mary and John went to the store, John gave a drink
+    to".
 
     Parameters
     ----------
@@ -72,11 +73,14 @@ def twins(errands):
     Parameters
     ----------
     errands : Errands
-        In whose texts the giver stands twice, the second time as giver.
+        Lists of str: ``texts``; ``other``, who gets the thing; ``giver``, whose name stands
+        twice in the text, the second time as giver.
 
     Returns
     -------
     Errands
+        In the same order; in each text the second name of the giver is replaced by the
+        other one, and ``other`` and ``giver`` are exchanged.
     """
     texts = []
     for text, other, giver in zip(*errands, strict=True):
@@ -143,8 +147,8 @@ TASKS = {
 def task_pairs(task):
     """Return a task's pairs of word and answer, a list of (str, str).
 
-    ``task`` : "opposites" ("hot", "cold"), "plurals", "past tense", "capitals" (of countries)
-    or "French" (from English).
+    ``task`` : "opposites" ("hot", "cold"), "plurals", "past tense", "capitals" (of
+    countries) or "French" (from English).
     """
     return [tuple(pair.split(":")) for pair in TASKS[task].split()]
 

@@ -64,10 +64,10 @@ TWIN_NOUNS = (
 def twin_sentences() -> list[Sentence]:
     """Return twelve sentences, two of each kind, which differ in one word.
 
-    The word decides what *it* stands for, as in Winograd schemas (Levesque et al. 2012). The
-    first is the best known of them: "The animal didn't cross the street because it was too
-    tired." Each `Sentence` has ``text``, its ``nouns``, two or four, and ``frame``, the number
-    of its kind, 0 to 5.
+    The word decides what *it* stands for, as in Winograd schemas (Levesque et al. 2012).
+    The first is the best known of them: "The animal didn't cross the street because it was
+    too tired." Each `Sentence` has ``text``, its ``nouns``, two or four, and ``frame``, the
+    number of its kind, 0 to 5.
     """
     made = []
     for frame, (text, ends) in enumerate(TWINS):
@@ -95,10 +95,10 @@ def crossings(end: str) -> list[Sentence]:
     Returns
     -------
     list of Sentence
-        24, all places with the first animal, then with the next. In half of them (``frame`` 0)
-        the text is such as "The dog didn't cross the street because it was too wide.", in the
-        others (``frame`` 1) the place stands first, "The street wasn't crossed by the dog …".
-        ``nouns`` is always (animal, place).
+        24, all places with the first animal, then with the next. In half of them (``frame``
+        0) the text is such as "The dog didn't cross the street because it was too wide.",
+        in the others (``frame`` 1) the place stands first, "The street wasn't crossed by
+        the dog …". ``nouns`` is always (animal, place).
     """
     made = []
     for i, animal in enumerate(ANIMALS):
@@ -171,8 +171,8 @@ def drawn_sentences(seed: int = 0, each: int = 6) -> list[Sentence]:
     -------
     list of Sentence
         20 · ``each``; all of a kind stand together. A text is such as "The lamp fell on the
-        ball and it broke."; ``nouns`` are its two nouns, of forty, and ``frame`` is the number
-        of its kind, from 0.
+        ball and it broke."; ``nouns`` are its two nouns, of forty, and ``frame`` is the
+        number of its kind, from 0.
     """
     rng = random.Random(seed)
     made = []
@@ -203,8 +203,8 @@ THINGS = _words(
 def stops(words) -> list[Sentence]:
     """Return Dickinson's line with other words in the place of *Death*, each with "the".
 
-    ``words`` : list of str. Of each a `Sentence` is made: its ``text`` is "Because I could not
-    stop for the lamp, He kindly stopped for me;", its only noun the word.
+    ``words`` : list of str. Of each a `Sentence` is made: its ``text`` is "Because I could
+    not stop for the lamp, He kindly stopped for me;", its only noun the word.
     """
     return [Sentence(LINE.format(f"the {word}"), (word,)) for word in words]
 

@@ -39,8 +39,8 @@ def bits_at(seed, place):
 def reordered(items, seed=SEED):
     """Return things in a random order, the same on every machine.
 
-    They are shuffled with the numbers of `bits_at` (Fisher and Yates). If that leaves them as
-    they were, the first goes last.
+    They are shuffled with the numbers of `bits_at` (Fisher and Yates). If that leaves them
+    as they were, the first goes last.
 
     Parameters
     ----------
@@ -93,7 +93,9 @@ def reordered_words(text, tokenizer, room):
     mixed = iter(reordered(words[:whole]) + words[whole:])
 
     def next_word(match):
-        """Return the next of the shuffled words, after a space if none stands before its place.
+        """Return the next of the shuffled words, to be put in the place of one.
+
+        A space is put before it where another word touches its place.
 
         ``match`` : re.Match of the word in the text whose place it takes.
         """

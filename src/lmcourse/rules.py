@@ -27,8 +27,8 @@ PARTNER = torch.arange(20).roll(7)  # of each letter
 def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
     """Return random sequences of letters, most of which follow a rule.
 
-    Each of the 20 letters has another one for its partner. By the rule a letter is the partner
-    of the one that stands some positions before it, two or four by default.
+    Each of the 20 letters has another one for its partner. By the rule a letter is the
+    partner of the one that stands some positions before it, two or four by default.
 
     Parameters
     ----------
@@ -78,8 +78,7 @@ class SequenceModel(nn.Module):
 
     @property
     def blocks(self):
-        """The blocks of the stack, an nn.ModuleList: what `lmcourse.gpt.inside` asks models for.
-        """
+        """The blocks of the stack, an nn.ModuleList, as `lmcourse.gpt.inside` reads them."""
         return self.stack.blocks
 
     def forward(self, ids):
@@ -133,10 +132,10 @@ def ablate_heads(model, count=500, seed=99):
     Returns
     -------
     dict
-        ``attention``: a list for each head, the mean attention weights on letters that stand
-        1 to 8 positions before the letter to predict. ``whole``: two losses in nats a letter,
-        of sequences whose rule looks two positions back, and four (`TURNS`), from position 12
-        on. ``without``: such a pair for each head, while that head is ablated.
+        ``attention``: a list for each head, the mean attention weights on letters that
+        stand 1 to 8 positions before the letter to predict. ``whole``: two losses in nats a
+        letter, of sequences whose rule looks two positions back, and four (`TURNS`), from
+        position 12 on. ``without``: such a pair for each head, while that head is ablated.
     """
     ids, turn = sample_sequences(count, torch.Generator().manual_seed(seed))
     block = model.blocks[0]
@@ -144,7 +143,7 @@ def ablate_heads(model, count=500, seed=99):
     mean_outputs = means(model, ids)
 
     def losses_by_turn():
-        """Return the mean losses of sequences whose rule looks two positions back, and four.
+        """Return the mean losses of sequences whose rule looks two and four positions back.
 
         A list of two floats, in nats a letter, of the model as it is now; the first 12
         letters, in which the rule is not yet known, are not judged.

@@ -37,9 +37,9 @@ def training_flops(config, tokens):
 def fit(parameters, tokens, losses, counts=None):
     """Fit loss = E + A / parameters**a + B / tokens**b, least in squared relative error.
 
-    For given exponents the rest is linear. So all pairs of a grid (a and b from 0.05 to below
-    1.5, in steps of 0.025) are tried, each is solved for E, A and B, and of those without a
-    negative one the best is kept.
+    For given exponents the rest is linear. So all pairs of a grid (a and b from 0.05 to
+    below 1.5, in steps of 0.025) are tried, each is solved for E, A and B, and of those
+    without a negative one the best is kept.
 
     Parameters
     ----------

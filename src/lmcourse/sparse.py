@@ -90,7 +90,7 @@ def train_toy(sparsity, steps=STEPS, features=5, dimensions=2, seed=1, bend=True
     seed : int
         Of the first weights.
     bend : bool
-        Whether there is a ReLU; else W Wᵀ alone gives the features back.
+        Whether there is a ReLU; else Wᵀ W x + b comes back.
 
     Returns
     -------
@@ -223,9 +223,10 @@ def changed_states(model, layer, change):
     """
 
     def before(module, inputs):
-        """Return what a block is given, with its residual stream changed: a forward pre-hook.
+        """Return a block's inputs with the residual stream changed: a forward pre-hook.
 
-        ``inputs`` : tuple, first the stream (batch, tokens, d_model). ``module`` is not used.
+        ``inputs`` : tuple, first the stream (batch, tokens, d_model). ``module`` is not
+        used.
         """
         return (change(inputs[0]), *inputs[1:])
 
@@ -253,7 +254,7 @@ KIN = {"thou", "thee", "thy", "thine"}
 
 
 def character_marks(text):
-    """Return which of 16 properties each character has, as far as the text until there tells.
+    """Return which of 16 properties each character has, by the text up to there.
 
     Parameters
     ----------
@@ -262,11 +263,11 @@ def character_marks(text):
     Returns
     -------
     bool Tensor of shape (characters, marks)
-        In the order of `MARKS`. Four of the character itself: a space, a line's end, a vowel, a
-        capital letter. Four of the last few: after a vowel, after "th", a word's second and
-        third letter. Eight of the line: in its first and second word, far into it, in a word
-        that begins with "th", after a comma, after "my", after "thou" or its kin, and in a line
-        after one that ends in a comma.
+        In the order of `MARKS`. Four of the character itself: a space, a line's end, a
+        vowel, a capital letter. Four of the last few: after a vowel, after "th", a word's
+        second and third letter. Eight of the line: in its first and second word, far into
+        it, in a word that begins with "th", after a comma, after "my", after "thou" or its
+        kin, and in a line after one that ends in a comma.
     """
     rows, line, last_line = [], "", ""
     for character in text:
@@ -278,7 +279,7 @@ def character_marks(text):
 
 
 def _marks_at(line, last_line):
-    """Return which of 16 properties the last character of a line so far has, a list of bool.
+    """Return which of 16 properties the last character of a line has, a list of bool.
 
     They stand in the order of `MARKS`: a space, a line's end, a vowel, and so on.
 

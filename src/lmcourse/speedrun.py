@@ -67,8 +67,8 @@ class Recipe(training.TrainingConfig):
 def learning_rate_share(step, recipe):
     """Return the share of the highest learning rate at a step.
 
-    It rises in the first steps, and then falls: along a cosine (`lmcourse.gpt.training.schedule`),
-    or, with a linear schedule, in a line to zero.
+    It rises in the first steps, and then falls: along a cosine
+    (`lmcourse.gpt.training.schedule`), or, with a linear schedule, in a line to zero.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def train_recipe(recipe, ids, vocab_size, seed=0):
     ----------
     recipe : Recipe
         Of the model and its training: ``model_config(vocab_size)`` gives the GPTConfig;
-        ``steps``, ``batch`` (windows a step), ``clip`` (the largest length of the gradients),
-        and what `make_optimizers` and `learning_rate_share` read.
+        ``steps``, ``batch`` (windows a step), ``clip`` (the largest length of the
+        gradients), and what `make_optimizers` and `learning_rate_share` read.
     ids : integer Tensor of shape (tokens,)
         The training text.
     vocab_size, seed : int

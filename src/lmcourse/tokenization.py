@@ -403,7 +403,7 @@ class BPETokenizer:
     def train(
         cls, text: str, vocab_size: int, pattern: regex.Pattern = GPT2_PATTERN
     ) -> "BPETokenizer":
-        """Return a tokenizer with vocab_size - 256 merges learned from a text, or all it has.
+        """Return a tokenizer with vocab_size - 256 merges of a text, or as many as it has.
 
         ``pattern`` cuts the text into words; no merge goes beyond one.
 

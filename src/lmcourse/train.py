@@ -42,9 +42,9 @@ def recipe(preset, vocab_size, without=(), /, **changes):
         ``"classic"`` is what both have as defaults; ``"fast"`` changes that by seven ideas.
     vocab_size : int
     without : iterable of str
-        Ideas that ``fast`` shall do without: "ngrams" (tables of n-grams), "rotary" (positions),
-        "small" (a smaller model), "muon" (the optimizer), "high_lr", "batch" (a larger one),
-        "short" (200 steps).
+        Ideas that ``fast`` shall do without: "ngrams" (tables of n-grams), "rotary"
+        (positions), "small" (a smaller model), "muon" (the optimizer), "high_lr", "batch"
+        (a larger one), "short" (200 steps).
     **changes
         Sizes of the model and settings of the training to set otherwise (fields of
         `GPTConfig` and `TrainingConfig`).
@@ -81,8 +81,8 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     preset : str
         "classic" or "fast": which sizes and settings to begin with.
     without : collection of str
-        Ideas of "fast" to leave out: "ngrams", "rotary", "small", "muon", "high_lr", "batch",
-        "short" (`IDEAS` has the settings that each changes).
+        Ideas of "fast" to leave out: "ngrams", "rotary", "small", "muon", "high_lr",
+        "batch", "short" (`IDEAS` has the settings that each changes).
     device : str, optional
         Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
     parts : lmcourse.data.Parts, optional
@@ -145,10 +145,10 @@ def parse(arguments):
     Returns
     -------
     argparse.Namespace
-        ``corpus``, "sonnets", "poems", "tinyshakespeare" or a path, str; ``preset``, "fast" or
-        "classic"; ``without``, list of str; ``set``, list of (name of a field, value);
-        ``out``, Path; ``steps``, ``evaluate_every``, ``target_loss`` and ``device``, None if not
-        given; ``threads``, int; ``export``, Path or None; ``resume``, bool.
+        ``corpus``, "sonnets", "poems", "tinyshakespeare" or a path, str; ``preset``, "fast"
+        or "classic"; ``without``, list of str; ``set``, list of (name of a field, value);
+        ``out``, Path; ``steps``, ``evaluate_every``, ``target_loss`` and ``device``, None
+        if not given; ``threads``, int; ``export``, Path or None; ``resume``, bool.
     """
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
     parser.add_argument(
@@ -254,9 +254,9 @@ def summary(trainer, target=None):
 def train(options):
     """Train as the options say, from the start or from the checkpoint.
 
-    A checkpoint is written to ``out`` after each estimate; at the end a line of JSON with the
-    result is printed (`summary`), and the finished model is written to ``export``, if that is
-    given. Errors are raised: Diverged, OSError, ValueError.
+    A checkpoint is written to ``out`` after each estimate; at the end a line of JSON with
+    the result is printed (`summary`), and the finished model is written to ``export``, if
+    that is given. Errors are raised: Diverged, OSError, ValueError.
 
     Parameters
     ----------

@@ -100,8 +100,8 @@ def _encoded(tokenizer, words):
     Returns
     -------
     batch : BatchEncoding
-        The texts: pair by pair, word by word, the verb first and the noun first. A text is such
-        as "They let her dance again, and they read her dance again."
+        The texts: pair by pair, word by word, the verb first and the noun first. A text is
+        such as "They let her dance again, and they read her dance again."
     positions : int64 Tensor of shape (texts, 2)
         Where the word stands, both times.
 
@@ -197,10 +197,10 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
 
 @torch.no_grad()
 def words_before(tokenizer, model, words, decay) -> np.ndarray:
-    """Add up the word vectors of all tokens before a word, instead of reading the sentences.
+    """Add up the word vectors of all tokens before a word, and read no sentence.
 
-    The sentences are the pairs of `PAIRS`, each with a gap that is filled with the word: used
-    as a verb in one, as a noun in the other.
+    The sentences are the pairs of `PAIRS`, each with a gap that is filled with the word:
+    used as a verb in one, as a noun in the other.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def digits():
 
 
 def split_digits(fold=0):
-    """Split the digits into training, validation and test: three of five folds, one and one.
+    """Split the digits into training, validation and test: three folds of five, one, one.
 
     No writer of digits is in two folds.
 

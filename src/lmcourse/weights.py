@@ -95,8 +95,8 @@ def read_header(path):
 def read_record(path):
     """Return the record that `save_model` wrote into the file at ``path``, a dict.
 
-    It says how the model was made, and stands as JSON in the metadata of the safetensors file;
-    ValueError if there is none.
+    It says how the model was made, and stands as JSON in the metadata of the safetensors
+    file; ValueError if there is none.
     """
     return parse_json(read_header(path)[1].get("record", ""), f"the record in {path}")
 

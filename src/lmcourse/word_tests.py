@@ -17,8 +17,8 @@ ANALOGIES = "90843bbddfbc666bb841df2d33656de153a7661a81dd5c545203f22730e14dd0"  
 def load_analogies() -> dict[str, list[tuple[str, str]]]:
     """Return pairs of words in the same relation, kind by kind: ``("man", "woman")``.
 
-    They are those of Google's questions (Mikolov et al. 2013, "Efficient estimation of
-    word representations"), in small letters; its two lists of capitals are one. Returned is a
+    They are those of Google's questions (Mikolov et al. 2013, "Efficient estimation of word
+    representations"), in small letters; its two lists of capitals are one. Returned is a
     dict: name of the relation → pairs of words.
 
     Raises

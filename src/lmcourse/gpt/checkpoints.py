@@ -54,12 +54,17 @@ def describe(trainer, alphabet, corpus):
 
 
 def save(path, trainer, alphabet, corpus):
-    """Write the trainer's state, in the place of the checkpoint before it.
+    """Write the trainer's state to a safetensors file, in the place of the one before it.
+
+    It holds the weights under ``model.``, what the optimizers keep of each under
+    ``optimizer.``, and a record (`describe`) as JSON in the metadata.
 
     Parameters
     ----------
     path : path
     trainer : Trainer
+        With the GPT, ``gpt``, the TrainingConfig, ``config``, the ``progress`` and the
+        ``optimizers``.
     alphabet : str
         Of the tokenizer.
     corpus : str
@@ -80,7 +85,7 @@ def save(path, trainer, alphabet, corpus):
 
 
 def restore(path, trainer, corpus):
-    """Bring a trainer to where a checkpoint was written.
+    """Bring a trainer to where a checkpoint was written: weights, optimizers and progress.
 
     Parameters
     ----------
@@ -88,7 +93,7 @@ def restore(path, trainer, corpus):
     trainer : Trainer
         New, with the configurations of the run it resumes.
     corpus : str
-        The corpus's fingerprint.
+        The text's fingerprint, its SHA-256 (`lmcourse.data.fingerprint`).
 
     Raises
     ------
@@ -128,9 +133,10 @@ def _check_same_settings(path, record, part, config):
     path : path
         The checkpoint's, for the message.
     record : dict
-        Its record.
+        Its record: a key, such as "model" → the fields of a configuration, a dict.
     part : str
-        The key of the record under which settings of this kind stand.
+        The key of the record under which settings of this kind stand: "model" or
+        "training".
     config : dataclass
         The settings given: a GPTConfig or a TrainingConfig.
     """
@@ -144,18 +150,18 @@ def _check_same_settings(path, record, part, config):
 
 
 def _make(path, record, part, kind):
-    """Return the settings that stand under a key of a checkpoint's record.
+    """Make the settings, or the progress, that stand under a key of a checkpoint's record.
 
     Parameters
     ----------
     path : path
         The checkpoint's, for the message.
     record : dict
-        Its record.
+        Its record: key → the fields, a dict.
     part : str
-        The key.
+        The key: "model", "training" or "progress".
     kind : type
-        Of settings: GPTConfig or TrainingConfig.
+        What is made of the fields: GPTConfig, TrainingConfig or Progress.
 
     Returns
     -------
@@ -184,12 +190,13 @@ def _optimizer_state(trainer):
     Yields
     ------
     state : dict
-        The optimizer's, by weight and key.
+        The optimizer's: weight → key → Tensor. Before the first step it lacks the weight.
     weight : Parameter
     key : str
-        As the optimizer calls it.
+        As the optimizer calls it: "exp_avg", "exp_avg_sq" or "step" of AdamW, "average" of
+        Muon. A step is one number, the others have the shape of the weight.
     name : str
-        Of the tensor in a checkpoint.
+        Of the tensor in a checkpoint, such as "optimizer.tokens.weight.exp_avg".
     """
     names = {weight: name for name, weight in trainer.gpt.named_parameters()}
     for optimizer in trainer.optimizers:
@@ -219,7 +226,8 @@ def load_gpt(path=None, device=None):
     model : GPT
         In evaluation mode.
     record : dict
-        Its ``name``, and how it was trained, if that is known.
+        Its ``name`` and ``model``, the fields of its GPTConfig. Of one of ours how it was
+        trained, as `describe` has it; of a GPT-2 its ``folder``.
 
     Raises
     ------
@@ -247,9 +255,12 @@ def _load_own(path, device):
 
     Returns
     -------
-    tokenizer, model, record
-        The tokenizer; the GPT, in evaluation mode; and a dict, its name and how it was
-        trained.
+    tokenizer : CharTokenizer
+    model : GPT
+        In evaluation mode, on the device.
+    record : dict
+        ``name``, that of the file without its ending; ``model``, the fields of the
+        GPTConfig; ``alphabet``; and what else the file's record says of the training.
 
     Raises
     ------

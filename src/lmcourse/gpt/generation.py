@@ -167,7 +167,13 @@ def next_probs(
 
 
 class LayerCache:
-    """The keys and values of one layer, for the tokens read so far."""
+    """The keys and values of one layer, for the tokens read so far.
+
+    Attributes
+    ----------
+    both : Tensor of shape (2, batch, heads, tokens, d_head), or None
+        The keys, then the values; None before the first token.
+    """
 
     def __init__(self):
         self.both = None  # (2, batch, heads, tokens, d_head)
@@ -217,7 +223,7 @@ class Cache:
 
     @property
     def nbytes(self):
-        """How much memory it takes."""
+        """How much memory its keys and values take, in bytes."""
         return sum(layer.both.nbytes for layer in self.layers if layer.tokens)
 
     def reorder(self, rows):
@@ -226,6 +232,7 @@ class Cache:
         Parameters
         ----------
         rows : int64 Tensor of shape (texts,)
+            The row in the batch of each text that is kept.
         """
         for layer in self.layers:
             if layer.tokens:
@@ -233,12 +240,13 @@ class Cache:
 
 
 def cache_bytes(config, tokens, batch=1, bytes_each=4):
-    """Return what a `Cache` takes: a key and a value for each token of each layer.
+    """Return how many bytes a `Cache` takes: a key and a value for each token and layer.
 
     Parameters
     ----------
     config : lmcourse.gpt.model.GPTConfig
     tokens, batch : int
+        Tokens of a text, and texts.
     bytes_each : int
         Of a number: 4 in float32.
     """

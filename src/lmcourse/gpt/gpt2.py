@@ -46,20 +46,26 @@ NAMES = {
 
 
 def their_name(name):
-    """Return GPT-2's name of a weight, given ours. ``name`` : str."""
+    """Return GPT-2's name of a weight, given ours; both are str.
+
+    "blocks.0.attention.qkv.weight" is "h.0.attn.c_attn.weight" there.
+    """
     for ours, theirs in NAMES.items():
         name = name.replace(ours, theirs)
     return name
 
 
 def is_transposed(their_name, weight):
-    """Return whether GPT-2's checkpoint has the transpose of a weight.
+    """Return whether GPT-2's checkpoint has the transpose of a weight, a bool.
+
+    It has of the matrices in its layers, whose names have a ".c_" in them.
 
     Parameters
     ----------
     their_name : str
         The weight's name in the checkpoint.
     weight : Tensor
+        With two axes, if it is a matrix.
     """
     return ".c_" in their_name and weight.ndim == 2
 
@@ -168,7 +174,9 @@ def load_gpt2(name, device=None):
 def _config(theirs):
     """Return a GPTConfig with the sizes of a GPT-2.
 
-    ``theirs`` : dict, what the model's ``config.json`` holds.
+    ``theirs`` : dict, what the model's ``config.json`` holds: ``vocab_size``,
+    ``n_positions``, ``n_layer``, ``n_head`` and ``n_embd`` (a KeyError if one is missing),
+    and perhaps ``resid_pdrop``, the dropout.
     """
     sizes = {our_name: theirs[their_name] for their_name, our_name in SIZES.items()}
     return GPTConfig(**sizes, dropout=theirs.get("resid_pdrop", 0.1))
@@ -180,13 +188,17 @@ def _config(theirs):
 def to_transformers(model, attn_implementation="sdpa"):
     """Return the model as a GPT-2 of ``transformers``, on the CPU, in evaluation mode.
 
-    Unless told otherwise it writes on until its context is full, and no further.
+    Its ``generate`` writes on until the context is full, unless it is given another length.
 
     Parameters
     ----------
     model : GPT
     attn_implementation : {"sdpa", "eager"}
         ``"eager"`` to be given attention weights.
+
+    Returns
+    -------
+    GPT2LMHeadModel
 
     Raises
     ------
@@ -229,6 +241,11 @@ def to_tokenizer(characters, context=None):
     characters : CharTokenizer
     context : int, optional
         Of the model, for the tokenizer to know how long a text may be.
+
+    Returns
+    -------
+    PreTrainedTokenizerFast
+        One token a character, with the same ids.
     """
     vocabulary = {character: i for i, character in enumerate(characters.alphabet)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary))

@@ -76,7 +76,9 @@ def line_states(model, ids, lengths, last=False):
 
 @torch.no_grad()
 def lens(model, ids):
-    """Return the logits, if the model ended before the first block or after any.
+    """Return the logits that a model would have if it ended before the first block, or later.
+
+    Later is after each of its blocks.
 
     The last norm and the output matrix read every state: the logit lens (nostalgebraist
     2020).
@@ -228,6 +230,8 @@ def fixed_norm(norm, whole, part):
 def added_vectors(model, ids):
     """Return the vector that each part added to the residual stream at the last token.
 
+    Their sum is the stream after the last block.
+
     Parameters
     ----------
     model : lmcourse.gpt.model.GPT
@@ -236,8 +240,9 @@ def added_vectors(model, ids):
     Returns
     -------
     dict of (int or None, str or int) to Tensor of shape (d_model,)
-        Key: layer, from 0, None for the embedding; and part: "token", "position", a head by
-        its number, from 0, "attention bias" or "feed_forward".
+        Key: layer, from 0, None for the embedding; and part: "token", "position" (with what
+        tables of n-grams and of previous tokens add), a head by its number, from 0 (after
+        its columns of the matrix ``output``), "attention bias" or "feed_forward".
     """
     token = model.tokens(ids)[0, -1]
     vectors = {(None, "token"): token}

@@ -97,7 +97,11 @@ class GPTConfig:
             raise ValueError("rotary positions turn pairs: d_model / heads must be even")
 
     def unlike_gpt2(self):
-        """Return the options that make it another architecture: a dict, name → value."""
+        """Return the options that make it no GPT-2: a dict, name → value.
+
+        Those of ``positions``, ``ngrams``, ``previous_tokens``, ``norm``, ``activation``,
+        ``bias`` and ``tied`` that differ from GPT-2's; empty if none does.
+        """
         return {
             name: getattr(self, name)
             for name, value in GPT2_OPTIONS.items()
@@ -233,7 +237,10 @@ class GPT(nn.Module):
         self._leave_gpt2()
 
     def _leave_gpt2(self):
-        """Add what GPT-2 has not, and draw all weights anew.
+        """Add what the configuration has and GPT-2 has not, and draw all weights anew.
+
+        That is tables of n-grams and of previous tokens, no biases, an output matrix of its
+        own, and the way in which weights start. Without such options nothing is changed.
 
         A seed makes the same model as ever without these options: what they need is drawn
         after that.

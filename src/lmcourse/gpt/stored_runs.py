@@ -14,18 +14,19 @@ SEEDS = ("1", "2", "3")  # of the small GPTs, as the study *ladder* names them
 
 
 def parts_table(runs):
-    """Return the test losses of models that were built part by part.
+    """Return the test losses of small GPTs that were built part by part.
 
     Parameters
     ----------
     runs : list of dict
-        Of the study *ladder*: ``rung``, the last part that a model has, ``seed``, ``test``.
+        Of the study *ladder*, the models with most parts first: ``rung``, the last part
+        that a model has, such as "feed-forward"; ``seed``, a str; ``test``, the test loss.
 
     Returns
     -------
     DataFrame
-        One row for each part, in the order in which they are added, one column for each
-        seed.
+        In nats a character: one row for each part, in the order in which they are added, one
+        column for each seed.
     """
     table = pd.DataFrame(runs)
     order = [*dict.fromkeys(table.rung)][::-1]
@@ -38,15 +39,16 @@ def sizes_table(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *sizes*: ``axis``, what is varied ("d_model", "heads" or "layers");
-        ``value``; ``seed``; ``parameters``, their number; ``history``, pairs of step and
-        validation loss in nats.
+        Of the study *sizes*: ``axis``, what is varied ("d_model", "heads", "layers", or
+        "shape", layers and width); ``value``, an int, of "shape" a list of two; ``seed``;
+        ``parameters``, their number; ``history``, pairs of step and validation loss in
+        nats.
 
     Returns
     -------
     DataFrame
-        One row for each run: ``axis``, ``value`` (a str), ``seed``, ``parameters``, and
-        ``loss``, the last validation loss in nats.
+        One row for each run: ``axis``, ``value`` (a str, such as "64" or "2 × 64"),
+        ``seed``, ``parameters``, and ``loss``, the last validation loss in nats.
     """
     table = pd.DataFrame(runs)
     table["loss"] = [history[-1][1] for history in table.history]
@@ -61,8 +63,9 @@ def sizes_summary(table):
     Parameters
     ----------
     table : DataFrame
-        A row for each run: ``axis``, what is varied ("d_model", "heads" or "layers"), and
-        its ``value``; ``seed``; ``parameters``, their number; ``loss``, in nats.
+        A row for each run: ``axis``, what is varied ("d_model", "heads", "layers" or
+        "shape", layers and width), and its ``value``, a str; ``seed``; ``parameters``,
+        their number; ``loss``, in nats.
 
     Returns
     -------
@@ -105,13 +108,15 @@ def by_models(rows):
     Parameters
     ----------
     rows : list of dict
-        ``models``, ``sonnets``.
+        ``models``, a list with the name of one model ("counting", the n-grams; "1", "2" or
+        "3", a small GPT by its seed; "the course's") or of two; ``sonnets``, a list of
+        float, a number for each test sonnet, in nats a character.
 
     Returns
     -------
     dict of tuple of str to float array of shape (sonnets,)
-        Of one model its mean loss on each test sonnet; of two by how much the mean of their
-        probabilities is better than the better one of them.
+        Names → the numbers: of one model its mean loss on each test sonnet; of two by how
+        much the mean of their probabilities is better than the better one of them.
     """
     return {tuple(row["models"]): np.array(row["sonnets"]) for row in rows}
 
@@ -122,14 +127,15 @@ def losses_alone(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *ladder*: ``models``, a list with the name of one model, or those of
+        Of the study *ladder*: ``models``, a list with the name of one model ("counting",
+        the n-grams; "1", "2" or "3", a small GPT by its seed; "the course's"), or those of
         two that are averaged; ``sonnets``, a loss for each test sonnet, in nats a
         character.
 
     Returns
     -------
     dict of str to float array of shape (sonnets,)
-        Name of the model → nats a character.
+        "best n-grams", "small GPT" or "the course's GPT" → nats a character.
     """
     found = by_models(rows)
     return {
@@ -145,15 +151,16 @@ def gains(rows):
     Parameters
     ----------
     rows : list of dict
-        Of the study *ladder*: ``models``, a list with the name of one model, or those of
-        two that are averaged; ``sonnets``, a loss for each test sonnet, in nats a
-        character.
+        Of the study *ladder*: ``models``, a list with the name of one model ("counting",
+        the n-grams; "1", "2" or "3", a small GPT by its seed; "the course's"), or those of
+        two that are averaged; ``sonnets``, a number for each test sonnet: of two models, by
+        how many nats a character their average has a lower loss than the better one.
 
     Returns
     -------
     dict of str to float array of shape (sonnets,)
-        Names of the two → by how many nats a character their average has a lower loss;
-        means over the seeds of the small GPTs.
+        "n-grams + small GPT", "small GPT + another" and "n-grams + the course's GPT" → the
+        gain in nats a character; means over the seeds of the small GPTs.
     """
     found = by_models(rows)
     two = [("1", "2"), ("1", "3"), ("2", "3")]

@@ -94,6 +94,8 @@ def schedule(step, config):
     step : int
         From 0; beyond the last step the share stays at its lowest.
     config : TrainingConfig
+        Used are ``steps``, how many there are; ``warmup``, in how many of them the rate
+        rises; and ``min_learning_rate``, the share at which the cosine ends.
 
     Returns
     -------
@@ -114,6 +116,8 @@ def make_optimizers(model, config):
     ----------
     model : GPT
     config : TrainingConfig
+        Used are ``optimizer`` ("adamw" or "muon"), ``learning_rate`` and ``weight_decay``
+        of AdamW (which decays matrices and tables only), and ``muon_learning_rate``.
 
     Returns
     -------
@@ -162,7 +166,8 @@ def take_step(optimizers, share):
 def split(ids):
     """Divide a corpus: its last tenth is for validation.
 
-    ``ids`` : int64 Tensor (tokens,). Returns the training and the validation part.
+    ``ids`` : integer Tensor (tokens,). Returns the training and the validation part, views
+    of it.
     """
     cut = len(ids) - len(ids) // 10
     return ids[:cut], ids[cut:]
@@ -236,7 +241,8 @@ class Progress:
     seconds : float
         Of training, without evaluation.
     history : list of dict
-        The estimates so far: ``step``, losses and the like.
+        The estimates so far: ``step``; ``train_loss``, the mean since the last one, or
+        None, and ``val_loss``, in nats a token; ``seconds`` of training until then.
     """
 
     step: Annotated[Whole, Field(ge=0, le=LARGEST)] = 0
@@ -304,7 +310,11 @@ class Trainer:
 
     @property
     def history(self):
-        """The estimates so far, a list of dict: ``step``, losses and the like."""
+        """The estimates so far, a list of dict, the first of them before the first step.
+
+        Each has ``step``; ``train_loss``, the mean since the last one, or None, and
+        ``val_loss``, in nats a token; ``seconds`` of training until then.
+        """
         return self.progress.history
 
     @property
@@ -448,7 +458,8 @@ def estimate(model, validation, context, count):
     Parameters
     ----------
     model : callable
-        Ids (batch, context) to logits (batch, context, vocab_size), with parameters.
+        A module: ids (batch, context) to logits (batch, context, vocab_size). In the mode
+        in which it is, on the device of its parameters.
     validation : integer Tensor of shape (tokens,)
     context, count : int
         Tokens a window, and windows (fewer if the text is too short for as many).

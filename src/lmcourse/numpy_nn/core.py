@@ -48,7 +48,11 @@ class Module:
     shapes = None  # of the last output
 
     def fits(self, *shapes):
-        """Tell whether inputs of these shapes can be computed."""
+        """Return whether inputs of these shapes can be computed: always, if no subclass asks.
+
+        ``*shapes`` : for each input a tuple of int, or, for a tuple of arrays, a tuple of
+        those.
+        """
         return True
 
     def forward(self, *inputs):
@@ -96,7 +100,11 @@ class Module:
         return self.gradient(delta)
 
     def parts(self):
-        """Yield (name, Parameter or Module) for everything that this module holds."""
+        """Yield (name, Parameter or Module) for everything that this module holds.
+
+        The name is that of the attribute, such as "weight"; of those in a list or tuple
+        "heads.0" and so on. What is inside of the modules is not among them.
+        """
         for name, part in vars(self).items():
             many = isinstance(part, (list, tuple))
             for i, each in enumerate(part if many else [part]):
@@ -104,7 +112,11 @@ class Module:
                     yield (f"{name}.{i}" if many else name), each
 
     def parameters(self):
-        """Return all parameters, a dict from name to Parameter, a linked one once."""
+        """Return all parameters, those of inner modules too: a dict from name to Parameter.
+
+        A name is the path to it, such as "blocks.modules.0.norm_1.weight". A Parameter that
+        several modules hold is there once, under the first of its names.
+        """
         by_name = {}
         for name, part in self.parts():
             inner = {"": part} if isinstance(part, Parameter) else part.parameters()

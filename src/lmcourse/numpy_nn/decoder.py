@@ -35,7 +35,8 @@ def mark_sentences(poem):
     Returns
     -------
     list of str
-        `START` before each sentence, `END` after it, `LINE` where a line breaks within it.
+        Words in small letters; "<start>" (`START`) before each sentence, which ends at one
+        of .?!, "<end>" (`END`) after it, and "/" (`LINE`) where a line breaks within it.
     """
     tokens = []
     for sentence in re.split("[.?!]", poem):
@@ -51,8 +52,8 @@ def mark_sentences(poem):
 def verse(tokens):
     """Return words and tokens as text, each line capitalised.
 
-    ``tokens`` : list of str, a poem's words with `START` and `END` around sentences and
-    `LINE` where a line breaks.
+    ``tokens`` : list of str, a poem's words in small letters, with "<start>" and "<end>"
+    around sentences, which are left out, and "/" where a line breaks. The word i becomes I.
     """
     text = " ".join(word for word in tokens if word not in (START, END))
     text = re.sub(r"\bi\b", "I", text)
@@ -169,7 +170,8 @@ class Decoder(Module):
 def windows(numbers, context):
     """Return all windows of ``context + 1`` neighbouring numbers: (windows, context + 1).
 
-    They are views of the array ``numbers``, one from each position.
+    ``numbers`` : array (tokens,); ``context`` : int. The windows are views of the array,
+    one from each position from which so many follow.
     """
     return np.lib.stride_tricks.sliding_window_view(numbers, context + 1)
 
@@ -227,6 +229,7 @@ def last_attention(model, lines):
     ----------
     model : Decoder
     lines : int array of shape (lines, tokens)
+        Words by their numbers in the model's vocabulary.
 
     Returns
     -------
