@@ -108,7 +108,8 @@ class Prefix(nn.Module):
         ----------
         x : Tensor of shape (batch, tokens, d_model)
         cache : LayerCache, optional
-            Keys and values of the tokens before ``x``; those of ``x`` are added.
+            Keys and values of the tokens before ``x``, ``cache.tokens`` of them; those of
+            ``x`` are added. The learned ones are not kept there.
 
         Returns
         -------

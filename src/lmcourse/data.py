@@ -163,7 +163,7 @@ def load_poems() -> pd.DataFrame:
 
 
 def load_sonnets() -> pd.DataFrame:
-    """Return Shakespeare's 154 Sonnets in modern spelling.
+    """Return Shakespeare's 154 Sonnets in modern spelling, the edition's misprints mended.
 
     Returns
     -------
@@ -237,9 +237,10 @@ def train_val_test_split(texts: Sequence[str]) -> Parts:
 
 
 def _tiny_shakespeare() -> str:
-    """Return the plays of Shakespeare, from the cache or downloaded once.
+    """Return the plays of Shakespeare as one str, from the cache or downloaded once.
 
-    The download goes to a temporary file, which is renamed when its hash is right.
+    The cache is the folder ``LMCOURSE_CACHE``, or the user's own. The download goes to a
+    temporary file, which is renamed when its hash is right.
 
     Raises
     ------

@@ -32,7 +32,8 @@ class Family(nn.Module):
     ----------
     kind : {"decoder", "encoder", "encoder-decoder"}
     vocab_size : int
-        Pieces and sentinels. Id 0 is padding.
+        Pieces, and sentinels: ids that stand for spans that were cut out of a text. Id 0 is
+        padding.
     layers, d_model, heads : int
         Of each stack.
     dropout : float

@@ -61,7 +61,7 @@ def windows(ids, batch=BATCH):
     ids : int64 Tensor of shape (characters,)
         The text.
     batch : int
-        How many windows it draws at a time.
+        How many windows it draws at a time, by default 8.
 
     Returns
     -------

@@ -24,7 +24,9 @@ def sample_graphs(count, generator, nodes=NODES, more_edges=MORE_EDGES):
         How many graphs.
     generator : torch.Generator
     nodes, more_edges : int
-        Of each graph: its nodes, and how many random edges it gets beside its tree's.
+        Of each graph: its nodes, by default 12, and how many random edges it gets beside
+        its tree's, by default 3; one that joins a node to itself, or two joined ones, adds
+        none.
 
     Returns
     -------
@@ -94,11 +96,13 @@ def edge_bias(joined, bonus):
 class GraphTransformer(nn.Module):
     """Blocks on the nodes of a graph, of which one is marked.
 
+    They predict how far each node is from the marked one, as a class: 0 to 3 edges, 4 or more.
+
     Parameters
     ----------
     counted : bool
-        Whether edges come in as the number of a node's neighbours, in its token. Default:
-        as a bias of the scores.
+        Whether edges come in as the number of a node's neighbours (below 12), in its token.
+        Default: as a bias of the scores.
     layers, d_model, heads : int
     """
 

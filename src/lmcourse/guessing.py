@@ -133,6 +133,10 @@ def gpt_probs(model):
 
     @torch.no_grad()
     def next_probs(ids):
+        """Return the probabilities of the character after a text, an array (vocab_size,).
+
+        ``ids`` : list of int, the text's.
+        """
         last = torch.tensor([ids[-model.config.context :]])
         return model(last)[0, -1].double().softmax(-1).numpy()
 

@@ -107,6 +107,11 @@ def read_config(path, architecture, make):
         From the entries of the file, a dict, to the configuration. Whatever it raises
         becomes a ValueError that names the file.
 
+    Returns
+    -------
+    object
+        What ``make`` returned.
+
     Raises
     ------
     OSError, ValueError

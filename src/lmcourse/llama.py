@@ -99,7 +99,7 @@ class LlamaConfig:
     eps: Rate = 1e-5
 
     def __post_init__(self):
-        """Raise a ValueError unless d_model / heads is even, and kv_heads divide the heads."""
+        """Raise a ValueError if d_model / heads is not even, or kv_heads do not divide heads."""
         if self.d_model % self.heads or (self.d_model // self.heads) % 2:
             raise ValueError(
                 f"{self.heads} heads do not cut d_model = {self.d_model} into even parts"
@@ -295,7 +295,8 @@ class Llama(nn.Module):
         ----------
         ids : int64 Tensor of shape (batch, tokens)
         cache : lmcourse.gpt.generation.Cache, optional
-            Of the first so many of these tokens; it grows by the rest.
+            With the keys and values of the first ``cache.tokens`` of these tokens; it grows
+            by the rest.
         last : bool
             Whether to return only the logits after the last token, (batch, 1, vocab_size):
             the output matrix is a fifth of the model's work.

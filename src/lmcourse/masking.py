@@ -153,7 +153,7 @@ class MaskedBert(nn.Module):
         ----------
         ids : int Tensor of shape (batch, tokens)
         places : bool Tensor of shape (batch, tokens), optional
-            Where to score; the head is computed nowhere else.
+            Where to score; the head is computed nowhere else. Default: everywhere.
 
         Returns
         -------

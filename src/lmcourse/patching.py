@@ -18,7 +18,8 @@ def copied_heads(model, heads, outputs, token=-1):
     Parameters
     ----------
     model : nn.Module
-        With the course's ``blocks``.
+        With ``blocks``, a list of modules; ``attention`` in each has ``heads``, their
+        number, and the linear layer ``output``, which is given their outputs side by side.
     heads : sequence of (int, int)
         Layer and head, both from 0.
     outputs : dict of (int, int) to Tensor
@@ -57,7 +58,7 @@ def copied_state(model, layer, token, states):
     Parameters
     ----------
     model : nn.Module
-        With the course's ``blocks``.
+        With ``blocks``, a list of modules that are each given the residual stream first.
     layer : int
         Whose input is changed, from 0.
     token : int

@@ -375,7 +375,7 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0):
     drawn = batches_of(len(ids), batch, seed)
 
     def loss_of(model):
-        """Return the mean loss of a model on the next batch's answers, a Tensor, in nats."""
+        """Return the mean loss of ``model`` on the next batch, a Tensor, in nats a token."""
         rows = next(drawn)
         return answer_loss(model(ids[rows]), ids[rows], is_answer[rows])
 
@@ -395,7 +395,7 @@ def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, see
     steps : int
     beta, rate : float
         What log-probabilities gained is multiplied by; and the learning rate at the
-        beginning, which falls to zero.
+        beginning, 1e-4 by default, which falls to zero.
     batch, seed : int
         Pairs of a batch; and of the order of the pairs.
 
@@ -408,7 +408,7 @@ def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, see
     drawn = batches_of(len(reference[0]), batch, seed)
 
     def loss_of(model):
-        """Return the DPO loss of a model on the next batch of pairs, a Tensor without axes."""
+        """Return the DPO loss of ``model`` on the next batch of pairs, a Tensor."""
         rows = next(drawn)
         now = [answer_log_probs(model, *(x[rows] for x in s)) for s in (chosen, rejected)]
         return dpo_loss(*now, *(each[rows] for each in reference), beta)

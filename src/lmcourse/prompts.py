@@ -47,7 +47,7 @@ def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     first_gives : bool, optional
         Whether the person named first gives; by default in every second sentence.
     names : sequence of str
-        Those of which two are drawn for each sentence.
+        Those of which two are drawn for each sentence. Default: forty first names.
 
     Returns
     -------

@@ -129,7 +129,7 @@ def load_char_lstm():
     -------
     tokenizer : CharTokenizer
     model : CharLSTM
-        Its weights want no gradient.
+        From ids (batch, tokens) to logits. Its weights want no gradient.
 
     Raises
     ------

@@ -70,14 +70,14 @@ def held_out_texts(lengths):
 
 
 class Repeater(nn.Module):
-    """Layers of attention, and no feed-forward network.
+    """Layers of attention, and no feed-forward network, on tokens of 32 kinds.
 
     Parameters
     ----------
     layers, heads, d_model : int
     rotary : bool
         Positions rotate queries and keys, as Llama's do; else a learned vector for each is
-        added to the token's, as GPT-2's are.
+        added to the token's, as GPT-2's are, for up to 49 tokens.
     """
 
     def __init__(self, layers=2, heads=2, d_model=64, rotary=True):

@@ -37,11 +37,11 @@ def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
     generator : torch.Generator
     ruled : float
         The probability that a letter is the partner of the one that stands a distance
-        before it; all other letters are random.
+        before it, by default 0.8; all other letters are random.
     turns : tuple of int
         Each sequence has one of these distances.
     length : int
-        How many letters each has.
+        How many letters each has, by default 32.
 
     Returns
     -------
@@ -78,7 +78,7 @@ class SequenceModel(nn.Module):
 
     @property
     def blocks(self):
-        """The blocks of the stack, an nn.ModuleList, as `lmcourse.gpt.inside` reads them."""
+        """The blocks, an nn.ModuleList, where `lmcourse.gpt.inside` looks for them."""
         return self.stack.blocks
 
     def forward(self, ids):

@@ -86,7 +86,10 @@ def train_toy(sparsity, steps=STEPS, features=5, dimensions=2, seed=1, bend=True
     ----------
     sparsity : float
         The probability that a feature is 0.
-    steps, features, dimensions : int
+    steps : int
+        Of the training.
+    features, dimensions : int
+        How many features there are, and through how many numbers they have to pass.
     seed : int
         Of the first weights.
     bend : bool

@@ -115,7 +115,7 @@ def train_recipe(recipe, ids, vocab_size, seed=0):
     schedulers = [LambdaLR(optimizer, share_at) for optimizer in optimizers]
 
     def loss_at(step):
-        """Return the mean loss of a random batch of windows, in nats.
+        """Return the mean loss of a random batch of windows of 64 tokens, in nats.
 
         `train_model` asks for it; ``step`` is not used.
         """

@@ -279,7 +279,13 @@ def load_model(path, build, layers, **how):
     Returns
     -------
     nn.Module
-        No weight is left as ``build`` made it.
+        No weight is left as ``build`` made it; float32, on the CPU.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the file cannot be opened or is not whole, or naming the tensors that are
+        missing, strange, of another shape or kind, or not finite.
     """
     model, state = read_state(path, build, layers, **how)
     model.load_state_dict(state, assign=True)
@@ -292,8 +298,8 @@ def load_model(path, build, layers, **how):
 def save_tensors(path, tensors, record):
     """Write tensors and a record to a safetensors file, whole or not at all.
 
-    This is the course's one checkpoint format: `read_record` reads the record again, and
-    `read_weights` the tensors.
+    This is the course's one checkpoint format: the record is JSON in the file's metadata,
+    under "record". `read_record` reads it again, and `read_weights` the tensors.
 
     Parameters
     ----------

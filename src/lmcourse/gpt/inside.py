@@ -76,9 +76,9 @@ def line_states(model, ids, lengths, last=False):
 
 @torch.no_grad()
 def lens(model, ids):
-    """Return the logits that a model would have if it ended before the first block, or later.
+    """Return the logits that a model would have if it ended earlier.
 
-    Later is after each of its blocks.
+    It might end before the first block, and after each of them.
 
     The last norm and the output matrix read every state: the logit lens (nostalgebraist
     2020).

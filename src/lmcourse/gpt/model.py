@@ -179,7 +179,9 @@ class CausalAttention(nn.Module):
         x : Tensor of shape (batch, tokens, d_model)
         cache : LayerCache, optional
             A layer of a `lmcourse.gpt.generation.Cache`: ``x`` are then the tokens that
-            follow those it holds, and their keys and values are added to it.
+            follow those it holds, and their keys and values are added to it. ``tokens`` is
+            how many it holds; ``append(key, value)`` adds some and returns those of all
+            tokens.
 
         Returns
         -------
@@ -310,6 +312,10 @@ class GPT(nn.Module):
     def vectors(self, ids):
         """Return the sum of the vectors of tokens, positions, n-grams and previous tokens.
 
+        Each has a table of its own, if the configuration asks for it: one for pairs, one
+        for triples and so on (`ngram_rows`), and one for each token before
+        (`tokens_before`).
+
         ``ids`` : int64 Tensor (batch, tokens). Returns (batch, tokens, d_model).
         """
         x = self.tokens(ids)
@@ -356,7 +362,8 @@ class GPT(nn.Module):
         ----------
         ids : int64 Tensor of shape (batch, tokens)
         cache : lmcourse.gpt.generation.Cache, optional
-            Of the first so many of these tokens; it grows by the rest.
+            With the keys and values of the first ``cache.tokens`` of these tokens, in
+            ``cache.layers`` for each block; it grows by the rest.
 
         Returns
         -------

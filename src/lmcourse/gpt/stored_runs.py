@@ -25,8 +25,8 @@ def parts_table(runs):
     Returns
     -------
     DataFrame
-        In nats a character: one row for each part, in the order in which they are added, one
-        column for each seed.
+        In nats a character: one row for each part, in the order in which they are added,
+        one column for each seed.
     """
     table = pd.DataFrame(runs)
     order = [*dict.fromkeys(table.rung)][::-1]

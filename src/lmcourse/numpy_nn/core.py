@@ -48,7 +48,7 @@ class Module:
     shapes = None  # of the last output
 
     def fits(self, *shapes):
-        """Return whether inputs of these shapes can be computed: always, if no subclass asks.
+        """Return whether inputs of these shapes can be computed; subclasses may say no.
 
         ``*shapes`` : for each input a tuple of int, or, for a tuple of arrays, a tuple of
         those.
