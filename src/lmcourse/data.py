@@ -261,7 +261,7 @@ def _tiny_shakespeare() -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Return the SHA-256 of a corpus, by which a resumed run knows it again."""
+    """Return the SHA-256 of a corpus, in hexadecimal digits: a resumed run knows it by that."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

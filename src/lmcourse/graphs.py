@@ -96,7 +96,7 @@ def edge_bias(joined, bonus):
 class GraphTransformer(nn.Module):
     """Blocks on the nodes of a graph, of which one is marked.
 
-    They predict how far each node is from the marked one, as a class: 0 to 3 edges, 4 or more.
+    They predict how far each node is from the marked one: a class, 0 to 3 edges, 4 or more.
 
     Parameters
     ----------

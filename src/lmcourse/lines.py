@@ -76,12 +76,12 @@ def words_halved(line: str) -> str:
 
 
 def cut_short(line: str, characters: int = 20) -> str:
-    """Return a line without its first characters."""
+    """Return a line without so many of its first ``characters``."""
     return line[characters:]
 
 
 def lengthened(line: str, characters: int = 20) -> str:
-    """Return a line with so many e's in front."""
+    """Return a line with so many e's, ``characters``, in front."""
     return "e" * characters + line
 
 

@@ -375,7 +375,7 @@ def train_answers(model, dialogues, steps, rate=1e-3, batch=32, seed=0):
     drawn = batches_of(len(ids), batch, seed)
 
     def loss_of(model):
-        """Return the mean loss of ``model`` on the next batch, a Tensor, in nats a token."""
+        """Return the mean loss of ``model`` on the next batch, in nats: a Tensor."""
         rows = next(drawn)
         return answer_loss(model(ids[rows]), ids[rows], is_answer[rows])
 
@@ -453,7 +453,10 @@ def _trained(model, loss_of, steps, rate):
     scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
 
     def loss_at(_step):
-        """Return the loss of the next batch, without dropout; steps are not counted."""
+        """Return the loss of the next batch, without dropout: what ``loss_of`` returns.
+
+        ``_step`` is not used: batches come one after the other.
+        """
         return loss_of(model.eval())
 
     train_model(model, loss_at, steps, [optimizer], [scheduler], max_norm=1.0)

@@ -110,7 +110,7 @@ def train_toy(sparsity, steps=STEPS, features=5, dimensions=2, seed=1, bend=True
     scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
 
     def loss_at(_step):
-        """Return the loss over all examples, the same in every step."""
+        """Return the mean squared error over all examples, a Tensor; ``_step`` is not used."""
         back = examples @ weights.T @ weights + bias
         return ((F.relu(back) if bend else back) - examples).square().mean()
 
@@ -150,6 +150,9 @@ class SparseAutoencoder(nn.Module):
 
     def encode(self, states):
         """Return the strength of each feature, (..., features), from states (..., d_model).
+
+        It is the ReLU of the state's product with the feature's direction, after centring and
+        scaling, plus a bias.
 
         All but the ``active`` strongest are 0, and none is below.
         """
@@ -198,13 +201,19 @@ def train_autoencoder(
     scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
 
     def loss_at(_step):
-        """Return the loss of states drawn at random."""
+        """Return the mean squared error of states drawn at random, a Tensor.
+
+        It is in units of the states' spread, ``model.scale``. ``_step`` is not used.
+        """
         drawn = states[torch.randint(len(states), (batch,), generator=generator)]
         return ((model(drawn) - drawn) / model.scale).square().mean()
 
     @torch.no_grad()
     def restore_lengths(_steps, _loss):
-        """Give every direction of the decoder the length 1 again: after each step."""
+        """Give every direction of the decoder the length 1 again: after each step.
+
+        `train_model` calls it with the number of steps and the loss, which are not used.
+        """
         model.decoder.copy_(F.normalize(model.decoder, dim=1))
 
     train_model(model, loss_at, steps, [optimizer], [scheduler], report=restore_lengths)

@@ -30,7 +30,7 @@ CL100K_PATTERN = regex.compile(
 
 
 def _require_text(text: object) -> None:
-    """Refuse what is not a str, and say how to decode bytes."""
+    """Raise a TypeError if ``text`` is no str; of bytes it says how to decode them."""
     if not isinstance(text, str):
         hint = "; decode it first: .decode('utf-8')" if isinstance(text, bytes) else ""
         raise TypeError(f"text must be a str, not {type(text).__name__}{hint}")
@@ -40,6 +40,12 @@ def require_whole_characters(text: str, name: str = "text") -> None:
     """Refuse half a surrogate pair, which is no character and has no UTF-8.
 
     Python makes such strings from damaged JSON, and file names that are no UTF-8.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        What the error calls it.
 
     Raises
     ------
@@ -96,7 +102,7 @@ class CharTokenizer:
         return len(self.alphabet)
 
     def encode(self, text: str) -> list[int]:
-        """Return one ID a character; ValueError names a character it never saw."""
+        """Return one ID for each character of a text; ValueError names an unknown one."""
         return self.encode_array(text).tolist()
 
     def encode_array(self, text: str) -> np.ndarray:
@@ -315,13 +321,16 @@ class _Chain:
         self.after = list(range(1, len(word) + 1))
 
     def pair(self, left: int) -> tuple[str, str] | None:
-        """Return the symbol at a position and the next one, if there are both."""
+        """Return the symbol at the position ``left`` and the next one; None if one is missing.
+
+        A position whose symbol was joined to the one before has none.
+        """
         if left < 0 or not self.symbols[left] or self.after[left] == len(self.symbols):
             return None
         return self.symbols[left], self.symbols[self.after[left]]
 
     def join(self, left: int) -> None:
-        """Join the symbol at a position with the next one."""
+        """Join the symbol at the position ``left`` with the next one, which must be there."""
         right = self.after[left]
         self.symbols[left] += self.symbols[right]
         self.symbols[right] = ""
