@@ -261,7 +261,7 @@ def _tiny_shakespeare() -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Return the SHA-256 of a corpus, in hexadecimal digits: a resumed run knows it by that."""
+    """Return the SHA-256 of a ``text``, in hexadecimal: a run knows its corpus by it."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

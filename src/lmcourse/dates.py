@@ -143,7 +143,8 @@ def to_ids(texts):
     ----------
     texts : list of str
         Of letters, digits, " ,-./" and the tokens of start, "<", and end, ">"; any other
-        character is a KeyError. An id is the position of a character in `CHARACTERS`.
+        character is a KeyError. An id is the position of a character in `CHARACTERS`:
+        padding, "_", is 0, start 1, end 2.
 
     Returns
     -------

@@ -99,7 +99,7 @@ class LlamaConfig:
     eps: Rate = 1e-5
 
     def __post_init__(self):
-        """Raise a ValueError if d_model / heads is not even, or kv_heads don't divide heads."""
+        """Raise a ValueError if d_model / heads is odd, or kv_heads don't divide heads."""
         if self.d_model % self.heads or (self.d_model // self.heads) % 2:
             raise ValueError(
                 f"{self.heads} heads do not cut d_model = {self.d_model} into even parts"

@@ -110,7 +110,7 @@ def train_toy(sparsity, steps=STEPS, features=5, dimensions=2, seed=1, bend=True
     scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
 
     def loss_at(_step):
-        """Return the mean squared error over all examples, a Tensor; ``_step`` is not used."""
+        """Return the mean squared error of all examples, a Tensor; ``_step`` isn't used."""
         back = examples @ weights.T @ weights + bias
         return ((F.relu(back) if bend else back) - examples).square().mean()
 
@@ -151,8 +151,8 @@ class SparseAutoencoder(nn.Module):
     def encode(self, states):
         """Return the strength of each feature, (..., features), from states (..., d_model).
 
-        It is the ReLU of the state's product with the feature's direction, after centring and
-        scaling, plus a bias.
+        It is the ReLU of the state's product with the feature's direction, after centring
+        and scaling, plus a bias.
 
         All but the ``active`` strongest are 0, and none is below.
         """

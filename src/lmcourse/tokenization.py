@@ -321,7 +321,7 @@ class _Chain:
         self.after = list(range(1, len(word) + 1))
 
     def pair(self, left: int) -> tuple[str, str] | None:
-        """Return the symbol at the position ``left`` and the next one; None if one is missing.
+        """Return the symbol at position ``left`` and the next one; None if one is missing.
 
         A position whose symbol was joined to the one before has none.
         """
@@ -330,7 +330,7 @@ class _Chain:
         return self.symbols[left], self.symbols[self.after[left]]
 
     def join(self, left: int) -> None:
-        """Join the symbol at the position ``left`` with the next one, which must be there."""
+        """Join the symbol at position ``left`` with the next one, which must be there."""
         right = self.after[left]
         self.symbols[left] += self.symbols[right]
         self.symbols[right] = ""
