@@ -146,7 +146,9 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     Returns
     -------
     PooledLayers
-        Float32, on the CPU.
+        Float32, on the CPU: ``static`` (texts, d_model), the means of word vectors;
+        ``layers`` (layers + 1, texts, d_model), the means of states; ``tokens`` (texts,),
+        how many.
 
     Raises
     ------
@@ -199,7 +201,9 @@ def static_similarity(static, layers):
     Parameters
     ----------
     static : Tensor of shape (texts, d_model)
+        The mean of each text's rows of the table of word vectors.
     layers : Tensor of shape (layers + 1, texts, d_model)
+        The mean of each text's states before the first layer and after each.
 
     Returns
     -------
@@ -214,6 +218,7 @@ def step_similarity(layers):
     Parameters
     ----------
     layers : Tensor of shape (layers + 1, texts, d_model)
+        A vector for each text before the first layer and after each.
 
     Returns
     -------
