@@ -231,7 +231,7 @@ def new_model(seed, kind=Transformer):
     """Return an untrained model with one block in the encoder and one in the decoder.
 
     Its states are 64 wide, with 4 heads and a feed-forward network of 128; its vocabulary
-    are the characters of dates, `CHARACTERS`.
+    is that of dates, `CHARACTERS`.
 
     Parameters
     ----------

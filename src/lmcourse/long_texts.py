@@ -87,19 +87,20 @@ def curve(run, way=None):
     Parameters
     ----------
     run : dict
-        A run of the study *positional-encoding*, a model trained on texts of 32 characters:
-        ``loss``, two lists of float, the loss of the next character and that of naming the
-        character three back, each by groups of positions of a text of 128; ``ways``, a
-        dict, name of a way to read on beyond the trained length → a list as the second.
+        A run of the study *positional-encoding*, of a model trained on texts of 16 or 32
+        characters: ``loss``, two lists of float, the loss of the next character and that of
+        naming the character three back, each by groups of eight positions of a text four
+        times as long; ``ways``, a dict, name of a way to read on beyond the trained length
+        → a list like the second.
     way : str, optional
-        A key of ``run["ways"]``: "near keys" (each query sees the last 32 keys only), or,
-        of a rotary model, which pairs are slowed: "none", "all", "new", "old", …. Default:
-        the model as it is.
+        A key of ``run["ways"]``: "near keys" (each query sees as many of the last keys as
+        in training), or, of a rotary model, which pairs are slowed: "none", "all", "new",
+        "old", …. Default: the model as it is.
 
     Returns
     -------
     float array of shape (groups,)
-        In nats; 16 groups.
+        In nats; 16 groups after a training on texts of 32 characters.
     """
     return np.array(run["ways"][way] if way else run["loss"][1])
 
