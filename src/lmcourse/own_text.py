@@ -170,7 +170,8 @@ class Contest:
         """Return what the two write: a DataFrame, a row each, in the column "it writes".
 
         The rows are "GPT" and "n-grams". Both begin after a line break, or a space, or the
-        first character of the alphabet, if the text has none of these.
+        first character of the alphabet, if the text has none of these. The GPT is moved to
+        the CPU.
 
         Parameters
         ----------
