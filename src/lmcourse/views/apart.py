@@ -18,15 +18,16 @@ def apart(question: str, shown: dict) -> View:
     question : str
         What is to be chosen.
     shown : dict
-        A sentence's name → its tokens, a list of str; the query of the one token,
-        (d_head,); and the keys and values of all, (tokens, d_head).
+        A sentence's name → a tuple of four: its tokens, a list of str; the query of the one
+        token, (d_head,); the keys of all tokens, and their values, (tokens, d_head).
 
     Returns
     -------
     View
         A table a sentence: of each token the products of the query's numbers with the
         key's as bars, all on one scale, their sum, the sum divided by the root of d_head,
-        and the weight. Above it the query, below it the mixture of the values.
+        and the weight, its softmax. Above it the query, below it the mixture of the values.
+        As plain text, each token with its weight.
 
     Raises
     ------
@@ -80,9 +81,10 @@ def _part(tokens, query, keys, values):
 def _panel(part, scales) -> str:
     """Return the table of one sentence, as HTML: products, score and weight of each token.
 
-    ``part`` is a tuple: the tokens, the query, the mixed values, the products of query and
-    keys, (tokens, d_head), the scores and the weights; ``scales`` are the numbers that are
-    drawn at full height in the bars of query, values and products.
+    ``part`` is a tuple: the tokens, a list of str; the query and the mixed values,
+    (d_head,); the products of query and keys, (tokens, d_head); the scores, which are the
+    products' sums divided by the root of d_head, and the weights, (tokens,). ``scales`` :
+    three floats, the largest magnitudes that the bars of query, values and products show.
     """
     tokens, query, mixed, products, scores, weights = part
     root, rows = math.sqrt(len(query)), ""

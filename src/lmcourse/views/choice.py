@@ -28,9 +28,12 @@ def choice(
     Parameters
     ----------
     kind : str
-        A class, `lm-KIND`, which ``static/choice.css`` styles.
+        What the view is, such as "samples"; its HTML has the class ``lm-KIND``, which
+        ``static/choice.css`` styles.
     question, plain : str
-        What is to be chosen, and what all panels say as plain text.
+        What is to be chosen, and what all panels say as plain text. The names of the radio
+        buttons are made of a hash of the latter, so it must differ from view to view of a
+        page.
     labels, panels : iterable of str
         What each button says, and what is shown at it; as HTML.
     first : int
@@ -41,6 +44,7 @@ def choice(
     Returns
     -------
     View
+        Without data: all is in its stored HTML. Its alternative text is the question.
     """
     key = "lm" + hashlib.sha256(plain.encode()).hexdigest()[:10]
     style, buttons, sections = library("choice.css"), [], []
@@ -88,7 +92,7 @@ def _worlds(name: str) -> str:
 
 
 def row_of(name: str, names: Iterable[str]) -> int:
-    """Return the row of a name among others, from 0.
+    """Return the row of a name among others, from 0, to show it first.
 
     Raises
     ------

@@ -28,10 +28,12 @@ TRAINING = {"steps": 40, "pairs": 4, "rate": 3e-4, "beta": 0.1, "lines": 40}
 def choices(tokenizer, model) -> View:
     """Twenty pairs of a GPT's lines, for the reader to choose from.
 
-    On the site the reader takes the better line of each pair; a reward is fitted to the
-    choices, and the GPT learns from them by direct preference optimisation, in the page.
-    Before, and on paper, stand the first pair and what somebody would get who always takes
-    the line with more echoes (words that begin with the same letter as another one): ::
+    On the site the reader takes the better line of each pair; a reward, a weighted sum of
+    what can be counted in a line (`PROPERTIES`: characters, words, echoes, capitals, marks
+    of punctuation), is fitted to the choices, and the GPT learns from them by direct
+    preference optimisation, in the page. Before, and on paper, stand the first pair and
+    what somebody would get who always takes the line with more echoes (words that begin
+    with the same letter as another one): ::
 
         views.choices(*load_gpt()[:2])
 
@@ -45,7 +47,8 @@ def choices(tokenizer, model) -> View:
     Returns
     -------
     View
-        Its alternative text has the first pair, and how well the reward predicts.
+        Its alternative text has the first pair, and how well the reward predicts. If the
+        model does not run in the page, it has no data, and says why.
 
     Raises
     ------
@@ -76,10 +79,13 @@ def choices(tokenizer, model) -> View:
 
 
 def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
-    """Return `PAIRS` pairs of lines that a model writes, always the same.
+    """Return `PAIRS` = 20 pairs of lines that a model writes, always the same.
 
-    Lines that end by themselves, and are neither short nor long, come first. The two lines
-    of a pair differ in their echoes, so that who looks for these always knows which one.
+    They are taken from 160 lines (`SAMPLED`), drawn at a temperature of 0.7, each after a
+    line break. Lines of 18 to 44 characters that end by themselves come first; others are
+    cut after 44. The two lines of a pair differ in the number of their echoes (words that
+    begin with the same letter as another one), so that who looks for these always knows
+    which one.
 
     Parameters
     ----------
@@ -120,7 +126,10 @@ def write_pairs(tokenizer, model, seed: int = SEED) -> list[list[str]]:
 
 
 def _is_suitable(text: str) -> bool:
-    """Return whether a text begins with a whole line that is neither short nor long."""
+    """Return whether a text begins with a whole line of 18 to 44 characters.
+
+    A line is whole if a line break ends it.
+    """
     line, end, _ = text.partition("\n")
     return bool(end) and SHORTEST <= len(line) <= LONGEST
 
@@ -131,7 +140,8 @@ def correct_predictions(differences, chosen_first, ridge: float = RIDGE) -> floa
     Parameters
     ----------
     differences : array of shape (pairs, properties)
-        Of each pair the first line's properties less the second's.
+        Of each pair what was counted in the first line (such as its words) less the same of
+        the second.
     chosen_first : array of bool, of shape (pairs,)
         Whether the first line was chosen.
     ridge : float
@@ -170,8 +180,13 @@ def more_echoes(pairs) -> list[bool]:
 def _held_out(tokenizer, context: int) -> list[str]:
     """Return texts that the model was not trained on, each of a context and one more.
 
-    ``tokenizer`` : CharTokenizer, which must know all characters; ``context`` : in tokens.
-    Returns a list of `WINDOWS` str at the most.
+    A text is a line of the test sonnets and the two lines before it, cut after ``context``
+    + 1 characters; those that are shorter, or have a character that the model does not
+    know, are left out.
+
+    ``tokenizer`` : CharTokenizer, of which the ``alphabet``, a str, is used; ``context`` :
+    how many tokens, here characters, the model reads at most. Returns a list of 12 str
+    (`WINDOWS`) at the most.
     """
     texts = [line.before + line.text for line in held_out_lines()]
     known = set(tokenizer.alphabet)
@@ -182,7 +197,10 @@ def _held_out(tokenizer, context: int) -> list[str]:
 def _fitted(pairs):
     """Fit the reward that somebody gets who always takes the line with more echoes.
 
-    ``pairs`` : sequence of (str, str). Returns the weights (properties,), and how many of
+    An echo is a word that begins with the same letter as another word of its line.
+
+    ``pairs`` : sequence of (str, str), two lines each. Returns a tuple: the reward's
+    weights (properties,), an array in the order of `PROPERTIES`; and a float, how many of
     the choices the reward predicts when each is left out of the fit.
     """
     apart = differences(*zip(*pairs, strict=True))
@@ -192,6 +210,9 @@ def _fitted(pairs):
 
 def _stored(pairs) -> str:
     """Return what stands there without scripts, as HTML: the first pair, a fitted reward.
+
+    The reward is that of somebody who always takes the line with more echoes: a weight for
+    each of `PROPERTIES`, and how many of the choices it predicts when each is left out.
 
     ``pairs`` : list of [str, str], two lines each.
     """

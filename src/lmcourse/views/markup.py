@@ -7,12 +7,20 @@ from importlib import resources
 
 
 def library(name: str) -> str:
-    """Return a file of ``static``: d3 5.16.0, jQuery 3.7.1 (slim), our own scripts."""
+    """Return the text of a file of ``lmcourse/views/static``.
+
+    ``name`` : of the file, such as "d3.min.js" (version 5.16.0), "jquery.slim.min.js"
+    (3.7.1), or one of our own scripts, styles and drawings, such as "choice.css".
+    """
     return (resources.files("lmcourse.views") / "static" / name).read_text("utf-8")
 
 
 def script_json(value) -> str:
-    """Return a value as JSON that no HTML parser takes for anything else."""
+    """Return a value as JSON that no HTML parser takes for anything else.
+
+    ``value`` : whatever `json.dumps` takes. ``<``, ``>`` and ``&`` are escaped, and the two
+    line separators that end a line of JavaScript.
+    """
     dumped = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return dumped.translate({ord(c): rf"\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
@@ -20,8 +28,9 @@ def script_json(value) -> str:
 def table(head: Sequence, rows: Iterable[Sequence]) -> str:
     """Return a table as HTML; the first column names the rows.
 
-    ``head`` : what the columns are called, or empty for no head; ``rows`` : of cells, which
-    may be of any type and are escaped.
+    ``head`` : what the columns are called, the first one too, or empty for no head;
+    ``rows`` : the cells of each row, its name first; they may be of any type, are shown as
+    ``str`` shows them, and escaped.
     """
     columns = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in head)
     lines = [

@@ -25,7 +25,12 @@ NOTE = "On the book's site this view answers to what you type and click."
 
 
 def html(view) -> str:
-    """Return a view as HTML: drawn, if that is known here, or as it is stored."""
+    """Return a view as HTML: drawn, if that is known here, or as it is stored.
+
+    ``view`` : a `View`. Its ``kind`` is looked up in `DRAWERS`, kind → a function from the
+    view to HTML. Of another kind, its ``stored`` HTML is shown and, if it has ``data``, a
+    note that the view answers on the book's site.
+    """
     if view.kind in DRAWERS:
         return DRAWERS[view.kind](view)
     if view.data is None:
@@ -35,7 +40,10 @@ def html(view) -> str:
 
 
 def inert(token: str) -> str:
-    """Return a token that looks the same and is never read as a tag or an entity."""
+    """Return a token that looks the same and is never read as a tag or an entity.
+
+    ``token`` : str. An invisible character, U+2060, is put behind each ``<`` and ``&``.
+    """
     return token.replace("<", "<" + JOINER).replace("&", "&" + JOINER)
 
 
@@ -43,7 +51,8 @@ def _circuitsvis(view) -> str:
     """Return circuitsvis's HTML with its script inside, so that it draws offline.
 
     Its own ``_repr_html_`` asks the network whether to inline the script; and it leaves
-    its ``div`` open, which swallows what follows. ``view`` : what circuitsvis returned.
+    its ``div`` open, which swallows what follows. ``view`` : what a function of circuitsvis
+    returned, a ``RenderedHTML``; its ``local_src`` is HTML with the script inside.
     """
     closed = view.local_src.replace('15px 0;"/>', '15px 0; background: white;"></div>', 1)
     return f'<div style="background: white; color: black">{closed}</div>'
@@ -52,8 +61,9 @@ def _circuitsvis(view) -> str:
 def attention_heads(view) -> str:
     """Return a `View` of attention heads as HTML, drawn by circuitsvis.
 
-    ``view`` : its ``data`` has ``tokens``, ``attention``, nested lists (heads, tokens,
-    tokens), and ``causal``, a bool.
+    ``view`` : its ``data`` is a dict: ``tokens``, a list of str; ``attention``, the weights
+    as nested lists (heads, tokens, tokens), rows are queries; ``causal``, whether what lies
+    above the diagonal is left out.
     """
     from circuitsvis.attention import attention_heads
 
@@ -66,7 +76,8 @@ def attention_heads(view) -> str:
 def tokens(view) -> str:
     """Return a `View` of coloured tokens as HTML, drawn by circuitsvis.
 
-    ``view`` : its ``data`` has ``tokens`` and ``values``, a number each.
+    ``view`` : its ``data`` is a dict: ``tokens``, a list of str, and ``values``, a number
+    for each; blue above 0, orange below.
     """
     from circuitsvis.tokens import colored_tokens
 
@@ -76,11 +87,13 @@ def tokens(view) -> str:
 
 
 def sentences(view) -> str:
-    """Return every sentence in the head shown first: the darker, the more weight.
+    """Return every sentence in the head shown first, as HTML: the darker, the more weight.
 
-    ``view`` : its ``data`` is a dict with ``sentences`` (each with ``tokens``, ``weights``
-    in per cent, by head, and ``query``, a position), ``notes`` and ``head``. A note that is
-    the same for all of them is written once, below. Returns HTML.
+    ``view`` : its ``data`` is a dict. ``sentences`` has a dict for each sentence:
+    ``tokens``, a list of str; ``weights``, attention in per cent, nested lists (heads,
+    tokens, tokens); ``query``, the position of the token that attends, which is framed.
+    ``notes`` has a str for each sentence, which stands below it; one that is the same for
+    all of them is written once, at the end. ``head`` is the head's number, from 0.
     """
     data, lines = view.data, []
     same = len(set(data["notes"])) == 1
@@ -130,11 +143,13 @@ def bertviz_script(name: str) -> str:
 def _bertviz(name: str, data: dict, **options) -> str:
     """Return bertviz's HTML with all that draws it inside: nothing is asked for.
 
-    Its frame and parameters come from its Python, whose tokens could end the script.
+    Frame and parameters are cut out of what bertviz's Python returns, and put into
+    ``bertviz.html`` with its script and the libraries. A ``<`` of a token could end the
+    script: bertviz is handed another character, which becomes an escaped ``<``.
 
-    ``name`` : "head_view" or "model_view"; ``data`` : ``attention``, nested lists (layers,
-    heads, tokens, tokens), and ``tokens``; ``options`` : of bertviz's function of that
-    name.
+    ``name`` : "head_view" or "model_view"; ``data`` : dict: ``attention``, the weights as
+    nested lists (layers, heads, tokens, tokens), and ``tokens``, a list of str;
+    ``options`` : of bertviz's function of that name.
     """
     layers = [torch.tensor(layer).unsqueeze(0) for layer in data["attention"]]
     safe = [token.replace("<", STAND_IN) for token in data["tokens"]]
@@ -148,13 +163,22 @@ def _bertviz(name: str, data: dict, **options) -> str:
 
 
 def head_view(view) -> str:
-    """Return bertviz's head view."""
+    """Return a `View` of attention in lines, bertviz's head view, as HTML.
+
+    ``view`` : its ``data`` is a dict: ``tokens``, a list of str; ``attention``, the weights
+    as nested lists (layers, heads, tokens, tokens); the ``layer``, an int, and the
+    ``heads``, a list of int, that are shown first, from 0.
+    """
     layer, heads = view.data["layer"], view.data["heads"]
     return _bertviz("head_view", view.data, layer=layer, heads=heads)
 
 
 def model_view(view) -> str:
-    """Return bertviz's model view."""
+    """Return a `View` of all heads of all layers, bertviz's model view, as HTML.
+
+    ``view`` : its ``data`` is a dict: ``tokens``, a list of str, and ``attention``, the
+    weights as nested lists (layers, heads, tokens, tokens).
+    """
     return _bertviz("model_view", view.data, display_mode="light")
 
 
@@ -164,8 +188,8 @@ def plot(view) -> str:
     It is drawn by plotly.js, which comes from its own site; without a network the
     alternative text stands there.
 
-    ``view`` : its ``extra`` has one value, the figure as plotly's JSON; ``alt`` is the
-    text.
+    ``view`` : its ``extra`` has one value, the figure as a dict of plotly's JSON (``data``,
+    ``layout``, perhaps ``frames``); ``alt`` is the text.
     """
     import plotly.graph_objects as go
 
@@ -178,9 +202,15 @@ def plot(view) -> str:
 
 
 def poems(view) -> str:
-    """Return a `View` of poems to explore as HTML, with its scripts.
+    """Return the explorer of poems as HTML, with the scripts and styles that draw it.
 
-    ``view`` : with ``kind``, ``stored``, HTML, and ``data``, which the scripts read.
+    The same script draws it on the site; there it is a module, so its ``import`` and
+    ``export`` are taken out here.
+
+    ``view`` : what `lmcourse.views.poems` returned. ``kind`` is "poems"; ``stored`` is the
+    HTML that stands there until the script has run, the first poem; ``data`` is a dict that
+    the script reads: ``texts``, ``places``, ``shelves`` (sections by number), ``names``,
+    ``levels``, ``support``, ``near``, ``first``.
     """
     modules = (library(name) for name in ("dom.js", "poems.js"))
     scripts = [
@@ -196,9 +226,11 @@ def word_removal(view) -> str:
     A word on a coloured ground speaks for the section that the last level gives the poem, a
     word above a dashed line against it. The first poem is open, the others unfold.
 
-    ``view`` : its ``data`` is a dict with ``poems``, ``names`` of the sections and
-    ``levels``. A poem has ``text``, ``own``, ``words``, ``printed`` and ``said``: support
-    in hundredths, by level, and by level and word.
+    ``view`` : its ``data`` is a dict: ``names``, those of the sections; ``levels``, the
+    names of the model's levels; ``poems``, a dict for each: ``text``; ``own``, the number
+    of the editors' section; ``words``, a list of str; the support for each section, in
+    hundredths (100 is no more than by chance): ``printed``, of the whole poem, nested lists
+    (levels, sections), and ``said``, without each word, (levels, words, sections).
     """
     poems, shared = view.data["poems"], (view.data["names"], view.data["levels"])
     first, *others = (_struck_out(poem, *shared) for poem in poems)
@@ -215,7 +247,11 @@ def word_removal(view) -> str:
 
 
 def _ground(lost: int) -> str:
-    """Return the style of a word without which a section loses so many hundredths."""
+    """Return the style (CSS) of a word without which a section loses support.
+
+    ``lost`` : how many hundredths; a word with more than 0 has an orange ground, another a
+    dashed blue line below. The colour is full at 60, `FULL`.
+    """
     share = min(1, abs(lost) / FULL)
     if lost > 0:
         return f"background: rgba(230, 159, 0, {0.45 * share:.2f})"
@@ -223,9 +259,22 @@ def _ground(lost: int) -> str:
 
 
 def _struck_out(poem: dict, names: list[str], levels: list[str]) -> str:
-    """Return one poem of `word_removal` as HTML, with what decides its section.
+    """Return one poem as HTML, its words coloured, with what decides its section.
 
-    ``names`` of the sections and ``levels`` are those of the view.
+    Below it stand the editors' section, the model's at the last level, the one with the
+    most support, and the words without which the model would give another one.
+
+    Parameters
+    ----------
+    poem : dict
+        ``text``; ``own``, the number of the editors' section; ``words``, a list of str; the
+        support for each section, in hundredths: ``printed``, of the whole poem, nested
+        lists (levels, sections), and ``said``, without each word, (levels, words,
+        sections).
+    names : list of str
+        The sections.
+    levels : list of str
+        The names of the model's levels.
     """
     printed, said = poem["printed"][-1], poem["said"][-1]
     model = printed.index(max(printed))
@@ -254,8 +303,10 @@ def _struck_out(poem: dict, names: list[str], levels: list[str]) -> str:
 def sorting(view) -> str:
     """Return poems to be sorted by hand as HTML, and, folded, where they were put.
 
-    ``view`` : its ``data`` is a dict with ``texts``; ``editors``, a section for each;
-    ``models``, the same at each level; ``names`` of the sections and ``levels``.
+    ``view`` : its ``data`` is a dict: ``texts``, a list of str; ``names``, those of the
+    sections; ``levels``, the names of the model's levels; ``editors``, the number of the
+    editors' section for each text; ``models``, the model's, nested lists (levels, texts),
+    of which the last level is shown.
     """
     data = view.data
     poems = "".join(

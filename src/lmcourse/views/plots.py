@@ -36,8 +36,9 @@ DATA = {
 def style() -> None:
     """Set the look of matplotlib's figures; call it once, in the import cell.
 
-    Backgrounds are transparent and the type dark: the site turns static pictures over
-    in its dark theme.
+    The style sheet is ``static/lmcourse.mplstyle``, the colours of lines are `PALETTE`. In
+    IPython figures are then shown as SVG. Backgrounds are transparent and the type dark:
+    the site turns static pictures over in its dark theme.
     """
     import matplotlib.pyplot as plt
 
@@ -49,7 +50,10 @@ def style() -> None:
 
 
 def _number(digits: str) -> float | int:
-    """Return a number of JSON in four significant digits; whole numbers stay whole."""
+    """Return a number of JSON in four significant digits; whole numbers become int.
+
+    ``digits`` : as it is written, such as "0.123456". Above 10¹⁵ it stays a float.
+    """
     value = float(digits)
     if value == int(value) and abs(value) < EXACT:
         return int(value)
@@ -59,12 +63,15 @@ def _number(digits: str) -> float | int:
 def _literal(value, keys: set[str] = DATA, data: bool = False):
     """Return part of a plotly figure, its data escaped so that they show as they are.
 
+    In a str of data, ``<``, ``>`` and ``&`` are escaped and a line break becomes
+    ``<br>``; numbers stay as they are. The ``text`` of titles and annotations is no data.
+
     Parameters
     ----------
     value : dict, list, str or other
         The part.
     keys : set of str
-        Keys under which data stand.
+        Keys under which data stand, such as "x", "text" and "name".
     data : bool
         Whether ``value`` itself stands under such a key.
 
@@ -101,6 +108,8 @@ def plot(fig, *, alt) -> View:
     Returns
     -------
     View
+        Its ``data`` has the ``figure``, a dict of plotly's JSON: ``data``, ``layout`` and,
+        if there are any, ``frames``; numbers in four significant digits.
     """
     from plotly.utils import PlotlyJSONEncoder
 

@@ -42,9 +42,10 @@ def draw(figure: Figure) -> tuple[str, str, bool]:
     Returns
     -------
     wide : str
-        For a desk.
+        For a desk: SVG, at most `WIDE` = 7.2 inches wide; where words would then lie on
+        words, larger, so that the reader scrolls.
     narrow : str
-        For a phone; empty where words would lie on words.
+        For a phone: SVG, `NARROW` = 3.4 inches wide; empty where words would lie on words.
     is_stacked : bool
         Whether panels that stood side by side stand below one another in the second.
     """
@@ -90,7 +91,20 @@ def _layout_restored(figure: Figure) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Panel:
-    """Place, position, layout and labels of one axes before panels are stacked."""
+    """Place, position, layout and labels of one axes before panels are stacked.
+
+    Attributes
+    ----------
+    axes : Axes
+    place : SubplotSpec or None
+        Its cell in the figure's grid; None if it has none.
+    positions : dict of str to Bbox
+        "original" and "active", the two positions that matplotlib keeps.
+    in_layout : bool
+        Whether a layout engine makes room for it.
+    has_x_labels, has_y_labels : bool
+        Whether the labels of ticks show below it, and on its left.
+    """
 
     axes: Axes
     place: SubplotSpec | None
@@ -126,7 +140,10 @@ class _Panel:
 
 
 def _enlarge_words(figure: Figure) -> float:
-    """Give words at least `LEAST` points; return the factor by which the smallest grew."""
+    """Give words at least `LEAST` = 9 points; return by how much the smallest grew.
+
+    That is a factor, 1 if all words are large enough.
+    """
     words = [text for text in figure.findobj(Text) if text.get_text()]
     growth = max([1, *(LEAST / word.get_fontsize() for word in words)])
     for word in words:
@@ -135,7 +152,7 @@ def _enlarge_words(figure: Figure) -> float:
 
 
 def _rasterize_large_clouds(figure: Figure) -> None:
-    """Keep heat maps, and clouds of more than `MANY` marks, as pixels."""
+    """Keep heat maps, and clouds of more than `MANY` = 400 marks, as pixels in the SVG."""
     for part in figure.findobj(Collection):
         marks = max(len(part.get_offsets()), np.size(part.get_array()))
         if marks > MANY or isinstance(part, QuadMesh):
@@ -143,7 +160,9 @@ def _rasterize_large_clouds(figure: Figure) -> None:
 
 
 def _stack(figure: Figure) -> float:
-    """Put the panels of a single row below one another.
+    """Put the panels of a single row below one another, and show the ticks' labels of each.
+
+    A figure with one panel, or with more rows, stays as it is.
 
     Returns
     -------
@@ -161,14 +180,22 @@ def _stack(figure: Figure) -> float:
 
 
 def _panel_height(axes: Axes) -> float:
-    """Return how high a panel must be, in inches, for the names of its rows."""
+    """Return how high a panel must be, in inches: 2.7, or more for the names of its rows.
+
+    Rows have names where the ticks of the y axis were chosen by hand (a `FixedLocator`).
+    """
     if not isinstance(axes.yaxis.get_major_locator(), FixedLocator):
         return PANEL
     return max(PANEL, NAMED_ROW * len(axes.get_yticks()) + AROUND)
 
 
 def _clashes(figure: Figure) -> int:
-    """Count words on words, titles and legends beyond the picture, and crushed panels."""
+    """Count what goes wrong at a figure's present size; it is laid out for that.
+
+    Pairs of words (labels of ticks, texts in the axes) of which one lies on the other;
+    titles, legends and texts wider than the picture; panels less than an inch wide; and
+    warnings of matplotlib.
+    """
     with warnings.catch_warnings(record=True, action="always") as caught:  # of no room, say
         figure.draw_without_rendering()
     panels = [axes for axes in figure.axes if axes.get_subplotspec()]
@@ -196,12 +223,18 @@ def _overlaps(words: Sequence[Text]) -> int:
 
 
 def _svg(figure: Figure) -> str:
-    """Return a figure as SVG, its paths in hundredths of a point."""
+    """Return a figure as SVG, its paths in hundredths of a point.
+
+    Metadata that change by day, such as the date, are left out.
+    """
     file = StringIO()
     figure.savefig(file, format="svg", dpi=200, bbox_inches="tight", metadata=PLAIN)
     return re.sub(r' d="[^"]*"', _rounded_path, file.getvalue())
 
 
 def _rounded_path(path: re.Match) -> str:
-    """Cut the numbers of a path after two decimals."""
+    """Return an SVG path's attribute with its numbers cut after two decimals.
+
+    ``path`` : the match of the whole attribute, such as ``d="M1.2345 2"``.
+    """
     return re.sub(r"(\.\d\d)\d+", r"\1", path[0])

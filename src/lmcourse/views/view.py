@@ -40,7 +40,8 @@ class View:
         Which weights and vocabularies it loads on the site, by their names in
         `lmbook.play.stores.STORES`.
     extra : dict of str to object
-        Further entries of the MIME bundle.
+        MIME type, such as `PLOTLY`, that of a plotly figure → what a notebook holds of the
+        view in that form, beside HTML, plain text and the site's own form.
 
     Raises
     ------
@@ -63,7 +64,11 @@ class View:
             raise ValueError("alt is empty: what does a reader miss who cannot see it?")
 
     def description(self) -> dict:
-        """Return the JSON description that the site draws from."""
+        """Return the JSON description that the site draws from, a dict.
+
+        It has the attributes ``kind``, ``alt``, ``data``, ``stored`` and ``stores`` (a
+        list), and ``version``, the number of this form.
+        """
         told = {"version": VERSION, "kind": self.kind, "alt": self.alt, "data": self.data}
         return told | {"stored": self.stored, "stores": [*self.stores]}
 
@@ -71,9 +76,15 @@ class View:
         return self.plain or f"[{self.kind.replace('_', ' ')}] {self.alt}"
 
     def _repr_html_(self) -> str:
+        """Return what Jupyter and Colab show of the view, as HTML."""
         return notebook.html(self)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        """Return every form of the view that IPython can show."""
+        """Return every form of the view that IPython can show, by MIME type.
+
+        HTML (a str), plain text, what is in ``extra``, and, if the view has data, its
+        `description`, which the site draws from, under `MIME`. ``include`` and ``exclude``
+        are IPython's wishes; they are not used.
+        """
         bundle = {"text/html": self._repr_html_(), "text/plain": repr(self), **self.extra}
         return bundle if self.data is None else {MIME: self.description(), **bundle}
