@@ -24,10 +24,12 @@ def block(
     Parameters
     ----------
     measured : DataFrame
-        A row for each part that is switched off: ``layer``, from 0; ``part``, a str such as
-        "norm_1" or the number of a head; ``loss`` without it and its ``change``, with the
-        ends of the interval of that, ``low`` and ``high``, in nats a character; ``line``,
-        what the model then writes.
+        A row for each part that is switched off: ``layer``, from 0; ``part``, a str
+        ("norm_1", "attention", "residual_1", "norm_2", "feed_forward" or "residual_2"; the
+        residuals are the paths past attention and past the feed-forward network) or an int,
+        the number of a head; ``loss`` without it and its ``change``, with the ends
+        of the interval of that, ``low`` and ``high``, in nats a character; ``line``, what
+        the model then writes. The same parts for every layer.
     first : int
         The layer that is shown first, from 0.
     whole_line : str
@@ -41,8 +43,8 @@ def block(
     Returns
     -------
     View
-        Its alternative text tells what each part of the first layer is worth. Stored is
-        the table of all.
+        Its alternative text tells how the loss changes without each part of the layer
+        ``first``. Stored is the table of all.
     """
     heads = sorted(part for part in set(measured.part) if isinstance(part, int))
     parts = PARTS | {str(head): (f"head {head}", HEAD) for head in heads}
@@ -93,8 +95,8 @@ def _measured(measured, line: str) -> dict:
 def _drawing(heads) -> str:
     """Return the drawing of a block as SVG.
 
-    ``heads`` : list of int, the heads, each of which gets a box. The parts are legible
-    without the site's styles, as in a notebook.
+    ``heads`` : list of int, the heads, each of which gets a box in the drawing
+    ``static/block.svg``. The parts are legible without the site's styles, as in a notebook.
     """
     part = 'fill="none" stroke="currentColor" stroke-width="1.5"'
     word = (

@@ -38,7 +38,7 @@ def token_list(tokens) -> list[str]:
 
 
 def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> np.ndarray:
-    """Return checked attention weights of shape (heads, tokens, tokens).
+    """Return checked attention weights, a float64 array of shape (heads, tokens, tokens).
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def head_weights(attention, tokens: Sequence[str], where: str = "attention") -> 
     ------
     ValueError
         If it is None, has another shape, does not fit the tokens, or a row is not a
-        distribution.
+        distribution: the sum of a row may be off by 0.01, and a weight as far below 0.
     """
     if attention is None:
         raise ValueError(f"{where} is None: {NO_ATTENTION}")
@@ -83,7 +83,7 @@ def check_causal(weights: np.ndarray) -> None:
     Raises
     ------
     ValueError
-        If any weight lies above the diagonal, beyond rounding.
+        If any weight above the diagonal is more than 10⁻⁶.
     """
     later = np.triu(weights, k=1)  # (heads, tokens, tokens)
     if later.max() > CAUSAL_TOLERANCE:

@@ -94,11 +94,12 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
     Returns
     -------
     dict
-        By layer: ``weights``, of every head; ``lengths``, of every head how long the vector
-        is that it would take from each token; ``moved``, of every head how far each final
-        state moves without it, in shares of its length; these as text. ``near``, by level
-        (before layer 0, then after each): the words of the table nearest to each token's
-        state.
+        By layer a list of str, one a head, each some numbers with spaces between:
+        ``weights``, the attention weights, tokens · tokens, query by query; ``lengths``,
+        how long the vector is that the head would take from each token; ``moved``, how far
+        each token's final state moves without the head, in shares of its length. ``near``,
+        by level (before layer 0, then after each), a str for each token: the nearest tokens
+        of the table and their cosines, such as "cat 0.512 dog 0.401".
     """
     out = model(ids)
     weights, lengths, moved = [], [], []
@@ -118,21 +119,25 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
 
 
 def _written(x: torch.Tensor) -> list[str]:
-    """Return each row of a matrix as a line of numbers: there are thousands."""
+    """Return each row of a matrix as a str of numbers, such as "0.120 0.033".
+
+    As there are thousands, they are shorter so than as lists.
+    """
     return [" ".join(f"{number:.3f}" for number in row) for row in x.tolist()]
 
 
 def _numbers(line: str) -> np.ndarray:
-    """Return a line of numbers as an array."""
+    """Return a str of numbers with spaces between, such as "0.120 0.033", as an array."""
     return np.array(line.split(), dtype=float)
 
 
 def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
     """Return how far each final state moves without a head, by its own length: (tokens,).
 
-    ``number`` and ``head`` choose the head by layer and number, from 0; ``out`` is what the
-    model returns for a text, with ``hidden_states`` and ``last_hidden_state``, (1, tokens,
-    d_model).
+    ``number`` is the layer's and ``head`` the head's, both from 0. ``out`` is what the
+    model returns for a text: ``hidden_states``, a Tensor (1, tokens, d_model) before
+    layer 0 and after each, and ``last_hidden_state``, the last of them. The layers from
+    this one on are run again; in the first of them the head returns zeros.
     """
     x = out.hidden_states[number]
     with without(model.layers[number], head):
@@ -143,11 +148,12 @@ def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
 
 
 def _neighbours(model: Bert, states, tokenizer) -> list:
-    """Return the pieces of BERT's table that are nearest to each token, level by level.
+    """Return the six tokens of BERT's table that are nearest to each state, by level.
 
     ``model`` : the course's Bert; ``states`` : Tensors (1, tokens, d_model), one a level;
-    ``tokenizer`` : the model's own. The result is a list for each level: of each token a
-    str with pieces and cosines by turns, such as "cat 0.512 dog 0.401".
+    ``tokenizer`` : the model's own. The result is a list for each level: for each position
+    a str with tokens and cosines by turns, the nearest first, such as "cat 0.512 dog
+    0.401".
     """
     table, found = normalize(model.embeddings.word.weight), []
     for state in states:
@@ -163,10 +169,11 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
 def _pictures(data: dict) -> np.ndarray:
     """Return the three pictures of the head that is shown first, (3, tokens).
 
-    ``data`` : what the view carries: ``layer``, ``head`` and ``token``, from 0, and
-    ``weights``, ``lengths`` and ``moved``, numbers as text by layer and head. The pictures
-    are the token's weights, weights times lengths, and how far states move without the
-    head.
+    ``data`` : what the view carries: ``layer``, ``head`` and ``token``, from 0; by layer
+    and head a str of numbers with spaces between: ``weights``, of tokens · tokens, query by
+    query, ``lengths`` and ``moved``, one a token. The pictures are the token's attention
+    weights; these times the lengths of the vectors that are fetched; and how far each
+    token's final state moves without the head, in shares of its length.
     """
     layer, head, token = data["layer"], data["head"], data["token"]
     keys = ("weights", "lengths", "moved")
@@ -194,9 +201,11 @@ def _summary(data: dict, names: list[str], pictures: np.ndarray) -> str:
 
 
 def _near(data: dict, level: int) -> list[str]:
-    """Return the neighbours of the token that is shown first, at a level.
+    """Return the neighbours of the token that is shown first, such as ["cat 0.51"].
 
-    ``data`` : what the view carries; ``level`` : int. Such as ["cat 0.51"].
+    ``data`` : what the view carries: ``token``, its position, and ``near``, by level and
+    position a str with tokens and cosines by turns, such as "cat 0.512 dog 0.401".
+    ``level`` : 0 is before layer 0, 1 after it, and so on.
     """
     found = data["near"][level][data["token"]].split()
     pairs = zip(found[::2], found[1::2], strict=True)
@@ -207,9 +216,10 @@ def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) ->
     """Return what is shown without scripts, as HTML: the line, and two tables.
 
     ``data`` is the view's: ``text``, the line; ``layer`` and ``token``, from 0; ``near``,
-    the nearest tokens. ``names`` are its tokens as they are shown; ``pictures``, (3,
+    by level and position the nearest tokens of the table with their cosines, such as "cat
+    0.512 dog 0.401". ``names`` are the line's tokens as they are shown; ``pictures``, (3,
     tokens), has attention weights, weights times lengths, and how far states move without
-    the head; ``summary`` is a sentence below the line.
+    the head, the columns of the first table; ``summary`` stands below the line.
     """
     layer, own = data["layer"], html.escape(names[data["token"]])
     columns = [map("{:.2f}".format, picture) for picture in pictures]

@@ -24,7 +24,10 @@ ARTISTS = 12  # of each kind
 
 
 def register() -> None:
-    """Have IPython, if it runs, show a figure as SVG, its description beside it."""
+    """Have IPython, if it runs, show a figure as SVG, its description beside it.
+
+    That is instead of the picture that matplotlib would show. Elsewhere nothing happens.
+    """
     running = sys.modules.get("IPython")  # it is imported where it runs
     shell = running.get_ipython() if running else None
     if shell:
@@ -35,7 +38,12 @@ def register() -> None:
 
 
 def _shown(figure: Figure) -> tuple[dict, dict]:
-    """Return what a notebook holds of a figure; its narrow version is metadata."""
+    """Return what a notebook holds of a figure, and the metadata: two dicts by MIME type.
+
+    The first has the description (`describe`) and the SVG for a desk; in the second, the
+    SVG has a dict: ``narrow``, the SVG for a phone or "", and ``stacked``, whether panels
+    stand below one another in it.
+    """
     about = describe(figure)
     wide, narrow, stacked = svg.draw(figure)
     return {MIME: about, SVG: wide}, {SVG: {"narrow": narrow, "stacked": stacked}}
@@ -48,11 +56,12 @@ def describe(figure: Figure) -> dict:
     -------
     dict
         ``"words"``: the titles and legends of the whole, if any.
-        ``"axes"``: for each axes its ``words``, ``limits`` and, where it has them,
-        ``ticks`` (labels of ticks that were chosen), ``lines``,
-        ``patches``, ``points``, ``shapes`` (each a list of artists: how many places it
-        has, and at most `SAMPLES` of them, from 0 to 1 along the axes) and ``images``
-        (from 0 to 1 between the ends of the colours, ``ends``).
+        ``"axes"``: for each axes a dict: its ``words``, ``limits`` and, where it has them,
+        ``ticks`` (labels of ticks that were chosen); ``lines``, ``patches``, ``points`` and
+        ``shapes``, each a list of dicts, one an artist: ``count``, how many points it has,
+        and ``at``, at most 8 of them (`SAMPLES`), each [x, y] from 0 to 1 along the axes;
+        and ``images``, a list of dicts: ``shape``, and ``ends`` and ``shares``, the limits
+        of the colours and at most 8 values, from 0 to 1 between these limits.
     """
     words = _words(figure.texts, *figure.legends)
     found = {"axes": [_axes(axes) for axes in figure.axes]}
@@ -60,7 +69,11 @@ def describe(figure: Figure) -> dict:
 
 
 def _words(texts, *legends) -> list[str]:
-    """Return what some texts and legends say, as far as they say anything."""
+    """Return what some texts and legends say, as far as they say anything.
+
+    ``texts`` : iterable of matplotlib's Text; ``legends`` : Legend or None, of which title
+    and entries come first.
+    """
     titled = [[legend.get_title(), *legend.get_texts()] for legend in legends if legend]
     return [t.get_text() for t in itertools.chain(*titled, texts) if t.get_text()]
 
@@ -76,9 +89,12 @@ def _ticks(axes: Axes) -> list[str]:
 def _axes(axes: Axes) -> dict:
     """Describe one pair of axes: words, limits, and what is drawn in it.
 
-    Returns a dict: ``words``, a list of str; ``limits``, the ends of both axes; if there
-    are any, ``ticks``, and ``lines``, ``patches``, ``points``, ``shapes`` and ``images``, a
-    list of dicts with a sample of the places or colours of each.
+    Returns a dict: ``words``, a list of str; ``limits``, [x from, x to, y from, y to]; if
+    there are any, ``ticks``, a list of str, and ``lines``, ``patches`` (the corners of all
+    in one dict), ``points`` (clouds of marks), ``shapes`` (filled ones) and ``images``
+    (heat maps), each a list of dicts, at most 12 (`ARTISTS`), with a sample of the places
+    (`_places`) or colours (`_colours`) of one. Polar or 3D axes have only words, limits and
+    ticks.
     """
     names = [axes.title, axes.xaxis.label, axes.yaxis.label]
     found = {
@@ -106,13 +122,13 @@ def _axes(axes: Axes) -> dict:
 
 
 def _some(items, most: int = ARTISTS) -> list:
-    """Return at most so many items, evenly spaced."""
+    """Return at most ``most`` of the items (of a sequence), evenly spaced, as a list."""
     chosen = np.linspace(0, len(items) - 1, min(len(items), most)).round()
     return [items[int(i)] for i in chosen]
 
 
 def _line(line) -> np.ndarray:
-    """Return a line's points on the canvas, (n, 2), in pixels."""
+    """Return the points of a line, a Line2D, on the canvas, (n, 2), in pixels."""
     return line.get_transform().transform(line.get_xydata())
 
 
@@ -128,7 +144,11 @@ def _outline(shape: Collection) -> np.ndarray:
 
 
 def _places(axes: Axes, pixels: np.ndarray) -> dict:
-    """Describe points on the canvas, (n, 2), in shares of the axes."""
+    """Describe points on the canvas in shares of the axes, 0 to 1.
+
+    ``pixels`` : array (n, 2). Returns a dict: ``count``, how many there are; ``at``, at
+    most 8 of them, each [x, y].
+    """
     shares = axes.transAxes.inverted().transform(np.reshape(pixels, (-1, 2)))
     return {"count": len(shares), "at": _sampled(shares)}
 
@@ -138,7 +158,7 @@ def _colours(image: AxesImage | Collection) -> dict:
 
     Returns a dict: ``shape``; of an image of numbers ``ends``, the limits of its colours,
     and ``shares``, a sample of where its values lie between them, 0 to 1; of an image of
-    colours ``colours``, a sample of them.
+    colours ``colours``, a sample of them. A sample is a list of at most 8 numbers.
     """
     values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
     if values.ndim == 3:  # colours themselves, not numbers that become colours
@@ -153,5 +173,8 @@ def _colours(image: AxesImage | Collection) -> dict:
 
 
 def _sampled(values: np.ndarray) -> list:
-    """Return at most `SAMPLES` of the values, rounded."""
+    """Return at most 8 of the values (`SAMPLES`), evenly spaced, with three decimals.
+
+    ``values`` : array, sampled along its first axis. A NaN becomes None.
+    """
     return checks.rounded(np.array(_some(values, SAMPLES), dtype=float))

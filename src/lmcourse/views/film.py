@@ -33,9 +33,16 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
         The weights at each stop: ``steps``, a list of int, ``config``, and
         ``model(number)``, the GPT of a stop.
     results : dict of str to list of dict
-        What the study *film* recorded, of the same stops.
+        What the study *film* recorded. ``stops``, one dict for each of the same stops:
+        ``step``; ``train`` and ``held_out``, losses in nats a character; ``agrees``, with
+        n-grams of each length, from 1, the share of positions at which the likeliest
+        character is the same; ``closest``, the length with the highest; ``heads``, what
+        each head brings of the lead of t over l, in logits; and what `named_stops` and
+        `told_of` use. ``counting``, one dict of n-grams: ``losses``, by length, and
+        ``spaces``. ``packed``, dicts with ``step`` and the loss ``held_out`` of the weights
+        as the site carries them.
     count : int, optional
-        How many characters to write.
+        How many characters to write at the stop that is shown first; at others 40.
 
     Returns
     -------
@@ -84,10 +91,13 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
 
 
 def head_of_thou(rows) -> int:
-    """Return the number of the head that brings most of *thou* at the last stop.
+    """Return the number of the head that brings most of the effect of *thou* at the end.
 
-    ``rows`` : list of dict, one a stop; ``heads``, a list of float, says what each head
-    brings alone, in logits, layer by layer. The number counts heads from 0 in that order.
+    That is the head whose copied output adds most to the lead of t over l at the last stop.
+
+    ``rows`` : list of dict, one a stop; ``heads``, a list of float, layer by layer: by how
+    many logits the lead of t over l rises in prompts with “they” if the output of one head
+    is copied from those with “thou”. The number counts heads from 0 in that order.
     """
     brought = rows[-1]["heads"]
     return brought.index(max(brought))
@@ -137,8 +147,9 @@ def named_stops(rows, counted) -> list[dict]:
     Returns
     -------
     list of dict
-        Those that there are, in the order of the training: ``stop``, its number from 0;
-        ``name``; ``told``, a sentence with the numbers.
+        Those that there are, in the order of the training: ``stop``, the number from 0 of
+        the stop from which on it holds; ``name``, such as "first spaces"; ``told``, a
+        sentence with the numbers.
     """
     spaces, best = counted["spaces"], min(counted["losses"])
 
@@ -149,6 +160,7 @@ def named_stops(rows, counted) -> list[dict]:
         """
         return row["words"][str(length)] or 0
 
+    # What may begin: a name; whether it holds at a stop; the end of a sentence about it.
     kinds = [
         (
             "first spaces",
@@ -211,7 +223,9 @@ def named_stops(rows, counted) -> list[dict]:
 
 
 def _stored(text: str, rows: list, written: list, stops: list) -> str:
-    """Return what stands there without scripts, as HTML.
+    """Return what stands there without scripts, as HTML: a table of stops, and a list.
+
+    Of how a model goes on, at most 40 characters are shown (`SHORT`).
 
     Parameters
     ----------

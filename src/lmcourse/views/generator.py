@@ -133,9 +133,14 @@ def _stored(text: str, written: str, heading: str, bars: list, layers: list) -> 
 
 
 def why_not_in_page(tokenizer, model) -> str:
-    """Say why a model does not run in the page, a str; "" if it does.
+    """Say why a model does not run in the page, such as "it has …"; "" if it does.
 
-    ``tokenizer``, ``model`` : of a GPT of the course or a GPT-2.
+    It does not if its weights have more than 64 MiB in float16 (`LARGEST`), if its tokens
+    are not characters, if it looks n-grams up, or if its architecture isn't GPT-2's (other
+    positions than GPT-2's are known to the page).
+
+    ``tokenizer``, ``model`` : of a GPT of the course or a GPT-2. ``model.config`` says the
+    architecture.
     """
     mib = 2 * model.parameters_count / 2**20  # in float16
     why = []
@@ -153,6 +158,8 @@ def why_not_in_page(tokenizer, model) -> str:
 
 def _names(tokenizer, vocab_size: int) -> list[str]:
     """Return how each token of a vocabulary is shown, spaces and line breaks made visible.
+
+    They become "·" and "⏎"; characters that a page may not hold become U+FFFD.
 
     ``tokenizer`` : with ``decode``, from a list of ids to a text.
     """
@@ -190,7 +197,9 @@ def read_last_token(model, ids: list[int]) -> tuple[torch.Tensor, list]:
 def sample_continuation(model, ids: list[int], count: int, temperature: float) -> list[int]:
     """Return the tokens that the page writes.
 
-    When the context is full, the model goes on from its last half.
+    Each is drawn from all tokens, by a random number from 0 to 1 that depends on `SEED` and
+    on how many were written before. When the context is full, the model goes on from its
+    last half.
 
     Parameters
     ----------

@@ -33,10 +33,11 @@ class Space(NamedTuple):
     counts : list of int or None
         How often each word occurs; None for a model's table.
     asked : int
-        The first words, those that are shown with their neighbours.
+        How many of the words, the first ones, are shown with their neighbours.
     shown : list of int array
-        The rows that may be neighbours; in a corpus then those without the most
-        frequent.
+        One or two sets of rows that may be neighbours: of a model's table, all but special
+        tokens; of a corpus, all that are frequent enough, and the same without the most
+        frequent words.
     learned : bool
         False of random weights and of shuffled text.
     """
@@ -61,8 +62,9 @@ def spaces(tokenizer, bert) -> list[Space]:
     Returns
     -------
     list of Space
-        BERT's table, the two poets' vectors, and the same two with random numbers and
-        shuffled words.
+        BERT's table; vectors counted in the poems of Dickinson and the Sonnets of
+        Shakespeare; BERT's table with its numbers in another order; vectors counted in the
+        same texts with their words shuffled.
     """
     table = bert.embeddings.word_embeddings.weight.detach().cpu().numpy()
     pieces = tokenizer.convert_ids_to_tokens(range(len(table)))
@@ -98,9 +100,9 @@ def _counted(name: str, texts: list[list[str]], learned: bool = True) -> Space:
     -------
     Space
         Its words stand in the order of `word_vectors`, the most frequent first, so a range
-        of rows is a range of frequencies: words that occur `ASKED` times or more can be
-        asked for; those that occur `SHOWN` times or more may be neighbours, with or without
-        the `FREQUENT`.
+        of rows is a range of frequencies: words that occur 2 times or more (`ASKED`) can be
+        asked for; those that occur 5 times or more (`SHOWN`) may be neighbours, with or
+        without the 60 most frequent (`FREQUENT`). A vector has 50 numbers (`WIDTH`).
     """
     names, vectors = word_vectors(texts, WIDTH)
     found = Counter(word for text in texts for word in text)
@@ -111,7 +113,9 @@ def _counted(name: str, texts: list[list[str]], learned: bool = True) -> Space:
 
 
 def _nearest(space: Space, rows, shown) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest neighbours of some words, and their cosines.
+    """Return the six nearest neighbours of some words (`NEAREST`), and their cosines.
+
+    No word is a neighbour of itself.
 
     Parameters
     ----------
@@ -144,10 +148,12 @@ def _nearest(space: Space, rows, shown) -> tuple[np.ndarray, np.ndarray]:
 def neighbours_file(found: list[Space]) -> bytes:
     """Return the nearest of all words, for the site: a line of JSON, then numbers.
 
-    For each space the rows of the nearest, as 16-bit numbers (32 if it has more words than
-    these can count), then their cosines in hundredths, a byte each, both filled up to four
-    bytes; of a corpus then the same without the most frequent words. The words of a
-    model's table are BERT's pieces and not repeated.
+    The JSON has ``nearest``, how many neighbours a word has, and ``spaces``, a dict each:
+    ``name``, ``words``, ``counts`` and ``asked`` (`Space`). For each space follow the rows
+    of the nearest of its words that can be asked for, as 16-bit numbers (32 if it has more
+    words than these can count), then their cosines in hundredths, a byte each, both filled
+    up to four bytes; of a corpus then the same without the most frequent words. The words
+    of a model's table are BERT's pieces and not repeated.
 
     ``found`` : the spaces, each with its words, their vectors and the rows that are shown.
     """
@@ -202,8 +208,10 @@ def neighbours(word, found) -> View:
 def _list(word: str, space: Space) -> tuple[str, list]:
     """Return what is said of a word in a space, and its lists of nearest with cosines.
 
-    Each list has [word, cosine in hundredths], the nearest first; it is empty if the word
-    isn't there or too seldom.
+    The first is a str such as "12 times in the text". There is a list for each set of rows
+    that may be neighbours (of a corpus with the most frequent words, and without); it has
+    [word, cosine in hundredths], the nearest first. A word that isn't there or is too
+    seldom has one empty list.
     """
     row = space.words.index(word) if word in space.words else None
     if space.counts is None:

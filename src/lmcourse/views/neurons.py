@@ -15,15 +15,15 @@ def neurons(found, seed: int = 0) -> View:
     Parameters
     ----------
     found : dict of str to (list, list)
-        A neuron's name → the texts (str) at whose last characters it answers most strongly,
-        and those of its copy, whose numbers are in another order; as many.
+        A neuron's name → the texts (str) at whose last characters it is most active, and as
+        many of its copy, a neuron with the same weights in another order.
     seed : int
         Of the draw which of the two stands left.
 
     Returns
     -------
     View
-        Stored are both lists of the first neuron, and the answer, folded.
+        Stored are both lists of the first neuron, A and B, and the answer, folded.
 
     Raises
     ------

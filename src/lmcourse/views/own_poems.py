@@ -22,8 +22,11 @@ def own_poems(mine, tokenizer, text=0) -> View:
     mine : lmcourse.own_poems.EncodedTexts
         What stands there to begin with: ``texts``, a DataFrame with ``text``, ``title`` and
         ``label``; ``names`` of the levels; ``levels`` and ``random_levels``, Tensors
-        (levels, texts, d_model); ``shuffled``, the texts with their words in another order,
-        and their levels; ``table``, how often labels are predicted right.
+        (levels, texts, d_model), of the trained model and of random weights; ``shuffled``,
+        the texts with their words in another order, and their levels; ``table``, a
+        DataFrame of the shares of labels predicted right, a row for each level, then one
+        for counted words and one for shuffled labels: ``right``, its 95 % interval,
+        ``from`` and ``to``, ``random weights``, and ``shuffled words``.
     tokenizer : PreTrainedTokenizerFast
         Whose [CLS] and [SEP] begin and end each text.
     text : int
@@ -50,7 +53,10 @@ def own_poems(mine, tokenizer, text=0) -> View:
     mixed, mixed_levels = mine.shuffled
 
     def shares(column):
-        """Return the shares of labels predicted right in a state, one for each level."""
+        """Return the shares of labels predicted right, one for each level.
+
+        ``column`` : whose: "random weights" or "shuffled words".
+        """
         return rows[column].astype(float).round(4).tolist()[:levels]
 
     data = {
@@ -94,7 +100,10 @@ def own_poems(mine, tokenizer, text=0) -> View:
 
 
 def _nearest(vectors) -> list:
-    """Return each text's nearest others by vectors (texts, d): positions, as lists."""
+    """Return each text's three nearest others (`NEAREST`): lists of rows, from 0.
+
+    ``vectors`` : Tensor (texts, d), one a text.
+    """
     from lmcourse.pooling import nearest
 
     return nearest(vectors, NEAREST).tolist()
@@ -103,9 +112,9 @@ def _nearest(vectors) -> list:
 def _sentence(data) -> str:
     """Say how often the labels of the view's data are guessed correctly, and by what.
 
-    ``data`` : dict: ``told``, a triple for each level; ``told_words``, that of counting
-    words, and ``told_dealt``, that of shuffled labels. Each begins with the share right, 0
-    to 1.
+    ``data`` : dict: ``told``, a triple for each level, of which the last is used;
+    ``told_words``, that of counting words, and ``told_dealt``, that of shuffled labels. A
+    triple is the share right, 0 to 1, and the ends of its interval.
     """
     shares = [data["told"][-1], data["told_words"], data["told_dealt"]]
     top, words, dealt = (f"{share[0]:.0%}".replace("%", " %") for share in shares)

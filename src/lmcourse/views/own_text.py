@@ -36,7 +36,9 @@ def own_text(text) -> View:
     Returns
     -------
     View
-        Without scripts, the losses of n-grams of the text by their length.
+        Without scripts, the losses of n-grams of the text by their length, and that of the
+        best length on the part of the text that is kept for the test. Its data say between
+        which sizes of the GPT the reader can choose (`SIZES`).
     """
     # It brings Accelerate, which no other view needs.
     from lmcourse.own_text import LONGEST, best_ngrams, parts_of

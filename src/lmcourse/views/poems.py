@@ -36,10 +36,10 @@ def poems(
     shelves : sequence of str
         The editors' section of each, one of ``names``.
     support : array-like of shape (levels, texts, sections)
-        What speaks for each section at each level, 1 where it is no likelier than by
-        chance; the greatest is the model's.
+        What speaks for each section at each level: 1 where it is as likely as by chance, 2
+        where twice as likely; the section with the most is the model's.
     near : array-like of shape (levels, texts, neighbours)
-        Rows of each text's nearest others, the nearest first.
+        The numbers, from 0, of each text's nearest others, the nearest first.
     names : list of str
         The sections, in the order of ``support``.
     levels : list of str
@@ -58,6 +58,8 @@ def poems(
     Returns
     -------
     View
+        Its data are these arguments as lists, ``shelves`` as the sections' numbers and
+        ``support`` in hundredths, whole numbers. Stored is the poem that is shown first.
 
     Raises
     ------

@@ -82,8 +82,9 @@ def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
     -------
     dict
         ``counted``, ``lstm``, ``off``: lists of the probabilities of the next character, by
-        its id, by counting, by the LSTM, and by the LSTM with the unit frozen; ``means`` of
-        the memories of all units; ``gates`` and ``memory`` of the unit, one number a
+        its id, by n-grams of the training sonnets, by the LSTM, and by the LSTM with the
+        unit frozen; ``means`` of the memories of all units over the training sonnets;
+        ``gates`` (the forget gate, 0 to 1) and ``memory`` of the unit, one number a
         character; ``losses``, nested lists (2, characters), in nats, free and frozen.
     """
     ids, means = tokenizer.encode("\n" + text), unit_means()
@@ -134,9 +135,13 @@ def _told(data: dict) -> tuple[str, list]:
 
 @cache
 def unit_means(random=False):
-    """Return the mean memory of each unit over the training sonnets, Tensor (d_model,).
+    """Return the mean memory of each unit of the LSTM over the training sonnets.
+
+    It is that of `lmcourse.recurrent.load_char_lstm`, which reads characters. Each sonnet
+    is read after a line break, as far as the shortest one goes.
 
     ``random`` : bool, whether of the LSTM with shuffled weights instead of the trained one.
+    Returns a float64 Tensor (d_model,), which is kept for the next call.
     """
     tokenizer, reader = load_char_lstm()
     # An LSTM of random weights is chaotic: in float32 a rounding error at the first
@@ -151,7 +156,8 @@ def unit_means(random=False):
 def _coloured(text: str, memory: list[float]) -> str:
     """Return a text as HTML, each character on a background as strong as the memory.
 
-    ``memory`` : a number for each character.
+    ``memory`` : a number for each character; the lowest has no background, the highest the
+    strongest.
     """
     shares = (np.array(memory) - min(memory)) / (np.ptp(memory) or 1)
     return "".join(

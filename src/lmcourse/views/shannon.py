@@ -60,14 +60,23 @@ def shannon(tokenizer, model) -> View:
 
 @cache
 def _counting() -> tuple[str, NgramModel]:
-    """Return the alphabet of the Sonnets, and n-grams of their training part."""
+    """Return the alphabet of the Sonnets, and 5-grams of their training part.
+
+    The alphabet is a str, the characters in the order of their ids; the model's
+    ``next_probs`` goes from a list of ids to the probabilities of the next, (vocab_size,).
+    """
     characters = CharTokenizer(load_corpus("sonnets"))
     training = characters.encode(train_val_test_split(load_texts("sonnets")).training)
     return characters.alphabet, NgramModel(training, ORDER, characters.vocab_size)
 
 
 def _strange(tokenizer, lines) -> str:
-    """Say which characters of the lines a GPT does not know; "" if it knows all."""
+    """Say which characters of the lines a GPT does not know; "" if it knows all.
+
+    ``tokenizer`` : CharTokenizer, of which the ``alphabet``, a str, is used; ``lines`` : of
+    `lmcourse.guessing.Line`, each with ``text`` and the lines ``before`` it. Returns a str
+    such as "it has never read [ ]".
+    """
     used = {character for line in lines for character in line.before + line.text}
     strange = " ".join(sorted(used - set(tokenizer.alphabet)))
     return f"it has never read {strange}" if strange else ""
@@ -77,8 +86,9 @@ def _stored(example, found: dict) -> str:
     """Return what stands there without scripts, as HTML: a line, guessed by models.
 
     ``example`` is a `lmcourse.guessing.Line`: its ``name``, the lines ``before`` it, and
-    its ``text``. ``found`` : name of a model → what it needed: ``guesses`` and ``bits``,
-    lists by letter.
+    its ``text``. ``found`` : name of a model → a `lmcourse.guessing.Guessed`, lists by
+    letter: ``guesses``, how many it needed, and ``bits``, minus the binary logarithm of the
+    letter's probability.
     """
     letters = [[character, *_spent(found, at)] for character, at in _numbered(example.text)]
     cells = zip(*letters, strict=True)
@@ -104,8 +114,13 @@ HEADING += ["by its probabilities"]
 def _row(name: str, guessed) -> list[str]:
     """Return a row of the table of results, as strings.
 
-    ``name`` : who guessed; ``guessed`` : what they needed, with ``guesses`` and ``bits`` by
-    letter. The cells: name, letters, first guesses right, two intervals of bits, bits.
+    The cells: the name; how many letters there are; how many were right at the first guess;
+    Shannon's lower and upper bound on the bits of a letter; the lower end of the first's
+    95 % interval and the upper end of the second's; and the mean bits of a
+    letter by the guesser's own probabilities.
+
+    ``name`` : who guessed; ``guessed`` : lists by letter: ``guesses``, how many were
+    needed, and ``bits``, minus the binary logarithm of the letter's probability.
     """
     bits = bits_of(guessed.guesses)
     count = len(guessed.guesses)
@@ -137,17 +152,19 @@ def _numbered(line: str) -> list[tuple[str, int | None]]:
 def _spent(found: dict, at: int | None) -> list:
     """Return how many guesses each model needed for a letter; "" where nobody guesses.
 
-    ``found`` : name of a model → what it needed, with ``guesses``; ``at`` : the letter's
-    index among those guessed.
+    ``found`` : name of a model → what it needed: ``guesses``, a list of int by letter;
+    ``at`` : the letter's index among those guessed, None where nobody guesses.
     """
     return [guessed.guesses[at] if at is not None else "" for guessed in found.values()]
 
 
 def _told(example, found: dict) -> str:
-    """Return the alternative text.
+    """Return the alternative text: how many letters each model guessed at once, and bounds.
 
-    ``example`` : the line, with ``text`` and ``name``; ``found`` : name of a model → what
-    it needed: ``guesses``, how many by letter.
+    These are Shannon's, on the bits of a letter, from the numbers of guesses.
+
+    ``example`` : the line, with ``text`` and ``name``, such as "Sonnet 10"; ``found`` :
+    name of a model → what it needed: ``guesses``, how many by letter.
     """
     said = []
     for name, guessed in found.items():

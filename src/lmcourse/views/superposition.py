@@ -12,8 +12,10 @@ LONG = 0.8
 def superposition(sparsity: float = 0.9) -> View:
     """Five features that a toy keeps in two numbers, as arrows in the plane.
 
-    On the site the toy learns in the page: a slider says how often a feature is 0, and the
-    arrows move while it trains; a switch brings the random weights back.
+    The toy multiplies five numbers by a matrix W (2, 5), whose columns are the arrows, and
+    what comes back is relu(Wᵀ W x + b). On the site the toy learns in the page:
+    a slider says how often a feature is 0, and the arrows move while it trains; a switch
+    brings the random weights back.
 
     Parameters
     ----------
@@ -23,7 +25,9 @@ def superposition(sparsity: float = 0.9) -> View:
     Returns
     -------
     View
-        Stored is what `lmcourse.sparse.train_toy` trains.
+        Stored is what `lmcourse.sparse.train_toy` trains: a drawing of its arrows, and of
+        each feature how long its arrow is and what comes back, for it and for the others,
+        if it alone is 1.
 
     Raises
     ------

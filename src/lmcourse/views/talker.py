@@ -46,20 +46,22 @@ def talker(
     other : str, optional
         Another text, to take heads from.
     layer, head : int, optional
-        Whose attention is shown at first, both from 0; default the head that gives most
-        attention to a token other than the first and the last.
+        Whose attention is shown at first, both from 0, or neither; by default the head that
+        gives most attention from the last token to one other than the first and the last.
     count : int, optional
         How many tokens to write.
 
     Returns
     -------
     View
-        Its alternative text tells the answer and the likeliest first tokens.
+        Its alternative text tells the answer and the likeliest first tokens. If the chosen
+        model does not run in the page, it has no data, and says why.
 
     Raises
     ------
     ValueError
-        If the text is empty, too long, or there is no such head.
+        If the text is empty or, with what is to be written, longer than 1,024 tokens
+        (`ROOM`); if there is no such head, or only one of ``layer`` and ``head`` is given.
     """
     prompt = _prompt(text, tokenizer) if dialogue else text
     ids = tokenizer(prompt, add_special_tokens=False).input_ids
@@ -85,13 +87,22 @@ def talker(
 
 
 def page_file() -> Path:
-    """Return the GGUF file that the site carries."""
+    """Return the path of the GGUF file that the site carries.
+
+    It is the one that ``LMCOURSE_TALKER`` names, if the page can run it; else the built-in
+    model's.
+    """
     wanted = os.environ.get(VARIABLE, "")
     return Path(wanted).expanduser() if wanted and not why_not_in_page() else talker_file()
 
 
 def why_not_in_page() -> str:
-    """Say why the model that was chosen does not run in the page; "" if it does."""
+    """Say why the model that was chosen does not run in the page, a str; "" if it does.
+
+    It is chosen by ``LMCOURSE_TALKER``. If that is set, it must name a GGUF file with
+    matrices in Q4_1 or Q8_0, vectors in F32, no output matrix of its own, and the
+    tokenizer and chat template of the built-in model.
+    """
     wanted = os.environ.get(VARIABLE, "")
     if not wanted:
         return ""
@@ -133,13 +144,18 @@ def _write(model, tokenizer, ids: list[int], count: int):
 
 
 def token_name(tokenizer, token: int) -> str:
-    """Return a token so that it can be seen; one that stands for no text as it is."""
+    """Return a token so that it can be seen, such as "·the".
+
+    A special token, which stands for no text, is returned as it is.
+
+    ``tokenizer`` : the talker's, of `transformers`; ``token`` : its id.
+    """
     piece = tokenizer.convert_ids_to_tokens(token)
     return piece if token in tokenizer.all_special_ids else shown("gpt2", piece)
 
 
 def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
-    """Return what each layer would say after the last token.
+    """Return what each layer would say after the last token (the logit lens).
 
     Parameters
     ----------
@@ -151,8 +167,8 @@ def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
     Returns
     -------
     list of list of dict
-        For each layer, the likeliest token first: ``id``, ``piece`` (how it is shown) and
-        ``share``, its probability.
+        For each layer ten tokens (`TOP`), the likeliest first: ``id``, ``piece`` (how it is
+        shown) and ``share``, its probability if the model ended after this layer.
     """
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     with torch.no_grad():
@@ -186,7 +202,7 @@ def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
     layer, head : int
         Those given, or, of None, the head that gives one token the most.
     weights : list of list of float
-        By head of the layer, from the last token.
+        The last token's attention weights on each token, by head of the layer.
 
     Raises
     ------

@@ -23,7 +23,11 @@ FILLS = ["#cfe3f1", "#fadcc6", "#cdebdd", "#f0dae8", "#e9d9cc"]
 
 
 def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
-    """Return the IDs of left and right for each merge, 2 bytes each: for the page."""
+    """Return the IDs of left and right for each merge, 2 bytes each: for the page.
+
+    ``merges`` : those of a BPE, in the order in which they were learned: the two symbols
+    that are joined. The least significant byte comes first.
+    """
     vocab = BPETokenizer(merges).vocab
     pairs = [[vocab[symbol] for symbol in pair] for pair in merges]
     return np.array(pairs, "<u2").tobytes()
@@ -84,7 +88,12 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, untrained=None)
 
 
 def _visible(character: str) -> str:
-    """Return a character so that it can be seen: itself, a sign, or its code point."""
+    """Return a character so that it can be seen.
+
+    A space, line break or tab becomes a sign ("·", "⏎", "⇥"); a mark that combines stands
+    on "◌"; another separator, a control or an unassigned character becomes its code point,
+    such as "U+200B"; all others stay.
+    """
     kind = unicodedata.category(character)[0]
     if character in SIGNS:
         return SIGNS[character]
@@ -103,7 +112,8 @@ def shown(row: str, piece: str) -> str:
         write bytes as characters: these are decoded, and a token that is only part of a
         character is shown as its bytes.
     piece : str
-        The token's text. Marks that combine stay with the character before.
+        The token's text. Marks that combine stay with the character before; spaces and the
+        like become signs, such as "·".
     """
     if row in ("ours", "gpt2"):
         content = piece.translate(BYTES).encode("latin-1")
@@ -119,8 +129,11 @@ def shown(row: str, piece: str) -> str:
 def _row(key: str, tokens: list[list], length: int) -> str:
     """Return a line cut into the tokens of one vocabulary, as HTML.
 
-    ``key`` : of the vocabulary, such as "ours"; ``tokens`` : a pair of id (None if unknown)
-    and piece each; ``length`` : characters of the line.
+    Above it stands its name and how many tokens there are, how many characters each has,
+    and how many are unknown. A token's colour depends on its id.
+
+    ``key`` : of the vocabulary: "characters", "ours", "gpt2" or "bert"; ``tokens`` : a pair
+    of id (None if unknown) and piece each; ``length`` : characters of the line.
     """
     boxes = []
     for token_id, piece in tokens:
@@ -144,9 +157,10 @@ def _row(key: str, tokens: list[list], length: int) -> str:
 
 
 def _stored(text: str, rows: Mapping[str, list]) -> str:
-    """Return what is shown without scripts: the line in the tokens of all vocabularies.
+    """Return what is shown without scripts, as HTML: a line, and it in several tokens.
 
-    ``rows`` : key of a vocabulary → pairs of id and piece.
+    ``text`` : the line; ``rows`` : key of a vocabulary ("characters", "ours", "gpt2" or
+    "bert") → its tokens of the line, pairs of id (None if unknown) and piece.
     """
     line = f'<p class="lmc-line">{html.escape(text)}</p>'
     return "\n".join([line, *(_row(*row, len(text)) for row in rows.items())])

@@ -28,8 +28,7 @@ def attention_toy(words, keys, query) -> View:
     ----------
     words : list of str
     keys : array-like of shape (words, 2)
-        Between -3 and 3.
-        They are the values, too: the output lies among the words.
+        Between -3 and 3. They are the values, too: the output lies among the words.
     query : array-like of shape (2,)
         The last word's, which matters once the causal mask is on.
 
@@ -70,6 +69,8 @@ def attention_toy(words, keys, query) -> View:
 
 def _drawing(words: list[str], keys, query, weights, output) -> str:
     """Return the plane as SVG; it is what `toy-view.js` draws at first.
+
+    Each is an arrow from the origin; a key's circle is the larger, the more weight it has.
 
     ``keys`` : one point a word, (words, 2); ``query`` and ``output`` : (2,), all from -3 to
     3; ``weights`` : (words,), which sum to 1.

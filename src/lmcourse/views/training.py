@@ -40,7 +40,9 @@ def training(text, *, alt, others=None, run=()) -> View:
     Returns
     -------
     View
-        Without scripts, tables of what simple models reach and of that training.
+        Without scripts, tables of the losses of simple models (blind guessing, single
+        characters, n-grams) and of that training. Its data say, too, how the GPT is made
+        and trained (`lmcourse.live`), and ``passes``, the model that it should overtake.
     """
     alphabet = sorted(set(text))
     ids = np.array([alphabet.index(character) for character in text])

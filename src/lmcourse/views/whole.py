@@ -214,6 +214,9 @@ class Parts(NamedTuple):
     read_out : callable
         From states (..., d_model) to logits (..., vocab_size).
     sizes : dict
+        ``layers``, ``heads`` of a layer, ``d_model``, ``d_ff`` and ``vocab_size``, int;
+        ``causal``, whether a token attends only to itself and those before; ``norm_first``,
+        whether the norms stand before attention and feed-forward network.
     """
 
     blocks: Sequence
@@ -235,8 +238,9 @@ def _parts(model, ids: torch.Tensor) -> Parts:
     Returns
     -------
     Parts
-        Blocks, vectors of the tokens and positions, the first block's input, and what turns
-        states into logits.
+        Blocks, vectors of the tokens and positions, the first block's input, what turns
+        states into logits, and the sizes: a dict with ``layers``, ``heads``, ``d_model``,
+        ``d_ff``, ``vocab_size``, ``causal`` and ``norm_first``.
     """
     tokens = ids.shape[1]
     if isinstance(model, MaskedBert):
@@ -247,7 +251,7 @@ def _parts(model, ids: torch.Tensor) -> Parts:
         start = vectors(ids, torch.zeros_like(ids))
 
         def read_out(x):
-            """Return the logits of states: head, table and bias."""
+            """Return the logits of states ``x``, (..., d_model): head, table and bias."""
             return model.head(x) @ table.T + model.bias
     else:
         table = model.tokens.weight
@@ -257,7 +261,7 @@ def _parts(model, ids: torch.Tensor) -> Parts:
         start = model.embed(ids)
 
         def read_out(x):
-            """Return the logits of states: last norm and table."""
+            """Return the logits of states ``x``, (..., d_model): last norm and matrix."""
             return F.linear(model.norm(x), model.output_matrix)
 
     sizes = {
@@ -290,9 +294,11 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
     Returns
     -------
     dict
-        ``ids``, ``place``, ``sizes``, ``pieces`` (how tokens are shown, by id); ``token``,
-        ``position`` (or None) and ``sum``, of each token the first `NUMBERS` numbers of its
-        vectors; by layer ``weights`` (of each head, in thousandths), ``attention``,
+        ``ids``, ``place``, ``sizes`` (the dict of `Parts`), ``pieces`` (how tokens are
+        shown, by id); ``token``, ``position`` (or None) and ``sum``, of each token the
+        first 8 numbers (`NUMBERS`) of its vector in the table, of that of its position, and
+        of what enters the first block; by layer ``weights`` (of each head, in thousandths,
+        a list of tokens · tokens, query by query), ``attention``,
         ``feed_forward`` and ``stream`` (lengths of the two updates and of what comes out,
         at the place), ``lens`` (the likeliest tokens if the model ended here: id and
         probability), ``rise`` (the probability of the final answer there) and ``neurons``
@@ -358,11 +364,12 @@ def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, 
     -------
     out : Tensor of shape (1, tokens, d_model)
     shown : dict
-        ``weights``, of each head, in thousandths; at the place ``attention``,
-        ``feed_forward`` and ``stream``, the lengths of the two updates and of what comes
-        out; ``lens``, the likeliest tokens if the model ended here, [id, probability];
-        ``neurons``, what the strongest do to the answer; ``probs``, (vocab_size,), the
-        probabilities if the model ended here.
+        ``weights``, of each head, in thousandths, query by query; at the place
+        ``attention``, ``feed_forward`` and ``stream``, the lengths of the two updates and
+        of what comes out; ``lens``, the five likeliest tokens if the model ended here, [id,
+        probability]; ``neurons``, what the six strongest do to the answer, [number, value,
+        id of the token that it raises most, by how much, id of the one that it lowers most,
+        by how much]; ``probs``, (vocab_size,), the probabilities if the model ended here.
     """
     seen = block.before(x, block.norm_1)
     update, weights = block.attention(seen)
@@ -435,7 +442,10 @@ def _round(number, digits: int = 4) -> float:
 
 
 def _first(vectors: torch.Tensor) -> list[list[float]]:
-    """Return the first numbers of each vector."""
+    """Return the first 8 numbers of each vector (`NUMBERS`), with three decimals.
+
+    ``vectors`` : Tensor (tokens, d_model).
+    """
     return [[_round(x, 3) for x in row] for row in vectors[:, :NUMBERS].tolist()]
 
 
@@ -448,7 +458,10 @@ def _thousandths(weights: torch.Tensor) -> list[int]:
 
 
 def _quoted(reading: dict, token: int) -> str:
-    """Return a token in quotation marks."""
+    """Return a token in quotation marks.
+
+    ``reading`` : dict; its ``pieces`` say how tokens are shown, by id; ``token`` : the id.
+    """
     return f"“{reading['pieces'][token]}”"
 
 
@@ -456,8 +469,9 @@ def _told(model: dict) -> str:
     """Say in a sentence what a model makes of its text.
 
     ``model`` : dict: ``name``, "gpt", "bert" or "talker"; ``text``; ``unit``, what a token
-    is called; ``reading``, with ``sizes`` and ``next``, the likeliest tokens, each [id,
-    logit, probability].
+    is called; ``reading``, a dict: ``sizes`` has the numbers of ``layers`` and ``heads``,
+    ``next`` the likeliest tokens, each [id, logit, probability], and ``pieces`` how tokens
+    are shown, by id.
     """
     reading = model["reading"]
     names = {"gpt": "A GPT", "bert": "A BERT", "talker": "The model that talks"}
@@ -474,8 +488,9 @@ def _told(model: dict) -> str:
 def _stored(model: dict) -> str:
     """Return what is shown of a model without scripts, as HTML: its layers, its answer.
 
-    ``model`` : dict: ``name``, ``text``; ``unit``, what a token is called; ``why`` it does
-    not run in the page, or ""; ``reading``, the rounded numbers that the picture shows.
+    ``model`` : dict: ``name``, "gpt", "bert" or "talker"; ``text``; ``unit``, what a token
+    is called; ``why`` it does not run in the page, a sentence, or ""; ``reading``, the
+    rounded numbers that the picture shows (`read` names them).
     """
     reading = model["reading"]
     rows = [_stored_layer(reading, layer) for layer in range(reading["sizes"]["layers"])]
@@ -497,9 +512,13 @@ def _stored(model: dict) -> str:
 def _stored_layer(reading: dict, layer: int) -> list[str]:
     """Return a layer's cells of the table on paper: its number, a head, a neuron, a token.
 
+    The head is the one that attends most to one token, the neuron the strongest, and the
+    token the likeliest if the model stopped after the layer.
+
     ``reading`` : the rounded numbers that the picture shows of a text. By layer ``neurons``
     has [number, value, id of the token it raises, by how much, …], the strongest first;
-    ``lens`` [id, probability], the likeliest first. ``ids`` are the text's tokens.
+    ``lens`` [id, probability], the likeliest first; ``weights``, of each head, in
+    thousandths. ``ids`` are the text's tokens, ``pieces`` say how tokens are shown, by id.
     ``layer`` counts from 0.
     """
     head, token, weight = strongest_look(reading, layer)
@@ -523,8 +542,9 @@ def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
     Parameters
     ----------
     reading : dict
-        The rounded numbers that the picture shows of a text; ``weights`` are those of each
-        layer and head, in thousandths, ``place`` is the position that is asked for a token.
+        The rounded numbers that the picture shows of a text: ``ids``, its tokens;
+        ``weights``, of each layer and head a list of tokens · tokens attention weights in
+        thousandths, query by query; ``place``, the position that is asked for a token.
     layer : int
         Its number, from 0.
 
