@@ -75,6 +75,7 @@ def attended(tokenizer, model, untrained, sentences, layer, head):
     Returns
     -------
     View
+        The reader can type other sentences, which the site's BERT reads.
     """
     read, random = (
         [_one_layer(tokenizer, each, sentence, "it", layer) for sentence in sentences]
@@ -96,7 +97,8 @@ def attended(tokenizer, model, untrained, sentences, layer, head):
 
 
 def lines(tokenizer, model, untrained, sentences, notes, layer, head):
-    """Show what "He" attends to in versions of a line.
+    """Show what "He" attends to in versions of Dickinson's "Because I could not stop for
+    Death, He kindly stopped for me".
 
     Parameters
     ----------
@@ -143,6 +145,9 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
 
 def plane():
     """Show five words in a plane and a query, to drag.
+
+    A word's two numbers are its key and its value; the query is that of the last word,
+    "it", and fits "animal" best.
 
     Returns
     -------
@@ -322,7 +327,9 @@ def noun_heads(shares, random_shares, even, layer, head):
 
 
 def words(shares, it, even):
-    """Draw what "it" and the words that occur most often give the two nouns.
+    """Draw what "it" and the words that occur most often give the two nouns, on average.
+
+    Words that occur less than 12 times (`MANY`) are left out.
 
     Parameters
     ----------
@@ -361,7 +368,9 @@ def _strips(ax, groups, named, spread=0.22, place=float):
     groups : dict of str to dict of str to float
         Name of the group → word → number.
     named : collection of str
-        The words that are written beside their dots.
+        The words that are written beside their dots, which are larger and stand in the
+        middle of the row; above and below by turns, clear of the dots that are near along
+        the axis.
     spread : float
         How far dots are moved up or down at random, so that they do not cover each other.
     place : callable
@@ -449,10 +458,12 @@ def removed(results, layer, head):
     Parameters
     ----------
     results : dict of str to list of dict
-        Group → outcomes of the study *nouns-in-it*. ``world`` says which model, "trained"
-        or "random"; ``auc`` has the shares of right order by layer, "after 3" and the like
-        → list of float. In the group "whole" all heads are there, in "heads" the ``head``
-        of the ``layer``, both counted from 0, is removed.
+        Group → outcomes of the study *nouns-in-it*. ``world`` says which model, "trained",
+        which is drawn, or "random"; ``auc`` has how well it can be read from "it", after
+        either of two layers, which noun is meant: "after 3" and the like → a list, the area
+        under the curve, 0 to 1, for each kind of sentence. In the group "whole" all heads
+        are there, in "heads" the ``head`` of the ``layer``, both counted from 0, is
+        removed.
     layer, head : int
         The head that is named, and its layer, counted from 0.
 

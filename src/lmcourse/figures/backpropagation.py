@@ -47,11 +47,14 @@ def training_run(study):
         was measured. In ``results`` a run of the groups "sonnets" and "shuffled" has
         ``states``, a dict for each mark: the losses ``trained`` and ``unseen`` in nats a
         word, ``looks``, the attention weights of the last of seven words (layers, heads,
-        7), and for "sonnets" ``samples``, three texts.
+        7), the farthest word first, and for "sonnets" ``samples``, three texts. The first
+        run of each group is shown.
 
     Returns
     -------
     View
+        One panel a mark: two losses, the longest of the three samples, and bar charts of
+        ``looks``, means over the heads.
     """
     marks = study["settings"]["marks"]
     runs = {name: study["results"][name][0]["states"] for name in ("sonnets", "shuffled")}
@@ -102,9 +105,12 @@ def _passes(q, k, v, t):
 def graph():
     """Show the smallest attention, whose numbers can be dragged, with its gradients.
 
+    Its loss is (sigmoid(q k) v - t)², of four numbers q, k, v and t.
+
     Returns
     -------
     View
+        Stored is a table of all values and of the gradient of the loss by each.
     """
     start = {"q": 2.0, "k": 0.5, "v": 3.0, "t": 1.0}
     rows = [
@@ -122,6 +128,9 @@ def graph():
 
 def guesses(rows, lengths):
     """Draw how much the best of so many random steps helps, beside one along the gradient.
+
+    Across is the number of random steps that are tried, from 3 on, up is the fall of the
+    loss, the mean over the sequences.
 
     Parameters
     ----------
@@ -156,7 +165,10 @@ def guesses(rows, lengths):
 
 
 def head_step(words, weights, d_weights, d_scores, after):
-    """Draw a head's weights, their gradients, and the weights after a step.
+    """Draw a head's weights, their gradients, and the weights after a step: four heat maps.
+
+    Only the lower triangle and the diagonal are drawn: nothing later is attended to. The
+    gradients are drawn with the other sign, as what a step of descent raises or lowers.
 
     Parameters
     ----------
@@ -191,15 +203,16 @@ def head_step(words, weights, d_weights, d_scores, after):
 
 
 def turning(study):
-    """Draw how far back nine decoders attend, step by step.
+    """Draw how far back nine decoders attend, step by step, a panel for each of two layers.
 
     Parameters
     ----------
     study : dict
         The stored study *backpropagation*. ``settings["marks"]`` lists the steps at which
-        was measured; ``results`` has three runs for each text of the training, "sonnets",
-        "shuffled" and "dealt": ``states``, a dict for each mark, with ``looks``, the
-        attention weights of the last of seven words, (layers, heads, 7).
+        was measured; ``results`` has three runs for each text of the training: "sonnets",
+        "shuffled", their words shuffled once, and "dealt", shuffled anew at every step. A
+        run has ``states``, a dict for each mark, with ``looks``, the attention weights of
+        the last of seven words, (layers, heads, 7), the farthest word first.
 
     Returns
     -------
@@ -306,6 +319,9 @@ CELL, LEFT, TOP = 12, 60, 18  # of a small heat map, in pixels
 def _heat_map(words, weights, title):
     """Return a head's weights as a small SVG; rows are the words that attend.
 
+    Only the diagonal and what is left of it are drawn, one square a weight: no word of a
+    decoder attends to a later one. The words stand on the left, the title above.
+
     Parameters
     ----------
     words : list of str
@@ -340,7 +356,7 @@ def _heat_map(words, weights, title):
 
 
 def _all_heads(words, weights):
-    """Return a heat map for each head of each layer.
+    """Return a heat map for each head of each layer, a row of drawings a layer.
 
     Parameters
     ----------
@@ -371,12 +387,17 @@ def heads(lines, models):
     ----------
     lines : dict of str to str
         What a line is → the line; its last word is to be predicted.
-    models : dict of str to Decoder
-        "trained" and "random weights".
+    models : dict of str to lmcourse.numpy_nn.Decoder
+        "trained" and "random weights" → a model of words: ``dictionary.encode`` goes from
+        words to ids, ``forward`` from ids to logits (tokens, words), after which
+        ``weights(i)`` are the attention weights of layer i, (heads, tokens, tokens);
+        ``sizes["layers"]`` is how many layers there are.
 
     Returns
     -------
     View
+        A panel for each line and model: the probability of the last word, and a heat map
+        for each head of each layer.
     """
     plain, labels, panels = [], [], []
     for what, line in lines.items():

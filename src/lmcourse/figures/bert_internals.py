@@ -29,7 +29,9 @@ def trace_hidden(line, word, tokenizer, model):
     -------
     list of (str, str, list of float or None, str)
         The rows of `views.anatomy`: a name, a formula, the vector at the hidden position,
-        and what is said of it.
+        and what is said of it. A row for each table (word, position, text), one for their
+        sum, one for each layer, which says to which other word the hidden one attended
+        most, on the mean of the heads, and one without a vector: the likeliest tokens.
     """
     encoded = tokenizer(line, return_tensors="pt")
     ids = encoded["input_ids"]  # (1, tokens)
@@ -84,6 +86,8 @@ def _guesses(probs, wanted, word, tokenizer):
 def way_up(line, first, tokenizer, model, untrained):
     """Show each word of a line, hidden, on its way from the tables to the guess.
 
+    Words that are not one token of the vocabulary are left out.
+
     Parameters
     ----------
     line : str
@@ -115,7 +119,7 @@ def widths(trained, random):
     Parameters
     ----------
     trained, random : Tensor of shape (layers, heads)
-        Mean entropies in bits.
+        Mean entropies of the attention weights, in bits. Lines join the layers' means.
 
     Returns
     -------
@@ -156,6 +160,9 @@ def sink(received):
     Returns
     -------
     View
+        For each setting a bar for each layer, the mean over the texts, with a mark at an
+        even share, 1 / tokens; and the mean of all layers but the first and the last, with
+        its 95 % interval over the texts.
     """
     shown, told = {}, {}
     for setting in itertools.product((False, True), repeat=len(SWITCHES)):

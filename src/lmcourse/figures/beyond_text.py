@@ -49,6 +49,9 @@ def digits(reader, images, chosen):
     Returns
     -------
     View
+        Its data are the examples, a dict each: ``ink``, 64 numbers row by row; of the first
+        also the probabilities of the ten digits, ``probs``, and the attention ``weights``,
+        nested lists (layers, heads, tokens, tokens).
     """
     logits, weights = reader(images[chosen[:1]])
     probabilities = logits[0].softmax(-1).numpy().round(4).tolist()
@@ -73,14 +76,20 @@ def digits(reader, images, chosen):
 
 
 def readers(study):
-    """Draw the accuracy of each reader on each fifth of the digits.
+    """Draw the accuracy of each reader on each fifth of the digits, and its mean.
+
+    A row for each of six readers, the best on top: nearest neighbours, logistic regression,
+    a convolutional network, and a vision Transformer, also trained longer and without
+    positions. A dashed line shows a guess, a tenth.
 
     Parameters
     ----------
     study : dict
-        The stored study *beyond-text*: its ``results`` say which share of the digits each
-        way to read gets right, on each part of the file; ``settings["digits"]`` has the
-        ``steps`` of short trainings, and of ``longer`` ones.
+        The stored study *beyond-text*. ``settings["digits"]`` has the ``steps`` of short
+        trainings, and of ``longer`` ones. In ``results`` a run of "digits" has ``reader``,
+        ``steps``, ``fold``, ``seed``, and the shares right ``validation`` and ``test``; a
+        row of "simple" has ``fold`` and the shares right of ``neighbours`` and
+        ``logistic``.
 
     Returns
     -------
@@ -165,6 +174,9 @@ def one_graph(walker, joined, marked):
 def distances_told(study):
     """Draw which distances are given to nodes at each distance, by number of layers.
 
+    A panel for each number of layers: a row is a true distance, 1, 2, 3 edges or 4 and
+    more, a cell the share of its nodes that are given a distance.
+
     Parameters
     ----------
     study : dict
@@ -206,12 +218,15 @@ def distances_told(study):
 def rule_heads(heads):
     """Draw where two heads attend, and what is lost without each.
 
+    A letter depends on the one two places before, or in other texts on the one four places
+    before: the two rules. A dashed line shows the loss of a guess among 20 letters.
+
     Parameters
     ----------
     heads : dict
-        ``attention``: of each of two heads the mean attention weight by distance, 1 letter
-        back first; ``whole``: the losses under the two rules, in nats a letter;
-        ``without``: the same, each head in turn ablated.
+        ``attention``: of each of two heads the mean attention weight by distance, 1 to 8
+        letters back; ``whole``: the two losses under the rules, in nats a letter;
+        ``without``: the same pair for each head, which is ablated.
 
     Returns
     -------
@@ -247,15 +262,17 @@ def letter_losses(study):
     study : dict
         The stored study *beyond-text*, losses in nats a letter. Of ``results`` the group
         "rules" has models: ``whole``, their loss under each of two rules; ``steps`` of
-        training; ``kept``, how probably a letter keeps the rule. The second row of
-        "counted" has models that count, name → loss. ``settings["rules"]["steps"]`` are
-        those of the short trainings.
+        training; ``kept``, how probably a letter keeps the rule: those of 0 are left out.
+        The second row of "counted" has models that count: "three in a row", trigrams; "two
+        places", the letters two and four back; "again", a mixture of models that know one
+        distance each. ``settings["rules"]["steps"]`` are those of the short trainings.
 
     Returns
     -------
     DataFrame
-        A row for each predictor; columns ``lowest`` and ``highest``, over its trainings, in
-        nats a letter, as text.
+        A row for each predictor, a guess among 20 letters first; columns ``lowest`` and
+        ``highest``, over its trainings, of the mean loss under both rules, in nats a
+        letter, as text.
     """
     counted = study["results"]["counted"][1]
     short = study["settings"]["rules"]["steps"]

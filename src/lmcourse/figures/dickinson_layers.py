@@ -146,8 +146,9 @@ def accuracy_by_level(guesses, random_guesses, sections):
     Parameters
     ----------
     guesses, random_guesses : list of Predictions
-        One a level, of the trained model and of random weights; ``hits`` has 1 for a poem
-        whose section is right, else 0.
+        One a level, of the trained model and of random weights; ``hits``, an array, has 1
+        for a poem whose section is right, else 0. What is drawn is the mean over the four
+        sections of the share that is right, of the trained model with its 95 % interval.
     sections : array of shape (poems,)
         The editors' section of each poem, str.
 
@@ -173,6 +174,9 @@ def accuracy_by_level(guesses, random_guesses, sections):
 
 def leads(guesses, sections, texts, starts):
     """Draw how far each poem's own section is ahead, level by level, and a few paths.
+
+    The lead is the support of the editors' section less the most of any other. A violin
+    shows all poems, a line one of them.
 
     Parameters
     ----------
@@ -230,13 +234,17 @@ def words(texts, sections, guesses, level_names, close):
     level_names : list of str
         How the levels are called.
     close : list of dict
-        Of the study *dickinson-layers*: ``poem``, its row; ``words``, list of str;
-        ``said``, the support in hundredths without each word, nested lists (levels, words,
-        sections).
+        Of the study *dickinson-layers*, one for each poem that is shown: ``poem``, its row;
+        ``words``, list of str; ``said``, the support in hundredths without each word,
+        nested lists (levels, words, sections).
 
     Returns
     -------
     View
+        Its data: ``names`` of the sections, ``levels``, ``first``, the number of the poem
+        that is open, and ``poems``, a dict each: ``text``, ``own`` (the number of the
+        editors' section), ``words``, ``said``, and ``printed``, the support of the whole
+        poem in hundredths, (levels, sections).
     """
     names = guesses[0].names
     told = []
@@ -272,9 +280,10 @@ def kept_by_layer(steps, runs):
         Of the trained model, one a layer: the share of its ten nearest poems that a poem
         keeps from before the layer to after it.
     runs : list of dict
-        Of the study *dickinson-layers*: ``way``, "trained", or "dealt" or "drawn" for the
-        two kinds of untrained layers; ``where``, "all" layers or the "last"; ``steps``, a
-        share for each layer.
+        Of the study *dickinson-layers*: ``way``, "trained" (not drawn), or, for untrained
+        layers, "dealt", their weights shuffled, or "drawn", at random in their size;
+        ``where``, whether "all" layers are untrained or the "last"; ``steps``, for each
+        layer the share of neighbours that a poem keeps.
 
     Returns
     -------

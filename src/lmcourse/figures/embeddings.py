@@ -32,6 +32,9 @@ NAMED = 2  # words of each group that are named on the map
 def word_map(words, groups, points, random_points):
     """Draw words as points in three dimensions, with a slider to random weights.
 
+    A group has a colour and a symbol; its first two words (`NAMED`) are named, the others
+    when a reader points at them.
+
     Parameters
     ----------
     words, groups : sequence of str
@@ -133,6 +136,11 @@ def analogies(shares):
 def contest(tokenizer, model, untrained, taught, random_taught):
     """Show how far "dance" leans to the verbs in two lines, level by level.
 
+    That is how far its unit vector goes along the direction from nouns to verbs of the
+    level, beyond the middle between the two. Before all levels stands "the word before":
+    the same of the table's vector of "her", along a direction from words that stand before
+    nouns to words that stand before verbs.
+
     Parameters
     ----------
     tokenizer, model
@@ -147,6 +155,7 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     Returns
     -------
     View
+        Stored is a table: a level, and the lean in both lines.
     """
     word = "dance"
     texts = ["They let her dance again.", "They read her dance again."]
@@ -261,7 +270,8 @@ def _fan(angles):
 def _stop(run):
     """Return the slider's name of a training: its negatives, and its constant.
 
-    ``run`` : dict with ``k`` and ``constant``.
+    ``run`` : dict with ``k``, negatives for each pair, and ``constant``, what was added to
+    the scores: 0, or ln 5 with either sign. Such as "5" or "5, −ln 5".
     """
     constant = {0: "", -1: ", −ln 5", 1: ", +ln 5"}[int(np.sign(run["constant"]))]
     return f"{run['k']}{constant}"
@@ -281,6 +291,8 @@ def cones(runs):
     Returns
     -------
     View
+        Below the rays is the mean score by k, with a dashed line: what it would be if it
+        fell by ln k from that of the first training.
     """
     runs = [run for run in runs if "picture" in run]
 

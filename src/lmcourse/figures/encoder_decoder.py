@@ -52,7 +52,10 @@ def reader(run):
     -------
     View
         On the site the model computes in the page; elsewhere it is a table of what it
-        writes.
+        writes. Its data: ``weights``; ``vocabulary``, the characters by id; ``heads`` of a
+        layer; ``examples``, pairs of a source and its day, such as "1886-05-15", or None
+        where nobody can say; ``seen``, of how many of them, the first, training had the
+        style; ``place``, the position of the month's second digit in what is written.
     """
     days = dict.fromkeys(run["written"], DAY) | ODD
     rows = "".join(
@@ -84,9 +87,11 @@ def two_dates(vectors, longer):
     Parameters
     ----------
     vectors : DataFrame
-        Of the study *encoder-decoder*, a row a training: ``kind``, of LSTM, a str;
-        ``dates``, how many a source has, 1 or 2; ``steps`` of the training; ``right``, the
-        share of sources read right, 0 to 1.
+        Of the study *encoder-decoder*, a row a training: ``kind``, "LSTM, looking back"
+        (its decoder attends to all states of the encoder), "LSTM, one vector at every step"
+        or "LSTM, one vector" (the encoder's last, given at every step or once); ``dates``,
+        how many a source has, 1 or 2; ``steps`` of the training, of which the most are
+        drawn; ``right``, the share of sources read right, 0 to 1.
     longer : list of dict
         Of the study *bottleneck*: LSTMs trained four times as long on two dates, one a
         seed, with ``kind`` and ``right``, as above. They are drawn as squares.
@@ -118,11 +123,14 @@ def two_dates(vectors, longer):
 def attention_and_use(attended, wrong):
     """Draw a decoder's attention to each part of a date, and what is wrong without it.
 
+    Two tables of per cents in colours: a row for each of the ten characters of the date
+    that is written, such as 1886-05-15, and one for the end; a column for each part of the
+    date that is read: day, month, year and spaces.
+
     Parameters
     ----------
     attended : Tensor of shape (targets, parts)
-        Attention weights, 0 to 1: a row for each character that is written and for the end,
-        a column for each part of the source.
+        Attention weights, 0 to 1, in these rows and columns.
     wrong : Tensor of shape (targets, parts)
         Shares of characters that are wrong with the part hidden, 0 to 1.
 
@@ -179,13 +187,18 @@ def trainings(results):
 def carried_over(results):
     """Draw how many dates of three new kinds are read after four trainings.
 
+    A panel for each kind: small letters ("15 may 1886"), no comma ("May 15 1886"), other
+    centuries. A row for each training, a mark for each seed; a square where the training
+    had what the panel asks for.
+
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *encoder-decoder*: the groups ``runs`` and ``varied``. A run's
-        ``right`` lists the share of dates that are read right in each of eight styles and,
-        last, of dates of other centuries; ``vary`` says what the training had besides three
-        styles: "case", "commas" or "centuries".
+        Of the study *encoder-decoder*: the groups ``runs``, trained on three styles, and
+        ``varied``. A run's ``right`` lists the share of dates that are read right in each
+        of eight styles (the fifth and the sixth are drawn) and, last, of dates of other
+        centuries; ``vary`` says what the training had besides three styles: "case",
+        "commas" or "centuries".
 
     Returns
     -------
@@ -208,6 +221,9 @@ def carried_over(results):
 
 def first_scores():
     """Draw how well the first Transformers translated, by the work of their training.
+
+    Of seven systems, Transformers as squares: floating-point operations of the training and
+    BLEU from English to German (`WORK`), from Vaswani et al. 2017.
 
     Returns
     -------

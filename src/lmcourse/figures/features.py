@@ -19,13 +19,14 @@ TOLD = {"labels": "difference of means"}
 
 
 def losses(rows):
-    """Draw the loss of our GPT with each replacement of a layer's states.
+    """Draw the loss of our GPT with each replacement of a layer's states, a bar for each.
 
     Parameters
     ----------
     rows : dict of str to list of float
-        What was put in ("whole" is nothing, "features", "principal directions", "mean",
-        "zero") → the loss of each window, in nats a character.
+        What was put in place of the states → the loss on each window of held-out text, in
+        nats a character: "whole" (they stay), "features" (eight of a sparse autoencoder),
+        "principal directions" (eight), "mean" (the mean state), "zero".
 
     Returns
     -------
@@ -47,8 +48,9 @@ def scores(rows, marks):
     Parameters
     ----------
     rows : list of dict
-        One a seed: kind of unit ("features", "neurons", "random directions", "labels") → a
-        list of the best unit's F1 for each property, 0 to 1.
+        One a seed: kind of unit ("features", "neurons", "random directions", or "labels",
+        which are differences of means) → a list of the best unit's F1 for each property, 0
+        to 1. Means over the seeds are drawn.
     marks : sequence of str
         The properties, such as "vowel".
 
@@ -77,11 +79,12 @@ def steering(rows, target):
     ----------
     rows : list of dict
         Of one seed, one for each push: ``target``, the character; ``way``, along which
-        direction; ``strength``, how far; ``probs``, of each window the mean probability of
-        the character, and ``losses``, of each window the mean loss of the other characters,
-        in nats.
+        direction, of which "best of five" (features), "difference of means" and "random
+        direction" are drawn, each as a line through its strengths; ``probs``, of each
+        window the mean probability of the character, and ``losses``, of each window the
+        mean loss of the other characters, in nats.
     target : str
-        The character towards which states are pushed.
+        The character towards which states are pushed, by its name, such as "a comma".
 
     Returns
     -------

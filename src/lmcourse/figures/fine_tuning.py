@@ -18,7 +18,7 @@ def coloured(letters):
     ----------
     letters : list of (float, list)
         For each letter of a text its probability in per cent, and the likeliest letters
-        there, of any form.
+        there, of any form: they are passed on.
 
     Returns
     -------
@@ -155,14 +155,17 @@ def control(runs, rate=3e-3):
 def ways(runs):
     """Draw the losses on both poets for each method, learning rate by learning rate.
 
+    A line a method, a point a learning rate; across is the mean loss on Dickinson, up that
+    on Shakespeare.
+
     Parameters
     ----------
     runs : DataFrame
-        Stored runs, a row each: ``method``; ``fed``, the poet it read; ``rate``, the
-        highest learning rate; ``seed``; ``replayed``, how many windows of a batch are
-        Shakespeare's all the same; "Dickinson test", "Shakespeare validation" and
-        "Shakespeare test", each a list of losses, one a poem, in nats a character. Those of
-        seed 0 are drawn.
+        Stored runs, a row each: ``method``, "all weights", "last layer", "LoRA" or
+        "prefix"; ``fed``, the poet it read; ``rate``, the highest learning rate; ``seed``;
+        ``replayed``, how many windows of a batch are Shakespeare's all the same; "Dickinson
+        test", "Shakespeare validation" and "Shakespeare test", each a list of losses, one a
+        poem, in nats a character. Those of seed 0 that read Dickinson alone are drawn.
 
     Returns
     -------
@@ -260,9 +263,11 @@ def layers(rows, poets):
     ----------
     rows : DataFrame
         Stored results: ``length`` of a line in characters; ``reader``, what a classifier is
-        given, such as "mean state"; ``layer``, after how many layers; ``size``, how many
-        poems have labels; ``hits``, for each held-out poem how often it is assigned
-        rightly, 0 to 1. Drawn are lines of 20 characters, with 96 labelled poems.
+        given: "mean state" or "last state" of the line, the same with ", untrained", and
+        "bag of words" or "pairs of letters", which have no layers; ``layer``, after how
+        many layers; ``size``, how many poems have labels; ``hits``, for each held-out poem
+        how often it is assigned rightly, 0 to 1. Drawn are lines of 20 characters, with 96
+        labelled poems: the mean over the poets of the share assigned rightly.
     poets : array of shape (poems,)
         Whose the held-out poems are, str.
 
