@@ -97,8 +97,9 @@ def attended(tokenizer, model, untrained, sentences, layer, head):
 
 
 def lines(tokenizer, model, untrained, sentences, notes, layer, head):
-    """Show what "He" attends to in versions of Dickinson's "Because I could not stop for
-    Death, He kindly stopped for me".
+    """Show what "He" attends to in versions of a line by Dickinson.
+
+    The line is "Because I could not stop for Death, He kindly stopped for me".
 
     Parameters
     ----------
@@ -459,9 +460,10 @@ def removed(results, layer, head):
     ----------
     results : dict of str to list of dict
         Group → outcomes of the study *nouns-in-it*. ``world`` says which model, "trained",
-        which is drawn, or "random"; ``auc`` has how well it can be read from "it", after
-        either of two layers, which noun is meant: "after 3" and the like → a list, the area
-        under the curve, 0 to 1, for each kind of sentence. In the group "whole" all heads
+        which is drawn, or "random"; ``auc`` has how well it can be read from the vector of
+        "it", after either of two layers, which nouns are in the sentence: "after 3" and the
+        like → for each kind of sentence the share, 0 to 1, of pairs of a noun in it and one
+        not in it in which the first scores higher. In the group "whole" all heads
         are there, in "heads" the ``head`` of the ``layer``, both counted from 0, is
         removed.
     layer, head : int

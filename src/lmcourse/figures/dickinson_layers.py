@@ -330,6 +330,9 @@ def sorting(texts, sections, guesses, level_names, drawn):
     Returns
     -------
     View
+        Its data: ``texts``; ``editors``, the number of the editors' section for each;
+        ``models``, that of the section with the most support, (levels, texts); ``names`` of
+        the sections; ``levels``, their names.
     """
     names = guesses[0].names
     first_lines = "\n".join(texts[i].split("\n")[0] for i in drawn)

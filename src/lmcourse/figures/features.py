@@ -25,7 +25,7 @@ def losses(rows):
     ----------
     rows : dict of str to list of float
         What was put in place of the states → the loss on each window of held-out text, in
-        nats a character: "whole" (they stay), "features" (eight of a sparse autoencoder),
+        nats a character: "whole" (they stay), "features" (eight),
         "principal directions" (eight), "mean" (the mean state), "zero".
 
     Returns

@@ -25,12 +25,13 @@ def _label_rows(ax, names):
 
 
 def _means(ax, samples, **style):
-    """Draw the mean of each sample with its 95 % interval, one row a sample.
+    """Draw the mean of each sample with its 95 % interval along x, one row a sample.
 
     Parameters
     ----------
     ax : matplotlib Axes
     samples : iterable of array-like of shape (texts,)
+        One number a text.
     **style
         Of matplotlib's ``errorbar``, such as ``color`` and ``label``.
     """
@@ -99,6 +100,9 @@ def reach(rows):
 def ablated(rises, together):
     """Draw how much the loss rises without each head, and without all of them.
 
+    A row for each head, means with 95 % intervals; then one for the sum of these rises, and
+    one for all heads removed at once.
+
     Parameters
     ----------
     rises : dict of (int, int) to array-like of shape (windows,)
@@ -129,7 +133,8 @@ def copied(shares):
     ----------
     shares : dict of str to array-like of shape (prompts,)
         Which heads were copied → for each prompt the share of the difference between two
-        prompts that comes along; 1 is all of it.
+        prompts that comes along; 1 is all of it. Drawn are the mean, the least and the
+        most.
 
     Returns
     -------
@@ -154,9 +159,10 @@ def repeats(study):
     ----------
     study : dict
         The stored study *inside-gpt*. In ``results`` a run of "runs" has ``kind``, "two
-        layers", "one layer", "eight heads" or "added positions", and ``history``, losses in
-        nats a token, at even distances; a row of "counts" the ``loss`` of n-grams and their
-        ``order``. ``settings["steps"]`` has the steps of each kind.
+        layers", "one layer", "eight heads" (of one layer) or "added positions" (not drawn),
+        and ``history``, losses in nats a token on what is repeated, at even distances; a
+        row of "counts" the ``loss`` of n-grams and their ``order``, 1 to 3 tokens, which
+        are dashed lines. ``settings["steps"]`` has the steps of each kind.
 
     Returns
     -------
@@ -228,5 +234,8 @@ def positions(runs):
 
 
 def _span(shares):
-    """Return the least and the most of some shares, numbers from 0 to 1, as text."""
+    """Return the least and the most of some shares, such as "0.31 to 0.42".
+
+    ``shares`` : sequence of float, from 0 to 1.
+    """
     return format_number((min(shares), max(shares)), ".2f")

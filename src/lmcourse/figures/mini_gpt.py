@@ -21,8 +21,8 @@ def curve(runs, history, pairs, best):
     Parameters
     ----------
     runs : list of dict
-        Of the study *ladder*: ``history`` holds [step, training loss, validation loss], in
-        nats.
+        Of the study *ladder*: ``history`` holds rows of [step, training loss, validation
+        loss], in nats; the last of these is drawn.
     history : DataFrame
         Losses of the page's run in nats, by step (the index), in the columns ``training``
         and ``validation``.
@@ -51,7 +51,10 @@ def curve(runs, history, pairs, best):
 
 
 def perplexity(loss) -> float:
-    """Return the perplexity of a loss in nats."""
+    """Return the perplexity of a loss in nats, its exponential.
+
+    ``loss`` : float, the mean over characters.
+    """
     return float(np.exp(loss))
 
 
@@ -84,9 +87,10 @@ def reach(trained, counted):
     ----------
     trained : list of dict
         Of the study *line-ends*, one for each small GPT: ``reach``, kind of character, such
-        as "line ends" → how many characters are shown (str) → loss in nats.
+        as "line ends" → how many characters are shown (str) → loss in nats. The mean over
+        the GPTs is drawn.
     counted : dict
-        The same of n-grams: also with the key ``reach``.
+        The same of n-grams: also with the key ``reach``, of four kinds, a panel each.
 
     Returns
     -------
@@ -173,8 +177,9 @@ def parts(table, best):
     Parameters
     ----------
     table : DataFrame
-        Test losses in nats: a row for each part, in the order in which they are added, a
-        column for each seed (`lmcourse.gpt.stored_runs.parts_table`).
+        Test losses in nats: the first row is of a table of pairs, the second of one head of
+        attention, and each other one of the model before it with one part more; a column
+        for each seed (`lmcourse.gpt.stored_runs.parts_table`).
     best : float
         The loss of the best n-grams on the same text, in nats.
 
@@ -203,7 +208,8 @@ def sweep(runs, best):
     ----------
     runs : list of dict
         Of the study *sizes*: ``axis``, what is varied ("d_model", "heads" or "layers");
-        ``value``, its value; ``history``, pairs of step and loss in nats.
+        ``value``, one of four, whose curves are the darker, the larger it is; ``history``,
+        pairs of step and loss in nats. A curve is the mean over the seeds.
     best : float
         The loss of the best n-grams, in nats.
 
@@ -260,9 +266,9 @@ def overfitting(runs, best):
     Parameters
     ----------
     runs : DataFrame
-        A row for each run (`lmcourse.gpt.stored_runs.little_runs`): ``dropout``, and
-        ``history``, rows of step, loss on the model's own text, and loss on held-out text,
-        in nats.
+        A row for each run (`lmcourse.gpt.stored_runs.little_runs`): ``dropout``, of which
+        0.0 and 0.3 are drawn, and ``history``, rows of step, loss on the model's own text
+        (drawn without dropout only), and loss on held-out text, in nats.
     best : float
         The loss of the best n-grams of the same text, in nats.
 
@@ -320,6 +326,9 @@ def contest(rows):
 def averaged(rows):
     """Draw what averaging two models gains, with 95 % intervals over the sonnets.
 
+    That is by how much the average of their probabilities has a lower loss than the better
+    of the two; a row for each pair.
+
     Parameters
     ----------
     rows : list of dict
@@ -347,7 +356,9 @@ def averaged(rows):
 
 
 def recipes(ways):
-    """Draw the seconds that recipes need to the same loss.
+    """Draw the seconds that recipes need to the same loss, a row for each recipe.
+
+    A dot is a run that reached the loss, a cross one that did not.
 
     Parameters
     ----------

@@ -176,10 +176,12 @@ def moves(row):
     Parameters
     ----------
     row : dict
-        Of the study *models-you-talk-to*: ``word`` and ``last``, lists of how many answers
-        change if the state of the country or of the last word is copied before each layer;
-        ``of``, how many countries there are; ``lens``, for each country the first state
-        from which the lens reads the capital: 0 is before layer 0.
+        Of the study *models-you-talk-to*, in which the model is asked for capitals:
+        ``word`` and ``last``, lists of how many answers become another country's if the
+        state of the country's name, or of the prompt's last word, is copied from a prompt
+        with that country, before each layer; ``of``, how many countries there are;
+        ``lens``, for each country the first state from which on the lens (what the model
+        would say if it ended there) reads the capital: 0 is before layer 0.
 
     Returns
     -------
@@ -215,7 +217,8 @@ def heads(rows):
     rows : list of dict
         Of the study *models-you-talk-to*, one a head: ``layer`` and ``head``, from 0;
         ``effect``, the mean change of how far the other person's name is ahead of the
-        giver's, in logits, when the head's output is copied from the twin sentence.
+        giver's, in logits, when the head's output at the last token is copied from the twin
+        sentence, in which the other person gives.
 
     Returns
     -------

@@ -57,6 +57,9 @@ EXPLAINED = {
 def order(line, swapped, tokenizer, bert):
     """Show the scores of a line whose words can change places, or have others before them.
 
+    They are attention scores of all pairs of words, under six schemes of positions: none,
+    sinusoidal, learned, rotary, ALiBi and relative.
+
     Parameters
     ----------
     line : list of str
@@ -70,6 +73,8 @@ def order(line, swapped, tokenizer, bert):
     Returns
     -------
     View
+        Stored is a table: how many scores a scheme changes when the words stand in the
+        order ``swapped``, and how many when ten words come before the line.
     """
     schemes = order_schemes(order_parts(line, tokenizer, bert))
     counts = {
@@ -108,9 +113,14 @@ def order(line, swapped, tokenizer, bert):
 def learned_tables(bert_rows, gpt_rows):
     """Draw how alike the rows of learned position tables are.
 
+    On the left the cosine of any two rows of BERT's, of which every second is drawn; on the
+    right the mean cosine of two rows by how many rows they are apart, 0 to 40, of both
+    models and of BERT's rows in another order.
+
     Parameters
     ----------
     bert_rows, gpt_rows : Tensor of shape (positions, d_model)
+        The position tables of a BERT and of our GPT.
 
     Returns
     -------
@@ -216,9 +226,15 @@ def _dials_picture(query, key, speeds, position, behind):
 def dials():
     """Show six pairs of a query and a key as hands of dials, and their score.
 
+    In each of the pairs of rotary positions the query's hand and the key's turn by a speed
+    times their position; a pair's score is the cosine of the angle between the hands. The
+    key fits the query best three tokens back.
+
     Returns
     -------
     View
+        Stored are a drawing of the dials, the key five tokens back, and a table: the score
+        of one pair, of two and of six, by how many tokens the key is back.
     """
     query, key, speeds = hands()
     scores = dial_scores()
@@ -256,7 +272,8 @@ def biases(alibi, buckets):
     alibi : Tensor of shape (heads, distances)
         What is added to a score, by distance: 0 tokens back, 1, 2, …
     buckets : dict of int to Tensor of shape (distances,)
-        Reach, in tokens → the number of each distance's bucket; three reaches at most.
+        Reach, in tokens → the number of each distance's bucket, whose distances share one
+        learned number; three reaches.
 
     Returns
     -------
@@ -286,7 +303,10 @@ def long_losses(results):
     results : dict of str to list of dict
         Group ("schemes", "reach", "bases") → runs of the study *positional-encoding*:
         ``scheme``; ``reach``, in tokens; ``base`` of rotary wavelengths; ``loss``, in nats,
-        of two questions, by groups of eight positions.
+        of two questions, by groups of eight positions. Drawn is the one of naming the
+        character three back, a thin line a seed, a thick one their mean; not drawn are
+        relative positions with a reach of 64. A dotted line shows where the texts of
+        training end, a dashed one the loss of a guess.
 
     Returns
     -------
@@ -345,6 +365,8 @@ def _case(losses, strips, told):
 
 def _untrained_case(losses, strips):
     """Return the case of a model with random weights, to which everything is new.
+
+    A case is what the view of losses along a text shows of one choice (`_case`).
 
     Parameters
     ----------
@@ -478,11 +500,14 @@ def repairs_view(results):
     results : dict of str to list of dict
         Group, of which "bases" is used → runs of the study *positional-encoding*: ``base``
         of the rotary wavelengths, and ``ways``, way to read on → losses in nats by groups
-        of eight positions.
+        of eight positions. The ways: "none", the model as it is; pairs of dimensions turn
+        four times slower, "all", the "old" (those that came round within the texts of
+        training) or the "new" ones; and "NTK-aware", a larger base.
 
     Returns
     -------
     View
+        Its cases: four bases (`BASES`) times five ways, of trained and random weights.
     """
     cases = []
     for base in BASES:
@@ -520,8 +545,10 @@ def scorecard(results):
     -------
     DataFrame
         A row for each scheme and one for a guess. Columns: four demands, with "✓", "✗" or
-        "?"; ``long texts``, the median loss over the last 32 of 128 characters, in nats, as
-        text, for what was trained.
+        "?": ``apart``, no two positions look the same; ``quiet``, what is added does not
+        grow with the text; ``one step``, "three words back" is the same everywhere; ``no
+        end``, there is something for every position. Then ``long texts``, the median loss
+        over the last 32 of 128 characters, in nats, as text, for what was trained.
     """
     card = {
         "a number": ("✓✗✓✓", ""),
@@ -548,6 +575,9 @@ def scorecard(results):
 
 def kinds_table(results):
     """Return how each of ten kinds of rotary models reads long texts.
+
+    A kind is a base of the wavelengths and a length of the training texts; a long text has
+    four times that length.
 
     Parameters
     ----------
@@ -641,6 +671,9 @@ def digit_losses(results, scheme, way):
 
 def far_digit(results):
     """Draw who finds a digit far back, and who still counts to three.
+
+    A row for each scheme of positions and way to read on (`WAYS`), a dot for each seed; a
+    panel for either question. Dashed lines show the loss of a guess.
 
     Parameters
     ----------

@@ -22,10 +22,12 @@ def prices(rows):
     Parameters
     ----------
     rows : list of list of dict
-        Of each seed, for each way to train: ``way``, its name; ``steps``; ``echoes`` a
-        line, words that begin with the same letter as another word of their line; and
-        ``losses``, a dict, of which "answers" is used: on held-out lines, in nats a
-        character.
+        Of each seed, for each way to train: ``way``, its name; ``echoes`` a line, words
+        that begin with the same letter as another word of their line; and ``losses``, a
+        dict, of which "answers" is used: on held-out lines, in nats a character. Names that
+        are drawn begin with "DPO" (a line through all of them), "equal lengths", "choices
+        at random" or "filtered"; "reference" is the model before, from which losses are
+        counted, and "best of four" the best of its lines: both are lines across.
 
     Returns
     -------
@@ -57,7 +59,10 @@ def prices(rows):
 
 
 def alike(rows, way):
-    """Return the rows whose ``way`` begins with a name, a list."""
+    """Return the rows whose ``way`` begins with a name, a list.
+
+    ``rows`` : list of dict with ``way``, a str; ``way`` : the name, such as "DPO".
+    """
     return [row for row in rows if row["way"].startswith(way)]
 
 
@@ -91,9 +96,11 @@ def best_of_n(rows, n):
 
 
 def counted(answers):
-    """Return answers, the number of echoes behind each, a list of str.
+    """Return answers, the number of echoes in brackets behind each, a list of str.
 
     An echo is a word that begins with the same letter as another word of the answer.
+
+    ``answers`` : list of str.
     """
     return [f"{line} ({properties(line)['echoes']})" for line in answers]
 
@@ -109,6 +116,8 @@ def writers(lines):
     Returns
     -------
     View
+        A panel a model: the mean number of echoes, words that begin with the same letter as
+        another word of their line, and each answer with its number.
     """
     shown = {}
     for name, answers in lines.items():

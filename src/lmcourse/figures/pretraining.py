@@ -31,14 +31,17 @@ def blanks(results):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *blanks*: groups "trained" and "random", one row a kind (and seed).
-        ``twins``, of the first: dicts with two ``begins``, the ``end`` of both sentences,
-        and two ``words``, the right ones; ``leads``: for each pair how far either right
-        word is ahead of the other word, above 0 if it is chosen.
+        Of the study *blanks*: groups "trained" and "random", one row a ``kind`` of
+        knowledge (such as "a fact"), of the second also one a ``seed``, of which 0 is
+        shown. ``twins``, of the first, pairs of sentences: dicts with two ``begins``, the
+        ``end`` of both sentences, and two ``words``, the right ones; ``leads``: for each
+        pair how far either right word is ahead of the other word, above 0 if it is chosen.
 
     Returns
     -------
     View
+        A panel for each of six kinds (`SHOWN`): two sentences with a gap, and, folded, what
+        belongs there, what both models choose, and what one must know.
     """
     trained = {row["kind"]: row for row in results["trained"]}
     untrained = {row["kind"]: row for row in results["random"] if row["seed"] == 0}
@@ -66,11 +69,14 @@ def blanks(results):
 def right_choices(results):
     """Draw how many blanks of each kind are filled rightly, with 95 % intervals.
 
+    The intervals are over the pairs of sentences. A dotted line shows a half, a guess.
+
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *blanks*: groups "trained", "random" and "similarity", rows with
-        ``kind``, ``seed`` and ``leads``: for each pair of sentences how far either right
+        Of the study *blanks*: groups "trained" (SmolLM2), "random" (the same with random
+        weights) and "similarity" (word vectors), rows with ``kind`` of knowledge, ``seed``,
+        of which 0 is drawn, and ``leads``: for each pair of sentences how far either right
         word is ahead of the other word, above 0 if it is chosen.
 
     Returns
@@ -145,10 +151,12 @@ def first_guesses(results, vocabulary, poem, words):
     Parameters
     ----------
     results : dict of str to list of dict
-        Of the study *pretraining*. ``runs[0]["stops"]``: step (str) of an encoder's
-        training → a dict; ``counting[0]``: a dict. In both ``words`` has, of the second
-        also by table, for each poem ``begin``: for its first words [the token guessed, the
-        probability of the right one].
+        Of the study *pretraining*. ``runs[0]["stops"]``: step of an encoder's training
+        ("0", "100", "300" and "900" are used) → a dict; ``counting[0]``: a dict. In the
+        first ``words`` is a list with a dict for each poem; its ``begin`` has for the
+        poem's first words [the token guessed, the probability of the right one]. In the
+        second ``words`` has such a list for each table, under the number of neighbours on
+        each side that it counts, such as "2".
     vocabulary : list of str
         Tokens by id.
     poem : int
@@ -180,11 +188,13 @@ def _guesses_picture(guesses, words):
         Writer → for every word its likeliest token, and the probability that the bar below
         it shows.
     words : list of (str, int, int)
-        The words of the line; the numbers are not used.
+        The words of the line, up to five; the numbers are not used.
 
     Returns
     -------
     str
+        SVG markup. A right guess is bold. The first four writers are stops of a training; a
+        gap parts them from the others. The alternative text has the right guesses of each.
     """
     marks, told = [], []
     for y, (writer, row) in enumerate(guesses.items()):
@@ -219,9 +229,10 @@ def guesses(results, poems, chosen, tokenizer):
     ----------
     results : dict of str to list of dict
         Of the study *pretraining*. ``runs`` and ``counting`` have the guesses of an encoder
-        and of tables: of each poem's first words [the token guessed, the probability of the
-        right one]. ``counting[0]["places"]`` has for each poem and passage the positions of
-        the words that are asked, ``vocabulary`` the tokens by id.
+        and of tables, as `first_guesses` takes them: of each poem's first words [the token
+        guessed, the probability of the right one]. ``counting[0]["places"]`` has for each
+        poem and passage the positions of the words that are asked, ``vocabulary`` the
+        tokens by id.
     poems : list of str
         The study's test poems.
     chosen : list of int
@@ -231,6 +242,8 @@ def guesses(results, poems, chosen, tokenizer):
     Returns
     -------
     View
+        A panel a poem: its first line with gaps, the poet's words, and a drawing of the
+        guesses.
     """
     shown = {}
     pictures = []
@@ -257,7 +270,8 @@ def learning(results, frequencies):
         ``stops``, step (str) → a dict with ``losses``; ``counting``, one dict: ``losses``,
         how many neighbours on each side are counted (str) → the losses.
     frequencies : float
-        The loss of token frequencies alone, in nats a token.
+        The loss of token frequencies alone, in nats a token; it is drawn as a table of no
+        neighbours.
 
     Returns
     -------

@@ -90,8 +90,10 @@ def predictions(predicted, runs):
     ----------
     predicted : list of dict
         Of the study *scaling*, one for each amount of text: ``tokens``, characters read;
-        the predicted loss in nats by "law", "line", "neighbour", "ratio" and "same";
-        ``interval``, the lower and upper end of the law's.
+        the predicted loss in nats by "law" (a power law with an offset), "line" (without
+        offset), "neighbour" (the gain of the next smaller size), "ratio" (the last gain
+        again) and "same" (no more gain); ``interval``, the lower and upper end of the
+        law's.
     runs : DataFrame
         The runs that came, a row each: ``tokens``; ``test``, the loss in nats.
 
@@ -169,18 +171,22 @@ def laws(ours, published):
 
 
 def shards(counts):
-    """Return a table of what each of eight processes holds, by what they share.
+    """Return a table of what each of eight processes holds in memory, by what they share.
+
+    Each process holds all of what is not shared, and an eighth of what is. A parameter has
+    16 bytes: weight, gradient and AdamW's two averages, four each.
 
     Parameters
     ----------
     counts : dict of str to float
-        Model → its parameters.
+        Model → how many parameters it has.
 
     Returns
     -------
     DataFrame
-        A row for each model; cells are text, in MB or GB. A parameter has 16 bytes: weight,
-        gradient and AdamW's two averages.
+        A row for each model; columns "shared: nothing", "shared: averages", "shared:
+        averages, gradients" and "shared: averages, gradients, weights"; cells are text, in
+        MB or GB.
     """
     shared = {  # bytes of a parameter of which each process has an eighth
         "nothing": 0,
@@ -210,9 +216,9 @@ def shards(counts):
 def as_letters(text):
     """Return a text of little tasks as a str such as "c3 F1 C3".
 
-    ``text`` : int64 Tensor (48,), question and answer in turn, numbered from 0, answers
-    behind the questions. Questions are letters, a capital for the partner of a small one;
-    answers are digits.
+    ``text`` : int64 Tensor (48,), question and answer in turn; questions have the numbers 0
+    to 15, answers 16 to 19. Questions become letters, the first eight small ones, the
+    others the capitals, each the partner of a small one; answers become digits from 1.
     """
     half = QUESTIONS // 2
     letters = "abcdefghijklm"[:half] + "ABCDEFGHIJKLM"[:half]
@@ -227,11 +233,12 @@ def examples(runs, rivals):
     Parameters
     ----------
     runs : DataFrame
-        Stored runs, a row for each seed: ``kind``, "new" or "known"; ``examples``, the loss
-        in nats after 0, 1, 2 … 23 examples.
+        Stored runs, a row for each seed: ``kind``, "new" (trained on many tasks) or "known"
+        (on sixteen); ``examples``, the loss in nats after 0, 1, 2 … 23 examples.
     rivals : DataFrame
-        Stored rivals, a row each: ``way``, "copy", "count" or "count pairs"; ``examples``,
-        as above.
+        Stored rivals, a row each: ``way``, "copy" (of the last answer), "count" (of the
+        question's answers) or "count pairs" (of its partner's, too); ``examples``, as
+        above.
 
     Returns
     -------
@@ -259,6 +266,8 @@ def examples(runs, rivals):
 
 def partners(runs, rivals):
     """Draw the loss of an answer by what was shown before it.
+
+    Two questions are partners if they have the same answer.
 
     Parameters
     ----------
@@ -314,11 +323,16 @@ IDEAS = {  # as the study calls them → as the page does
 def ideas(runs):
     """Draw the loss with each idea alone, added to those above it, and left out.
 
+    A row for each of six ideas (`IDEAS`), with the median over the seeds, and a line from
+    the least to the most. Dotted lines show the model without ideas and with all of them.
+
     Parameters
     ----------
     runs : DataFrame
-        Of the study *speedrun*, a row each: ``way``, such as "muon alone", "up to muon" or
-        "without muon"; ``loss``, in nats a character.
+        Of the study *speedrun*, a row each: ``way``, the recipe: an idea alone, such as
+        "muon alone"; it and those above it, such as "up to muon"; all but it, such as
+        "without muon"; no idea, "size"; all of them, "whole"; ``loss``, in nats a
+        character.
 
     Returns
     -------
@@ -355,11 +369,13 @@ def race(runs, four):
     Parameters
     ----------
     runs : DataFrame
-        Of the study *speedrun*, a row for each run: ``way``, the recipe; ``seed``;
-        ``seconds`` of the processor for all that the recipe does; ``parameters``, how many
-        the model has; ``loss`` on the test text, in nats a character.
+        Of the study *speedrun*, a row for each run: ``way``, the recipe, of which
+        "reference" (nanoGPT's), "simple" and "record" are used; ``seed``; ``seconds`` of
+        the processor for all that the recipe does; ``parameters``, how many the model has;
+        ``loss`` on the test text, in nats a character.
     four : DataFrame
-        Of the study *four-ideas*, the same; the record is in both.
+        Of the study *four-ideas*, the same, of "four" and "record": since computers differ,
+        the time of "four" is taken from how much longer it needs here than the record.
 
     Returns
     -------
@@ -407,7 +423,16 @@ TREE = [  # name, year, millions of parameters, kind, built on
 
 
 def tree():
-    """Draw models by year, kind and size, each joined to what it was built on."""
+    """Draw models by year, kind and size, each joined to what it was built on.
+
+    They are those of `TREE`: ten from the Transformer of 2017 to DeepSeek-V3. The kind
+    (decoder, encoder or with both) is the mark and its colour.
+
+    Returns
+    -------
+    None
+        The figure is shown.
+    """
     models = pd.DataFrame(TREE, columns=["name", "year", "millions", "kind", "parent"])
     models = models.set_index("name")
     forms = dict(zip(("decoder", "encoder", "both"), "osD", strict=True))

@@ -177,11 +177,17 @@ def share_right(results, unit, kind, is_shuffled=False):
         Of the study *sequences*: by unit ("character" or "word") rows of ``kind``, whether
         it is ``shuffled``, and ``share``, of passages told right.
     unit : str
-        "character" or "word".
+        "character" or "word": what a model reads.
     kind : str
-        A key of `MODELS`.
+        The model, a key of `MODELS`, such as "counts" (n-grams) or "LSTM, last".
     is_shuffled : bool
-        Whether each passage's tokens were shuffled. A bag has no order to lose.
+        Whether each passage's tokens were shuffled. Of a bag the share in order is
+        returned, as it has no order to lose.
+
+    Returns
+    -------
+    float
+        0 to 1.
     """
     is_shuffled = is_shuffled and "bag" not in kind
     rows = [r for r in results[unit] if (r["kind"], r["shuffled"]) == (kind, is_shuffled)]
@@ -191,12 +197,16 @@ def share_right(results, unit, kind, is_shuffled=False):
 def contest(results):
     """Draw who recognises the poet of a passage, in order and shuffled.
 
+    A row for each of eight models (`MODELS`), models that count as squares; a filled mark
+    is the share in order, an open one that of shuffled passages. A panel for passages of 40
+    characters, one for 8 words.
+
     Parameters
     ----------
     results : dict of str to list of dict
         Of the study *sequences*: "character" and "word", what a model reads, → rows:
         ``kind`` of model; ``shuffled``, whether its texts are; ``share`` of passages
-        assigned to the right poet, 0 to 1.
+        assigned to the right poet, 0 to 1. The mean over the seeds is drawn.
 
     Returns
     -------
@@ -225,6 +235,9 @@ def contest(results):
 
 def chronology():
     """Draw models of sequences by year, and what each does with the past.
+
+    A row for each of fifteen (`CHRONOLOGY`), from Markov in 1913 to Mamba in 2023; a column
+    for each way: to count, to read a window, to carry a state, to attend.
 
     Returns
     -------

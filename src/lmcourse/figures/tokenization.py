@@ -15,8 +15,13 @@ def memory(bits):
     Parameters
     ----------
     bits : DataFrame
-        Bits per byte; the index is the number of tokens remembered, a column is a way to
-        cut the text.
+        Bits per byte (here a letter is one); the index is the number of tokens remembered,
+        a column is a way to cut the text.
+
+    Returns
+    -------
+    None
+        The figure is shown.
     """
     _, ax = plt.subplots(figsize=(6, 3.4))
     for n, name in enumerate(bits):
@@ -35,7 +40,12 @@ def endings(shares):
     ----------
     shares : DataFrame
         Shares of pairs of lines that end alike, 0 to 1; the index names what is compared
-        (an ending), a column is a kind of pair of lines.
+        (an ending), a column is a kind of pair of lines, such as those that rhyme.
+
+    Returns
+    -------
+    None
+        The figure is shown.
     """
     _, ax = plt.subplots(figsize=(5.5, 3.4))
     heights = np.arange(len(shares))
@@ -58,7 +68,13 @@ def one_sentence(prices, lost):
         Tokens of the sentence; the index names languages, "English" among them, a column is
         a tokenizer, three of them.
     lost : Series
-        For each language the share of letters, 0 to 1, in words that BERT does not know.
+        For each language the share of letters, 0 to 1, in words that BERT does not know;
+        where it is above a tenth, BERT's mark is hollow.
+
+    Returns
+    -------
+    None
+        The figure is shown.
     """
     times = prices / prices.loc["English"]
     ordered = times.sort_values(times.columns[0]).index
@@ -85,7 +101,12 @@ def names(runs, languages):
         ``english`` and ``own``, by where BPE learned, each [tokens of the names in English,
         tokens in the language].
     languages : list of str
-        Those that are drawn.
+        Those that are drawn: of each the mean over the seeds, as a multiple of English.
+
+    Returns
+    -------
+    None
+        The figure is shown.
     """
     table = pd.DataFrame([run for run in runs if run["language"] in languages])
     for way in ("english", "own"):
@@ -114,7 +135,13 @@ def sizes(costs):
     Parameters
     ----------
     costs : DataFrame
-        Tokens per word; the index is the number of pieces, a column is a text.
+        Tokens per word; the index is the number of pieces in the vocabulary, a column is a
+        text, three at most.
+
+    Returns
+    -------
+    None
+        The figure is shown.
     """
     _, ax = plt.subplots(figsize=(5.5, 3.6))
     for n, name in enumerate(costs):

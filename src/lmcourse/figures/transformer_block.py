@@ -32,9 +32,10 @@ def parts(measured, line, untrained, reordered):
     Parameters
     ----------
     measured : DataFrame
-        A row for each ``layer``, from 0, and ``part`` of it, a str, with the ``loss``
-        without it in nats a token, its ``change`` with the ends of its interval, ``low``
-        and ``high``, and the ``line`` that the model then writes.
+        A row for each ``layer``, from 0, and ``part`` of it, a str such as "norm_1" or the
+        number of a head, an int, with the ``loss`` without it in nats a character, its
+        ``change`` with the ends of its interval, ``low`` and ``high``, and the ``line``
+        that the model then writes. Layer 1 is shown first.
     line : str
         What the model writes with all its parts.
     untrained, reordered : (DataFrame, str)
@@ -54,6 +55,8 @@ def parts(measured, line, untrained, reordered):
 
 def hull(rounds):
     """Draw points, what attention makes of them round by round, and a line around each.
+
+    The line is the convex hull; it is left out where all points are the same.
 
     Parameters
     ----------
@@ -88,7 +91,8 @@ def _levels(ax, flows, kind, names):
     kind : str
         The key of the number that is drawn, such as "spread": a list by block.
     names : iterable of str
-        Which keys of ``flows`` are drawn, four at most.
+        Which keys of ``flows`` are drawn, four at most; `NAMES` says how the legend calls
+        them, and their colours.
     """
     for name, marker in zip(names, "os^D", strict=False):
         label, color = NAMES[name]
@@ -176,12 +180,14 @@ def activations():
 
 
 def neurons(own, copy, before, every=16):
-    """Show where neurons answer most strongly, beside copies with shuffled weights.
+    """Show where neurons are most active, beside copies with shuffled weights.
+
+    The reader guesses which of two lists is the neuron's.
 
     Parameters
     ----------
     own, copy : Tensor of shape (neurons, number)
-        The positions in a text of the strongest answers, of each neuron and of its copy.
+        The positions in a text at which each neuron, or its copy, is most active.
     before : callable
         From a position, a Tensor of shape (), to the text that ends there, a str.
     every : int
@@ -207,8 +213,10 @@ def trained_without(runs):
     ----------
     runs : list of dict
         Of the study *transformer-block*, its group "grid": ``weights``, the first ones,
-        "PyTorch's" or "Xavier"; ``off``, the part that is missing; ``layers``, how many
-        blocks; ``loss``, in nats a character.
+        "PyTorch's" or "Xavier"; ``off``, the part that is missing, one of `NAMES`, such as
+        "norms" or "nothing"; ``layers``, how many blocks; ``loss``, in nats a character.
+        Two heat maps, one for each kind of weights, with the mean over the seeds in each
+        cell; a part without a loss at every depth is left out.
 
     Returns
     -------
@@ -236,8 +244,10 @@ def norm_orders(runs):
     Parameters
     ----------
     runs : list of dict
-        Of the study *norm-place*: ``norm_first``, a bool; ``warmup``, in steps, 0 for none;
-        ``rate``, the learning rate; ``loss``, in nats.
+        Of the study *norm-place*: ``norm_first``, whether the norm stands before attention
+        and feed-forward network (pre-norm); ``warmup``, in steps, 0 for none; ``rate``, the
+        learning rate; ``loss``, in nats. Dots are runs, lines join the means over the
+        seeds; a dotted line is the loss of a guess among ten.
 
     Returns
     -------
