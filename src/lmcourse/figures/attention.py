@@ -113,7 +113,7 @@ def lines(tokenizer, model, untrained, sentences, notes, layer, head):
     sentences : list of lmcourse.pronouns.Sentence
         Each with the noun that stands in the place of *Death*.
     notes : list of str
-        What stands beside each sentence.
+        What stands below each sentence.
 
     Returns
     -------

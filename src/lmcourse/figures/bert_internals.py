@@ -154,8 +154,8 @@ def sink(received):
     ----------
     received : dict of (bool, bool, bool) to Tensor of shape (texts, layers, tokens)
         Whether each of three switches is set (“the” comes first instead of [CLS]; positions
-        from 7 instead of 0; random weights) → the share of all attention that each token
-        gets, 0 to 1.
+        from 7 instead of 0; random weights) → the share of all attention in a layer that
+        each token gets, 0 to 1; the first token comes first.
 
     Returns
     -------

@@ -50,7 +50,10 @@ def word_map(words, groups, points, random_points):
     names = list(dict.fromkeys(groups.tolist()))
 
     def traces(where):
-        """Return a trace of each group's words at the points ``where``, (words, 3)."""
+        """Return plotly's traces of the words at the points ``where``, (words, 3).
+
+        The result is a list of Scatter3d, one a group.
+        """
         found = []
         for i, name in enumerate(names):
             own = groups == name

@@ -89,6 +89,10 @@ def surprise(pieces, taught, moments):
     Returns
     -------
     View
+        Stored are the pieces before and after all steps, of the first way to teach. Its
+        data: ``pieces``, dicts with ``name`` of the poet and ``text``; ``moments``;
+        ``ways``, dicts with ``name``, ``losses``, a sentence for each moment, and
+        ``letters``, for each piece and moment what `coloured` returns.
     """
     ways = []
     for name, rows in taught.items():

@@ -76,11 +76,13 @@ def rules(measured):
 def reach(rows):
     """Draw how often a *t* is expected, by the number of words after the pronoun.
 
+    The prompts are such as "And thou … shal", which goes on with t or l.
+
     Parameters
     ----------
     rows : list of dict
-        ``words``, how many; and for each line that is drawn its name → the share of
-        prompts after which *t* is likelier than *l*.
+        One a number of words: ``words``, how many; and, under the names of the three lines
+        that are drawn, the share of prompts after which *t* is likelier than *l*, 0 to 1.
 
     Returns
     -------

@@ -267,7 +267,7 @@ def examples(runs, rivals):
 def partners(runs, rivals):
     """Draw the loss of an answer by what was shown before it.
 
-    Two questions are partners if they have the same answer.
+    Questions come in pairs, partners, that share their answer.
 
     Parameters
     ----------

@@ -13,9 +13,9 @@ the page is our own.
 - `head_view`, `model_view`: bertviz.
 - `sentences`: many sentences to choose from, in one head after the other.
 - `poems`: the poems nearest to a poem, and the section in which a model would put it.
-- `samples`: texts of which a reader chooses one; `looks`: how far back heads look;
+- `samples`: texts of which a reader chooses one; `looks`: how far back heads attend;
   `anatomy`: a word's vector on its way up; `switches`: shares, setting by setting;
-  `apart`: one token's look in one head.
+  `apart`: what one token attends to in one head, and why.
 - `View`: what a chapter makes itself, for a module of the site.
 - `training`: a small GPT that learns on the reader's device; `own_text`: the same with a
   text of the reader's, beside n-grams; `own_poems`: many texts of the reader's, read by a

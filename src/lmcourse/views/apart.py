@@ -1,4 +1,4 @@
-"""One token's look in one head, taken apart: products, their sums, weights, the mixture."""
+"""What a token attends to in one head: products, their sums, weights, the mixture."""
 
 import math
 from html import escape

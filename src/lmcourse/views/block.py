@@ -19,7 +19,7 @@ def block(
 ) -> View:
     """A block of a GPT to click: each part switched off, and the loss without it.
 
-    Nothing is told of a part before it was clicked.
+    The site says nothing about a part before it was clicked.
 
     Parameters
     ----------

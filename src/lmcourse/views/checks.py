@@ -14,7 +14,10 @@ NO_ATTENTION = (
 
 
 def as_array(values) -> np.ndarray:
-    """Return a tensor, array or nested list as a float64 array on the CPU."""
+    """Return a Tensor, array or nested list of any shape as a float64 array on the CPU.
+
+    ``values`` : a Tensor may be on a device and have a gradient.
+    """
     if hasattr(values, "detach"):
         values = values.detach().cpu().double().numpy()
     return np.asarray(values, dtype=np.float64)
@@ -130,7 +133,7 @@ def layer_weights(attentions, tokens: Sequence[str]) -> np.ndarray:
 def rounded(values: np.ndarray) -> list:
     """Return nested lists of three decimals: small pages, stable references.
 
-    A NaN or an infinity is None, a gap.
+    ``values`` : array of any shape. A NaN or an infinity is None, a gap.
     """
     values = np.round(values, DECIMALS) + 0.0  # + 0.0: no negative zero
     return np.where(np.isfinite(values), values, None).tolist()

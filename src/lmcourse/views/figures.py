@@ -79,7 +79,10 @@ def _words(texts, *legends) -> list[str]:
 
 
 def _ticks(axes: Axes) -> list[str]:
-    """Return the labels of ticks that somebody chose; the others follow the limits."""
+    """Return the labels of ticks that somebody chose, x before y, a list of str.
+
+    Other ticks follow from the limits of the axes, and so do all of hidden axes.
+    """
     chosen = (FixedLocator, StrCategoryLocator)
     shown = [axis for axis in (axes.xaxis, axes.yaxis) if axes.axison]
     shown = [axis for axis in shown if isinstance(axis.get_major_locator(), chosen)]
@@ -138,7 +141,10 @@ def _cloud(cloud: PathCollection) -> np.ndarray:
 
 
 def _outline(shape: Collection) -> np.ndarray:
-    """Return the corners of filled shapes on the canvas, (n, 2), in pixels."""
+    """Return the corners of filled shapes on the canvas, (n, 2), in pixels.
+
+    ``shape`` : a collection of paths, such as the band of ``fill_between``.
+    """
     vertices = [path.vertices for path in shape.get_paths()]
     return shape.get_transform().transform(np.concatenate(vertices or [np.empty((0, 2))]))
 

@@ -125,7 +125,10 @@ def told_of(row) -> str:
 
 
 def in_logits(number) -> str:
-    """Return a difference of logits as it is written, with one decimal: a str."""
+    """Return a difference of logits as it is written, such as "1.5": a str.
+
+    ``number`` : float.
+    """
     return format_number(number, ".1f")
 
 

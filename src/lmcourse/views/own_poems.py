@@ -15,7 +15,8 @@ def own_poems(mine, tokenizer, text=0) -> View:
 
     The reader pastes texts, or chooses a file, as `lmcourse.own_poems.read` takes it. After
     a click the site's BERT comes and reads them: then the page says which texts are near to
-    a chosen one at each level, beside counted words, and how often labels are told.
+    a chosen one at each level, and by counted words, and how often labels are predicted
+    right.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def own_poems(mine, tokenizer, text=0) -> View:
     -------
     View
         Without scripts, the nearest texts of this one by level, and how often the labels of
-        ``mine`` are told.
+        ``mine`` are predicted right.
 
     Raises
     ------

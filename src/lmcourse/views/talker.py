@@ -27,7 +27,7 @@ def talker(
     """A line, what a model that talks answers, and a look inside while it does.
 
     On the site the reader loads the model, talks to it, and sees the next tokens'
-    probabilities, what each layer would say (the logit lens) and what each head looks at;
+    probabilities, what each layer would say (the logit lens) and what each head attends to;
     switches heads off, or takes them from another text; and asks the same of random
     weights. The site carries SmolLM2-135M-Instruct as it comes, in four bits, or the GGUF
     file that ``LMCOURSE_TALKER`` names; pass the same: ::
@@ -137,7 +137,8 @@ def _prompt(text: str, tokenizer) -> str:
 def _write(model, tokenizer, ids: list[int], count: int):
     """Return an iterator of the likeliest next tokens (int) after ``ids``.
 
-    It ends with the answer, or after ``count`` tokens.
+    It ends with the answer, or after ``count`` tokens. ``model`` and ``tokenizer`` are a
+    Llama's, as `lmcourse.llama.load_talker` loads them.
     """
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     return sample_tokens(model, prompt, count, {tokenizer.eos_token_id})

@@ -59,6 +59,7 @@ class View:
     extra: dict = field(default_factory=dict, compare=False)
 
     def __post_init__(self):
+        """Put the alternative text into one line; raise ValueError if it is empty."""
         object.__setattr__(self, "alt", tidy(self.alt))
         if not self.alt:
             raise ValueError("alt is empty: what does a reader miss who cannot see it?")
@@ -73,6 +74,7 @@ class View:
         return told | {"stored": self.stored, "stores": [*self.stores]}
 
     def __repr__(self) -> str:
+        """Return the view as plain text; if there is none, its kind and `alt`."""
         return self.plain or f"[{self.kind.replace('_', ' ')}] {self.alt}"
 
     def _repr_html_(self) -> str:
