@@ -28,7 +28,9 @@ def tick_names(levels):
 
 
 def level_ticks(ax, levels):
-    """Name the levels below an axis; the words stand upright, the numbers do not.
+    """Name the levels below an axis: "static", "before layer 0", then 0, 1, 2, …
+
+    The words are slanted, to take less room. The axis is called "after layer".
 
     ``ax`` : matplotlib Axes; ``levels`` : int, how many levels there are.
     """

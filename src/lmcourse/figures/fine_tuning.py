@@ -124,6 +124,8 @@ def surprise(pieces, taught, moments):
 def control(runs, rate=3e-3):
     """Draw the loss on Shakespeare while a model reads one poet or the other.
 
+    A line is the mean over the seeds, a band reaches from the least to the most.
+
     Parameters
     ----------
     runs : DataFrame

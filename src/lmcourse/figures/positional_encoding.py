@@ -341,7 +341,8 @@ def _case(losses, strips, told):
     losses : array of shape (groups,)
         By groups of eight positions, in nats.
     strips : dict of str to bool sequence of shape (tokens,)
-        Name → whether training has shown it, position by position.
+        What a scheme tells positions by, such as "offset" or "bucket" → whether training
+        has shown it, position by position of a long text.
     told : str
         What is said of this choice, in words.
 
@@ -396,7 +397,8 @@ def _lengths_view(cases, controls, alt):
         positions; the strips, name → whether training has shown a position; what is said;
         and the losses of a model with random weights.
     controls : list of dict
-        Each with ``name`` and ``values``, the choices of one control. The last one, between
+        Each with ``name`` and ``values``, the choices of one control, and perhaps
+        ``first``, the number of the one that is set first. The last control, between
         trained and random weights, is added.
     alt : str
         What the view shows, in words; the switch and the losses are added.
@@ -404,6 +406,7 @@ def _lengths_view(cases, controls, alt):
     Returns
     -------
     views.View
+        Stored is a table of the losses over the last 32 positions (`SHORT`) of 128.
     """
     controls = [*controls, TRAINED]
     shown = []

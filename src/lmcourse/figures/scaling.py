@@ -26,6 +26,9 @@ def power_of_ten(number):
 def written(runs, untrained):
     """Show what the best model within each budget writes, one to choose.
 
+    The budgets are 10⁸ to 10¹¹ floating-point operations, and the most of any run; the best
+    has the lowest loss. A text of random weights comes first.
+
     Parameters
     ----------
     runs : DataFrame

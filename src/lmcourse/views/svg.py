@@ -129,7 +129,7 @@ class _Panel:
         )
 
     def restore(self) -> None:
-        """Make the axes what it was."""
+        """Put the axes back where it was, with its labels of ticks, if it was moved."""
         if self.axes.get_subplotspec() is self.place:
             return  # not moved
         self.axes.set_subplotspec(self.place)
