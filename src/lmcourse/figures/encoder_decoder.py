@@ -89,7 +89,7 @@ def two_dates(vectors, longer):
     vectors : DataFrame
         Of the study *encoder-decoder*, a row a training: ``kind``, "LSTM, looking back"
         (its decoder attends to all states of the encoder), "LSTM, one vector at every step"
-        or "LSTM, one vector" (the encoder's last, given at every step or once); ``dates``,
+        or "LSTM, one vector" (the decoder is given one, at every step or once); ``dates``,
         how many a source has, 1 or 2; ``steps`` of the training, of which the most are
         drawn; ``right``, the share of sources read right, 0 to 1.
     longer : list of dict
