@@ -15,8 +15,8 @@ def memory(bits):
     Parameters
     ----------
     bits : DataFrame
-        Bits per byte (here a letter is one); the index is the number of tokens remembered,
-        a column is a way to cut the text.
+        Bits per byte of the text, which the figure calls letters; the index is the number
+        of tokens remembered, a column is a way to cut the text.
 
     Returns
     -------
