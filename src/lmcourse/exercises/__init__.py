@@ -92,22 +92,25 @@ class Verdict:
     code: str = ""
 
     def __bool__(self):
-        """Return whether the answer is right."""
+        """Return whether the answer is right, ``ok``."""
         return self.ok
 
     def __repr__(self):
-        """Return the line that a reader sees, such as "✓ attention.softmax: right".
+        """Return the line that a reader sees, such as "✓ attention.softmax: right."
 
-        The mark is ✗ if the answer is wrong, and ○ if there is none.
+        The mark is ✓ if the answer is right, ✗ if it is wrong, and ○ if there is none yet
+        (``tried`` is False). The exercise's name and the message follow, and the code to
+        send to a teacher if there is one.
         """
         mark = ("✓" if self.ok else "✗") if self.tried else "○"
         code = f" In class, send this code: {self.code}" if self.code else ""
         return f"{mark} {self.name}: {self.message}{code}"
 
     def _repr_html_(self):
-        """Return the verdict as HTML, for a notebook.
+        """Return the verdict as HTML for a notebook: one paragraph with the line of `repr`.
 
-        Code between backticks is shown as code, words between asterisks are stressed.
+        Its class is lm-right, lm-wrong or lm-untried. Code between backticks is shown as
+        code, words between single asterisks (`_STRESSED` matches these) are stressed.
         """
         kind = ("right" if self.ok else "wrong") if self.tried else "untried"
         parts = re.split(r"`([^`]+)`", escape(repr(self)))  # every other one is code
@@ -120,19 +123,21 @@ class Verdict:
 def exercise(name: str, kind: str = "build", solution: object = None):
     """Register what the decorated function yields as the check of ``name``.
 
-    The function takes nothing: it yields `Case` and `Faults`, which are asked of an answer
-    one after the other. The first that does not hold counts.
+    The function takes nothing: it yields `Case` (an example with its right result) and
+    `Faults` (what may be wrong), which are asked of an answer one after the other. The
+    first that does not hold counts.
 
     Parameters
     ----------
     name : str
-        ``"chapter.exercise"``.
+        ``"chapter.exercise"``, such as "attention.merge_heads".
     kind : str
-        "predict", "spot the bug", "build", "experiment" or "judge".
+        One of `KINDS`: "predict", "spot the bug", "build", "experiment" or "judge".
     solution : object, optional
         A right answer, where an oracle needs the answer itself, such as the weights of a
-        reader's module. Then the function takes an answer, and compares it with `compare`,
-        `expect` and `diagnose`: what they are given for the solution are its diagnoses.
+        reader's module. Then the function takes an answer, compares it itself with
+        `compare`, `expect` and `diagnose`, and raises `Wrong`. Run on the solution, it
+        shows which wrong answers it has words for (`Procedure`).
 
     Returns
     -------
@@ -148,9 +153,10 @@ def exercise(name: str, kind: str = "build", solution: object = None):
         raise ValueError(f"no kind of exercise {kind!r}; there are: {', '.join(KINDS)}")
 
     def register(function):
-        """Keep what a function yields as the check of ``name``; return the function.
+        """Keep a function in `_EXERCISES` as the check of ``name``, and return it.
 
-        ``function`` : callable, which yields cases.
+        ``function`` : callable. Without a solution it takes nothing and yields `Case` and
+        `Faults`; with one it takes an answer, and raises `Wrong` if that is wrong.
         """
         steps = function if solution is None else lambda: [Procedure(function, solution)]
         _EXERCISES[name] = _Exercise(steps, kind)
@@ -160,20 +166,21 @@ def exercise(name: str, kind: str = "build", solution: object = None):
 
 
 def multiple_choice(name: str, *, kind: str, **feedback: str | None) -> None:
-    """Register an exercise that is answered with a letter.
+    """Register, in `_EXERCISES`, an exercise that is answered with a letter.
 
     Parameters
     ----------
     name, kind : str
         ``"chapter.exercise"``; and what is asked of the reader: "predict" or "judge".
     **feedback : str or None
-        Letter → what whoever chooses it mixed up; None for the right one.
+        Letter, from a on → what a reader who chooses it is told; None for the right one.
     """
 
     def read_letter(answer):
-        """Return the letter of an answer, which must be one of those that there are.
+        """Return the letter that an answer is, a lower-case str.
 
-        ``answer`` : object; what is no such letter is `Unfit`, and dots are `NotTried`.
+        ``answer`` : object, what the reader hands in. Dots, a question mark and empty text
+        are `NotTried`; what is no letter of ``feedback`` is `Unfit`.
         """
         letter = answer.strip().lower() if isinstance(answer, str) else None
         if letter in ("", "...", "?"):
@@ -191,17 +198,36 @@ judge = partial(multiple_choice, kind="judge")
 
 
 def names(chapter: str, kind: str | None = None) -> list[str]:
-    """Return a chapter's exercises, perhaps of one kind only, in their order."""
+    """Return a chapter's exercises, perhaps of one kind only, in their order.
+
+    Parameters
+    ----------
+    chapter : str
+        Its name, such as "mini-gpt"; its module is imported if it was not yet.
+    kind : str, optional
+        "predict", "spot the bug", "build", "experiment" or "judge"; by default all kinds.
+
+    Returns
+    -------
+    list of str
+        Names of exercises, such as "mini-gpt.windows".
+
+    Raises
+    ------
+    ValueError
+        If the chapter has no exercises.
+    """
     _load(chapter)
     mine = {n: e for n, e in _EXERCISES.items() if n.startswith(f"{chapter}.")}
     return [name for name, found in mine.items() if kind in (None, found.kind)]
 
 
 def _load(chapter: str) -> None:
-    """Import a chapter's module, which registers its checks.
+    """Import a chapter's module of exercises, which registers its checks.
 
-    ``chapter`` : its name, such as "mini-gpt". If it has no exercises, this is a
-    ValueError.
+    ``chapter`` : its name, such as "mini-gpt", whose module is ``mini_gpt`` in this
+    package. If there is none, this is a ValueError; other failing imports are raised as
+    they are.
     """
     module = f"{__name__}.{chapter.replace('-', '_')}"
     try:
@@ -220,13 +246,16 @@ def check(name: str, answer: object) -> Verdict:
     name : str
         ``"chapter.exercise"``, as printed in the exercise.
     answer : object
-        What the exercise asks for, most often a function.
+        What the exercise asks for, most often a function. None and ``...`` count as not
+        tried.
 
     Returns
     -------
     Verdict
-        True when right; its message diagnoses a wrong answer. Random states, the default
-        type, the gradient mode and how arrays are printed stay as they were.
+        True when right; its message diagnoses a wrong answer. An answer to a "predict" task
+        also gets its code for a class. Whatever the answer raises becomes a verdict, except
+        KeyboardInterrupt. Random states, the default type, the gradient mode and how arrays
+        are printed stay as they were.
 
     Raises
     ------
@@ -252,7 +281,10 @@ def check(name: str, answer: object) -> Verdict:
 
 
 def _code(name: str, answer: object) -> str:
-    """Return the code of an answer to a *predict* task, "" where it is none.
+    """Return the class's code of an answer to a *predict* task, such as "k7f-2qx".
+
+    It says which letter was chosen in which task. "" if the exercise is of another kind, or
+    the answer is no letter of it.
 
     ``name`` : ``"chapter.exercise"``; ``answer`` : what the reader hands in.
     """
@@ -264,7 +296,12 @@ def _code(name: str, answer: object) -> str:
 
 
 def _found(name: str) -> _Exercise:
-    """Return what is registered under a name; if nothing is, raise ValueError."""
+    """Return the exercise that is registered under a name; if none is, raise ValueError.
+
+    ``name`` : ``"chapter.exercise"``. An `_Exercise` has ``steps``, a function that returns
+    the check's steps (`Case`, `Faults` or `Procedure`); ``kind``, such as "predict"; and
+    ``feedback`` of a multiple choice: letter → what is told, None for the right one.
+    """
     known = names(str(name).partition(".")[0])
     if name not in known:
         raise ValueError(f"no exercise {name!r}; this chapter has: {', '.join(known)}")
@@ -282,7 +319,7 @@ def diagnoses(name: str) -> list[str]:
     Returns
     -------
     list of str
-        What is filled in only when there is an answer is an ellipsis.
+        Where a sentence is to quote a value of the answer, it has an ellipsis (…).
 
     Raises
     ------
@@ -295,7 +332,7 @@ def diagnoses(name: str) -> list[str]:
 
 
 def yours(name: str, answer: object, ours: object) -> object:
-    """Go on with a reader's own answer; while it is not right, with the package's.
+    """Return a reader's own answer if it passes its check, else the package's.
 
     Parameters
     ----------
@@ -304,12 +341,12 @@ def yours(name: str, answer: object, ours: object) -> object:
     answer : object
         The reader's class or function.
     ours : object
-        The package's, which takes its place until then. A line says so.
+        The package's, which takes its place until then.
 
     Returns
     -------
     object
-        ``answer`` itself if its check passes, else ``ours``.
+        ``answer`` or ``ours``. It is printed with which of them the page goes on.
     """
     called = getattr(ours, "__name__", name)
     if answer is not ours and check(name, answer):
@@ -326,8 +363,9 @@ def yours(name: str, answer: object, ours: object) -> object:
 def _global_state_kept():
     """Put back, at the end of a ``with``, what a check or answer may change in a notebook.
 
-    That is the state of random generators, the default type, the gradient mode, filters of
-    warnings, and how arrays are printed.
+    That is the state of the random generators of Python, NumPy and PyTorch (on every GPU,
+    too), PyTorch's default type and gradient mode, filters of warnings, how NumPy treats
+    errors of floats, and how arrays and tensors are printed.
     """
     python, dtype = random.getstate(), torch.get_default_dtype()
     legacy = np.random.get_state()  # noqa: NPY002 the reader's own code may use it

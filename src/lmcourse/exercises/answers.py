@@ -41,11 +41,15 @@ class Wrong(Exception):
     """
 
     def __init__(self, message: str, diagnosis: str = ""):
+        """Take the message for the reader, and the known mistake that it is.
+
+        Without ``diagnosis``, the message itself names the known mistake.
+        """
         super().__init__(message)
         self.diagnosis = diagnosis or message
 
     def reworded(self, message: str) -> "Wrong":
-        """Return the same with another message."""
+        """Return a `Wrong` with another message, a str, and the same diagnosis."""
         return Wrong(message, self.diagnosis)
 
 
@@ -53,12 +57,12 @@ class Unfit(Wrong):
     """What is no known mistake: an error, a type, a shape, numbers that differ."""
 
     def __init__(self, message: str):
-        """Take the message for the reader; no diagnosis belongs to it."""
+        """Take the message for the reader; no diagnosis belongs to it, so that is empty."""
         super().__init__(message)
         self.diagnosis = ""
 
     def reworded(self, message: str) -> Wrong:
-        """Return the same with another message."""
+        """Return an `Unfit` with another message, a str."""
         return Unfit(message)
 
 
@@ -66,16 +70,20 @@ class NotTried(Unfit):
     """What a check raises at an answer that is still as the page gave it."""
 
     def __init__(self):
+        """Make the message: not tried yet."""
         super().__init__("not tried yet.")
 
 
 def type_name(value: object) -> str:
-    """Name the type of a value that is not what was expected."""
+    """Return the name of a value's type, such as "list", for a message about the value."""
     return type(value).__name__
 
 
 def describe(error: BaseException) -> str:
-    """Put an exception into words, "Type: text"; it may be one that cannot be printed."""
+    """Put an exception into words, "Type: text"; it may be one that cannot be printed.
+
+    A text of more than 320 characters (twice `SHOWN`) is cut, and ends in an ellipsis.
+    """
     try:
         text = str(error)
     except KeyboardInterrupt:
@@ -94,8 +102,8 @@ def run(function: object, *inputs, keep: bool = False):
     function : object
         The answer.
     *inputs
-        Tensors, arrays and containers are copied; what else there is, a model or a
-        random generator, is handed on.
+        What it is called with. Tensors, arrays, lists, tuples, dicts and sets are copied;
+        what else there is, a model or a random generator, is handed on.
     keep : bool
         Hand on the inputs themselves, to see whether the answer changes them.
 
@@ -106,9 +114,10 @@ def run(function: object, *inputs, keep: bool = False):
 
     Raises
     ------
-    Wrong
-        If it is not a function, raises anything but KeyboardInterrupt, or returns
-        nothing; `NotTried` if it has no body yet or returns ``...``.
+    Unfit
+        If it is not a function, raises anything but KeyboardInterrupt, or returns nothing.
+    NotTried
+        If it has no body yet, only ``...``, or returns ``...``. It is an `Unfit`, too.
     """
     if not callable(function):
         raise Unfit(f"pass the function itself; this is of type {type_name(function)}.")
@@ -130,7 +139,12 @@ def run(function: object, *inputs, keep: bool = False):
 
 
 def _is_empty(function: object) -> bool:
-    """Say whether a function's body, or what a module's author wrote, is only ``...``."""
+    """Say whether a function's body is only ``...``, as the page gave it; a bool.
+
+    Of a method ``forward`` or ``backward`` of our `Module` this is asked of what the reader
+    wrote for it, ``compute`` or ``gradient`` (`METHODS`). `NOTHING` names the bytecode
+    instructions of an empty body. What has no Python code is not empty.
+    """
     written = METHODS.get(str(getattr(function, "__name__", "")), "")
     method = getattr(getattr(function, "__self__", None), written, function)
     code = getattr(method, "__code__", None)
@@ -138,7 +152,11 @@ def _is_empty(function: object) -> bool:
 
 
 def _name(function: object) -> str:
-    """Return what a reader calls a function of theirs."""
+    """Return what a reader calls a function of theirs, "your function" if it has no name.
+
+    A bound ``forward`` or ``backward`` of our `Module`, which has ``compute``, is called
+    after what the reader wrote for it: ``compute`` or ``gradient`` (`METHODS`).
+    """
     called = str(getattr(function, "__name__", "your function"))
     ours = hasattr(getattr(function, "__self__", None), "compute")  # a module's method
     return METHODS.get(called, called) if ours else called
@@ -147,7 +165,10 @@ def _name(function: object) -> str:
 def _line(error: BaseException) -> str:
     """Show the line of the reader's own cell in which an error happened; "" if unknown.
 
-    ``error`` : with its traceback. Returns words in brackets, to be put behind a sentence.
+    ``error`` : with its traceback, of which the last frame in a cell of IPython counts
+    (`CELL_FILE` matches the names of their files). Returns words to be put behind a
+    sentence, such as " (line 2 of your cell: `x / 0`)"; of the line 160 characters at most
+    (`SHOWN`).
     """
     try:
         frames = traceback.extract_tb(error.__traceback__)
@@ -168,7 +189,7 @@ def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE)
         The reader's function.
     inputs : sequence
         What it is called with.
-    want : array-like
+    want : array-like, Tensor or list of str
         What it should return.
     mistakes : dict of str to array-like, optional
         What is said of a known mistake → what it gives for these inputs, or a function that
@@ -180,7 +201,7 @@ def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE)
     ------
     Wrong
         If the answer stops with an error or returns something else; a short example is
-        shown with what it gave.
+        shown with what it gave, such as "For softmax([1, 2]) you gave [0.3, 0.7]."
     """
     got = run(answer, *inputs)
     try:
@@ -225,14 +246,16 @@ def _example(answer, inputs, got) -> str:
     answer : callable
         The reader's function, for its name.
     inputs : sequence
-        What it was called with. Left out if it is too long to be shown, or not plain.
+        What it was called with. Left out if it is longer than 160 characters (`SHOWN`), or
+        not plain.
     got : object
-        What it returned. Plain are numbers, strings, and short lists of them.
+        What it returned. Plain are numbers, strings, and short lists of them. Numbers are
+        rounded, long lists shortened (`_BRIEF`).
 
     Returns
     -------
     str
-        For example " For softmax([1, 2]) you gave [0.3, 0.7]."
+        For example " For softmax([1, 2]) you gave [0.3, 0.7].", or " Yours is [0.3, 0.7]."
     """
     if isinstance(got, (np.generic, np.ndarray, torch.Tensor)) and got.shape == ():
         got = got.item()
@@ -248,7 +271,11 @@ def _example(answer, inputs, got) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is short and simple enough to be shown in a message."""
+    """Return whether a value is short and simple enough to be shown in a message.
+
+    ``value`` : plain are numbers, str, bytes, and lists, tuples, dicts (by their keys) and
+    sets (`CONTAINERS`) of at most 160 plain values (`SHOWN`).
+    """
     if isinstance(value, CONTAINERS):
         return len(value) <= SHOWN and all(map(_is_plain, value))
     return isinstance(value, (int, float, str, bytes))
@@ -263,10 +290,13 @@ def compare(
 ) -> None:
     """Compare an answer with the oracle's, then with what known mistakes would give.
 
+    The diagnoses are also handed to whoever collects them (`noted`).
+
     Parameters
     ----------
     got, want : array-like, Tensor or list of str
-        The reader's result, or a plain value of theirs, and the oracle's.
+        The reader's result, or a plain value of theirs, and the oracle's. If ``want`` is a
+        list of str, both are compared as such, else as numbers.
     mistakes : mapping of str to array-like, optional
         Diagnosis → the result that this mistake produces, or a function that returns it.
     tolerance : float
@@ -275,8 +305,10 @@ def compare(
     Raises
     ------
     Wrong
-        With the diagnosis that fits; else the type, the shape, or the first place that
-        differs, without the value that should stand there.
+        With the diagnosis that fits.
+    Unfit
+        If none does; it says the type, the shape, or the first place that differs, without
+        the value that should stand there.
     """
     mistakes = mistakes or {}
     _note(mistakes)
@@ -345,12 +377,14 @@ def _difference(got: np.ndarray, want: np.ndarray, tolerance: float) -> str:
 def array(value: object) -> np.ndarray:
     """Return numbers as an array, a tensor's without its gradient.
 
-    ``value`` : a number, nested lists, an array or a Tensor; anything else is refused.
+    ``value`` : a number, nested lists, an array or a Tensor; anything else is refused. What
+    is bfloat16 becomes float32.
 
     Raises
     ------
-    Wrong
-        If these are no numbers: text, complex, objects, ragged or far too many.
+    Unfit
+        If these are no numbers: text, complex, objects, ragged, or in a list of more than
+        ten million entries (`MAX_ENTRIES`).
     """
     try:
         if isinstance(value, torch.Tensor):
@@ -372,12 +406,18 @@ def array(value: object) -> np.ndarray:
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    """Return normally distributed float32 numbers, from a generator of their own."""
+    """Return normally distributed float32 numbers, from a generator of their own.
+
+    ``shape`` : the sizes of the Tensor's axes, int; ``seed`` : int, of that generator.
+    """
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor:
-    """Return vectors whose pairs are turned by their positions, taken as complex numbers.
+    """Return vectors turned by their positions (rotary positions), by complex numbers.
+
+    Each pair of a vector's numbers is a complex number. Pair i is turned by 10000^(-2i /
+    d_head) radians for each position.
 
     Parameters
     ----------
@@ -406,8 +446,10 @@ def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor
 def diagnose(faults: Mapping[str, object]) -> None:
     """Raise the first diagnosis whose condition holds, as `Wrong`.
 
-    ``faults`` : diagnosis, in words for the reader, → whether it holds. For answers of many
-    right forms.
+    It is for answers of which many forms are right. The diagnoses are also handed to
+    whoever collects them (`noted`).
+
+    ``faults`` : mapping, diagnosis, in words for the reader, → whether it holds.
     """
     _note(faults)
     for diagnosis, found in faults.items():
@@ -419,7 +461,8 @@ def diagnose(faults: Mapping[str, object]) -> None:
 def noted():
     """Collect the diagnoses that `compare` and `diagnose` are given inside a ``with``.
 
-    Yields a list of str, which grows.
+    Yields a list of str, which grows. While the ``with`` lasts it is one of `_COLLECTING`,
+    the lists to which diagnoses are added.
     """
     said: list[str] = []
     _COLLECTING.append(said)
@@ -430,7 +473,10 @@ def noted():
 
 
 def _note(table: Mapping[str, object]) -> None:
-    """Tell all who collect diagnoses (`noted`) of those of a table."""
+    """Add a table's diagnoses to the lists of all who collect them (`noted`).
+
+    ``table`` : mapping, its keys are the diagnoses. `_COLLECTING` holds the lists.
+    """
     for said in _COLLECTING:
         said.extend(table)
 
@@ -454,6 +500,7 @@ class Called(TorchFunctionMode):
     """Note the names of PyTorch's functions that are called, for what a page forbids."""
 
     def __init__(self):
+        """Begin with no names: ``names`` is a list of str."""
         super().__init__()
         self.names: list[str] = []
 
@@ -514,7 +561,7 @@ def unpack(value: object, count: int, what: str) -> Sequence:
 
 
 def _amount(value: object) -> str:
-    """Say how much a wrong answer is: its type, of a list also its length."""
+    """Say how much a wrong answer is: "a list of 3", of other types "of type int"."""
     if isinstance(value, (list, tuple)):
         return f"a {type_name(value)} of {len(value)}"
     return f"of type {type_name(value)}"

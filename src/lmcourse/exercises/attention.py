@@ -26,7 +26,7 @@ LARGEST_FALL = 4  # of a lean, which lies between -2 and 2
 
 
 def _called(answer, *inputs):
-    """Return the names of the functions of PyTorch that an answer calls, a list of str.
+    """Return the names of the functions of PyTorch that an answer calls, such as "matmul".
 
     Parameters
     ----------
@@ -34,6 +34,11 @@ def _called(answer, *inputs):
         The reader's function.
     *inputs
         What it is called with.
+
+    Returns
+    -------
+    list of str
+        One name for each call, in the order of the calls.
     """
     with Called() as watch:
         run(answer, *inputs)
@@ -44,10 +49,20 @@ def _called(answer, *inputs):
 def all_at_once():
     """Check a reader's attention of all queries at once.
 
-    The answer is a function of query, key and value, which returns the output and the
-    weights. Oracle: PyTorch's attention, and a softmax of products of pairs. There are two
-    widths, leading axes, and no two sizes alike. An answer that loops over the queries is
-    right, and told so.
+    The answer is a function of query (..., queries, d_head), key (..., keys, d_head) and
+    value (..., keys, d_value), which returns the output and the weights. Oracle: PyTorch's
+    attention, and a softmax of products of pairs. There are two widths, leading axes, and
+    no two sizes alike. An answer that loops over the queries passes every `Case` and fails
+    in the `Faults` only: it calls PyTorch more often for more queries.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     for lead, width in (((), 4), ((), 9), ((2, 3), 9)):
         query, key = normal(*lead, 5, width, seed=1), normal(*lead, 7, width, seed=2)
@@ -60,13 +75,14 @@ def all_at_once():
 def _calls(answer):
     """Return how often an answer calls PyTorch for two queries, and for nine: [int, int].
 
-    ``answer`` : callable, from query, key and value.
+    ``answer`` : the reader's callable, from query (queries, 4), key (7, 4) and value (7,
+    6).
     """
     return [len(_called(answer, normal(n, 4), normal(7, 4), normal(7, 6))) for n in (2, 9)]
 
 
 def _attention_cases(query, key, value):
-    """Yield the case of the weights, and that of the output.
+    """Yield what an answer's weights, and then its output, are compared with.
 
     Parameters
     ----------
@@ -77,7 +93,10 @@ def _attention_cases(query, key, value):
     Yields
     ------
     Case
-        What an answer, called with the three, is compared with, and known mistakes.
+        A function that calls the answer with the three (``ask``), the right weights or
+        output, and known mistakes: what the reader is told → what the mistake gives. Where
+        there are leading axes and the answer raises an error, ``instead`` says that it fits
+        one matrix only.
     """
 
     def ask(place, answer):
@@ -99,9 +118,10 @@ def _attention_cases(query, key, value):
     theirs = F.scaled_dot_product_attention(query, key, value)
 
     def over(divisor, axis=-1):
-        """Return the softmax of scores / ``divisor`` along ``axis``: (..., queries, keys).
+        """Return the weights if the scores are divided by a number: (..., queries, keys).
 
-        ``divisor`` : float; ``axis`` : int.
+        ``divisor`` : that number; ``axis`` : int, the axis of the softmax, by default the
+        keys.
         """
         return (scores / divisor).softmax(axis)
 
@@ -171,10 +191,19 @@ predict(
 def masked_softmax():
     """Check a reader's softmax of scores under a mask.
 
-    The answer is a function of scores and mask, two Tensors of one shape; the mask is True
-    where a query may attend. It returns the weights, and does without PyTorch's softmax.
-    Oracle: the softmax of each row's allowed scores alone, for small scores and enormous
-    ones.
+    The answer is a function of scores and mask, two Tensors (..., queries, keys); the mask
+    is True where a query may attend. It returns the weights, and does without PyTorch's
+    softmax: the names of the functions that it calls are looked at. Oracle: the softmax of
+    each row's allowed scores alone, for small scores and enormous ones.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     scores = normal(2, 4, 4, seed=5).double()
     mask = normal(2, 4, 4, seed=6) < 0.3
@@ -225,8 +254,10 @@ def _large_scores(scores, mask, not_finite):
 
     Yields
     ------
-    Faults, Case
-        First what no answer may show, then the right weights.
+    Faults
+        What no answer may show: numbers that are not finite, or weight on a hidden score.
+    Case
+        The right weights, by `_row_by_row`: each row's softmax over its allowed scores.
     """
     faults = {
         not_finite: lambda got: not np.isfinite(got).all(),
@@ -245,6 +276,12 @@ def merge_heads():
 
     The answer is a function of x (batch, heads, tokens, d_head), which returns (batch,
     tokens, heads * d_head). Oracle: `torch.cat` of the heads.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     x = torch.arange(120.0).reshape(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
     mistakes = {
@@ -277,7 +314,7 @@ judge(
 
 @cache
 def _bert():
-    """Return the tokenizer and the BERT of the course; they are loaded once."""
+    """Return the tokenizer and the `BertModel` of the course; they are loaded once."""
     return load_bert()
 
 
@@ -292,7 +329,7 @@ def _vectors(texts):
     Returns
     -------
     float64 Tensor of shape (texts, d_model)
-        On the CPU.
+        On the CPU. The states are those of the course's BERT (`_bert`).
     """
     tokenizer, bert = _bert()
     batch = tokenizer(texts, padding=True, return_tensors="pt").to(bert.device)
@@ -308,14 +345,15 @@ def _falls():
     The sentences tell of an animal that did not cross a place because "it" was too tired,
     or too wide. The lean of a sentence is the inner product of its vector with a
     difference: the vector of "The ANIMAL was tired." minus that of "The PLACE was tired." A
-    text's vector is the mean of its states after the last layer, at length 1. The fall is
-    the mean lean of the sentences that end in "tired" minus that of the same sentences with
-    "wide".
+    text's vector is the mean of its states after BERT's last layer, at length 1
+    (`_vectors`). The fall is the mean lean of the 24 sentences that end in "tired"
+    (`crossings`) minus that of the same sentences with "wide".
 
     Returns
     -------
     falls : dict of tuple of int to float
-        Key: which of the nouns (0: the animal, 1: the place) were replaced by "thing".
+        Key: which of the nouns (0: the animal, 1: the place) were replaced by "thing", such
+        as () for neither and (0, 1) for both.
     lean : float
         The mean lean with "tired" where both nouns are replaced.
     """
@@ -329,9 +367,9 @@ def _falls():
         Parameters
         ----------
         sentences : list of Sentence
-            Each with ``text`` (str) and ``nouns`` (list of str).
+            Each with ``text`` (str) and ``nouns`` (animal and place, two str).
         hidden : sequence of int
-            Which of the nouns are replaced.
+            Which of the nouns are replaced: 0 the animal, 1 the place.
 
         Returns
         -------
@@ -359,8 +397,15 @@ def fooled():
     """Check a reader's measurement of what "it" means when both nouns are called "thing".
 
     The answer is a number: how much the lean to the animal falls when the sentences end in
-    "wide" in place of "tired", a mean over 24 pairs of sentences. Oracle: `_falls`, which
-    measures it by other code.
+    "wide" in place of "tired", a mean over 24 pairs of sentences. A lean is between -2 and
+    2, so a fall is at most `LARGEST_FALL`, 4. Oracle: `_falls`, which measures it by other
+    code.
+
+    Yields
+    ------
+    Faults
+        First of the answer as an array (is it one number?), then of the number: what the
+        reader is told → a function of the array or number that says whether it is so.
     """
     early = {
         "these are 24 falls, one a pair; their mean is asked for.": (
@@ -373,10 +418,10 @@ def fooled():
     yield Faults(array, early)
 
     def is_fall(*hidden, times=1):
-        """Return a function that tells whether a number is ``times`` the fall.
+        """Return a function that tells whether a number is ``times`` the fall, to 2 %.
 
-        ``hidden`` are the numbers of the nouns that are called "thing": 0, the animal; 1,
-        the place.
+        ``hidden`` are the numbers of the nouns that are called "thing" in the measured
+        sentences: 0, the animal; 1, the place.
         """
         return lambda got: _is_near(got, times * _falls()[0][hidden])
 
@@ -409,5 +454,8 @@ def fooled():
 
 
 def _is_near(got, value):
-    """Return whether a number is as good as another, as it was measured by other code."""
+    """Return whether a number is within 2 % of another, which was measured by other code.
+
+    ``got`` : float, the answer's; ``value`` : float, ours.
+    """
     return math.isclose(got, value, rel_tol=0.02)

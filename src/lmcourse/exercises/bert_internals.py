@@ -18,12 +18,13 @@ def _bert(**changes):
     Parameters
     ----------
     **changes
-        Other values of `transformers.BertConfig`.
+        Other values of `transformers.BertConfig`, such as ``num_attention_heads``. By
+        default there are 31 words, one layer, two heads, and d_model is 8.
 
     Returns
     -------
     BertModel
-        In evaluation; its weights want no gradient.
+        In evaluation mode; its weights are frozen.
     """
     # More positions and types than words: whoever looks words up there gets no error.
     sizes = {"vocab_size": 31, "max_position_embeddings": 37, "num_hidden_layers": 1}
@@ -53,14 +54,24 @@ class _Parts(SimpleNamespace):
     """
 
     def __call__(self, *inputs, **named):
-        """Raise `CalledWhole`, with the sentence that says so, whatever it is given."""
+        """Raise `CalledWhole` with the module's name, ``called``, whatever it is given."""
         raise CalledWhole(self.called)
 
 
 def _opened(module, called="layer"):
     """Return the parts of a module as `_Parts`, nested; a layer without parts as it is.
 
-    ``called`` is what messages call the module: "layer", "layer.attention", …
+    Of a `_Parts` every part is an attribute, but it cannot be called as a whole.
+
+    Parameters
+    ----------
+    module : nn.Module
+    called : str
+        What messages call the module: "layer", "layer.attention", …
+
+    Returns
+    -------
+    _Parts or nn.Module
     """
     parts = {
         name: _opened(part, f"{called}.{name}") for name, part in module.named_children()
@@ -77,9 +88,17 @@ TOKEN_TYPES = torch.tensor([[0, 0, 0, 1, 1]]).expand(3, 5)  # of three texts
 def embed():
     """Check a reader's embeddings of BERT, built from the parts of the library's model.
 
-    The answer is a function of the model, ids and token types (batch, tokens), which
-    returns the states before the first layer (batch, tokens, d_model). Oracle: the first
-    hidden state of transformers' BERT, of which the answer is given the parts alone.
+    The answer is a function of the model, ids and token types (texts, tokens), which
+    returns the states before the first layer (texts, tokens, d_model). It is given the
+    parts of a model, which can be called one by one only; `TOKEN_TYPES`, 0 or 1, are those
+    of three texts of five tokens. Oracle: the first hidden state of transformers' BERT.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives. ``instead`` (`BUILD`) is for an
+        answer that calls a module as a whole.
     """
     model = _bert(
         initializer_range=1.0
@@ -99,10 +118,11 @@ def _embed_mistakes(parts, ids):
 
     Parameters
     ----------
-    parts : nn.Module
-        The embeddings of `transformers`' BERT: tables of words, positions and types, and a
-        norm.
+    parts : _Parts
+        The embeddings of transformers' BERT: ``word_embeddings``, ``position_embeddings``,
+        ``token_type_embeddings`` and ``LayerNorm``, modules.
     ids : int64 Tensor of shape (3, 5)
+        The token types of these texts are `TOKEN_TYPES`, 0 or 1.
 
     Returns
     -------
@@ -184,8 +204,15 @@ def _pairs():
 def same():
     """Check a reader's function that says whether two tensors are equal but for rounding.
 
-    The answer is a function of two Tensors, which returns a bool. Oracle: pairs that are
-    known to agree, or not to agree.
+    The answer is a function of two Tensors (numbers,), which returns a bool: whether no
+    entry differs by more than 1e-9. Oracle: `_pairs`, pairs that are known to agree, or not
+    to agree.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
     """
     pairs = _pairs()
     near = 1e-9
@@ -219,7 +246,7 @@ def same():
     def verdicts(function):
         """Return 1.0 for each pair of which a function says that it agrees, else 0.0.
 
-        ``function`` : callable, from two Tensors to bool. A list of float.
+        ``function`` : callable, a known mistake, from two Tensors to bool. A list of float.
         """
         return [float(function(x, y)) for x, y, _ in pairs]
 
@@ -246,7 +273,7 @@ def _config(answer):
     Returns
     -------
     SimpleNamespace
-        ``config``, ``width`` and ``heads``.
+        ``config``, a BertConfig; ``width``, its d_model, and ``heads``, how many, both int.
     """
     if isinstance(answer, BertModel):
         answer = answer.config
@@ -261,13 +288,14 @@ def _counted(answer):
 
     Parameters
     ----------
-    answer : object
-        What the reader hands in; `_config` refuses what is no configuration.
+    answer : BertConfig or BertModel
+        What the reader hands in; anything else is `Unfit`.
 
     Returns
     -------
     SimpleNamespace
-        ``millions`` of parameters; ``share``, the part of them in the layers, from 0 to 1.
+        ``millions`` of parameters, a float; ``share``, the part of them in the layers, from
+        0 to 1.
     """
     with torch.device("meta"):  # shapes only
         model = BertModel(_config(answer).config)
@@ -280,8 +308,15 @@ def _counted(answer):
 def small_bert():
     """Check the configuration of a smaller BERT that a reader hands in.
 
-    The answer is a `BertConfig`, or a `BertModel` that has one. Oracle: the parameters of
-    the model that it makes, counted.
+    The answer is a `BertConfig`, or a `BertModel` that has one. The model that it makes
+    should have about ten million parameters, more than half of them in its layers. Oracle:
+    these are counted.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     shapes = {
         "keep BERT's vocabulary of 30,522 tokens.": (
@@ -321,8 +356,15 @@ def layer():
     """Check a reader's layer of BERT, built from the modules of the library's layer.
 
     The answer is a function of the layer's modules, states x (batch, tokens, d_model) and
-    the number of heads, which returns the states after the layer. Oracle: transformers'
-    layer, with two heads and with four.
+    the number of heads, which returns the states after the layer. The modules can be called
+    one by one only. Oracle: transformers' layer, with two heads and with four.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives. ``instead`` (`BUILD`) is for an
+        answer that calls a module as a whole.
     """
     x = normal(2, 5, 8, seed=3)
     for heads in (2, 4):  # whoever fixes their number is right only once
@@ -334,10 +376,23 @@ def layer():
 
 
 def _steps(whole, x, heads):
-    """Return the functions ``attend`` and ``built``: attention, and the whole layer.
+    """Return two functions that compute a layer of BERT, perhaps with one step changed.
 
-    Each computes from the weights of ``whole``, a BertLayer of `transformers`, as it does,
-    unless an argument says that one step is another. ``x`` is (2, 5, 8), ``heads`` an int.
+    Parameters
+    ----------
+    whole : BertLayer
+        Of transformers, with d_model 8; its weights are used.
+    x : Tensor of shape (2, 5, 8)
+        The states before the layer.
+    heads : int
+
+    Returns
+    -------
+    attend : callable
+        From states (2, 5, 8) to what attention gives for them.
+    built : callable
+        From nothing to the layer's output for ``x``, (2, 5, 8). Unless keywords say that a
+        step is another, both do as transformers does.
     """
     own = whole.attention.self
     out = whole.attention.output
@@ -375,7 +430,8 @@ def _steps(whole, x, heads):
         end : callable
             Maps the joined heads, (2, 5, 8), to the output.
         strided : bool
-            Whether every so-many-th number belongs to a head, instead of neighbouring ones.
+            Whether a head gets every ``heads``-th number of a vector, instead of
+            neighbouring ones.
 
         Returns
         -------
@@ -395,7 +451,7 @@ def _steps(whole, x, heads):
         return end((mixed.transpose(1, 2) if turn[1] else mixed).reshape(x.shape))
 
     def built(first=1, second=1, again=0, norms="01", gelu=F.gelu, fed=None, **attention):
-        """Return a layer's output, with one step left out or done otherwise.
+        """Return the layer's output for x, with one step left out or done otherwise.
 
         Parameters
         ----------
@@ -405,10 +461,11 @@ def _steps(whole, x, heads):
         again : int
             1 adds the layer's input once more at the end.
         norms : str
-            Which norm comes first and which second: "01" is right.
+            Which norm comes first and which second: "0" is attention's, "1" the layer's
+            last, "-" none; "01" is right.
         gelu : callable
             The activation.
-        fed : Tensor, optional
+        fed : Tensor of shape (2, 5, 8), optional
             What the feed-forward network is given, in place of the states after attention.
         **attention
             What is done otherwise in attention: arguments of `attend`, such as ``over``, by
@@ -428,16 +485,28 @@ def _steps(whole, x, heads):
 def _behind(scores):
     """Return a decoder's weights: each token attends to itself and to those before it.
 
-    ``scores`` : Tensor of shape (..., 5, 5); so is what is returned.
+    ``scores`` : Tensor of shape (..., 5, 5), queries and keys. Returns the weights of that
+    shape.
     """
     ahead = torch.ones(5, 5, dtype=torch.bool).triu(1)
     return scores.masked_fill(ahead, -torch.inf).softmax(-1)
 
 
 def _layer_mistakes(whole, x, heads):
-    """Return what each known mistake makes of x: a dict, diagnosis → states (2, 5, 8).
+    """Return what each known mistake in a layer of BERT makes of its input.
 
-    ``whole`` is a BertLayer of `transformers`, ``x`` (2, 5, 8), ``heads`` an int.
+    Parameters
+    ----------
+    whole : BertLayer
+        Of transformers, with d_model 8.
+    x : Tensor of shape (2, 5, 8)
+        The states before the layer.
+    heads : int
+
+    Returns
+    -------
+    dict of str to Tensor of shape (2, 5, 8)
+        What the reader is told → the states that the mistake gives.
     """
     attend, built = _steps(whole, x, heads)
     one = whole.attention.output.LayerNorm
@@ -522,10 +591,16 @@ judge(
 def last_four():
     """Check a reader's text vectors from the last four levels of states.
 
-    The answer is a function of the hidden states, one Tensor (texts, tokens, d_model) a
-    level, and of the mask (texts, tokens), 1 where a token is real. It returns the four
-    means of each text laid side by side, (texts, 4 * d_model). Oracle: means of each text's
-    real tokens, cut out by hand.
+    The answer is a function of the hidden states, a tuple with one Tensor (texts, tokens,
+    d_model) for each level, and of the mask (texts, tokens), 1 where a token is real. It
+    returns the four means of each text laid side by side, (texts, 4 * d_model). Oracle:
+    means of each text's real tokens, cut out by hand.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     # As many numbers in a vector as texts: a forgotten axis gives numbers, not an error.
     states = tuple(normal(2, 5, 2, seed=seed) for seed in range(7))
@@ -537,10 +612,21 @@ def last_four():
 
 
 def _means(layers, counts=(5, 3), over=(5, 3), begin=0):
-    """Return sums over tokens of two texts, divided: a Tensor (texts, layers, d_model).
+    """Return sums over tokens of two texts, divided, of several layers.
 
-    ``layers`` : Tensors (texts, tokens, d_model); of each text the tokens from ``begin`` up
-    to ``counts`` are summed, and the sum is divided by ``over``.
+    Parameters
+    ----------
+    layers : sequence of Tensor of shape (texts, tokens, d_model)
+    counts : pair of int
+        Of each text the tokens from ``begin`` up to this one (not included) are summed.
+    over : pair of int
+        By what each text's sums are divided.
+    begin : int
+
+    Returns
+    -------
+    Tensor of shape (texts, layers, d_model)
+        By default the means over the real tokens, 5 and 3.
     """
     rows = [
         [x[text, begin : counts[text]].sum(0) / over[text] for x in layers]
@@ -552,9 +638,18 @@ def _means(layers, counts=(5, 3), over=(5, 3), begin=0):
 def _last_four_mistakes(states, mask):
     """Return what each known mistake makes of the states.
 
-    ``states`` : seven Tensors (2, 5, d_model), one a level; ``mask`` : (2, 5), 0 at
-    padding: the texts have 5 and 3 tokens. The result is a dict: diagnosis → vectors of the
-    two texts.
+    Parameters
+    ----------
+    states : sequence of seven Tensors of shape (2, 5, d_model)
+        One for each level.
+    mask : int Tensor of shape (2, 5)
+        1 where a token is real, 0 at padding: the texts have 5 and 3 tokens.
+
+    Returns
+    -------
+    dict of str to Tensor
+        What the reader is told → the vectors that the mistake gives, (2, layers, d_model).
+        Four layers are right.
     """
     four = states[-4:]
     last = _means(states[-4:])

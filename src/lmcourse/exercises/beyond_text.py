@@ -14,8 +14,15 @@ from lmcourse.rules import sample_sequences
 def cut():
     """Check a reader's function that cuts images into square patches.
 
-    The answer is a function of images (count, rows, columns) and the side of a patch, which
-    returns (count, patches, size * size). Oracle: PyTorch's `unfold`.
+    The answer is a function of images (count, rows, columns) and the side of a patch, an
+    int, which returns (count, patches, side * side). Patches follow one another row by row,
+    and so do the numbers in each. Oracle: PyTorch's `unfold`.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     for rows, columns, size in ((4, 6, 2), (4, 4, 2), (6, 9, 3)):
         images = normal(2, rows, columns)
@@ -59,8 +66,15 @@ predict(
 def late():
     """Check a reader's attention with a bias, which must be added before the softmax.
 
-    The answer is a function of scores and bias (..., queries, keys) and values, which
-    returns the output. Oracle: PyTorch's attention, which adds a float mask to the scores.
+    The answer is a function of scores and bias, both (..., queries, keys), and values (...,
+    keys, d_value). It returns the output (..., queries, d_value). Oracle: PyTorch's
+    attention, which adds a float mask to the scores.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     query, key, value = normal(3, 2, 5, 4).double()
     bias = 2 * normal(2, 5, 5, seed=1).double()
@@ -97,8 +111,15 @@ def by_distance():
     """Check a reader's bias of attention by the distance of two nodes of a graph.
 
     The answer is a function of the edges, bool (nodes, nodes), and the bonus of each head
-    for each distance, (heads, far + 1). It returns (heads, nodes, nodes). Oracle: SciPy's
-    shortest paths.
+    for each distance, (heads, far + 1): from ``far`` edges on, and where there is no path,
+    all nodes have the last one. It returns (heads, nodes, nodes). Oracle: SciPy's shortest
+    paths.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     joined = torch.zeros(7, 7, dtype=torch.bool)
     for a, b in ((0, 3), (3, 1), (1, 6), (6, 4), (3, 6), (2, 5)):  # in two pieces
@@ -112,8 +133,9 @@ def by_distance():
         def given(steps, far=far, bonus=bonus):
             """Return the bias of each head for distances: a Tensor (heads, nodes, nodes).
 
-            ``steps`` : int array (nodes, nodes); ``far`` : the distance from which on all
-            have one bonus; ``bonus`` : Tensor (heads, far + 1).
+            ``steps`` : array (nodes, nodes), how many edges two nodes are apart, infinite
+            without a path; ``far`` : the distance from which on all have one bonus;
+            ``bonus`` : Tensor (heads, far + 1), each head's for the distances 0 to ``far``.
             """
             return bonus[:, torch.tensor(np.minimum(steps, far)).long()]
 
@@ -148,9 +170,17 @@ def by_distance():
 def winding():
     """Check a reader's function that finds how far back a letter's partner is.
 
-    The answer is a function of ids (sequences, tokens), in which half of the letters follow
-    the rule; it returns one whole number. Oracle: the distances that the sequences are
-    drawn with here, none of which is on the page.
+    The answer is a function of ids (sequences, tokens), letters from 0 to 19. Half of the
+    letters follow a rule: each is the partner of the letter that stands a certain distance
+    before it. The answer returns this distance, one whole number. Oracle: the distances
+    that the sequences are drawn with here, none of which is on the page.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right distance, and known mistakes: what the
+        reader is told → the distance that the mistake gives. ``instead`` asks for one
+        number where the answer returned something else.
     """
     one = "return one number, the distance."
     for seed, turn in enumerate((3, 7, 1, 6, 5)):

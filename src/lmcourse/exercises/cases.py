@@ -66,12 +66,19 @@ class Case:
     tolerance: float = TOLERANCE
 
     def diagnoses(self) -> Iterator[str]:
-        """Yield the sentences for wrong answers."""
+        """Yield the sentences for wrong answers: ``instead`` first, then ``mistakes``.
+
+        Each is a str, with an ellipsis for every value that is filled in.
+        """
         yield from map(blank, self.instead.values())
         yield from self.mistakes
 
     def judge(self, answer: object) -> None:
         """Raise `Wrong` if the answer is wrong here.
+
+        The message is that of the known mistake (``mistakes``) which gives the same result.
+        Any other message is replaced if it has some words of ``instead`` in it. An answer
+        still as the page gave it is `NotTried`.
 
         ``answer`` : what the reader hands in, most often a function.
         """
@@ -85,6 +92,10 @@ class Case:
 
     def _compare(self, answer: object) -> None:
         """Compare what the answer gives with what is right; raise `Wrong` if it differs.
+
+        The answer is called with ``inputs``; if the case has ``ask``, that is called with
+        the answer and returns what is compared, and ``told`` stands before the words of a
+        `Wrong`. ``want`` may be a function that returns what is right.
 
         ``answer`` : what the reader hands in, most often a function.
         """
@@ -122,13 +133,22 @@ class Faults:
     right: str = ""
 
     def diagnoses(self) -> Iterator[str]:
-        """Yield the sentences for wrong answers; what is seen is an ellipsis in them."""
+        """Yield the sentences for wrong answers: first of ``instead``, then of ``table``.
+
+        Each is a str, with an ellipsis for every value that is filled in.
+        """
         yield from map(blank, (*self.instead.values(), *self.table))
 
     def judge(self, answer: object) -> str:
-        """Raise `Wrong` if the answer has one of the faults; else return what it is told.
+        """Raise `Wrong` if the answer has one of the faults; else return what to say.
 
-        ``answer`` : what the reader hands in.
+        ``look`` is called with the answer and returns what is seen in it. The first
+        diagnosis in ``table`` whose function says of this that it holds is raised; its
+        ``{name}`` are filled in with attributes of what is seen. Where ``look`` itself
+        raises a `Wrong` with some words of ``instead``, the diagnosis that stands there for
+        them takes its place.
+
+        ``answer`` : what the reader hands in. Returns ``right``, a str, filled in likewise.
         """
         try:
             seen = self.look(answer)
@@ -160,26 +180,53 @@ class Procedure:
     solution: object
 
     def diagnoses(self) -> Iterator[str]:
-        """Yield the sentences for wrong answers: what is looked for in the solution."""
+        """Yield the sentences for wrong answers, each a str.
+
+        They are those that ``judge`` hands to `compare` and `diagnose` while it runs on the
+        right answer, ``solution``: `noted` collects them. Values that are filled in are an
+        ellipsis.
+        """
         with noted() as said:
             self.judge(self.solution)
         yield from map(blank, said)
 
 
 def blank(diagnosis: str) -> str:
-    """Return a diagnosis with an ellipsis for each value that is filled in."""
+    """Return a diagnosis with an ellipsis for each value that is filled in.
+
+    ``diagnosis`` : str, such as "a loss of {loss:.2f}.", of which "a loss of …." is
+    returned. `_FIELD` matches words in braces.
+    """
     return _FIELD.sub("…", diagnosis)
 
 
 def filled(diagnosis: str, values: Mapping[str, object]) -> Wrong:
-    """Return the `Wrong` of a diagnosis in which values are to be filled in."""
+    """Return the `Wrong` of a diagnosis in which values are to be filled in.
+
+    ``diagnosis`` : str, such as "a loss of {loss:.2f}."; ``values`` : name → value, such as
+    ``{"loss": 2.5}``. The message has the values, its ``diagnosis`` an ellipsis for each.
+    """
     return Wrong(diagnosis.format(**values), blank(diagnosis))
 
 
 def _raise_instead(wrong: Wrong, instead: Mapping[str, str]) -> None:
     """Raise the diagnosis that takes the place of a verdict's words, if there is one.
 
-    ``wrong`` : the verdict; ``instead`` : some of its words → the diagnosis.
+    A verdict that already has a diagnosis keeps it.
+
+    Parameters
+    ----------
+    wrong : Wrong
+        The verdict on an answer; the answer's own error, if there was one, is its cause.
+    instead : mapping of str to str
+        Some words of the verdict ("" is in all of them) → the diagnosis. ``{error}`` in it
+        becomes the verdict without its full stop, ``{text}`` the text of the answer's own
+        error.
+
+    Raises
+    ------
+    Wrong
+        For the first of these words that the verdict has.
     """
     for words, diagnosis in instead.items():
         if words in str(wrong) and not wrong.diagnosis:

@@ -21,16 +21,27 @@ def task_label(name: str) -> str:
 def class_code(label: str, letter: str) -> str:
     """Return the code of an answer, such as "k7f-2qx".
 
-    Four characters are a hash of the task (FNV-1a), the fifth is the answer, moved by that
-    hash. The sixth is the sum of the others, each times its number from 1, modulo 31: one
-    wrong character, or two that changed places, change it.
+    It is written with the 31 digits and small letters of `SYMBOLS`, of which 0, 1, i, l and
+    o are missing. Four characters are a hash of the task (FNV-1a), the fifth is the
+    answer's place in `LETTERS` (a to h), moved by that hash. The sixth is the sum of the
+    others, each times its number from 1, modulo 31: one wrong character, or two that
+    changed places, change it.
 
     Parameters
     ----------
     label : str
-        Of the task (`task_label`).
+        Of the task, such as "ex-attention-sharper" (`task_label`).
     letter : str
-        From a to h.
+        The answer, from a to h.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If the letter is another.
     """
     hashed = 2166136261
     for byte in label.encode():

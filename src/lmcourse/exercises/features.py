@@ -29,8 +29,16 @@ def encode():
     """Check a reader's encoder of a sparse autoencoder.
 
     The answer is a function of states (states, d_model), directions (features, d_model),
-    bias (features,) and how many features may be active. It returns their strengths
-    (states, features). Oracle: a loop over the states that sorts the strengths of each.
+    bias (features,) and how many features of a state may be active. It returns their
+    strengths (states, features): the largest of state times direction plus bias, never
+    below 0, and 0 for all other features. Oracle: a loop over the states that sorts the
+    strengths of each.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     directions = normal(9, 4, seed=3)
     bias = normal(9, seed=4) - 2
@@ -68,11 +76,17 @@ def encode():
 
 @exercise("features.penalty", kind="spot the bug")
 def penalty():
-    """Check a reader's penalty on the strengths of features.
+    """Check a reader's penalty on the strengths of a sparse autoencoder's features.
 
     The answer is a function of strengths (states, features) and the decoder (features,
     d_model), which returns a mean over states. Oracle: a sum over features, each strength
     times the length of its row of the decoder.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     strengths = normal(5, 4, seed=6).abs()
     decoder = normal(4, 3, seed=7)
@@ -104,10 +118,21 @@ def penalty():
 def _measured(answer):
     """Compare where a feature is present with the capital letters, on the test sonnets.
 
-    ``answer`` : the number of a feature, 0 to 511; anything else is `Unfit`. Returns a
-    SimpleNamespace: ``f1``; ``said``, at how many characters the feature is present;
-    ``right``, the share of these that are capitals; ``found``, the share of capitals at
-    which it is.
+    The states of the course's GPT after its third block (level 3) are encoded by the page's
+    autoencoder of 512 features; a feature is present where its strength is above 0. Windows
+    of 64 characters are read, and the second half of each is measured.
+
+    Parameters
+    ----------
+    answer : int
+        The number of a feature, 0 to 511; anything else is `Unfit`.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``said``, int, at how many characters the feature is present; ``right``, the share
+        of these that are capitals; ``found``, the share of capitals at which it is present;
+        ``f1``, the harmonic mean of these two shares.
     """
     if isinstance(answer, bool) or not hasattr(answer, "__index__"):
         raise Unfit("hand in the number of a feature, an int.")
@@ -136,8 +161,14 @@ def _measured(answer):
 def capital():
     """Check which feature of the page's autoencoder a reader takes for capital letters.
 
-    The answer is the number of a feature, an int. Oracle: the test sonnets are read, and
-    the feature is compared with the capital letters.
+    The answer is the number of a feature, an int. Oracle: `_measured` reads the test
+    sonnets and compares the feature with the capital letters; its F1 must reach `BAR`, 0.5.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     faults = {
         "this feature is present nowhere in the test sonnets.": lambda seen: seen.said == 0,

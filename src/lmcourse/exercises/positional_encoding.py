@@ -25,21 +25,28 @@ predict(
 
 @exercise("positional-encoding.turn")
 def turn():
-    """Check a reader's rotation of vectors by their positions.
+    """Check a reader's rotation of vectors by their positions (rotary positions, RoPE).
 
-    The answer is a function of x (tokens, d_head) and speeds (d_head / 2,), which returns a
-    Tensor of x's shape. Oracle: complex numbers, at the base's speeds and at others.
+    The answer is a function of x (tokens, d_head) and speeds (d_head / 2,), radians a
+    position for each pair of neighbouring numbers. It returns a Tensor of x's shape.
+    Oracle: complex numbers, at the speeds that a base of 10,000 gives and at others.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     x = normal(5, 6, seed=2).double()  # (tokens, d_head)
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
 
     def turned(speeds, layout=1, start=0, step=1, more=0.0):
-        """Rotate the pairs of x as complex numbers, with one detail changed.
+        """Rotate the pairs of x, (5, 6), as complex numbers, with one detail changed.
 
         Parameters
         ----------
         speeds : Tensor of shape (pairs,)
-            The angle of each pair from one position to the next.
+            The angle of each pair from one position to the next, in radians.
         layout : int
             1: a pair are neighbours; 0: a number of the first half and one of the second.
         start, step : int
@@ -64,9 +71,10 @@ def turn():
     a, b = right[:, 0::2], right[:, 1::2]
 
     def beside(second):
-        """Return the first halves of the pairs beside other second halves.
+        """Return vectors with the right first number of each pair, and another second one.
 
-        ``second`` : Tensor of the shape of ``a``, (..., pairs). Returns (..., 2 * pairs).
+        ``second`` : Tensor (tokens, pairs), as ``a``, the right first numbers. Returns
+        (tokens, 2 * pairs), the two numbers of a pair next to each other.
         """
         return torch.stack((a, second), -1).flatten(-2)
 
@@ -111,9 +119,19 @@ def turn():
 def values_too():
     """Check a reader's attention with rotary positions, which must leave the values alone.
 
-    The answer is a function of the fused projections (heads, tokens, 3 * d_head) and
-    positions (tokens,), which returns the output. Oracle: PyTorch's attention on queries
-    and keys turned by complex numbers.
+    The answer is a function of the fused projections (heads, tokens, 3 * d_head), each
+    token's query, key and value end to end, and of positions (tokens,). It returns the
+    output (heads, tokens, d_head). Oracle: PyTorch's attention on queries and keys turned
+    by complex numbers.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     fused = normal(2, 5, 12, seed=5).double()  # (heads, tokens, 3 * d_head)
     positions = torch.tensor([3, 4, 5, 6, 7])
@@ -167,14 +185,15 @@ def values_too():
 
 
 def _is_pair(fused, positions, answer):
-    """Return whether an answer gives two things.
+    """Return whether an answer gives a tuple of two, such as output and weights.
 
     Parameters
     ----------
-    fused, positions : object
-        What the answer is called with.
+    fused : Tensor of shape (heads, tokens, 3 * d_head)
+        Queries, keys and values, end to end.
+    positions : int64 Tensor of shape (tokens,)
     answer : callable
-        The reader's function.
+        The reader's function of these two.
 
     Returns
     -------
@@ -213,22 +232,34 @@ _hidden = cache(partial(train_position_model, "rotary", 120))
 def _read(base, length, seed, answer):
     """Train a rotary model, and read texts four times as long with an answer's speeds.
 
+    The model is asked at each position for the character three positions back. It is
+    trained once for 120 steps (`_hidden`) and kept. Its vectors have six pairs, each with a
+    speed: by how many radians it turns from one position to the next.
+
     Parameters
     ----------
     base : float
-        Of the wavelengths in training, such as 5000.
+        Pair i turns by base^(-i / 6) radians a position in training; such as 5000.
     length : int
-        Of the training texts.
+        Characters of a training text.
     seed : int
     answer : callable
-        From the speeds of training and this length to others.
+        The reader's, from the speeds of training, a Tensor (6,), and this length to other
+        speeds.
 
     Returns
     -------
     SimpleNamespace
         ``speeds`` and ``usual``, Tensors of shape (6,): the answer's and those of training;
-        ``new``, bool, which pairs have not come round; ``near`` and ``far``, the model's
-        losses at trained lengths and at the far end, in nats.
+        ``new``, a bool Tensor (6,): pairs that turn by less than a whole turn within a
+        training text, so that longer texts show them new angles; ``near`` and ``far``, the
+        model's losses with the answer's speeds at trained positions and at the last
+        ``length``, in nats; ``length``, as given.
+
+    Raises
+    ------
+    Unfit
+        If the answer does not return six finite numbers.
     """
     usual = frequencies(12, base)
     speeds = array(run(answer, usual, length))
@@ -248,27 +279,39 @@ def _read(base, length, seed, answer):
 
 
 def _counts_badly(seen):
-    """Return whether the model hardly counts to three, near or far.
+    """Return whether a model's losses say that it hardly finds the character three back.
 
-    ``seen`` : SimpleNamespace with the losses ``near`` and ``far``, in nats.
+    ``seen`` : SimpleNamespace with ``near`` and ``far``, its losses in nats at trained
+    positions and far beyond; 0.5 and 1 are too much.
     """
     return max(2 * seen.near, seen.far) >= 1
 
 
 def _moved(seen):
-    """Return whether pairs that came round in training have another speed.
+    """Return whether a pair that needs no other speed has one.
 
-    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), those of the
-    answer and the trained ones, and ``new``, bool, the pairs that did not come round.
+    Those pairs of a rotary model made at least a whole turn within a training text, so they
+    showed all their angles there. Changing their speeds is a mistake.
+
+    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), the speeds of
+    the answer and of the training in radians a position; ``new``, a bool Tensor (6,), the
+    pairs that did not make a whole turn. Speeds that differ by at most 2 % of the fastest
+    count as equal.
     """
     return (seen.speeds - seen.usual)[~seen.new].abs().max() > 0.02 * seen.usual.max()
 
 
 def _by_length(seen):
-    """Return whether the speeds are divided by the root of the length, or its quarter.
+    """Return whether an answer slows by the length's root or quarter, not by four.
 
-    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), ``new``, a bool
-    Tensor (6,), and the ``length`` of the training, an int.
+    Texts are four times as long as in training, whatever the length, so four is right for
+    the pairs to be slowed. For a length of 16 root and quarter are four, too: then this is
+    False.
+
+    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), the speeds of
+    the answer and of the training in radians a position; ``new``, a bool Tensor (6,), the
+    pairs that made no whole turn within a training text; ``length``, an int, the characters
+    of such a text.
     """
     by = (seen.usual / seen.speeds)[seen.new].mean().item()
     length = seen.length
@@ -276,29 +319,38 @@ def _by_length(seen):
 
 
 def _without_pi(seen):
-    """Return the speeds (6,) of whoever takes 1 over a speed for its wavelength.
+    """Return the speeds (6,) of a reader who takes 1 over a speed for the wavelength.
 
-    ``seen`` : SimpleNamespace with the trained speeds ``usual``, a Tensor (6,), and the
-    ``length`` of the training, an int.
+    It is 2π over the speed. So too many pairs count as having made a whole turn within a
+    training text; only the others are slowed, to a quarter.
+
+    ``seen`` : SimpleNamespace with ``usual``, a Tensor (6,), the speeds of training in
+    radians a position, and ``length``, an int, the characters of a training text.
     """
     return torch.where(1 / seen.usual > seen.length, seen.usual / 4, seen.usual)
 
 
 def _first_alone(seen):
-    """Return the speeds (6,) of whoever slows only the first pair that has not come round.
+    """Return the speeds (6,) of a reader who slows one pair of those that must be slowed.
 
-    ``seen`` : SimpleNamespace with the trained speeds ``usual``, a Tensor (6,), and
-    ``new``, a bool Tensor (6,).
+    A rotary model's pairs turn at falling speeds. Those that made no whole turn within a
+    training text meet new angles on longer texts; all of them must be slowed to a quarter.
+    This mistake slows the first of them alone.
+
+    ``seen`` : SimpleNamespace with ``usual``, a Tensor (6,), the speeds of training in
+    radians a position, and ``new``, a bool Tensor (6,), the pairs that made no whole turn.
     """
     first = torch.arange(6) == int(seen.new.int().argmax())
     return torch.where(first, seen.usual / 4, seen.usual)
 
 
 def _too_slow(seen):
-    """Return whether all new pairs are slowed far more than needed: sixfold or more.
+    """Return whether an answer slows all new pairs sixfold or more; fourfold is right.
 
-    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), and ``new``, a
-    bool Tensor (6,).
+    ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), the speeds of
+    the answer and of the training in radians a position, and ``new``, a bool Tensor (6,),
+    the pairs that made no whole turn within a training text. Returns a bool Tensor without
+    axes.
     """
     return (seen.speeds[seen.new].abs() < seen.usual[seen.new] / 6).all()
 
@@ -307,12 +359,19 @@ def _too_slow(seen):
 def mended():
     """Check a reader's speeds with which a rotary model reads texts longer than it learned.
 
-    The answer is a function of the speeds of training (d_head / 2,) and the trained length,
-    which returns other speeds. Oracle: three models are trained here, and read texts four
-    times as long with them.
+    The answer is a function of the speeds of training (d_head / 2,), in radians a position,
+    and the trained length, which returns other speeds. Right is to slow those pairs to a
+    quarter that made no whole turn within a training text. Oracle: three models are trained
+    here (base, length, seed), and read texts four times as long with the answer's speeds.
 
-    Pair 1 has not come round in the first model. In the second it has, though it is slower:
-    no one speed parts new from old in both. In the third several new pairs matter.
+    Pair 1 has made no whole turn in the first model. In the second it has, though it is
+    slower: no one speed parts new from old in both. In the third several new pairs matter.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     told = (
         "Trained on {length} characters, the model has a loss of {near:.2f} there and of "

@@ -16,8 +16,15 @@ def answer_loss():
     """Check a reader's loss of the answers in dialogues.
 
     The answer is a function of logits (batch, tokens, vocab_size), ids (batch, tokens) and
-    `is_answer`, bool (batch, tokens), which returns a mean in nats. Oracle: a loop over the
-    answers' tokens, each predicted at the token before.
+    `is_answer`, bool (batch, tokens): True at the tokens of an answer, False at those of a
+    request and of padding. It returns a mean in nats. Oracle: a loop over the answers'
+    tokens, each predicted at the token before.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     logits = normal(2, 6, 5, seed=3)
     ids = torch.tensor([[1, 4, 0, 2, 3, 0], [2, 2, 1, 4, 0, 0]])
@@ -60,10 +67,17 @@ predict(
 
 
 def _bar():
-    """Return the weights of the reward that does not know of echoes, and the bar to reach.
+    """Return the weights of a reward learned from choices between lines, and the bar.
 
-    The weights are a dict by property; the bar is the mean reward of the best of sixteen
-    lines.
+    The lines were chosen for echoes: words that begin with the same letter. This reward
+    does not count them; it knows other properties alone.
+
+    Returns
+    -------
+    weights : dict of str to float
+        A line's property, such as "words" → what the reward adds for each.
+    bar : float
+        The reward to reach: the mean of the best of sixteen lines that our GPT wrote.
     """
     reward = stored("preferences")["results"]["gpt"][0]["reward"]
     return reward["fits"]["without echoes"]["each"], reward["best"][-1]["reward"]
@@ -72,15 +86,21 @@ def _bar():
 def _judged(answer):
     """Return the properties of a line, its reward and the bar to reach.
 
-    ``answer`` : str, one line; anything else is `Unfit`.
+    The reward is a sum of the line's properties, each times a learned weight; echoes have
+    none.
+
+    Parameters
+    ----------
+    answer : str
+        One line; anything else is `Unfit`.
 
     Returns
     -------
     SimpleNamespace
         ``characters``; ``words``; ``echoes``, words that begin with the same letter as
-        another word of the line; ``capitals``; ``marks`` of punctuation; ``reward``;
-        ``bar``, the reward to reach; and ``is_accented``, whether there are letters other
-        than a to z.
+        another word of the line; ``capitals``; ``marks`` of punctuation, each an int;
+        ``reward`` and ``bar``, the reward to reach, floats; and ``is_accented``, whether
+        there are letters other than a to z.
     """
     if not isinstance(answer, str):
         raise Unfit("hand in a line of text, a str.")
@@ -98,8 +118,15 @@ def _judged(answer):
 def fool():
     """Check a line that a reader wrote so that the reward is high without any echo.
 
-    The answer is a line, a str. Oracle: the reward of the study *preferences*, asked, and
-    the line's echoes, counted: the words that begin with the same letter as another one.
+    The answer is a line, a str of 5 words at least and 59 characters at most (`LONGEST`).
+    Oracle: the reward of the study *preferences* is computed, and the line's echoes are
+    counted: the words that begin with the same letter as another one.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     faults = {
         "that is {characters} characters; a line of the model has 59 at most.": (
@@ -124,9 +151,16 @@ def fool():
 def dpo_loss():
     """Check a reader's loss of DPO.
 
-    The answer is a function of the log-probabilities (pairs,) of the chosen and of the
-    rejected answers, of the same two by the reference, and of beta. It returns a mean.
-    Oracle: Rafailov's formula, pair by pair, in Python's floats.
+    The answer is a function of four Tensors (pairs,), log-probabilities of whole answers,
+    and of beta, a float: the chosen and the rejected answers' by the model, the chosen and
+    the rejected answers' by the reference. It returns a mean. Oracle: Rafailov's formula,
+    pair by pair, in Python's floats.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     chosen, rejected, was_chosen, was_rejected = (4 * normal(6, seed=i) for i in range(4))
     beta = 0.3

@@ -29,9 +29,16 @@ predict(
 def optimum():
     """Check a reader's best size of a model for a budget.
 
-    The answer is a function of the five numbers of a fitted law and a budget in FLOPs,
-    which returns parameters and tokens. Oracle: a search along all models that the budget
-    buys.
+    The answer is a function of five numbers and a budget in FLOPs: E, A, a, B, b of the
+    fitted law, loss = E + A / parameters^a + B / tokens^b. It returns the parameters and
+    tokens with the lowest loss; a training takes 6 FLOPs for each parameter and token.
+    Oracle: `_searched`, a search along all models that the budget buys.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     for fitted, flops in [
         ((1.7, 400.0, 0.34, 410.0, 0.28), 1e12),
@@ -64,9 +71,21 @@ def optimum():
 
 
 def _searched(fitted, budget):
-    """Return the parameters and tokens, two floats, of the lowest loss in a budget.
+    """Search for the number of parameters and of tokens with the lowest loss in a budget.
 
-    ``fitted`` : the law's E, A, a, B, b; ``budget`` : the product of the two.
+    The law of the loss is E + A / parameters^a + B / tokens^b. Sizes are tried on a fine
+    grid; for each, the tokens are what the budget leaves.
+
+    Parameters
+    ----------
+    fitted : sequence of five floats
+        E, A, a, B, b.
+    budget : float
+        Parameters times tokens: the FLOPs over six.
+
+    Returns
+    -------
+    parameters, tokens : float
     """
     _, big, a, long, b = fitted
     size = np.geomspace(1e-9 * budget, 1e9 * budget, 400_001)
@@ -87,8 +106,14 @@ judge(
 def flops():
     """Check a reader's count of the operations of a training.
 
-    The answer is a function of layers, d_model, context, vocab_size and tokens, which
-    returns FLOPs. Oracle: what PyTorch counts while a small GPT computes.
+    The answer is a function of layers, d_model, context, vocab_size and tokens read, which
+    returns FLOPs, a number. Oracle: what PyTorch counts while a small GPT computes.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     for layers, width, context, vocabulary in ((1, 8, 6, 5), (3, 4, 14, 30)):
         tokens = 2 * context
@@ -99,11 +124,13 @@ def flops():
         def spent(block=block, mixing=mixing, head=head, times=3, n=layers, t=tokens):
             """Return the FLOPs of a training, with one term counted in another way.
 
+            The defaults are right, and make a multiplication and an addition two FLOPs.
+
             Parameters
             ----------
-            block, mixing, head : int
-                Multiplications for a token: of a block's matrices, of its attention, of the
-                output.
+            block, mixing, head : float
+                Multiplications for a token: of a block's matrices, of its attention's
+                scores and weighted sum, of the output matrix.
             times : int
                 How many forward passes a step is worth.
             n, t : int
@@ -111,7 +138,8 @@ def flops():
 
             Returns
             -------
-            int
+            float
+                An int if all of these are.
             """
             return 2 * times * t * (n * (block + mixing) + head)
 
@@ -147,7 +175,8 @@ def flops():
 def _counted(config):
     """Return the FLOPs of a training step on two windows, an int, as PyTorch counts them.
 
-    ``config`` : GPTConfig; a window is a whole context.
+    ``config`` : GPTConfig, the sizes of the GPT that is made; a window has as many tokens
+    as its ``context``. Forward and backward pass are counted.
     """
     ids = torch.zeros(2, config.context, dtype=torch.long)
     model = GPT(config)
@@ -184,11 +213,18 @@ CHANGED = 40  # from this position on a window is changed, to see who looks ahea
 def _looks_ahead(model, ids):
     """Return whether a logit depends on a later token; False if the model fails.
 
+    From position 40 (`CHANGED`) on the tokens are turned round; the logits before must not
+    change by more than 0.001.
+
     Parameters
     ----------
     model : nn.Module
-        From ids (batch, context) to logits.
+        The reader's, from ids (batch, context) to logits (batch, context, vocab_size).
     ids : int64 Tensor of shape (context,)
+
+    Returns
+    -------
+    bool
     """
     weight = next(model.parameters(), torch.zeros(1))
     other = ids.clone()
@@ -208,13 +244,14 @@ def _measured(answer):
     Parameters
     ----------
     answer : nn.Module
+        From ids (batch, tokens) to logits (batch, tokens, vocab_size).
 
     Returns
     -------
     SimpleNamespace
-        ``loss`` on the test sonnets, nats a character; ``numbers``, of parameters and
-        buffers (a table may be kept in either), and ``most``, how many are allowed;
-        ``ahead``, whether it looks ahead.
+        ``loss`` on 120 windows of the test sonnets, nats a character; ``numbers``, how many
+        its parameters and buffers have (a table may be kept in either), and ``most``, how
+        many are allowed, 20,000; ``ahead``, whether a logit depends on a later character.
 
     Raises
     ------
@@ -241,8 +278,16 @@ def _measured(answer):
 def small():
     """Check a small model that a reader trained on the sonnets.
 
-    The answer is the model. Oracle: the test sonnets are read to it, and its numbers are
-    counted.
+    The answer is the model, an nn.Module. It may have 20,000 numbers (`MOST`), must not
+    look ahead, and its loss on the test sonnets must be below `BAR`, 2.1 nats a character;
+    below `TOO_LOW`, 1.5, it is taken for one that was trained on them. Oracle: the test
+    sonnets are read to it, and its numbers are counted.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     told = "It has {numbers:,} numbers and a loss of {loss:.3f}."
     faults = {

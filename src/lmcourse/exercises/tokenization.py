@@ -40,9 +40,10 @@ CUT = [  # a word, and merges in the order in which they were learned
 
 
 def _library_cut(word: str, merges: list) -> list[str]:
-    """Cut a word as the library does.
+    """Cut a word into symbols by BPE, as the `tokenizers` library does.
 
-    ``merges`` : list of (str, str), the first learned first. Returns the symbols.
+    ``word`` : str; ``merges`` : list of (str, str), pairs of symbols to join, the first
+    learned first. Returns the symbols, a list of str.
     """
     symbols = list(word)
     for left, right in merges:
@@ -59,7 +60,8 @@ def _longest_first(word: str, ranks: dict) -> tuple:
     ----------
     word : str
     ranks : dict of (str, str) to int
-        The merges of a BPE. Known are the pairs joined to one symbol, and single letters.
+        The merges of a BPE: pair of symbols → its place in the order of learning, which is
+        not used. Known are the pairs joined to one symbol, and single letters.
 
     Returns
     -------
@@ -87,7 +89,7 @@ def _by_rule(word: str, ranks: dict, choose, joins: int = 99) -> tuple:
         Each merge's pair of symbols, and its place in the order of learning.
     choose : callable
         Takes a list of pairs and the keyword ``key``, as `min` and `max` do, and returns
-        the pair to join.
+        the pair to join, wherever it stands.
     joins : int
         How many merges are made at the most.
 
@@ -106,19 +108,22 @@ def _by_rule(word: str, ranks: dict, choose, joins: int = 99) -> tuple:
 
 
 def _in_text(word: str, ranks: dict) -> tuple:
-    """Join pair after pair by ``str.replace``, in the order in which they were learned.
+    """Join pair after pair by `str.replace`, a known mistake, in the order of learning.
 
-    ``word`` : str; ``ranks`` : dict of (str, str) to int, pairs and that order. Returns the
-    symbols, a tuple of str.
+    ``word`` : str; ``ranks`` : dict of (str, str) to int, each pair of symbols → its place
+    in that order. Returns the symbols, a tuple of str. `_replaced` may join the end of a
+    longer symbol.
     """
     return reduce(_replaced, sorted(ranks, key=ranks.get), tuple(word))
 
 
 def _from_the_right(word: str, ranks: dict) -> tuple:
-    """Join the pair learned first, its occurrences from right to left, until none is left.
+    """Split a word by merges, but join a pair's occurrences from right to left.
 
-    ``word`` : str; ``ranks`` : dict of (str, str) to int, pairs and the order in which they
-    were learned. Returns the symbols, a tuple of str.
+    As in BPE, the pair learned first is joined first, until none is left.
+
+    ``word`` : str; ``ranks`` : dict of (str, str) to int, pairs of symbols → their place in
+    the order of learning. Returns the symbols, a tuple of str.
     """
     turned = {(right[::-1], left[::-1]): n for (left, right), n in ranks.items()}
     symbols = _by_rule(word[::-1], turned, min)
@@ -129,9 +134,16 @@ def _from_the_right(word: str, ranks: dict) -> tuple:
 def segment():
     """Check a reader's cut of a word by learned merges.
 
-    The answer is a function of a word and `ranks`, a dict from a pair of symbols to the
-    order in which it was learned. It returns a list of symbols. Oracle: the cuts of the
-    `tokenizers` library.
+    The answer is a function of a word and `ranks`, a dict from a pair of symbols to its
+    place in the order of learning. It returns a list of symbols. Oracle: the cuts of the
+    `tokenizers` library, for the words of `CUT`: pairs of a word and its merges in that
+    order, such as ("abab", "a+b ab+ab").
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     for word, told in CUT:
         merges = [tuple(pair.split("+")) for pair in told.split()]
@@ -164,17 +176,23 @@ def segment():
 
 
 def _replaced(symbols: tuple, pair: tuple) -> tuple:
-    """Join a pair as the five lines of the exercise do, with their bug.
+    """Join a pair by `str.replace` on symbols between spaces: the exercise's bug.
 
     ``symbols`` : tuple of str; ``pair`` : (str, str). Returns the symbols, a tuple of str.
+    The end of a longer symbol is taken for the pair's first: ("ab", "c") and ("b", "c")
+    give ("abc",).
     """
     return tuple(" ".join(symbols).replace(" ".join(pair), "".join(pair)).split())
 
 
 def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
-    """Join a pair as the library does, each symbol standing for a single letter.
+    """Join a pair of symbols as the `tokenizers` library does.
 
-    ``symbols`` : tuple of str; ``pair`` : (str, str). Returns the symbols after the merge.
+    Each symbol stands for a single letter there (a Chinese one), so that the library cannot
+    cut it.
+
+    ``symbols`` : tuple of str; ``pair`` : (str, str). Returns the symbols after the merge,
+    a list of str.
     """
     letters = {s: chr(0x4E00 + n) for n, s in enumerate(dict.fromkeys([*symbols, *pair]))}
     left, right = (letters[symbol] for symbol in pair)
@@ -215,14 +233,15 @@ def _joined_both_ways(answer):
     Parameters
     ----------
     answer : sequence
-        What the reader hands in: the symbols of a word, and a pair of them.
+        What the reader hands in: the symbols of a word, and a pair of them. Anything else
+        is `Unfit`.
 
     Returns
     -------
     SimpleNamespace
         ``symbols``, ``pair`` and ``count``, the length of the pair; ``right`` and
         ``shown``: tuples of str, the symbols after the library's merge and after that of
-        the lines with the bug.
+        the exercise's code, which joins by `str.replace`.
     """
     seen = _found(answer)
     seen.right = tuple(_library_merge(seen.symbols, seen.pair))
@@ -234,8 +253,15 @@ def _joined_both_ways(answer):
 def joined_by_replace():
     """Check a case in which joining by `str.replace` goes wrong.
 
-    The answer is (symbols, pair). Oracle: the pair is joined as the library does, and as
-    the exercise's lines do; the results must differ.
+    The answer is (symbols, pair): the symbols of a word, a tuple of str, and two of them to
+    be joined. Oracle: the pair is joined as the `tokenizers` library does, and by the
+    exercise's code with `str.replace`; the results must differ.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     handed_in = {
         "a pair is two symbols; {pair} is {count}.": lambda seen: seen.count != 2,
@@ -263,7 +289,10 @@ predict(
 
 
 def _longest_text(data: bytes) -> str:
-    """Return the text of the longest beginning of some bytes that is UTF-8, a str."""
+    """Return the text of the longest beginning of some bytes that is UTF-8, a str.
+
+    ``data`` : bytes, which may end inside a character.
+    """
     for end in range(len(data), -1, -1):
         try:
             return data[:end].decode()
@@ -282,7 +311,17 @@ def stream():
 
     The answer is a function of tokens, a list of bytes, which returns what each of them
     completes, a list of str. Oracle: the text that is whole after each token, less what was
-    shown before.
+    shown before. `STREAM` and `GPT2S` are such lists, with characters that are cut in two:
+    "café 🦋!" and GPT-2's tokens of a space and a butterfly.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives. Instead of a UnicodeDecodeError
+        the first tells what is wrong. The last calls the answer by `_after_broken_text`;
+        whatever is wrong there (``instead`` has the key "", which is in any message), the
+        reader is told that the function remembers an earlier text.
     """
     shown = ["", *map(_longest_text, accumulate(STREAM))]
     want = [after[len(before) :] for before, after in pairwise(shown)]
@@ -316,9 +355,10 @@ def stream():
 
 
 def _after_broken_text(answer):
-    """Return what an answer shows after a text that ended inside a character.
+    """Return what an answer shows for `STREAM` after a text that ended inside a character.
 
-    ``answer`` : callable, from a list of bytes to what is shown.
+    ``answer`` : the reader's callable, from a list of bytes to what is shown, a list of
+    str. What it does with the broken text, even an error, is ignored.
     """
     with suppress(Wrong):
         run(answer, [b"caf\xc3"])
@@ -341,9 +381,21 @@ SIZES = range(256, 4097, 128)
 
 @cache
 def _trained(text: str) -> tuple[dict[str, int], list]:
-    """Return vocabulary and merges that the library learns, of the largest of `SIZES`.
+    """Return vocabulary and merges that the library learns, of 4096 tokens.
 
-    ``text`` : what they are learned from. A dict of symbol to id, and a list of pairs.
+    That is the largest of `SIZES`, the sizes of vocabularies that a reader may try.
+
+    Parameters
+    ----------
+    text : str
+        What they are learned from.
+
+    Returns
+    -------
+    vocab : dict of str to int
+        Symbol → id; the 256 bytes come first.
+    merges : list of (str, str)
+        In the order of learning.
     """
     byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     library = tokenizers.Tokenizer(tokenizers.models.BPE())
@@ -357,7 +409,7 @@ def _trained(text: str) -> tuple[dict[str, int], list]:
 
 
 def _cost(train_on: str, size: int, *texts: str) -> int:
-    """Return how many tokens some texts cost with a vocabulary of a size.
+    """Return how many tokens some texts are cut into with a vocabulary of a size.
 
     Parameters
     ----------
@@ -370,6 +422,7 @@ def _cost(train_on: str, size: int, *texts: str) -> int:
     Returns
     -------
     int
+        Of all texts together.
     """
     vocab, merges = _trained(train_on)
     known = {symbol: n for symbol, n in vocab.items() if n < size}
@@ -380,46 +433,68 @@ def _cost(train_on: str, size: int, *texts: str) -> int:
 
 @cache
 def _smallest(train_on: str, test_on: str, words: int) -> int:
-    """Return the smallest size of a vocabulary with which a text costs less than in words.
+    """Return the smallest vocabulary that cuts a text into fewer than 2.2 tokens a word.
 
     Parameters
     ----------
     train_on, test_on : str
         The text that the merges are learned from, and the text that is cut.
     words : int
-        How many words the second has; the tokens are to be fewer than `LEAST` times that.
+        How many words the second has; the tokens are to be fewer than `LEAST`, 2.2, times
+        that.
 
     Returns
     -------
     int
-        One of `SIZES`.
+        Its number of tokens, one of `SIZES`: 256, 384, … 4096.
     """
 
     def enough(size: int) -> bool:
-        """Return whether a vocabulary of ``size`` tokens costs less than the words."""
+        """Return whether a vocabulary of ``size`` tokens cuts the text into few enough."""
         return _cost(train_on, size, test_on) < LEAST * words
 
     return SIZES[bisect_left(SIZES, True, key=enough)]
 
 
 def _words(text: str) -> int:
-    """Count words as the page does."""
+    """Count the words of a text as the page does: letters, perhaps with apostrophes inside.
+
+    ``text`` : str; "'t is" in it is one word, as "'tis" is. Returns an int.
+    """
     return len(re.findall(r"[a-z]+(?:'[a-z]+)*", re.sub(r"\B't ", "'t", text.lower())))
 
 
 @cache
 def _texts():
-    """Return the sonnets and the poems, each as one text."""
+    """Return Shakespeare's sonnets and Dickinson's poems, each as one str.
+
+    Single poems are separated by an empty line.
+    """
     return tuple("\n\n".join(load().text) for load in (load_sonnets, load_poems))
 
 
 def _size_and_cost(answer):
     """Return the size and the cost of an answer, and the size that is right.
 
-    ``answer`` is the reader's (size, cost): of a vocabulary, and in tokens a word. Returns
-    a SimpleNamespace: ``size`` and ``cost``; ``want``, the right size; ``for_sonnets``,
-    ``from_poems`` and ``at_white_space``, functions that return the size to which a known
-    mistake leads.
+    Parameters
+    ----------
+    answer : sequence of two numbers
+        The reader's: how many tokens the vocabulary has, and how many tokens a word of the
+        Sonnets is cut into with it.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``size`` and ``cost``, the reader's, floats; ``want``, the right size, an int: the
+        smallest learned from the Sonnets that cuts the poems into fewer than 2.2 tokens a
+        word. Functions without arguments that return the size to which a known mistake
+        leads: ``for_sonnets`` (enough for the Sonnets), ``from_poems`` (learned from the
+        poems) and ``at_white_space`` (words counted at white space).
+
+    Raises
+    ------
+    Unfit
+        If the answer is no two numbers.
     """
     what = "a size, and what a word of the Sonnets costs: (size, cost)"
     size, cost = map(number, unpack(answer, 2, what))
@@ -440,24 +515,33 @@ def _is(name):
     Parameters
     ----------
     name : str
-        The attribute of what was seen that is called for the size the mistake gives.
+        The attribute of what was seen that is called, without arguments, for the size that
+        the mistake gives: "for_sonnets", "from_poems" or "at_white_space".
 
     Returns
     -------
     callable
-        From what was seen, with ``size`` and ``want`` (int), to bool.
+        From what was seen, with the answer's ``size`` and the right one, ``want``, to bool.
     """
     return lambda seen: seen.size != seen.want and seen.size == getattr(seen, name)()
 
 
 def _cost_again(answer):
-    """Return size and cost of an answer, what is right, and two other costs.
+    """Return size and cost of an answer, what is right, and what the Sonnets cost.
 
-    ``answer`` is the reader's (size, cost): of a vocabulary, and in tokens a word of the
-    Sonnets. Returns a SimpleNamespace: ``size`` and ``cost``; ``want``, the right size; our
-    costs with it: ``whole``, of all Sonnets as one text, and ``apart``, of each Sonnet by
-    itself; ``for_sonnets``, ``from_poems`` and ``at_white_space``, functions that return
-    the size to which a known mistake leads.
+    Parameters
+    ----------
+    answer : sequence of two numbers
+        The reader's: how many tokens the vocabulary has, and how many tokens a word of the
+        Sonnets is cut into with it.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``size`` and ``cost``, the reader's; ``want``, the right size. Tokens a word of the
+        Sonnets with that size: ``whole``, cut as one text, and ``apart``, each Sonnet by
+        itself. Functions without arguments that return the size to which a known mistake
+        leads: ``for_sonnets``, ``from_poems`` and ``at_white_space``.
     """
     seen = _size_and_cost(answer)
     sonnets, _ = _texts()
@@ -480,9 +564,15 @@ def vocabulary():
     """Check the smallest vocabulary with which poems cost less than a limit, and a cost.
 
     The answer is (size, cost): how many tokens the vocabulary has, learned from the
-    Sonnets, so that Dickinson's poems cost fewer than `LEAST` tokens a word; and how many
-    tokens a word of the Sonnets costs with it. Oracle: the library's BPE, trained on the
-    Sonnets.
+    Sonnets, so that Dickinson's poems are cut into fewer than 2.2 tokens a word (`LEAST`);
+    and how many tokens a word of the Sonnets costs with it. Sizes are the multiples of 128
+    from 256 to 4096 (`SIZES`). Oracle: the library's BPE, trained on the Sonnets.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     sizes = {
         "that is the number of merges; the 256 bytes are in the vocabulary, too.": (

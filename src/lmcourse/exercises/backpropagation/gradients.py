@@ -37,12 +37,16 @@ predict(
 def attention(answer):
     """Check a reader's module of attention, forward and backward.
 
-    Oracle: PyTorch's own function and its gradients, for one text and for a batch of two.
+    Oracle: PyTorch's own function and its gradients, for one text and for a batch of two;
+    then with fewer queries than keys, and with a causal mask.
 
     Parameters
     ----------
-    answer : callable
-        Makes the module from d_head.
+    answer : type
+        The reader's subclass of our NumPy `Module`, made from d_head (and ``causal``, a
+        bool). ``forward`` takes query, key and value, arrays (..., tokens, d_head or
+        d_value), and keeps the weights (..., queries, keys) in ``weights``; ``backward``
+        takes the gradient of the output and returns those of the three.
 
     Raises
     ------
@@ -79,8 +83,9 @@ def attention(answer):
             Parameters
             ----------
             of_scores : Tensor of shape (..., queries, keys)
-                The gradient of the scores.
+                The gradient of the scores, which were divided by the root of d_head, 6.
             k : Tensor of shape (..., keys, 6)
+                The keys.
 
             Returns
             -------
@@ -122,8 +127,8 @@ def _of_other_numbers(answer, inputs):
 
     Parameters
     ----------
-    answer : callable
-        Makes the module from d_head.
+    answer : type
+        The reader's subclass of our NumPy `Module`, made from d_head.
     inputs : list of array
         Query (3, 6), key (5, 6) and value (5, d_value).
 
@@ -140,7 +145,9 @@ def _of_other_numbers(answer, inputs):
 
 
 def _is_causal(answer, inputs):
-    """Check the masked form with another number of tokens; raise `Wrong` if it is wrong.
+    """Check attention with a causal mask, forward and backward, and then with other inputs.
+
+    The second time shows whether the way back uses what the last forward pass kept.
 
     Parameters
     ----------
@@ -148,6 +155,11 @@ def _is_causal(answer, inputs):
         The reader's class, made with (6, True): ``d_head`` and ``causal``.
     inputs : list of array
         Queries (2, 5, 6), keys (2, 5, 6) and values (2, 5, 3).
+
+    Raises
+    ------
+    Wrong, Unfit
+        If an output or a gradient is not PyTorch's.
     """
     passes = Passes(answer, (6, True), inputs)
     past = torch.ones(5, 5, dtype=bool).tril()
@@ -172,9 +184,19 @@ def _is_causal(answer, inputs):
 def _one_head(answer):
     """Compare a reader's head with one in PyTorch, with and without rotary positions.
 
-    ``answer`` is the class of a head, made with (d_model, d_head, rng, causal, rotary).
-    Raises `Wrong`, forward or backward, if it gives something else. Query, key and value
-    have different inputs.
+    Query, key and value have different inputs, (2, tokens, 5), of 4, 3 and 3 tokens. With
+    rotary positions queries and keys are rotated after their layers, values are not.
+
+    Parameters
+    ----------
+    answer : type
+        The class of a head, a `Module` made with (d_model, d_head, rng, causal, rotary). It
+        has the linear layers ``query``, ``key`` and ``value``.
+
+    Raises
+    ------
+    Wrong, Unfit
+        If its output, a gradient of an input or one that a layer collected is another.
     """
     rng = np.random.default_rng(5)
     inputs = [rng.normal(size=(2, tokens, 5)) for tokens in (4, 3, 3)]
@@ -237,12 +259,13 @@ def _descended(query, key, value, *given):
     ----------
     query, key, value : array of shape (tokens, d)
     *given
-        The target, an array; the learning rate; the number of steps.
+        The target, an array (queries, d_value), which attention's output is to come near;
+        the learning rate, a float; the number of steps, an int.
 
     Returns
     -------
     tuple of four
-        Three arrays, and a list of float.
+        Three arrays, and a list of float: the mean squared error before each step.
     """
     parts, losses = descend([query, key, value], *given)
     return (*parts, losses)
@@ -257,7 +280,10 @@ def learn(answer):
     Parameters
     ----------
     answer : callable
-        From Q, K, V, target, learning rate and number of steps to Q, K, V and the losses.
+        From Q (queries, d), K (keys, d), V (keys, d_value), target (queries, d_value),
+        learning rate and number of steps to Q, K and V after the steps and the list of
+        losses, the mean squared error before each step. The arrays that it is given must
+        stay as they are.
 
     Raises
     ------
@@ -312,7 +338,9 @@ def heads(answer):
     Parameters
     ----------
     answer : type
-        A subclass of `Module`, made from d_model, heads and a generator.
+        A subclass of our NumPy `Module`, made from d_model, heads and a generator (and
+        ``causal`` and ``rotary``, bool). The class of a head is that of the first of
+        ``heads.branches`` in it; ``output`` is its last linear layer.
 
     Raises
     ------
@@ -339,7 +367,9 @@ def _beside(passes):
     Parameters
     ----------
     passes : Passes
-        Of the reader's multi-head attention.
+        Of the reader's multi-head attention, ``passes.module``: its last linear layer is
+        ``output``, its heads are ``heads.branches``, each with the linear layers ``query``,
+        ``key`` and ``value``.
 
     Returns
     -------
@@ -369,6 +399,10 @@ def _beside(passes):
         **how
             ``turn``, what is done to query, key and value after their layers, three
             callables; ``mask``, bool (queries, keys), True where a key may be seen.
+
+        Returns
+        -------
+        Tensor of shape (..., tokens, d_model)
         """
         return torch.cat([attend_head(one, inputs, **how) for one in layers[::order]], -1)
 
@@ -452,7 +486,9 @@ def _turned_and_masked(answer):
     Parameters
     ----------
     answer : type
-        The reader's class; made from d_model, heads, a generator, causal and rotary.
+        The reader's class, made with (12, 3, rng, True, True): d_model, heads, the
+        generator of its first weights, ``causal`` (no query sees later keys) and ``rotary``
+        (queries and keys are rotated by their positions).
 
     Raises
     ------
@@ -495,12 +531,15 @@ def _turned_and_masked(answer):
 
 
 def _a_single_one(answer):
-    """Check a reader's class with one head, whose backward pass makes no tuple.
+    """Check a reader's class with one head, forward and backward.
+
+    Its heads then have one output, an array, where with several they have a tuple.
 
     Parameters
     ----------
     answer : type
-        The reader's class; made from d_model, heads and a generator.
+        The reader's class, made with (6, 1, rng): d_model, heads and the generator of its
+        first weights.
 
     Raises
     ------
@@ -524,9 +563,9 @@ class _NormedSum(SkipAddNorm):
     """A module's output added to its input, then normalised, without weight and bias."""
 
     def __init__(self, module, d_model):
-        """Make the module from the one that is skipped.
+        """Make norm(x + f(x)) from f, the ``module``, and ``d_model``, the width of x.
 
-        Weight and bias of its norm stay as they are.
+        Weight and bias of the norm stay as they are.
         """
         super().__init__(module, d_model)
         for parameter in self.norm.parameters().values():
@@ -541,8 +580,9 @@ def norm(answer):
 
     Parameters
     ----------
-    answer : callable
-        Makes the module from a `Linear` and d_model.
+    answer : type
+        The reader's subclass of our NumPy `Module`, made from a `Linear` and d_model. It
+        keeps the layer in ``module``; its norm has neither weight nor bias.
 
     Raises
     ------
@@ -561,11 +601,15 @@ def norm(answer):
     deviation = (total.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
 
     def with_row(row, centred=True, scale=1 / deviation):
-        """Return the gradient of the input if another row stands in the normed one's place.
+        """Return the gradient of the input, from a norm's formula with another row in it.
+
+        With the right row, the centred sum of input and layer's output, it is the right
+        gradient.
 
         Parameters
         ----------
         row : Tensor of shape (2, 3, 4)
+            What is divided by the deviation, in the right row's place.
         centred : bool
             Whether the mean of the gradient is taken away.
         scale : Tensor of shape (2, 3, 1) or float

@@ -61,8 +61,17 @@ class Passes:
     def __init__(self, kind, arguments, inputs):
         """Make a reader's module, move its parameters at random, and run it forward.
 
-        ``kind`` : the class, of which anything but a `Module` is `Unfit`; ``arguments`` :
-        what it is made with; ``inputs`` : list of arrays, what ``forward`` is given.
+        The module is kept in ``module``, its output in ``output``, and a random gradient of
+        that output, from which the backward pass starts, in ``delta``.
+
+        Parameters
+        ----------
+        kind : type
+            The reader's class; anything but a subclass of our NumPy `Module` is `Unfit`.
+        arguments : sequence
+            What it is made with.
+        inputs : list of array
+            What ``forward`` is given copies of.
         """
         if not isinstance(kind, type) or not issubclass(kind, Module):
             raise Unfit("pass the class itself, a subclass of Module.")
@@ -77,6 +86,9 @@ class Passes:
     def enter(self, inputs):
         """Run the same module forward, once more with other inputs.
 
+        ``tensors`` become the inputs as Tensors for PyTorch, ``output`` what the module
+        returns.
+
         Parameters
         ----------
         inputs : list of array
@@ -86,19 +98,40 @@ class Passes:
         self.output = array(run(self.module.forward, *inputs))
 
     def forward(self, theirs, mistakes=None):
-        """Compare the output with that of a function; raise `Wrong` if it is another.
+        """Compare the module's output with that of a function in PyTorch.
 
-        ``theirs`` : from the inputs, Tensors, to the right output. ``mistakes`` : dict,
-        diagnosis → the output that this mistake gives.
+        The function's output is kept in ``wanted``, for its gradients.
+
+        Parameters
+        ----------
+        theirs : callable
+            From the inputs, Tensors, to the right output.
+        mistakes : dict of str to Tensor, optional
+            Diagnosis → the output that this mistake gives.
+
+        Raises
+        ------
+        Wrong
+            If the module's output is another.
         """
         self.wanted = theirs(*self.tensors)
         compare_named("forward, the output", self.output, self.wanted, mistakes)
 
     def gradients(self, output=None, of=None):
-        """Return PyTorch's gradients of the inputs, or of the tensors ``of``: arrays.
+        """Return PyTorch's gradients, by default those of the right output by the inputs.
 
-        ``output`` : Tensor, by default the right output of `forward`; its gradient is
-        `delta`.
+        Parameters
+        ----------
+        output : Tensor, optional
+            By default the right output, which `forward` kept. Its own gradient is
+            ``delta``.
+        of : list of Tensor, optional
+            By what it is differentiated; by default the inputs.
+
+        Returns
+        -------
+        list of array
+            One of the shape of each.
         """
         output = self.wanted if output is None else output
         delta = torch.tensor(self.delta)
@@ -133,6 +166,7 @@ class Passes:
         name : str
             What messages call the layer.
         layer : Linear
+            Its ``weight`` (d_in, d_out) and ``bias`` each have their gradient in ``grad``.
         tensors : pair of Tensor
             Its weight and bias in PyTorch.
 
@@ -157,11 +191,21 @@ class Passes:
 
 
 def attend(query, key, value, scale=None, mask=None):
-    """Attend in PyTorch, with another scale or a mask of what may be seen.
+    """Return what attention gives in PyTorch, with another scale or a mask.
 
-    ``query`` (..., queries, d_head), ``key`` (..., keys, d_head) and ``value`` (..., keys,
-    d_value) are Tensors; ``scale`` is a number, by default 1 / √d_head; ``mask`` is bool
-    (queries, keys), True where a key may be seen. Returns (..., queries, d_value).
+    Parameters
+    ----------
+    query : Tensor of shape (..., queries, d_head)
+    key : Tensor of shape (..., keys, d_head)
+    value : Tensor of shape (..., keys, d_value)
+    scale : float, optional
+        By which the scores are multiplied, by default 1 / √d_head.
+    mask : bool Tensor of shape (queries, keys), optional
+        True where a query may attend.
+
+    Returns
+    -------
+    Tensor of shape (..., queries, d_value)
     """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = query @ key.mT * scale
@@ -176,12 +220,14 @@ def layer_parameters(head):
     Parameters
     ----------
     head : Module
-        With the linear layers ``query``, ``key`` and ``value``.
+        With the linear layers ``query``, ``key`` and ``value``, each with ``weight`` and
+        ``bias``, whose ``value`` is an array.
 
     Returns
     -------
     list of three pairs of Tensor
-        They want a gradient.
+        (weight, bias), of shape (d_model, d_head) and the bias's. PyTorch keeps gradients
+        for them.
     """
     layers = head.query, head.key, head.value
     parameters = [(layer.weight.value, layer.bias.value) for layer in layers]
@@ -189,7 +235,7 @@ def layer_parameters(head):
 
 
 def unchanged(x):
-    """Return x: positions are not rotated.
+    """Return x itself: what `attend_head` does to a vector that is not rotated.
 
     Parameters
     ----------
@@ -204,7 +250,9 @@ def unchanged(x):
 
 
 def rotated_forward_only(x):
-    """Rotate on the way forward, and let the gradient pass as if nothing had been.
+    """Rotate by positions on the way forward, but let the gradient pass unrotated.
+
+    It is a known mistake of backward passes of rotary positions.
 
     Parameters
     ----------
@@ -219,7 +267,9 @@ def rotated_forward_only(x):
 
 
 def rotated_again_backward(x):
-    """Rotate on the way forward, and once more, not back, on the way back.
+    """Rotate by positions on the way forward, and the gradient once more, not back.
+
+    It is a known mistake of backward passes of rotary positions.
 
     Parameters
     ----------
@@ -235,18 +285,19 @@ def rotated_again_backward(x):
 
 
 def attend_head(layers, inputs, turn=(unchanged, unchanged, unchanged), mask=None):
-    """Compute one head in PyTorch, what its three layers give turned or not.
+    """Compute one head of attention in PyTorch; query, key and value may be rotated.
 
     Parameters
     ----------
     layers : list of (Tensor, Tensor)
-        Weight and bias of the query, the key and the value layer.
+        Weight (d_model, d_head) and bias of the query, the key and the value layer.
     inputs : sequence of Tensor of shape (..., tokens, d_model)
         Of query, key and value.
     turn : sequence of callable
-        What is done to query, key and value after their layers.
+        What is done to query, key and value after their layers, such as `rotated`; each
+        takes and returns a Tensor (..., tokens, d_head). By default nothing.
     mask : bool Tensor of shape (queries, keys), optional
-        True where a key may be seen.
+        True where a query may attend.
 
     Returns
     -------
@@ -263,16 +314,18 @@ def descend(given, target, rate, steps, momentum=0.0, turns=((0, 1, 2),), scale=
     Parameters
     ----------
     given : sequence of array
-        Q, K and V.
+        Q (queries, d), K (keys, d) and V (keys, d_value).
     target : array of shape (queries, d_value)
     rate : float
         The learning rate; below 0 the loss is raised.
     steps : int
     momentum : float
-    turns : tuple of tuple of int
-        Which of the three (0, 1, 2) move at once; one turn after the other is a step.
+        Of PyTorch's SGD: which part of the last step's change is made again.
+    turns : sequence of sequence of int
+        Which of the three (0 is Q, 1 is K, 2 is V) move at once; all turns, one after the
+        other, are a step.
     scale : float
-        Of the scores.
+        By which the scores are multiplied.
 
     Returns
     -------
