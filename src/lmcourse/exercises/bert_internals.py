@@ -648,8 +648,8 @@ def _last_four_mistakes(states, mask):
     Returns
     -------
     dict of str to Tensor
-        What the reader is told → the vectors that the mistake gives, (2, layers, d_model).
-        Four layers are right.
+        What the reader is told → what the mistake gives for the two texts. Most are of
+        shape (2, 4, d_model), a mean for each of the last four levels.
     """
     four = states[-4:]
     last = _means(states[-4:])

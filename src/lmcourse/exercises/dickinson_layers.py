@@ -22,7 +22,13 @@ def named():
     """Check a reader's names of a model's states.
 
     The answer is a function of the number of states, which returns their names, a list of
-    str. Oracle: names written out by hand.
+    str such as "after layer 0". Oracle: names written out by hand.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     want = ["before layer 0", "after layer 0", "after layer 1", "after layer 2"]
     later = ["after layer 1", "after layer 2", "after layer 3"]
@@ -49,8 +55,15 @@ def named():
 def token_mean():
     """Check a reader's mean over the real tokens of texts.
 
-    The answer is a function of states (texts, tokens, d_model) and mask (texts, tokens),
-    which returns (texts, d_model). Oracle: each text's mean, taken by itself.
+    The answer is a function of states (texts, tokens, d_model) and mask, bool (texts,
+    tokens), True where a token is real. It returns (texts, d_model). Oracle: each text's
+    mean, taken by itself.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     lengths = torch.tensor([6, 2, 4, 3])
     mask = torch.arange(6) < lengths[:, None]
@@ -112,8 +125,15 @@ def stayed():
     """Check a reader's share of neighbours that stayed from one layer to the next.
 
     The answer is a function of the neighbours before and after, two int Tensors (poems,
-    neighbours), which returns a share for each poem. Oracle: sets, row by row; the
-    neighbours change places and rows.
+    neighbours) of the numbers of poems, which returns a share for each poem, (poems,), from
+    0 to 1. Oracle: sets, row by row; some neighbours are in another order or in another
+    poem's row afterwards.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     before = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8], [0, 1, 5, 9], [9, 8, 2, 1]])
     after = torch.tensor([[4, 3, 9, 8], [5, 6, 8, 7], [2, 3, 4, 6], [2, 5, 3, 0]])
@@ -140,15 +160,15 @@ def stayed():
 
 @cache
 def _bert():
-    """Return the tokenizer and the BERT of the course; they are loaded once."""
+    """Return the tokenizer and the `BertModel` of the course; they are loaded once."""
     return load_bert()
 
 
 def _forty(chosen):
     """Return the positions of forty poems as a list, or say what stands there instead.
 
-    ``chosen`` : what the reader hands in: list, tuple, array or Series of `MANY` whole
-    numbers. Returns a list of int; anything else is `Unfit`.
+    ``chosen`` : what the reader hands in: list, tuple, array or Series of 40 (`MANY`) whole
+    numbers, rows of the table of poems. Returns a list of int; anything else is `Unfit`.
     """
     rows = chosen.tolist() if isinstance(chosen, (np.ndarray, pd.Series)) else chosen
     rows = rows if isinstance(rows, (list, tuple)) else [rows]
@@ -168,14 +188,20 @@ def _handed_in(answer):
     answer : tuple
         The reader's two: positions of forty poems in the table of poems, a sequence of int;
         and which share of a poem's five nearest neighbours the last layer keeps, mean of
-        the forty, 0 to 1, or None. `NotTried` is raised where one of them is ``...``, and
-        `Unfit` where the positions aren't forty whole numbers.
+        the forty, 0 to 1, or None.
 
     Returns
     -------
     SimpleNamespace
         ``chosen``, a list of int; ``share``, as it was handed in; ``last``, the last
-        position there is. Of a share that is None, ``share`` alone.
+        position there is, an int. If the share is None, ``share`` alone.
+
+    Raises
+    ------
+    NotTried
+        If one of the two is ``...``.
+    Unfit
+        If the positions aren't forty whole numbers.
     """
     chosen, share = unpack(answer, 2, "the forty positions, and the share")
     if chosen is ... or share is ...:
@@ -188,18 +214,21 @@ def _handed_in(answer):
 
 @lru_cache(maxsize=1)
 def _pooled(*chosen):
-    """Read the poems at these positions.
+    """Read the poems at these positions with the course's BERT; the last call is kept.
 
-    ``chosen`` : int, positions in the table of poems. Returns a `PooledLayers`.
+    ``chosen`` : int, positions in the table of poems. Returns a `PooledLayers`, which has
+    ``levels``, the mean over each poem's tokens at each level, a Tensor (layers + 2, poems,
+    d_model), and ``tokens``, how many each has, an integer Tensor (poems,).
     """
     texts = load_poems().text.tolist()
     return pool_layers([texts[i] for i in chosen], *_bert())
 
 
 def _spread(answer):
-    """Return how many tokens the longest poem has more than the shortest.
+    """Return how many tokens the longest of the chosen poems has more than the shortest.
 
-    ``answer`` : the reader's (positions, share). Returns a SimpleNamespace with ``wide``.
+    ``answer`` : the reader's (positions of forty poems, share). Returns a SimpleNamespace
+    with ``wide``, an int.
     """
     tokens = _pooled(*_handed_in(answer).chosen).tokens
     return SimpleNamespace(wide=int(tokens.max() - tokens.min()))
@@ -208,10 +237,20 @@ def _spread(answer):
 def _kept_again(answer):
     """Return the answer's share, what is right, and what known mistakes give.
 
-    ``answer`` : the reader's (positions of forty poems, share). Returns a SimpleNamespace
-    of floats: ``got``, the answer's share; ``want``, the right one; ``of_ten``, that of ten
-    neighbours; ``layer_before``, that which the layer before the last keeps; ``that_left``
-    and ``percent``, the right share taken from 1, and times 100.
+    A share is the mean over the forty poems: which part of a poem's five nearest of the
+    others (`NEAR`), before the last layer, are among them after it.
+
+    Parameters
+    ----------
+    answer : tuple
+        The reader's: positions of forty poems, and the share.
+
+    Returns
+    -------
+    SimpleNamespace
+        Floats: ``got``, the answer's share; ``want``, the right one; ``of_ten``, that of
+        ten neighbours; ``layer_before``, that which the layer before the last keeps;
+        ``that_left`` and ``percent``, the right share taken from 1, and times 100.
     """
     handed_in = _handed_in(answer)
     before, below, top = _pooled(*handed_in.chosen).levels[-3:]
@@ -230,13 +269,19 @@ def _is(name):
     """Return a function that tells whether the share seen is that of a known mistake.
 
     ``name`` : the attribute of what was seen that holds the share to which the mistake
-    leads.
+    leads: "of_ten", "layer_before", "that_left" or "percent". The function takes what was
+    seen, with ``got``, the answer's share, and ``want``, the right one; shares are equal if
+    they differ by less than 0.006 (`NEAR_TIE`). It returns a bool.
     """
     return lambda seen: _is_another(seen) and abs(seen.got - getattr(seen, name)) < NEAR_TIE
 
 
 def _is_another(seen):
-    """Return whether the share seen is not right."""
+    """Return whether the share seen is not right, to 0.006 (`NEAR_TIE`).
+
+    ``seen`` : SimpleNamespace with ``got``, the answer's share, and ``want``, the right
+    one, floats. A NaN is not right.
+    """
     return not abs(seen.got - seen.want) < NEAR_TIE
 
 
@@ -244,9 +289,16 @@ def _is_another(seen):
 def equals():
     """Check forty poems of nearly equal length, and how many neighbours they keep.
 
-    The answer is a pair: the positions of forty poems, and the mean share of neighbours
-    that the last layer keeps among them. Oracle: the poems are read again, and the share is
-    counted again.
+    The answer is a pair: the positions of forty poems (`MANY`), whose numbers of tokens may
+    be 12 apart at most (`WITHIN`), and the mean share of a poem's five nearest neighbours
+    (`NEAR`) that the last layer keeps among them. Oracle: the poems are read again, and the
+    share is counted again.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     handed_in = {
         "the share is still missing; it is `None`.": lambda seen: seen.share is None,

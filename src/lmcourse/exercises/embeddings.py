@@ -22,6 +22,15 @@ def content_words():
     The answer is a function of tokens (list of str), their vectors (tokens, d_model) and
     the words to leave out (set of str). It returns the tokens and the vectors that are
     left. Oracle: pairs that were kept together from the start.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     tokens = ["the", "bee", "is", "not", "a", "bee", "of", "noon"]
     stop = {"the", "is", "a", "of"}
@@ -34,7 +43,8 @@ def content_words():
     def ask(place, answer):
         """Call an answer; return the tokens that stay (``place`` 0) or their vectors (1).
 
-        Anything but two things is `Unfit`.
+        ``answer`` : the reader's callable, from tokens, vectors and words to leave out to
+        two things; anything else is `Unfit`.
         """
         what = "two things: the tokens that stay, and their vectors"
         return unpack(run(answer, tokens, vectors, stop), 2, what)[place]
@@ -42,7 +52,7 @@ def content_words():
     def labels(answer):
         """Return the tokens that an answer keeps, as ``labels`` of a SimpleNamespace.
 
-        A list of str; ``answer`` : callable.
+        They are a list of str. ``answer`` : callable, the reader's filter.
         """
         return SimpleNamespace(labels=_poem(ask(0, answer)))
 
@@ -83,7 +93,7 @@ predict(
 
 
 def _best(vectors, target, out, by_cosine, rank):
-    """Return the row that is closest to a target, found in a loop.
+    """Return the number of the row that is closest to a target, found in a loop.
 
     Parameters
     ----------
@@ -92,9 +102,9 @@ def _best(vectors, target, out, by_cosine, rank):
     out : collection of int
         Rows that do not take part.
     by_cosine : bool
-        Whether the row's length is divided out.
+        Whether the row's length is divided out of its product with the target.
     rank : int
-        0 for the closest, 1 for the one after it.
+        0 for the closest, 1 for the one after it, -1 for the farthest.
 
     Returns
     -------
@@ -111,9 +121,15 @@ def _best(vectors, target, out, by_cosine, rank):
 def fourth_word():
     """Check a reader's answer to "a is to b as c is to what?".
 
-    The answer is a function of vectors (words, d_model) and the rows a, b and c, which
-    returns the row nearest to b - a + c by cosine, none of the three. Oracle: a loop over
-    all rows, for thirty questions.
+    The answer is a function of vectors (words, d_model) and the rows a, b and c, int, which
+    returns the row nearest to b - a + c by cosine, none of the three; all vectors are
+    brought to length 1 first. Oracle: a loop over all rows, for thirty questions.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
     """
     rng = np.random.default_rng(11)
     vectors = rng.standard_normal((40, 5)) * rng.uniform(0.3, 3, size=(40, 1))
@@ -121,11 +137,24 @@ def fourth_word():
     asked = [tuple(rng.choice(40, 3, replace=False).tolist()) for _ in range(30)]
 
     def solved(x=units, signs=(-1, 1, 1), out=slice(None), by_cosine=True, rank=0):
-        """Return the answer to each analogy asked, right by default, as row numbers.
+        """Return the answer to each of the thirty questions, right by default: row numbers.
 
-        ``x`` are the vectors that are added with ``signs``, ``out`` says which of the three
-        given words cannot be an answer, ``by_cosine`` how candidates are compared, and
-        ``rank`` 0 takes the best candidate, 1 the second.
+        Parameters
+        ----------
+        x : sequence of array of shape (d_model,)
+            The vectors that are added: by default all of length 1.
+        signs : sequence of three int
+            How often the vectors of a, b and c are added.
+        out : slice
+            Which of a, b and c cannot be an answer.
+        by_cosine : bool
+            Whether candidates are compared by their cosine, or by their product.
+        rank : int
+            0 takes the best candidate, 1 the second, -1 the worst.
+
+        Returns
+        -------
+        list of int
         """
         found = []
         for rows in asked:
@@ -162,7 +191,10 @@ def fourth_word():
     }
 
     def ask(answer):
-        """Return what an answer, a callable, gives for each question: a list."""
+        """Return what an answer gives for each of the thirty questions, a list.
+
+        ``answer`` : the reader's callable, called with the vectors and the rows a, b and c.
+        """
         return [run(answer, vectors, *rows) for rows in asked]
 
     yield Case([], solved(), mistakes, ask=ask)
@@ -176,7 +208,14 @@ def static_vectors():
     """Check a reader's static vectors of a text.
 
     The answer is a function of a `BertModel` and ids (1, tokens), which returns the rows of
-    its table of words. Oracle: the rows of a small model's table, picked by hand.
+    its table of words, (1, tokens, d_model). Oracle: the rows of a small model's table,
+    picked by hand.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     torch.manual_seed(0)
     sizes = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 8}
@@ -219,20 +258,24 @@ predict(
 
 
 def _agreement(texts, windows):
-    """Yield the neighbours shared with BERT's table, as the page counts them.
+    """Yield which share of a word's neighbours in the texts it has in BERT's table, too.
+
+    Counted are the ten nearest by vectors made from the texts, and the ten nearest in
+    BERT's word table. Words are those that occur ten times and are tokens of BERT, without
+    the sixty most frequent.
 
     Parameters
     ----------
     texts : list of list of str
         The words of each poem.
     windows : iterable of int
-        How many words to each side are counted; a value is yielded for each.
+        How many words to each side count as neighbours in the text for a vector; a share is
+        yielded for each window.
 
     Yields
     ------
     float
-        The mean share of a word's ten nearest, from 0 to 1; words that occur ten times and
-        are tokens of BERT, the first sixty left out.
+        The mean share, from 0 to 1.
     """
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
@@ -253,7 +296,9 @@ def _poem(words_of_it) -> list[str]:
 
 
 def _surviving(before, after) -> float:
-    """Return the share of all pairs, within two positions, that are as they were.
+    """Return the share of all pairs of near words that are still near after shuffling.
+
+    Near are words at most two positions apart. The order within a pair does not count.
 
     Parameters
     ----------
@@ -288,7 +333,16 @@ def _surviving(before, after) -> float:
 
 @cache
 def _ours() -> tuple[list[list[str]], float]:
-    """Return the words of all poems, and the share of pairs that a shuffle leaves."""
+    """Return the words of all poems, and the share of pairs that a shuffle leaves.
+
+    Returns
+    -------
+    texts : list of list of str
+        The words of each poem of Dickinson, then of each Sonnet.
+    share : float
+        Of the pairs of words at most two positions apart, those that still are when each
+        text's words are shuffled.
+    """
     mine = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
     rng = np.random.default_rng(0)
     return mine, _surviving(mine, [rng.permutation(text).tolist() for text in mine])
@@ -300,13 +354,21 @@ def _texts(answer):
     Parameters
     ----------
     answer : tuple
-        The reader's: the texts, and two numbers.
+        The reader's: the texts, a list of lists of str, and two numbers, which are not
+        used.
 
     Returns
     -------
     SimpleNamespace
-        ``mine`` and ``theirs``: lists of lists of words; ``null``: the share of pairs that
-        a shuffle leaves; ``ours`` and ``count``: how many texts.
+        ``mine`` and ``theirs``: lists of lists of words; ``null``: the share of pairs of
+        near words that a shuffle leaves; ``ours`` and ``count``: how many texts.
+
+    Raises
+    ------
+    NotTried
+        If the texts are None or ``...``.
+    Unfit
+        If they are no lists of words.
     """
     texts, _ = unpack(answer, 2, "two things: the texts, and two numbers")
     if texts is None or texts is ...:
@@ -322,7 +384,8 @@ def _texts(answer):
 def _has_other_words(seen):
     """Return whether a poem has other words than ours, or another number of one.
 
-    ``seen.mine`` and ``seen.theirs`` are our poems and the answer's: a list of str each.
+    ``seen`` : SimpleNamespace with ``mine`` and ``theirs``, our poems and the answer's,
+    lists of lists of words of the same length.
     """
     pairs = zip(seen.mine, seen.theirs, strict=True)
     return any(Counter(ours) != Counter(theirs) for ours, theirs in pairs)
@@ -331,7 +394,8 @@ def _has_other_words(seen):
 def _is_reordered(seen):
     """Return whether the poems are ours, in another order.
 
-    ``seen.mine`` and ``seen.theirs`` are our poems and the answer's: a list of str each.
+    ``seen`` : SimpleNamespace with ``mine`` and ``theirs``, our poems and the answer's,
+    lists of lists of words of the same length. The words of a poem may stand in any order.
     """
     mine, theirs = (sorted(map(sorted, texts)) for texts in (seen.mine, seen.theirs))
     return _has_other_words(seen) and mine == theirs
@@ -341,8 +405,9 @@ def _went_from_poem_to_poem(seen):
     """Return whether words were moved from poem to poem: a known mistake.
 
     Single poems have other words than ours then, all poems together have not.
-    ``seen.mine`` and ``seen.theirs`` are our poems and those of the answer, each a list of
-    words.
+
+    ``seen`` : SimpleNamespace with ``mine`` and ``theirs``, our poems and the answer's,
+    lists of lists of words of the same length.
     """
     mine, theirs = (
         Counter(word for text in texts for word in text)
@@ -387,7 +452,15 @@ def _measured(answer):
     Returns
     -------
     SimpleNamespace
-        ``found``, the answer's numbers, also as ``near_2`` and ``near_5``; ``want``, ours.
+        ``found``, the answer's numbers, a list of float, also as ``near_2`` and ``near_5``;
+        ``want``, ours, by `_agreement` of the answer's texts.
+
+    Raises
+    ------
+    NotTried
+        If a number is ``...``.
+    Unfit
+        If the answer has another form.
     """
     measured = unpack(answer, 2, "two things: the texts, and two numbers")[1]
     if isinstance(measured, (list, tuple)) and any(value is ... for value in measured):
@@ -408,7 +481,14 @@ def scrambled():
 
     The answer is a pair: the texts, a list of lists of words, and two numbers measured in
     them, the shares of neighbours that agree with BERT's table: with a window of 2 first,
-    then of 5. Oracle: the texts are compared with ours, and measured again.
+    then of 5. Oracle: the texts are compared with ours (`UNSHUFFLED` says what may be
+    wrong), and measured again.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     yield Faults(_texts, UNSHUFFLED)
     numbers = {

@@ -20,8 +20,19 @@ def cross_attention():
     """Check a reader's cross-attention.
 
     The answer is a function of Y (batch, targets, d_model), M (batch, sources, d_model),
-    `real`, bool (batch, sources), and the matrices W_Q, W_K and W_V. It returns the output
-    and the weights. Oracle: PyTorch's attention, on two sources of which one is filled up.
+    `real`, bool (batch, sources), True where there is a token and no padding, and the
+    matrices W_Q, W_K and W_V, (d_model, d_head or d_value). It returns the output (batch,
+    targets, d_value) and the weights (batch, targets, sources). Oracle: PyTorch's
+    attention, on two sources of which one has padding.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     Y, M = normal(2, 5, 6, seed=1).double(), normal(2, 7, 6, seed=2).double()
     W_Q, W_K, W_V = (normal(6, n, seed=n).double() for n in (4, 4, 3))
@@ -48,14 +59,14 @@ def cross_attention():
 
 
 def _both(answer, inputs):
-    """Call a reader's cross-attention; return what it takes from the source, and weights.
+    """Call a reader's cross-attention; return its output and its weights.
 
     Parameters
     ----------
     answer : callable
         The reader's function.
     inputs : sequence of Tensor
-        What it is called with.
+        What it is called with: Y, M, `real`, W_Q, W_K and W_V.
 
     Returns
     -------
@@ -68,17 +79,19 @@ def _both(answer, inputs):
 
 
 def _shapes(both):
-    """Return both shapes, and whether rows of the weights are NaN, in either text.
+    """Return both shapes, and in which texts rows of the weights are NaN.
 
     Parameters
     ----------
     both : (array-like, array-like)
-        Output and weights.
+        An answer's output and weights, (batch, targets, sources) if right.
 
     Returns
     -------
     SimpleNamespace
-        ``output`` and ``weights``, shapes; ``broken``, a list of bool by text.
+        ``output`` and ``weights``, shapes, tuples of int; ``broken``, a list with a bool
+        for each text: whether some row of its weights is all NaN. It is empty if the
+        weights have not three axes.
     """
     output, weights = map(array, both)
     broken = [np.isnan(text).all(-1).any() for text in weights] if weights.ndim == 3 else []
@@ -103,7 +116,7 @@ _WRONG_SHAPES = {
 
 
 def _masked(scores, allowed, dim=-1):
-    """Return the softmax of those scores, along ``dim``, that are allowed (bool).
+    """Return the softmax along an axis of the scores that are allowed; 0 elsewhere.
 
     Parameters
     ----------
@@ -115,16 +128,25 @@ def _masked(scores, allowed, dim=-1):
     Returns
     -------
     Tensor
-        Of the shape of ``scores``.
+        Of the shape of ``scores``. Where nothing is allowed it is NaN.
     """
     return scores.masked_fill(~allowed, -math.inf).softmax(dim)
 
 
 def _wrong_weights(scores, real):
-    """Return a dict, diagnosis → the weights (batch, targets, sources) that it gives.
+    """Return the weights that known mistakes in cross-attention give.
 
-    ``scores`` : (batch, targets, sources); ``real`` : bool (batch, sources), where tokens
-    are.
+    Parameters
+    ----------
+    scores : Tensor of shape (batch, targets, sources)
+        Already divided by the root of d_head.
+    real : bool Tensor of shape (batch, sources)
+        True where there is a token, False at padding.
+
+    Returns
+    -------
+    dict of str to Tensor of shape (batch, targets, sources)
+        What the reader is told → the weights that the mistake gives.
     """
     real = real[:, None]
     causal = torch.ones(scores.shape[1:]).tril().bool()
@@ -163,9 +185,16 @@ def _wrong_weights(scores, real):
 def one_ahead():
     """Check a reader's loss of an encoder-decoder: each position predicts the next token.
 
-    The answer is a function of a model, source and target (batch, tokens) and the id of
-    padding, which returns the mean loss in nats. Oracle: cross-entropy on a toy decoder,
-    with one id for padding, then with another.
+    The answer is a function of a model, source and target, int64 (batch, tokens), and the
+    id of padding, which returns the mean loss in nats. The model is a callable from a
+    source and the target so far to logits. Oracle: cross-entropy on a toy decoder, with one
+    id for padding, then with another.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     for pad in (0, 7):
         yield _one_ahead(pad)
@@ -174,8 +203,11 @@ def one_ahead():
 def _one_ahead(pad):
     """Return the case of a loss of the next token, with a toy decoder.
 
-    The decoder sees the source and what is given, up to each position. ``pad`` is the id of
-    padding. Known mistakes come with it.
+    The decoder sees the source and what is given, up to each position.
+
+    ``pad`` : int, the id of padding. Returns a `Case`: what the answer is called with
+    (model, source, target, ``pad``), the right loss, and known mistakes: what the reader is
+    told → the loss that the mistake gives.
     """
     table = 2 * normal(8, 8, seed=4).double()
     source = torch.tensor([[3, 4], [5, 6]])
@@ -184,21 +216,23 @@ def _one_ahead(pad):
     def model(source, given):
         """Return logits that depend on the whole source and on what was given so far.
 
-        ``source``, ``given`` : int64 Tensors (batch, tokens). (batch, given, vocab_size).
+        ``source``, ``given`` : int64 Tensors (batch, sources) and (batch, targets). Returns
+        a Tensor (batch, targets, vocab_size).
         """
         past = table[given].cumsum(1)  # (batch, given, vocab_size)
         return past + table[source].sum(1, keepdim=True)
 
     def loss(given, wanted, of=source, to=lambda x: x, **how):
-        """Return the cross-entropy of the model's predictions, padding left out.
+        """Return the cross-entropy of the toy decoder's predictions, padding left out.
 
         Parameters
         ----------
         given : int64 Tensor of shape (batch, targets)
             What the decoder reads.
         wanted : int64 Tensor of shape (batch, tokens)
-            What it is to predict.
+            What it is to predict, at its first positions.
         of : int64 Tensor of shape (batch, sources)
+            The source.
         to : callable
             Changes the logits, (batch, targets, vocab_size).
         **how
@@ -208,7 +242,7 @@ def _one_ahead(pad):
         Returns
         -------
         Tensor
-            In nats a token.
+            In nats a token, one mean unless an option says otherwise.
         """
         logits = to(model(of, given))[:, : wanted.shape[1]]
         return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
@@ -251,7 +285,12 @@ class Toy:
     """A model of nine ids that writes some, then the stop mark, then 7 for ever."""
 
     def __init__(self, start=1, stop=2, ids=(4, 6, 5)):
-        """Note which id follows which: ``start``, the ``ids``, ``stop``, and 7 for ever."""
+        """Note which id follows which: ``start``, the ``ids``, ``stop``, and 7 for ever.
+
+        ``start`` and ``stop`` : int; ``ids`` : sequence of int, what the model writes.
+        ``after`` is a dict from an id to the next; ``calls`` and ``whole`` are what
+        `__call__` notes.
+        """
         self.after = dict(zip([start, *ids, stop, 7], [*ids, stop, 7, 7], strict=True))
         self.start = start
         self.calls = 0
@@ -260,8 +299,9 @@ class Toy:
     def __call__(self, so_far):
         """Return logits (9,), the highest for what follows the last id of ``so_far``.
 
-        It counts its calls, and notes whether all ids were given each time, the start
-        first. The 51st call is a RuntimeError.
+        ``so_far`` : sequence of int. ``calls`` counts the calls; ``whole`` stays True as
+        long as all ids were given each time, the start first and one more at every call.
+        The 51st call is a RuntimeError.
         """
         self.calls += 1
         if self.calls > 50:
@@ -274,11 +314,12 @@ class Toy:
 
 
 def _ids(got):
-    """Return a list of IDs as whole numbers; `Wrong` if it is none.
+    """Return an answer's list of ids as whole numbers; `Unfit` if it is none.
 
     Parameters
     ----------
-    got : list of int
+    got : list or tuple of int
+        The numbers may also be floats without a fraction, or arrays without axes.
 
     Returns
     -------
@@ -307,7 +348,9 @@ def _written(start, stop, limit, ids=(4, 6, 5)):
     Returns
     -------
     callable
-        `look`: from the reader's function to a SimpleNamespace.
+        From the reader's function to a SimpleNamespace: ``ids``, ``has_tensors``,
+        ``limit``, ``shown``, ``count``, ``calls`` and ``whole``, which its docstring
+        explains.
     """
 
     def look(answer):
@@ -316,14 +359,16 @@ def _written(start, stop, limit, ids=(4, 6, 5)):
         Parameters
         ----------
         answer : callable
-            From a model, start, stop and limit to a list of ids.
+            The reader's, from a model, start, stop and limit to a list of ids. The model is
+            a callable from all ids so far to logits.
 
         Returns
         -------
         SimpleNamespace
-            ``ids``, ``has_tensors`` and ``limit``; unless tensors stand in the list also
-            ``shown`` (the first 50), ``count``, ``calls`` of the model, and ``whole``,
-            whether it was always given all ids so far.
+            ``ids``, a list of int, ``has_tensors``, whether Tensors stand in the answer's
+            list, and ``limit``; unless they do also ``shown`` (the first 50 ids), ``count``
+            of the ids, ``calls`` of the model, and ``whole``, whether it was always given
+            all ids so far.
         """
         toy = Toy(start, stop, ids)
         got = run(answer, toy, start, stop, limit)
@@ -347,9 +392,17 @@ def _written(start, stop, limit, ids=(4, 6, 5)):
 def write_greedily():
     """Check a reader's loop that writes the likeliest token, again and again.
 
-    The answer is a function of `next_logits` (a callable from all ids so far), `start`,
-    `stop` and `limit`, which returns a list of ids. Oracle: what two toy models are known
-    to write, with and without a limit.
+    The answer is a function of `next_logits` (a callable from a list of all ids so far to
+    logits (vocab_size,)), `start`, `stop` and `limit`, int, which returns the list of ids
+    between start and stop, ``limit`` of them at most. Oracle: what two toy models (`Toy`)
+    are known to write, with and without a limit. What may be wrong with the first is in
+    `_WRONGLY_WRITTEN`.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     yield Faults(_written(1, 2, 20), _WRONGLY_WRITTEN)
     limits = {
@@ -430,11 +483,19 @@ predict(
 def new_style():
     """Check the training that a reader gave a model so that it reads a new style of dates.
 
-    The answer is (draw, write), as the page's `teach` returns it: a callable that draws the
-    dates that the model was shown, and a callable that lets the model write. First it is
-    looked at which dates were shown. Then the model reads days that are drawn here, in the
-    new style and in the old ones: ``new`` is the share that it reads right, ``old`` the
-    lowest share of an old style.
+    The answer is (draw, write), as the page's `teach` returns it: ``draw`` returns a list
+    of pairs of str, such as ("15 may 1886", "1886-05-15"), on which the model was trained;
+    ``write`` takes a list of str, sources, and returns a list of str, what the model
+    writes. First it is looked at which dates were shown (`_shown`). Then the model reads
+    days that are drawn here (`_read`), in the new style, months with a small first letter,
+    and in the old ones. It must read 80 % in the new style (`_NEW`), and 90 % in every old
+    one (`_OLD`).
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     shown = {
         "a trained model writes for *15 qzxv 1886*; yours stops.": lambda seen: seen.stops,
@@ -474,13 +535,13 @@ _FIFTH = re.compile(r"\s*\d+\s+[a-z]+\s+\d+\s*")
 
 
 def _shown(answer):
-    """Look at the days that a reader's `draw` shows, and at whether odd ones stop `write`.
+    """Look at the dates that a reader's `draw` shows, and try `write` on an unknown month.
 
     Parameters
     ----------
     answer : pair of callable
-        ``draw`` returns a batch of pairs (source, target); ``write`` reads a list of
-        sources.
+        ``draw`` returns a batch, a list of pairs (source, target) such as ("15 may 1886",
+        "1886-05-15"); ``write`` takes a list of sources and returns a list of str.
 
     Returns
     -------
@@ -488,6 +549,11 @@ def _shown(answer):
         ``stops``, whether letters that are no month raise an error. If not, also ``pairs``,
         a set of (str, str) from twenty batches, ``right``, how many name their day, and
         ``write``.
+
+    Raises
+    ------
+    Unfit
+        If ``draw`` or ``write`` returns something else.
     """
     draw, write = unpack(answer, 2, "what `teach` returns: (draw, write)")
     strings(run(write, ["15 May 1886"]))
@@ -502,23 +568,23 @@ def _shown(answer):
 
 
 def _read(answer):
-    """Ask a reader's model for a hundred days drawn here.
+    """Let a reader's model read a hundred days drawn here, in new and old styles.
 
     Parameters
     ----------
     answer : pair of callable
-        ``draw`` returns a batch of pairs (source, target); ``write`` reads a list of
-        sources.
+        ``draw`` returns a batch, a list of pairs (source, target) such as ("15 may 1886",
+        "1886-05-15"); ``write`` takes a list of sources and returns a list of str.
 
     Returns
     -------
     SimpleNamespace
-        ``stops``, whether letters that are no month raise an error; if not, ``pairs``, a
-        set of (str, str) that ``draw`` showed, ``right``, how many of them name their day,
-        and ``write``; ``new``, the share read right in the new style; ``old``, the lowest
-        of the old styles; ``turned``, that with the year first, 0 if such sources were
-        shown; ``has_small`` and ``has_old``, whether words with small and with capital
-        letters were shown.
+        ``stops``, False; ``pairs``, a set of (str, str) that ``draw`` showed, ``right``,
+        how many of them name their day, and ``write``; ``new``, the share read right in the
+        new style, "15 may 1886"; ``old``, the lowest of the old styles (`_STYLES` has the
+        new one first); ``turned``, the share with the year first, "1886 May 15", 0 if such
+        sources were shown; ``has_small`` and ``has_old``, whether words with small and with
+        capital first letters were shown.
     """
     seen = _shown(answer)
     rng = random.Random(1830)
@@ -565,7 +631,7 @@ _STYLES = (
 
 
 def _year_first(day, month):
-    """Write a day with the year first.
+    """Write a day with the year first, a style that no model was shown: "1886 May 15".
 
     Parameters
     ----------
@@ -581,19 +647,26 @@ def _year_first(day, month):
 
 
 def _share_read(write, days, style):
-    """Return the share of days read right in a style.
+    """Return the share of days that a reader's model reads right in a style.
 
     Parameters
     ----------
     write : callable
-        From a list of str, sources, to a list of str, what the reader's model writes.
+        From a list of str, sources, to a list of str, what the model writes; right is a day
+        as "1886-05-15".
     days : list of datetime.date
     style : callable
-        From a date and its month's name to the source, a str.
+        From a date and its month's name to the source, such as "15 May 1886".
 
     Returns
     -------
     float
+        From 0 to 1.
+
+    Raises
+    ------
+    Unfit
+        If there are not as many texts as days.
     """
     got = strings(run(write, [style(day, f"{day:%B}") for day in days]))
     if len(got) != len(days):

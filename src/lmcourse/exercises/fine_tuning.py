@@ -30,13 +30,14 @@ def _made(answer):
     Parameters
     ----------
     answer : callable
-        The reader's class; called with a linear layer from 6 to 4 numbers and a rank.
+        The reader's class; called with a linear layer from 6 to 4 numbers and a rank, 2.
 
     Returns
     -------
     SimpleNamespace
-        ``module``; ``layer``; ``x``, (rows, 6); ``want``, (rows, 4), what the layer alone
-        makes of it; ``target``, (rows, 4), what the module should learn to make.
+        ``module``, the reader's; ``layer``, the nn.Linear; ``x``, a batch (rows, 6);
+        ``want``, (rows, 4), what the layer alone makes of it; ``target``, (rows, 4), what
+        the module should learn to make.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def _trained(answer):
     Parameters
     ----------
     answer : callable
-        The reader's class; called with a linear layer from 6 to 4 numbers and a rank.
+        The reader's class; called with a linear layer from 6 to 4 numbers and a rank, 2.
 
     Returns
     -------
@@ -101,9 +102,9 @@ def _trained(answer):
         ``target``, ``before``, ``first``, ``moving``, ``own`` and ``count`` (`_untrained`
         explains them). Of the training: ``stuck``, whether no gradient of the first step is
         other than zero; ``loss`` and ``loss_before``, mean squared distances of the output
-        from the target, after the training and of the layer alone; ``there`` and ``back``,
-        what the module adds for inputs and for the same with the sign changed; ``rank``, of
-        what it adds.
+        from the target, in the last step and of the layer alone; ``there`` and ``back``,
+        Tensors (rows, 4), what the module adds to the layer for inputs and for the same
+        with the sign changed; ``rank``, of what it adds, a map from 6 to 4 numbers.
     """
     seen = _untrained(answer)
     module = seen.module
@@ -132,9 +133,16 @@ def _trained(answer):
 def lora():
     """Check a reader's module with a thin path beside a frozen layer (LoRA).
 
-    The answer is a class, made from a linear layer and a rank. It is made, its output is
+    The answer is a class, made from a linear layer and a rank. Its module adds to the
+    layer's output what two thin matrices make of the input. It is made, its output is
     looked at before any training (`_untrained`), and then it is trained a little
     (`_trained`).
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     untrained = {
         "the layer's own weights are trained, too: freeze them with "
@@ -217,8 +225,15 @@ def many():
     """Check a reader's batch in which each text has thin matrices of its own.
 
     The answer is a function of x (texts, tokens, d_in), the frozen weight (d_out, d_in),
-    `downs` (readers, rank, d_in), `ups` (readers, d_out, rank), and `who`, the row of these
-    two for each text. It returns (texts, tokens, d_out). Oracle: each text run alone.
+    `downs` (readers, rank, d_in), `ups` (readers, d_out, rank), and `who`, an int Tensor
+    (texts,), the row of these two for each text. It returns (texts, tokens, d_out). Oracle:
+    x mapped by the frozen weight plus ``up @ down`` of each text.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     shapes = [(4, 2, 7), (5, 7), (3, 2, 7), (3, 5, 2)]
     x, weight, downs, ups = (normal(*s, seed=i).double() for i, s in enumerate(shapes))
@@ -227,8 +242,18 @@ def many():
     def apart(who, others=None, base=1.0):
         """Return x mapped by the frozen matrix and by some of the thin ones.
 
-        Of each text ``who`` is the number of its ``down``, ``others`` of its ``up`` (the
-        same by default); ``base`` multiplies the frozen matrix.
+        Parameters
+        ----------
+        who : sequence of int
+            For each text, which of the ``downs`` is used.
+        others : sequence of int, optional
+            For each text, which of the ``ups``; by default the same.
+        base : float
+            Multiplies the frozen matrix.
+
+        Returns
+        -------
+        float64 Tensor of shape (texts, tokens, d_out)
         """
         paths = ups[who if others is None else others] @ downs[who]
         return x @ (base * weight + paths).mT
@@ -260,13 +285,14 @@ def _losses(answer):
     Parameters
     ----------
     answer : nn.Module
-        A GPT; anything that is no module is `Unfit`.
+        A GPT, from ids (batch, tokens) to logits; anything that is no module is `Unfit`.
 
     Returns
     -------
     SimpleNamespace
-        In nats a character: ``new``, on Dickinson's test poems; ``old``, on the sonnets of
-        the test part; ``chosen``, on Dickinson's validation poems, which begin at row 4.
+        In nats a character, floats: ``new``, on Dickinson's test poems, every tenth from
+        row 9 on; ``old``, on the Sonnets of the test part, chosen likewise; ``chosen``, on
+        Dickinson's validation poems, every tenth from row 4 on.
     """
     if not isinstance(answer, nn.Module):
         made = type_name(answer)
@@ -283,7 +309,16 @@ def own():
     """Check a GPT that a reader fine-tuned on Dickinson.
 
     The answer is the model. Oracle: its losses on both poets' test poems and on Dickinson's
-    validation poems (`_losses`), beside those of our runs.
+    validation poems (`_losses`), compared with those of our runs. Dickinson counts as
+    learned below 1.92 nats a character (`LEARNED`), the Sonnets as kept below 1.63
+    (`KEPT`); below 1.4 (`TOO_LOW`) the model is taken for one that was trained on test
+    poems.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     told = "The loss is {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
     faults = {
@@ -315,15 +350,17 @@ def _held_out_loss(model, table, first=9):
     Parameters
     ----------
     model : nn.Module
-        It reads the characters of the GPT of the sonnets.
+        It reads ids of the characters of the GPT of the Sonnets. Characters that this
+        lacks, double quotation marks and Q, are replaced.
     table : DataFrame
-        With the column ``text``.
+        With the column ``text``, a poem in each row.
     first : int
         The row of the first of these poems.
 
     Returns
     -------
     float
+        Over 120 windows of 64 characters.
     """
     tokenizer, _, _ = load_gpt("sonnets", "cpu")
     text = "\n\n".join(table.text[first::10]).translate(str.maketrans({'"': "'", "Q": "q"}))
@@ -344,11 +381,18 @@ judge(
 
 @exercise("fine-tuning.states")
 def states():
-    """Check an answer that returns the mean state of each line, in a small random GPT.
+    """Check a reader's function that returns the mean state of each line, in a small GPT.
 
-    ``answer(model, ids, lengths)`` is given three lines, ids (3, 5), of lengths (3,), and
-    should return what `lmcourse.gpt.inside.line_states` does: (layers + 1, lines, d_model),
-    the mean over the line's own tokens before the first block and after each.
+    The answer is a function of a GPT, ids (lines, tokens) and lengths (lines,), how many
+    tokens of each line are its own, with padding behind them. It returns (layers + 1,
+    lines, d_model): the mean over the line's own tokens of the residual stream before the
+    first block and after each. Oracle: `lmcourse.gpt.inside.line_states`.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -18,14 +18,17 @@ from lmcourse.gpt.model import GPT, GPTConfig
 
 
 def _nucleus(logits, temperature, p, first=True, share=True):
-    """Return the probabilities of top-p after the temperature, right or with a mistake.
+    """Return the probabilities of nucleus sampling (top-p), right or with a mistake.
+
+    The logits are divided by the temperature. Kept are the likeliest tokens that together
+    have the probability p; all others get 0.
 
     Parameters
     ----------
     logits : Tensor of shape (..., vocab_size)
     temperature, p : float
     first : bool
-        False: p is applied before the temperature, a frequent mistake.
+        False: tokens are kept by p before the temperature is used, a frequent mistake.
     share : bool
         False: what is kept is not brought to sum 1, another one.
 
@@ -46,20 +49,22 @@ def _nucleus(logits, temperature, p, first=True, share=True):
 def _cut(probs, p, rising=False, crossing=True):
     """Return the probabilities of a nucleus, right or with a mistake.
 
+    The nucleus are the likeliest tokens that together have the probability p.
+
     Parameters
     ----------
     probs : Tensor of shape (..., vocab_size)
     p : float
         How much probability it should have.
     rising : bool
-        Whether it has the least likely tokens.
+        Whether it has the least likely tokens instead.
     crossing : bool
-        Whether it has the token that crosses p.
+        Whether it has the token with which the sum of probabilities exceeds p; it should.
 
     Returns
     -------
     Tensor of shape (..., vocab_size)
-        Of sum 1.
+        Of sum 1 along the last axis, 0 outside the nucleus.
     """
     held, ids = probs.sort(descending=not rising)
     total = held.cumsum(-1)
@@ -70,7 +75,10 @@ def _cut(probs, p, rising=False, crossing=True):
 
 
 def _slips(*given):
-    """Return what other frequent mistakes than the two of the task give.
+    """Return what slips in nucleus sampling (top-p) give.
+
+    The task's two mistakes are not among them: the nucleus is cut at temperature 1, and
+    probabilities do not sum to 1.
 
     Parameters
     ----------
@@ -80,7 +88,7 @@ def _slips(*given):
     Returns
     -------
     dict of str to Tensor of shape (..., vocab_size)
-        What is said of the mistake → what it gives.
+        What is said of the mistake → the probabilities that it gives.
     """
     logits, temperature, p = given
     found = _nucleus(*given)
@@ -109,7 +117,14 @@ def nucleus():
     """Check a reader's nucleus sampling: which tokens are kept, with which probabilities.
 
     The answer is a function of logits (batch, vocab_size), temperature and p, which returns
-    probabilities of that shape. Oracle: the samplers of `transformers`, in their order.
+    probabilities of that shape. Oracle: the samplers of `transformers`, first for the
+    temperature, then for p.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     logits = 0.8 * normal(3, 12, seed=3).double()
     p = 0.7
@@ -140,9 +155,17 @@ def nucleus():
 def places():
     """Check a reader's vectors of the tokens that are new when a cache holds the others.
 
-    The answer is a function of the tables of tokens and positions, ids (batch, tokens) and
-    how many tokens the cache holds. It returns the vectors of the others. Oracle: the
-    vectors of the whole text, of which the last are wanted.
+    The answer is a function of the tables of tokens (vocab_size, d_model) and positions
+    (context, d_model), ids (batch, tokens) and how many tokens the cache holds, an int. It
+    returns the vectors of the others, (batch, new tokens, d_model). Oracle: the vectors of
+    the whole text, of which the last are wanted.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives. ``instead`` has what is said of
+        an answer that stopped with a RuntimeError.
     """
     tokens = normal(9, 4).double()
     positions = normal(8, 4, seed=1).double()
@@ -195,7 +218,7 @@ def _written(model, ids, layer, columns, value, late=False):
     layer : int
         Whose attention is changed, from 0.
     columns : slice
-        Which of the heads' outputs, side by side, at the last position.
+        Which of the numbers of all heads' outputs, side by side, at the last position.
     value : float or Tensor that broadcasts to (batch, columns)
         What stands there instead.
     late : bool
@@ -209,8 +232,12 @@ def _written(model, ids, layer, columns, value, late=False):
     def hook(module, inputs, output=None):
         """Put the value in the place of some columns at the last position.
 
-        A forward hook if ``late``, and returns the new ``output``; else a forward pre-hook,
-        which returns the new ``inputs``. ``module`` is not used.
+        It is a forward hook of attention's linear layer ``output`` if ``late``, and returns
+        the new output; else a forward pre-hook, which returns the new inputs, a tuple of
+        one.
+
+        ``module`` is not used; ``inputs`` : tuple with a Tensor (batch, tokens, d_model),
+        as is ``output``.
         """
         x = (output if late else inputs[0]).clone()
         x[:, -1, columns] = value
@@ -226,9 +253,19 @@ def _written(model, ids, layer, columns, value, late=False):
 def carry():
     """Check a reader's function that puts another output in the place of a head's.
 
-    The answer is a function of a GPT, ids (batch, tokens), layer, head and the value
-    (batch, d_head) at the last token. It returns the logits there, and leaves the model as
-    it was. Oracle: a model whose head is replaced by other means, its output matrix.
+    The answer is a function of a GPT, ids (batch, tokens), layer, head, int from 0, and the
+    value (batch, d_head) that replaces the head's output at the last token. It returns the
+    logits there, (batch, vocab_size), and leaves the model as it was. Oracle: a model whose
+    head is replaced by other means (`replaced`).
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     torch.manual_seed(0)
     model = GPT(GPTConfig(11, context=8, layers=2, heads=3, d_model=12)).double().eval()
@@ -248,8 +285,8 @@ def carry():
             Both from 0.
         value : Tensor of shape (batch, d_head)
             What the head gives.
-        place : slice
-            At which positions.
+        place : slice or list of int
+            At which positions; by default at the last.
 
         Returns
         -------
@@ -310,6 +347,8 @@ def _left_behind(model, ids):
     Returns
     -------
     Faults
+        What may be wrong with the model then: what the reader is told → a function of the
+        model that says whether it is so. The answer itself is not called.
     """
     before = model(ids)[:, -1].detach()
     hooks = _hooks(model)
@@ -342,8 +381,16 @@ def _hooks(model):
 def art():
     """Check how much of *thou ar* each head of the page's GPT carries into *we ar*.
 
-    The answer is an array (layers, heads) of shares, means over the words that open lines.
-    Oracle: `_art`, which measures them again on the checkpoint that the page reads.
+    *Thou ar* goes on with t, *we ar* with e. The answer is an array (layers, heads) of
+    shares, means over the 16 words that most often open a line: which part of the
+    difference between the logits of t and e follows if the head's output is copied. Oracle:
+    `_art`, which measures them again on the checkpoint that the page reads.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
     """
     mistakes = {
         "layers are rows and heads are columns.": lambda: _art().T,
@@ -380,16 +427,22 @@ def art():
 def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
     """Return which part of *thou ar* each head carries into *we ar*.
 
+    A share compares the logits of two letters: how much their difference changes if one
+    head's output is copied from one text to the other, against how much it differs between
+    the texts.
+
     Parameters
     ----------
     answers : sequence of two str
-        The letters whose logits are compared.
+        The letters whose logits are compared: "te" is t less e.
     end : str
         What stands after the pronoun.
     others : pair of str
         The pronoun to copy from, and the one to copy to.
     of : {"mean", "median", "those that turn", "sums"}
-        How the shares of the prompts become one number.
+        How the shares of the prompts, one for each opening word, become one number: their
+        mean; their median; the mean of prompts where the first pronoun has the first letter
+        and the second the other; the sum of the changes over the sum of the differences.
 
     Returns
     -------
@@ -412,10 +465,13 @@ def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
 def _carried(answers, end, others):
     """Measure what is predicted after two pronouns, and after one with each head patched.
 
+    The prompts are, for each of the 16 words that most often open a line, this word, a
+    pronoun and the end, such as "And thou ar". The page's GPT reads them.
+
     Parameters
     ----------
     answers : sequence of two str
-        The letters whose logits are compared.
+        The letters whose logits are compared: "te" is t less e.
     end : str
         What stands after the pronoun.
     others : pair of str
@@ -426,9 +482,11 @@ def _carried(answers, end, others):
     shape : (int, int)
         Layers and heads.
     starts, ends : float64 Tensor of shape (prompts, 1)
-        The first letter's logit less the second's, with the one and the other pronoun.
+        The first letter's logit less the second's, with the pronoun to copy to and with the
+        one to copy from.
     given : float64 Tensor of shape (prompts, layers * heads)
-        The same with one head copied from the other text.
+        The same with the pronoun to copy to, one head's output at the last token being
+        copied from the other text.
     """
     tokenizer, model, _ = load_gpt(device="cpu")
     answers = [tokenizer.encode(token)[0] for token in answers]
@@ -436,6 +494,9 @@ def _carried(answers, end, others):
 
     def patch(layer, new, heads):
         """Give each copy of the text one head's output at the last token of the other text.
+
+        A forward hook calls it. The copies are as many as the model has heads: copy ``layer
+        * heads + head`` gets that head.
 
         Parameters
         ----------

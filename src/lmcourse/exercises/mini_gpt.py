@@ -25,6 +25,10 @@ class CallCounter(TorchDispatchMode):
     calls = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        """Count one more call of PyTorch in ``calls``, and do what it asks for.
+
+        PyTorch calls this in place of ``function(*args, **kwargs)``; ``types`` is not used.
+        """
         self.calls += 1
         return function(*args, **(kwargs or {}))
 
@@ -37,7 +41,19 @@ def windows():
     """Check a reader's function that cuts windows from a text.
 
     The answer is a function of ids (tokens,), starts (windows,) and the length of a window.
-    It returns inputs and targets (windows, context). Oracle: slices of the text.
+    It returns inputs and targets (windows, context), the targets one token further on.
+    Oracle: slices of the text. Last it is looked at how often PyTorch is called: a loop
+    makes more calls for more windows, or takes tensors apart by the methods named in
+    `TAKEN_APART`.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     ids = torch.arange(40) ** 2 % 41  # whoever is off by one gets other numbers
     starts = torch.tensor([3, 17, 3, 30])
@@ -47,7 +63,8 @@ def windows():
         """Return windows of the text: a Tensor (windows, size).
 
         ``shift`` : how many tokens after its start each begins; ``size`` : its length;
-        ``starts`` : Tensor (windows,).
+        ``starts`` : Tensor (windows,), the first positions. By default all are right for
+        the inputs but the shift, which is 0 for these and 1 for the targets.
         """
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
@@ -76,17 +93,26 @@ def windows():
     }
 
     def ask(place, answer):
-        """Return the inputs (0) or the targets (1) that the answer cuts."""
+        """Return the inputs (``place`` 0) or the targets (1) that the answer cuts.
+
+        ``answer`` : the reader's callable, from ids, starts and the length of a window to
+        inputs and targets.
+        """
         return _two_parts(run(answer, ids, starts, context))[place]
 
     yield Case([], first, wrong_inputs, ask=partial(ask, 0), told="inputs:")
     yield Case([], second, wrong_targets, ask=partial(ask, 1), told="targets:")
 
     def calls(answer):
-        """Return how often the answer calls PyTorch for four windows and for forty.
+        """Count how often the answer calls PyTorch for four windows and for forty.
 
-        A SimpleNamespace: ``few``, ``many``, and ``apart``, a set of the functions by which
-        it takes tensors apart into Python's numbers. ``answer`` : the reader's function.
+        ``answer`` : the reader's callable, from ids, starts and the length of a window.
+
+        Returns
+        -------
+        SimpleNamespace
+            ``few`` and ``many``, int; ``apart``, a set of str: the methods, of those in
+            `TAKEN_APART`, by which it takes tensors apart into Python's numbers.
         """
         with CallCounter() as few:
             run(answer, ids, starts, context)
@@ -111,9 +137,10 @@ def windows():
 
 
 def _two_parts(got):
-    """Return inputs and targets, which may have been stacked.
+    """Return the inputs and targets that an answer gave, perhaps stacked in one Tensor.
 
-    ``got`` : what an answer returned. Anything but two parts is `Unfit`.
+    ``got`` : a sequence of two Tensors (windows, context), or a Tensor (2, windows,
+    context). Anything but two parts is `Unfit`.
     """
     got = got.unbind() if isinstance(got, torch.Tensor) and got.ndim == 3 else got
     return unpack(got, 2, "two tensors: inputs, targets")
@@ -150,8 +177,18 @@ def estimate():
     """Check a reader's estimate of a model's loss.
 
     The answer is a function of a model, inputs and targets (batch, tokens), which returns
-    the loss and leaves the model in the mode that it was in. Oracle: the loss in evaluation
-    mode, asked for from either mode.
+    the mean loss in nats and leaves the model in the mode (training or evaluation) that it
+    was in. Oracle: the loss in evaluation mode, asked for from either mode. `MODES` says
+    what may be wrong with the modes.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     model = _DropoutModel()
     inputs = torch.tensor([[0, 3, 1, 4], [2, 2, 0, 1], [4, 0, 3, 3]])
@@ -184,9 +221,20 @@ MODES = {
 def _estimated(model, training, inputs, targets, answer):
     """Call an answer twice with a model in one mode; return both losses, and the modes.
 
-    ``training`` : bool, the mode; ``inputs``, ``targets`` : int64 Tensors (batch, tokens);
-    ``answer`` : the reader's function of a model and these two. Returns a SimpleNamespace:
-    ``before`` and ``after``, the modes; ``got`` and ``again``, the losses.
+    Parameters
+    ----------
+    model : nn.Module
+    training : bool
+        Whether the model is in training mode before each call.
+    inputs, targets : int64 Tensor of shape (batch, tokens)
+    answer : callable
+        The reader's, from a model and these two to a loss.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``before`` and ``after`` the first call, each "training" or "evaluation"; ``got``
+        and ``again``, the losses, floats.
     """
     mode = {True: "training", False: "evaluation"}
     model.train(training)
@@ -221,8 +269,8 @@ def window_loss(model, ids, windows=40, context=64):
 
     Raises
     ------
-    Wrong
-        If the model gives something else.
+    Unfit
+        If the model raises an error or gives something else.
     """
     starts = torch.linspace(3, len(ids) - context - 2, windows).long()
     weight = next(model.parameters(), torch.zeros(1))
@@ -251,14 +299,14 @@ def _trained(model, training, apart, name="the model"):
     Returns
     -------
     SimpleNamespace
-        ``loss`` on the text kept apart and ``own`` on the training text, in nats a token;
-        ``bar``, the loss of counting single characters; ``sees_one``, a function without
-        arguments that returns whether it sees the last token alone, bool; ``name``, as
-        given.
+        ``loss`` on the text kept apart and ``own`` on the training text, floats in nats a
+        token; ``bar``, which the loss is to be below: that of a model that knows how often
+        each character occurs, and nothing else; ``sees_one``, a function without arguments
+        that returns whether it sees the last token alone, bool; ``name``, as given.
 
     Raises
     ------
-    Wrong
+    Unfit
         If it is no module, or gives something else than logits.
     """
     if not isinstance(model, nn.Module):
@@ -291,9 +339,12 @@ UNTRAINED = {  # what a model has that learned nothing, or what it should not ha
 
 @torch.no_grad()
 def _sees_one(model, ids):
-    """Return whether a model's answer depends on the last token of ``ids`` alone.
+    """Return whether a model's logits depend on the last token of ``ids`` alone.
 
-    ``ids`` : (tokens,).
+    The tokens before it are turned round; the logits at the last position are compared.
+
+    ``model`` : nn.Module, from ids (batch, tokens) to logits (batch, tokens, vocab_size);
+    ``ids`` : int64 Tensor (tokens,).
     """
     other = torch.cat([ids[:-1].flip(0), ids[-1:]])
     weight = next(model.parameters(), torch.zeros(1))
@@ -303,9 +354,10 @@ def _sees_one(model, ids):
 
 
 def _single(training, apart):
-    """Return the loss on the text kept apart of counting single characters, in nats.
+    """Return the loss, in nats, of a model that counts single characters (unigrams).
 
-    ``training``, ``apart`` : ids (characters,).
+    ``training``, ``apart`` : int64 Tensors (characters,), ids of the text that is counted
+    and of the text that is predicted.
     """
     size = int(max(training.max(), apart.max())) + 1
     return NgramModel(training.numpy(), 1, size).loss(apart.numpy())
@@ -314,8 +366,9 @@ def _single(training, apart):
 def _own_text(answer):
     """Return the text of an answer, and the model trained on it.
 
-    ``answer`` : the reader's (text, model). Returns a SimpleNamespace: ``text``, ``model``
-    and ``length`` of the text. What is no such pair is `Unfit`.
+    ``answer`` : the reader's (text, model). Returns a SimpleNamespace: ``text``, a str,
+    ``model``, which is not looked at, and ``length``, how many characters the text has.
+    What is no pair with a str first is `Unfit`.
     """
     text, model = unpack(answer, 2, "a pair: your text, and the model trained on it")
     if not isinstance(text, str):
@@ -327,8 +380,18 @@ def _own_text(answer):
 def _alphabets(answer):
     """Return how many characters the text of an answer has, and how many its model knows.
 
-    ``answer`` : a text and a model. What is no module with logits (batch, tokens, size) is
-    left to `_own_model`: there the two are equal.
+    Parameters
+    ----------
+    answer : tuple
+        The reader's: a text, a str, and a model.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``size``, how many different characters; ``known``, how many logits the model gives
+        for each position. Where the model is no module, or gives other things than logits
+        (batch, tokens, characters), both are the same: `_own_model` says what is wrong
+        then.
     """
     seen = _own_text(answer)
     size = len(set(seen.text))
@@ -341,7 +404,21 @@ def _alphabets(answer):
 
 
 def _own_model(answer):
-    """Measure the model of an answer on both parts of its text."""
+    """Measure the model of an answer on both parts of its text, training and held-out.
+
+    Parameters
+    ----------
+    answer : tuple
+        The reader's: a text, a str, and a model, an nn.Module; anything else is `Unfit`.
+        The last tenth of the text is the part that is held out.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``loss`` on the held-out part and ``own`` on the training part, in nats a character;
+        ``bar``, the loss of counting single characters; ``sees_one``, a function without
+        arguments: whether the model sees the last character alone; ``name``, "the model".
+    """
     seen = _own_text(answer)
     ids = torch.tensor(CharTokenizer(seen.text).encode(seen.text))
     return _trained(seen.model, *split(ids))
@@ -351,8 +428,15 @@ def _own_model(answer):
 def own():
     """Check a model that a reader trained on a text of their own.
 
-    The answer is a pair: the text, and the model. Oracle: its losses on the part of the
-    text that it was trained on, and on the last part.
+    The answer is a pair: the text, a str, and the model, an nn.Module. Oracle: its losses
+    on the part of the text that it was trained on, and on the last part. What may be wrong
+    with a model is in `UNTRAINED`.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     texts = {
         "{length:,} characters are too few; take at least 5,000, and more if you can.": (
@@ -385,8 +469,8 @@ predict(
 def _rows(answer):
     """Return the pairs of an answer, a model and a loss each.
 
-    ``answer`` : list of (model, validation loss). Returns a SimpleNamespace: ``rows``,
-    ``count``. Anything else is `Unfit`.
+    ``answer`` : list of (model, validation loss). Returns a SimpleNamespace: ``rows``, the
+    answer, and ``count``, how many pairs. Anything else is `Unfit`.
     """
     if not isinstance(answer, list | tuple) or not all(
         isinstance(row, list | tuple) and len(row) == 2 for row in answer
@@ -398,12 +482,23 @@ def _rows(answer):
 def _first_faulty(answer):
     """Return what is seen in the first model of an answer with a fault, or in the last.
 
-    ``answer`` : list of (model, validation loss in nats). Returns a SimpleNamespace:
-    ``name``; ``loss`` and ``own``, the model's measured losses on validation and training
-    sonnets; ``told``, the answer's loss, and ``told_own``, whether that is on the training
-    text; ``earlier``, models before it with nearly the same weights; ``bar``, the loss of
-    counting single characters; ``sees_one``, a function that says whether it sees the last
-    token alone.
+    The models are measured on the course's Sonnets. Faults are those of `UNSWEPT`: what the
+    reader is told → a function of what is seen that says whether it is so.
+
+    Parameters
+    ----------
+    answer : list of (nn.Module, float)
+        Trained models, each with its validation loss in nats.
+
+    Returns
+    -------
+    SimpleNamespace
+        ``name``, such as "model 0"; ``loss`` and ``own``, the model's measured losses on
+        validation and training Sonnets; ``told``, the answer's loss, and ``told_own``,
+        whether that is on the training text; ``earlier``, a list of the models before it
+        with nearly the same weights; ``bar``, the loss of counting single characters;
+        ``sees_one``, a function without arguments that says whether it sees the last token
+        alone.
     """
     parts = train_val_test_split(load_texts("sonnets"))
     tokenizer = CharTokenizer(load_corpus("sonnets"))
@@ -423,13 +518,21 @@ def _first_faulty(answer):
 def training_loss_told(model, training, apart, told):
     """Return whether a loss is that on the training text, as the page estimates it.
 
+    It must be within 0.002 of the loss on 60 windows of that text, and not of the loss on
+    60 of the validation text.
+
     Parameters
     ----------
     model : nn.Module
+        From ids (batch, context) to logits.
     training, apart : int64 Tensor of shape (tokens,)
         The training and the validation text.
     told : float
-        A loss in nats.
+        The loss that the reader reports, in nats.
+
+    Returns
+    -------
+    bool
     """
     with evaluating(model):
         own, held_out = (estimate_loss(model, ids, 64, 60) for ids in (training, apart))
@@ -439,11 +542,16 @@ def training_loss_told(model, training, apart, told):
 def nearly_equal(model, other):
     """Return whether two models have the same shapes and nearly the same weights.
 
-    Trainings of two sizes, or from two seeds, lead to weights that have little in common.
+    The cosine of all their weights is above 0.999. Trainings of two sizes, or from two
+    seeds, lead to weights that have little in common.
 
     Parameters
     ----------
     model, other : nn.Module
+
+    Returns
+    -------
+    bool
     """
     shapes = [[weight.shape for weight in each.parameters()] for each in (model, other)]
     if shapes[0] != shapes[1]:
@@ -470,8 +578,15 @@ UNSWEPT = UNTRAINED | {
 def sweep():
     """Check a sweep: models that a reader trained with one setting changed.
 
-    The answer is a list of pairs, a trained model and its validation loss in nats, as the
-    page's `sweep_of` returns it. Oracle: each model is measured on sonnets again.
+    The answer is a list of pairs, a trained model (nn.Module) and its validation loss in
+    nats, as the page's `sweep_of` returns it; four at least. Oracle: each model is measured
+    on Sonnets again. What may be wrong with one is in `UNSWEPT`.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     few = "{count} models are too few for a sweep; train four or more."
     yield Faults(_rows, {few: lambda seen: seen.count < 4})

@@ -17,11 +17,17 @@ from lmcourse.patching import copied_heads
 
 @exercise("models-you-talk-to.shared", kind="spot the bug")
 def shared():
-    """Check a reader's keys that several heads share.
+    """Check a reader's keys that several heads share (grouped-query attention).
 
     The answer is a function of keys (kv_heads, tokens, d_head) and the number of heads,
-    which returns (heads, tokens, d_head). Oracle: the keys of each head, looked up by its
-    number.
+    which returns (heads, tokens, d_head): neighbouring heads share keys. Oracle: the keys
+    of each head, looked up by its number.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     key = normal(3, 2, 4, seed=5)  # (kv_heads, tokens, d_head)
     heads = 6
@@ -47,9 +53,16 @@ def shared():
 def dequantised():
     """Check a reader's reader of four-bit weights.
 
-    The answer is a function of a block of 20 bytes (Q4_1 of GGUF: scale, minimum, 32
-    numbers of four bits), which returns 32 numbers. Oracle: the package's reader, on blocks
-    of random bytes.
+    The answer is a function of a block of 20 bytes, a uint8 array, in the format Q4_1 of
+    GGUF: scale and minimum in float16, then 32 numbers of four bits. It returns 32 numbers:
+    scale times number plus minimum. Oracle: the package's `dequantise`, on blocks of random
+    bytes.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     rng = np.random.default_rng(4)
     for scale, minimum in ((0.0125, -0.0875), (0.25, -1.5)):
@@ -101,7 +114,12 @@ predict(
 
 @cache
 def _talker():
-    """Return the tokenizer and the model that talks, on the CPU; they are loaded once."""
+    """Return the tokenizer and the model that talks, on the CPU; they are loaded once.
+
+    The tokenizer is one of `transformers`, called with a str; the model goes from ids
+    (batch, tokens) to logits (batch, tokens, vocab_size), at the last token alone if
+    ``last``.
+    """
     return load_talker(device="cpu")
 
 
@@ -109,8 +127,10 @@ def _talker():
 def _heads():
     """Return the two heads, (layer, head) from 0, that decide most on the next name.
 
-    By the study's ``effect``: the mean change, in logits, of the other person's lead over
-    the giver when the head's output is copied in from the twin sentence. The two lowest.
+    The study "models-you-talk-to" has the sentences in which a person gives something to
+    another, and twins with the roles swapped. ``effect`` of a head is the mean change, in
+    logits, of the other person's lead over the giver when the head's output is copied in
+    from the twin sentence. The two with the lowest are returned, a list of (int, int).
     """
     rows = sorted(
         stored("models-you-talk-to")["results"]["heads"], key=lambda r: r["effect"]
@@ -130,7 +150,7 @@ def _texts(answer):
     Returns
     -------
     SimpleNamespace
-        ``text``, ``twin`` and ``word``.
+        ``text``, ``twin`` and ``word``, each a str without spaces at its ends.
     """
     parts = unpack(answer, 3, "a sentence, its twin, and the word that follows")
     if any(part is ... for part in parts):
@@ -148,12 +168,13 @@ def _ids(answer):
     ----------
     answer : object
         What the reader hands in: a sentence, its twin, and the word that follows, three
-        str; anything else is refused.
+        str; anything else is `Unfit`.
 
     Returns
     -------
     SimpleNamespace
-        ``text`` and ``twin``, int64 Tensors (1, tokens); ``length`` and ``twin_length``.
+        ``text`` and ``twin``, int64 Tensors (1, tokens); ``length`` and ``twin_length``,
+        how many tokens each has.
     """
     tokenizer, _ = _talker()
     texts = _texts(answer)
@@ -168,17 +189,20 @@ def _ids(answer):
 def _followed(answer):
     """Return what follows a text, its twin, and the text with two heads of the twin.
 
+    The two heads of `_heads` get, at the last token, the outputs that they have there in
+    the twin.
+
     Parameters
     ----------
     answer : object
         What the reader hands in: a sentence, its twin, and the word that follows, three
-        str; anything else is refused.
+        str; anything else is `Unfit`.
 
     Returns
     -------
     SimpleNamespace
-        ``word``, which the reader predicts, and the likeliest words ``before``, ``at_twin``
-        and ``copied``, each a str.
+        ``word``, which the reader predicts, and the likeliest words ``before`` (after the
+        sentence as it is), ``at_twin`` and ``copied``, each a str.
     """
     tokenizer, model = _talker()
     ids = _ids(answer)
@@ -201,9 +225,15 @@ def _followed(answer):
 def own():
     """Check what follows a reader's sentence when two heads are copied from another one.
 
-    The answer is (sentence, other sentence, word). Oracle: the default model reads both;
-    the outputs of the two heads at the last token of the other sentence are copied into the
-    first, and its next word is compared with the reader's.
+    The answer is (sentence, other sentence, word), three str. Oracle: the default model
+    reads both; the outputs of the two heads at the last token of the other sentence are
+    copied into the first, and its next word is compared with the reader's.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     handed_in = {
         "a sentence is empty.": lambda seen: not seen.text or not seen.twin,

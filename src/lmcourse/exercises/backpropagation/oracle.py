@@ -139,9 +139,21 @@ class Passes:
         return [gradient.numpy() for gradient in found]
 
     def backward(self, *mistakes):
-        """Compare the gradients of the inputs; raise `Wrong` if one is another.
+        """Compare the module's gradients with PyTorch's, given ``delta``.
 
-        ``mistakes`` : for each input a dict, diagnosis → the gradient that it gives.
+        ``delta`` is the random gradient of the output that the module's ``backward`` is
+        called with. There is one gradient for each input; three inputs are query, key and
+        value.
+
+        Parameters
+        ----------
+        *mistakes : dict of str to array
+            For each input: diagnosis → the gradient of this input that the mistake gives.
+
+        Raises
+        ------
+        Wrong
+            If a gradient is another, or missing; inputs are compared in their order.
         """
         count = len(self.tensors)
         try:
