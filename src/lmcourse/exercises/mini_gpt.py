@@ -162,13 +162,14 @@ class _DropoutModel(nn.Module):
     """A model whose dropout shows: two calls in training mode differ."""
 
     def __init__(self):
+        """Make a table of vectors (5, 5) with large weights, and a dropout of 0.5."""
         super().__init__()
         self.table = nn.Embedding(5, 5)
         self.dropout = nn.Dropout(0.5)
         self.table.weight.data = 3 * normal(5, 5)
 
     def forward(self, ids):
-        """Map IDs to vectors."""
+        """Return logits (batch, tokens, 5) for ids (batch, tokens), with dropout."""
         return self.dropout(self.table(ids))
 
 

@@ -208,7 +208,7 @@ def _followed(answer):
     ids = _ids(answer)
 
     def said(ids):
-        """Return the likeliest next word, a str.
+        """Return the model's likeliest next token, a str without spaces at its ends.
 
         ``ids`` : int64 Tensor (1, tokens).
         """

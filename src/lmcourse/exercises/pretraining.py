@@ -17,17 +17,18 @@ def _chosen(answer, ids, share, generator, special=(0, 1, 2, 3, 4)):
     Parameters
     ----------
     answer : callable
-        Called with ids, special ids, share and generator.
+        The reader's, called with ids, special ids (an int64 Tensor), share and generator.
     ids : int64 Tensor of shape (texts, tokens)
     share : float
-        How many of the ordinary tokens are to be chosen.
+        Which part of the ordinary tokens is to be chosen, from 0 to 1.
     generator : torch.Generator
     special : sequence of int
-        Ids that may not be chosen.
+        Ids that may not be chosen: padding, [CLS] and the like.
 
     Returns
     -------
     bool Tensor of shape (texts, tokens)
+        True at the chosen positions.
 
     Raises
     ------
@@ -43,8 +44,11 @@ def _chosen(answer, ids, share, generator, special=(0, 1, 2, 3, 4)):
 def _by_columns(seen):
     """Return whether whole texts, or whole columns, are chosen in the first draw.
 
+    Texts count as chosen whole if those with any chosen token have more than 0.6 of their
+    ordinary tokens chosen, on average; columns if all texts have the same positions chosen.
+
     ``seen`` : SimpleNamespace with ``first`` and ``ordinary``, bool Tensors (texts,
-    tokens): what is chosen, and what may be.
+    tokens): what is chosen, and what may be (ordinary tokens, no special ones).
     """
     first, ordinary = seen.first, seen.ordinary
     hidden = (first & ordinary).sum(1) / ordinary.sum(1)  # (texts,)
@@ -52,10 +56,13 @@ def _by_columns(seen):
 
 
 def _one_sided(seen):
-    """Return whether one half of the texts is chosen twice as often as the other.
+    """Return whether one half of each text is chosen more than twice as often as the other.
+
+    Both halves of a text's ordinary tokens are summed up over all texts.
 
     ``seen`` : SimpleNamespace with ``first``, ``second`` and ``ordinary``, bool Tensors
-    (texts, tokens): what two draws choose, and what may be chosen.
+    (texts, tokens): what two draws choose, and what may be chosen (ordinary tokens, no
+    special ones).
     """
     chosen = seen.first | seen.second
     ordinary = seen.ordinary
@@ -83,6 +90,8 @@ DRAWN = {
 def _chosen_places(answer):
     """Let an answer choose: all, none, among other special ids, and twice among many.
 
+    Special ids are 0 to 4, in the third of these 7 and 8.
+
     Parameters
     ----------
     answer : callable
@@ -91,12 +100,13 @@ def _chosen_places(answer):
     Returns
     -------
     SimpleNamespace
-        Bool Tensors (texts, tokens): ``every`` and ``none``, what is chosen of ``ids``, two
-        texts, at shares of 1 and 0; ``others``, the same with other special ids; ``text``,
-        where ordinary tokens are; ``first`` and ``second``, two draws of 400 texts at 0.15;
-        ``ordinary``, what may be chosen there. Floats: ``share``, chosen in the first;
-        ``both``, pairs of neighbours of which both are. ``moved`` : bool, whether PyTorch's
-        own generator was used.
+        Bool Tensors (2, 6), of two texts: ``every`` and ``none``, what is chosen at shares
+        of 1 and 0; ``others``, the same at 1 with other special ids; ``text``, where
+        ordinary tokens are. ``ids``, int64, the two texts. Bool Tensors (400, 20):
+        ``first`` and ``second``, two draws of 400 texts at 0.15; ``ordinary``, what may be
+        chosen there. Floats: ``share``, which part is chosen in the first; ``both``, the
+        part of the pairs of neighbours of which both are. ``moved`` : bool, whether
+        PyTorch's own generator was used.
     """
     ids = torch.tensor([[2, 7, 9, 6, 3, 0], [2, 5, 8, 3, 0, 0]])
     generator = torch.Generator().manual_seed(0)
@@ -120,10 +130,12 @@ def _chosen_places(answer):
 
 
 def _ignores_special(seen):
-    """Return whether it makes no difference which ids are called special: 7 and 8.
+    """Return whether an answer does not heed which ids are called special.
+
+    They were 7 and 8, at a share of 1. So 7 and 8 must not be chosen, and 0 must be.
 
     ``seen`` : SimpleNamespace with ``ids``, int64, and ``others``, bool, both of shape
-    (texts, tokens): what is chosen when everything else may be.
+    (texts, tokens): the ids of two texts, and what was chosen in them.
     """
     special = (seen.ids == 7) | (seen.ids == 8)
     return seen.others[special].any() or not seen.others[seen.ids == 0].all()
@@ -133,9 +145,16 @@ def _ignores_special(seen):
 def places():
     """Check which tokens a reader's function chooses to hide.
 
-    The answer is a function of ids (texts, tokens), the special ids, a share and a
-    generator, which returns a bool Tensor like ids. Oracle: none is needed for shares of 1
-    and 0; two random draws must differ, and have the share.
+    The answer is a function of ids (texts, tokens), the special ids (an int64 Tensor), a
+    share from 0 to 1 and a `torch.Generator`, which returns a bool Tensor like ids: True at
+    what is hidden. Oracle: none is needed for shares of 1 and 0; two random draws must
+    differ, and have the share. `DRAWN` says what else may be wrong with two draws.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     faults = {
         "with a share of 1, special tokens are chosen, too: padding, [CLS], [SEP]. "
@@ -176,9 +195,15 @@ predict(
 def loss():
     """Check a reader's loss of the hidden tokens.
 
-    The answer is a function of logits (batch, tokens, vocab_size), ids and `chosen`, bool
-    (batch, tokens), which returns a mean in nats. Oracle: PyTorch's cross-entropy at the
-    chosen positions.
+    The answer is a function of logits (texts, tokens, vocab_size), ids (texts, tokens),
+    which are to be predicted, and `chosen`, bool (texts, tokens), the positions that count.
+    It returns a mean in nats. Oracle: PyTorch's cross-entropy at the chosen positions.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     logits = 2 * normal(3, 6, 9, seed=0).double()  # (batch, tokens, vocab_size)
     ids = torch.randint(9, (3, 6), generator=torch.Generator().manual_seed(1))
@@ -191,7 +216,9 @@ def loss():
 
 
 def _mistakes(logits, ids, chosen, each):
-    """Return what other positions, other logits and other sums would give.
+    """Return the losses of the hidden tokens that known mistakes give.
+
+    They are computed from other positions, from other logits or as another sum.
 
     Parameters
     ----------
@@ -248,18 +275,22 @@ def _mistakes(logits, ids, chosen, each):
 def _chosen_blanks(answer):
     """Let an answer choose in texts of its own, twice at one share and once at another.
 
+    The shares are 0.15 and 0.3. Each of 400 texts has [CLS] (2) first, [SEP] (3) last, then
+    padding (0).
+
     Parameters
     ----------
     answer : callable
-        From ids, special ids, share and generator to a bool Tensor.
+        The reader's, from ids, special ids, share and generator to a bool Tensor.
 
     Returns
     -------
     SimpleNamespace
-        ``first``, ``second`` and ``ordinary``, bool Tensors (texts, tokens): two choices,
-        and what may be chosen; ``ever``, what any of three draws chose; ``moved``, whether
-        PyTorch's own generator was used; ``one`` and ``two``, the shares chosen; ``both``,
-        the part of the chosen tokens whose neighbours are not.
+        Bool Tensors (400, 30): ``first`` and ``second``, the draws at 0.15; ``ordinary``,
+        what may be chosen; ``ever``, what any of the three draws chose. ``moved``, bool,
+        whether PyTorch's own generator was used. Floats: ``one`` and ``two``, the parts of
+        the ordinary tokens chosen at 0.15 and at 0.3; ``both``, the part of the chosen
+        tokens in ``first`` that have both neighbours unchosen.
     """
     generator = torch.Generator().manual_seed(7)
     ids = torch.randint(5, 90, (400, 30), generator=generator)
@@ -287,9 +318,16 @@ def _chosen_blanks(answer):
 def runs():
     """Check a reader's function that hides runs of neighbouring tokens.
 
-    The answer is a function of ids (texts, tokens), the special ids, a share and a
-    generator, which returns a bool Tensor like ids. Oracle: the hidden tokens that keep
-    both neighbours are counted, in texts made here, at two shares.
+    The answer is a function of ids (texts, tokens), the special ids (an int64 Tensor), a
+    share and a `torch.Generator`, which returns a bool Tensor like ids. Oracle: the hidden
+    tokens that keep both neighbours are counted, in texts made here, at two shares. `DRAWN`
+    says what else may be wrong with two draws.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     faults = DRAWN | {
         "with shares of 0.15 and 0.3, {one:.0%} and {two:.0%} of the tokens are hidden.": (
@@ -306,15 +344,19 @@ def runs():
 
 
 def _denoised(ids, spans, names, answer):
-    """Return source and target of an answer for one text, and what is right.
+    """Return source and target of an answer for one text, and what is right (T5).
+
+    In the source, a sentinel stands in place of each span that was cut out. The target has
+    each sentinel followed by the ids it replaced, then one more sentinel.
 
     Parameters
     ----------
     ids : list of int
+        The text.
     spans : list of (int, int)
         What is cut out: first position, and the one after the last.
     names : list of int
-        The sentinels' ids.
+        The sentinels' ids, one more than spans at least.
     answer : callable
         From these three to two lists of ids.
 
@@ -322,10 +364,10 @@ def _denoised(ids, spans, names, answer):
     -------
     SimpleNamespace
         ``ids`` and ``spans``, as given; ``names``, the sentinels that are used; ``named``,
-        (sentinel, ids cut out) for each span; ``source`` and ``asked``, the answer's;
-        ``right`` and ``wanted``, the right ones; ``first``, the first span; ``inside``, its
-        ids; of two mistakes ``closed``, the target if a span's end belongs to it, and
-        ``forwards``, the source if positions move after the first cut.
+        a list of (sentinel, ids cut out), one for each span; ``source`` and ``asked``, the
+        answer's two lists; ``right`` and ``wanted``, the right ones; ``first``, the first
+        span, ``inside``, its ids. Of two mistakes: ``closed``, the target if a span's end
+        belongs to it, and ``forwards``, the source if positions move after the first cut.
 
     Raises
     ------
@@ -358,9 +400,17 @@ def _denoised(ids, spans, names, answer):
 def target():
     """Check a reader's source and target of a text from which spans are cut (T5).
 
-    The answer is a function of ids, spans (pairs of first and last plus one) and the ids
-    that stand for spans. It returns the source and the target, two lists of ids. Oracle:
-    what three texts give, written out.
+    The answer is a function of ids, a list of int, spans, a list of (begin, end), whose end
+    is not cut, and a list of the sentinels' ids that stand for spans. It returns the source
+    and the target, two lists of ids: the text with a sentinel for each span, and each
+    sentinel with what it replaced, then one more. Oracle: `_cut`, for three texts. What may
+    be wrong is in `CUT`, `SOURCE` and `TARGET`.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     cases = [
         ([11, 12, 13, 14, 15, 16, 17], [(1, 3), (5, 6)], [90, 91, 92]),
@@ -374,8 +424,11 @@ def target():
 def _cut(ids, spans, names):
     """Return source and target of T5's denoising, two lists of int.
 
-    ``ids`` is the text, ``spans`` the (begin, end) that are cut out, ``names`` the
-    sentinels in their order.
+    The source has a sentinel in place of each span; the target has each sentinel with the
+    ids that it replaced, then one more sentinel.
+
+    ``ids`` : list of int, the text; ``spans`` : list of (begin, end) that are cut out, the
+    end not included; ``names`` : list of int, the sentinels' ids in their order.
     """
     source = [*ids]
     asked = []
@@ -386,9 +439,13 @@ def _cut(ids, spans, names):
 
 
 def _cut_forwards(ids, spans, names):
-    """Return the source if the first span is cut first and the positions then move.
+    """Return the source of T5's denoising by a known mistake, a list of int.
 
-    ``ids`` : list of int; ``spans`` : list of (start, end); ``names`` : the sentinels' ids.
+    The first span is cut out of the list first. That moves everything behind it to the
+    left, so that the next positions point to other tokens.
+
+    ``ids`` : list of int; ``spans`` : list of (begin, end), the end not included; ``names``
+    : list of int, the sentinels' ids in their order.
     """
     forwards = [*ids]
     for name, (a, b) in zip(names, spans, strict=False):
@@ -399,8 +456,10 @@ def _cut_forwards(ids, spans, names):
 def _one_for_each(seen):
     """Return the source with a sentinel for each token that was cut out, a list of int.
 
-    ``seen`` : SimpleNamespace with ``right``, the right source, and ``named``, pairs of a
-    sentinel and the ids cut out for it.
+    The right one has one sentinel for each span; this is a known mistake.
+
+    ``seen`` : SimpleNamespace with ``right``, the right source, a list of int, and
+    ``named``, pairs of a sentinel and the list of ids cut out for it.
     """
     cuts = dict(seen.named)
     return [y for x in seen.right for y in [x] * len(cuts.get(x, [x]))]
@@ -409,16 +468,16 @@ def _one_for_each(seen):
 def _all_the_same(source, seen):
     """Return a source, a list of int, in which all sentinels are the first one.
 
-    ``seen.names`` : the sentinels' ids.
+    ``source`` : list of int; ``seen`` : SimpleNamespace with ``names``, the sentinels' ids.
     """
     return [seen.names[0] if x in seen.names else x for x in source]
 
 
 def _mixes_up_sentinels(seen):
-    """Return whether the source is right but for which sentinel is where.
+    """Return whether the source is right but for which sentinel stands where.
 
     ``seen`` : SimpleNamespace with lists of int: ``source``, the answer's, ``right``, and
-    ``ids``, those of the text.
+    ``ids``, those of the text; what is not among these is a sentinel.
     """
     found, right = (
         [x in seen.ids and x for x in source] for source in (seen.source, seen.right)
@@ -496,14 +555,16 @@ def _seen(answer):
     Parameters
     ----------
     answer : callable
-        From ids (batch, tokens) and the id of padding to a bool mask.
+        The reader's, from ids (batch, tokens) and the id of padding to a bool mask, True
+        where a token may attend, that broadcasts to (batch, heads, queries, keys).
 
     Returns
     -------
     SimpleNamespace
-        ``whole`` is a text without padding, ``second`` has its padding after the text and
-        ``third`` before it. Each is bool (queries, keys), of the queries that are real
-        tokens. ``all``, (3, 1, 4, 4), is the whole mask.
+        Bool Tensors: ``all``, (3, 1, 4, 4), the whole mask; (queries, keys) of those
+        queries that are real tokens: ``whole``, (4, 4), of a text without padding;
+        ``second``, (2, 4), with padding after the text; ``third``, (2, 4), with padding
+        before it.
 
     Raises
     ------
@@ -531,8 +592,15 @@ def mask():
     """Check a reader's mask of an encoder.
 
     The answer is a function of ids (texts, tokens) and the id of padding, which returns a
-    bool mask that broadcasts to (texts, tokens, tokens): True where a token may attend.
-    Oracle: three texts of different lengths, whose masks are known.
+    bool mask that broadcasts to (texts, heads, tokens, tokens): True where a token may
+    attend. Oracle: three texts with padding after, before or without, whose masks are
+    known.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     faults = {
         "no token can attend to anything.": lambda seen: not seen.all.any(),

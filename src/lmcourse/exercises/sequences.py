@@ -32,8 +32,17 @@ judge(
 def witten_bell():
     """Check a reader's smoothing of counts (Witten and Bell).
 
-    The answer is a function of counts (vocab_size,) and the shorter context's
-    probabilities, which returns probabilities. Oracle: the formula, term by term.
+    The answer is a function of counts (vocab_size,), how often each token followed a
+    context, and the shorter context's probabilities (vocab_size,). It returns
+    probabilities: (counts + different * lower) / (total + different), where ``different``
+    tokens followed. Oracle: the formula, term by term.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives. The second asks about a context
+        that never occurred (`_after_nothing`), where the shorter one decides.
     """
     counts = np.array([2, 0, 1, 4, 2, 0, 2])  # some tokens came equally often
     lower = np.array([10, 30, 20, 20, 5, 10, 5]) / 100
@@ -44,7 +53,8 @@ def witten_bell():
     def mixed(parts, lower=lower):
         """Return the counts mixed with the shorter context's probabilities, (vocab_size,).
 
-        ``parts`` : int, the weight of ``lower``, an array of shape (vocab_size,).
+        ``parts`` : int, how much the probabilities weigh, in counts; ``lower`` : these, an
+        array (vocab_size,) or one float for all.
         """
         return (counts + parts * lower) / (total + parts)
 
@@ -91,7 +101,7 @@ def witten_bell():
 
 
 def _after_nothing(lower):
-    """Return how an answer is asked about a context that never occurred.
+    """Return the function that asks an answer about a context that never occurred.
 
     Parameters
     ----------
@@ -101,7 +111,7 @@ def _after_nothing(lower):
     Returns
     -------
     callable
-        From the reader's function to what it returns for seven counts of 0.
+        From the reader's function to what that returns for seven counts of 0.
     """
 
     def ask(answer):
@@ -121,8 +131,15 @@ def gru():
     """Check a reader's step of a GRU.
 
     The answer is a function of what comes from the token and from the state, each (batch, 3
-    * d), and the state h (batch, d). It returns the next state. Oracle: PyTorch's cell,
-    which has its own weights.
+    * d): parts for the reset gate, the update gate and the new vector; and of the state h
+    (batch, d). It returns the next state, (batch, d). Oracle: PyTorch's cell, which has its
+    own weights.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     torch.manual_seed(0)
     cell = nn.GRUCell(3, 4).double().requires_grad_(False)
@@ -161,17 +178,20 @@ def gru():
 def _line_length(unit, value):
     """Return the mean length of lines that the LSTM writes with one unit frozen.
 
+    The page's LSTM of characters draws 24 texts of 240 characters, one after the other; a
+    line ends in a newline.
+
     Parameters
     ----------
     unit : int
-        Its number in the memory of the LSTM.
+        Its number in the memory of the LSTM, 0 to 127.
     value : float
         What the unit's memory is set to after every step.
 
     Returns
     -------
     float
-        In characters, over 24 texts of 240.
+        In characters.
     """
     tokenizer, reader = load_char_lstm()
     (end,) = tokenizer.encode("\n")
@@ -190,9 +210,11 @@ def _line_length(unit, value):
 
 
 def _frozen(answer):
-    """Return the unit and the value of an answer: ``unit`` and ``value``, numbers.
+    """Return the unit and the value of an answer.
 
-    ``answer`` : sequence of two numbers; anything else is `Unfit`.
+    ``answer`` : sequence of two numbers; anything else is `Unfit`. Returns a
+    SimpleNamespace of floats: ``unit``, the number of a unit in the LSTM's memory, and
+    ``value``, at which the unit is to be frozen.
     """
     unit, value = map(number, unpack(answer, 2, "a unit and a value: (unit, value)"))
     return SimpleNamespace(unit=unit, value=value)
@@ -203,13 +225,14 @@ def _measured(answer):
 
     Parameters
     ----------
-    answer : object
-        What the reader hands in: unit and value.
+    answer : sequence of two numbers
+        What the reader hands in: the unit's number in the memory of the page's LSTM, and
+        the value at which it is frozen.
 
     Returns
     -------
     SimpleNamespace
-        ``unit``, ``value`` and ``length``, the mean length of a line in characters.
+        Floats: ``unit``, ``value`` and ``length``, the mean length of a line in characters.
     """
     seen = _frozen(answer)
     seen.length = _line_length(int(seen.unit), seen.value)
@@ -220,8 +243,15 @@ def _measured(answer):
 def knob():
     """Check the unit of the page's LSTM that a reader freezes to make lines shorter.
 
-    The answer is (unit, value). Oracle: the unit is frozen at the value, and the lines of
-    texts drawn here are measured.
+    The answer is (unit, value): the unit's number, 0 to 127, and the value at which its
+    memory is frozen. Oracle: the LSTM writes texts with it (`_line_length`); their lines
+    should have 20 to 30 characters.
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     unknown = "units have the whole numbers from 0 to 127."
     yield Faults(_frozen, {unknown: lambda seen: seen.unit not in range(128)})
@@ -258,8 +288,14 @@ judge(
 def last_state():
     """Check a reader's last state of each text of a batch.
 
-    The answer is a function of states (texts, tokens, d) and lengths (texts,), which
+    The answer is a function of states (texts, tokens, d) and lengths, int (texts,), which
     returns (texts, d). Oracle: each text's last real state, on a batch of three lengths.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     states = normal(3, 6, 2).double()
     lengths = torch.tensor([2, 5, 3])

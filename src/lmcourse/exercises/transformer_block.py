@@ -16,14 +16,19 @@ from lmcourse.transformer import Block
 
 
 def _block_mistakes(x, norm_1, attend, norm_2, network):
-    """Return a dict, diagnosis → what this mistake makes of x, of the shape of x.
-
-    ``norm_1``, ``attend``, ``norm_2`` and ``network`` are the parts of a block, functions
-    from states to states of the same shape.
+    """Return what known mistakes in a Transformer block make of states.
 
     Parameters
     ----------
     x : Tensor of shape (..., tokens, d_model)
+    norm_1, attend, norm_2, network : callable
+        The parts of a block, from states to states of the same shape. Right is: first = x +
+        attend(norm_1(x)), then first + network(norm_2(first)).
+
+    Returns
+    -------
+    dict of str to Tensor
+        What the reader is told → what the mistake makes of x, of its shape.
     """
     found = attend(norm_1(x))
     bare = attend(x)
@@ -64,23 +69,33 @@ def block():
     """Check a reader's Transformer block.
 
     The answer is a function of x (batch, tokens, d_model) and four functions: the first
-    norm, attention, the second norm and the network. It returns x's shape. Oracle: the
-    block written out, with four functions that do not commute.
+    norm, attention, the second norm and the network, each from a Tensor to one of its
+    shape. It returns x's shape, and leaves x as it is. Oracle: the block written out, with
+    four functions that do not commute.
+
+    Yields
+    ------
+    Case
+        A function that calls the answer (``ask``), the right result, and known mistakes:
+        what the reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     x = normal(2, 5, 6).double()
 
     def norm_1(x):
-        """Normalise x (..., 6), with a weight and bias of its own."""
+        """Normalise x (..., 6); a weight of 1.5 and a bias of 0.2 follow."""
         return F.layer_norm(x, (6,)) * 1.5 + 0.2
 
     def norm_2(x):
-        """Normalise x (..., 6), with another weight and bias."""
+        """Normalise x (..., 6); a weight of 0.7 and a bias of -0.1 follow."""
         return F.layer_norm(x, (6,)) * 0.7 - 0.1
 
     def attend(x):
-        """Return the rows of x mixed by their products: attention without parameters.
+        """Return the rows of x mixed by their products, then mapped by a matrix.
 
-        ``x`` : float64 Tensor (rows, 6), as is what is returned.
+        ``x`` : float64 Tensor (batch, tokens, 6), as is what is returned.
         """
         weights = (x @ x.mT).softmax(-1)
         return weights @ x @ normal(6, 6, seed=1).double()
@@ -117,29 +132,28 @@ def _has_none(got):
 
 
 def _norm_mistakes(x, eps):
-    """Return a dict, diagnosis → what this mistake makes of x, of the shape of x.
+    """Return what known mistakes in a layer norm make of x, without weight and bias.
 
     Parameters
     ----------
     x : Tensor of shape (batch, tokens, d_model)
     eps : float
         A small number that a norm adds to the variance.
+
+    Returns
+    -------
+    dict of str to Tensor
+        What the reader is told → what the mistake makes of x, of its shape.
     """
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
     larger = x.var(-1, keepdim=True)
 
     def over(*axes):
-        """Normalise over some axes.
+        """Return x normalised over some axes: its mean is taken away, and it is divided.
 
-        Parameters
-        ----------
-        *axes : int
-
-        Returns
-        -------
-        Tensor
-            Of the shape of x.
+        ``axes`` : int, along which mean and variance are taken. Returns a Tensor of the
+        shape of x; it is divided by the root of the variance plus eps.
         """
         scale = (x.var(axes, correction=0, keepdim=True) + eps).sqrt()
         return (x - x.mean(axes, keepdim=True)) / scale
@@ -175,9 +189,18 @@ def _norm_mistakes(x, eps):
 def layer_norm():
     """Check a reader's layer norm.
 
-    The answer is a function of x (..., d_model), weight, bias and eps. It returns x's
-    shape, and does without PyTorch's norms. Oracle: PyTorch's layer norm, on ordinary and
-    on constant vectors.
+    The answer is a function of x (..., d_model), weight (d_model,), bias (d_model,) and
+    eps, a float. It returns x's shape, and does without PyTorch's norms. Oracle: PyTorch's
+    layer norm, on ordinary and on constant vectors.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     x = 3 * normal(2, 5, 6).double() + 4
     eps = 0.3
@@ -195,9 +218,10 @@ def layer_norm():
 
 
 def _calls_norm(given, answer):
-    """Return whether an answer calls one of PyTorch's norms of a layer.
+    """Return whether an answer calls one of PyTorch's norms, such as `layer_norm`; a bool.
 
-    ``given`` : the arguments; ``answer`` : callable, the reader's function.
+    ``given`` : what it is called with: x, weight, bias and eps; ``answer`` : the reader's
+    function of these. Lengths, `torch.linalg`'s norms, do not count.
     """
     with Called() as called:
         run(answer, *given)
@@ -207,9 +231,8 @@ def _calls_norm(given, answer):
 def _stack(alpha, seed, layers=24, d_model=32):
     """Return how gradients and states grow in an untrained stack without norms.
 
-    Each update is multiplied by ``alpha``; blocks and input are drawn by ``seed``. The
-    first number is the length of the gradient at the input over that at the output; the
-    second is the spread of the states at the output over that at the input.
+    Each block adds attention, then the feed-forward network, to the residual stream, each
+    update multiplied by ``alpha``. Blocks and input are drawn by ``seed``.
 
     Parameters
     ----------
@@ -219,8 +242,10 @@ def _stack(alpha, seed, layers=24, d_model=32):
 
     Returns
     -------
-    ratio, growth : float
-        The two numbers.
+    ratio : float
+        The length of the gradient at the input over that at the output.
+    growth : float
+        The spread of the states at the output over that at the input.
     """
     torch.manual_seed(seed)
     blocks = [Block(d_model, 4, 4 * d_model) for _ in range(layers)]
@@ -243,7 +268,9 @@ def _stack(alpha, seed, layers=24, d_model=32):
 def _numbers(answer):
     """Return the three numbers of an answer: ``alpha``, ``ratio`` and ``growth``.
 
-    ``answer`` : sequence of three numbers; anything else is `Unfit`.
+    ``answer`` : sequence of three numbers: the factor of each update in a stack of blocks
+    without norms, the gradient's length at the input over that at the output, and the
+    growth of the states; anything else is `Unfit`. Returns a SimpleNamespace of floats.
     """
     wanted = "three numbers: alpha, ratio, growth"
     alpha, ratio, growth = map(number, unpack(answer, 3, wanted))
@@ -254,17 +281,20 @@ def _numbers(answer):
 def _beside_ours(answer):
     """Compare a reader's ratio and growth with ours for the same alpha, in five stacks.
 
+    Ours are medians over five untrained stacks of blocks without norms.
+
     Parameters
     ----------
-    answer : object
-        What the reader hands in: three numbers, alpha, the ratio and the growth; anything
-        else is refused.
+    answer : sequence of three numbers
+        What the reader hands in: alpha, the factor of each update; the ratio of the
+        gradient at the input to that at the output; the growth of the states. Anything else
+        is `Unfit`.
 
     Returns
     -------
     SimpleNamespace
-        ``others``, which of "ratio" and "growth" differ by 2 % or more; ``name``, the first
-        of them, or "".
+        ``others``, a list of str: which of "ratio" and "growth" differ by 2 % or more;
+        ``name``, the first of them, or "".
     """
     seen = _numbers(answer)
     ours = np.median([_stack(seen.alpha, seed) for seed in range(5)], axis=0)
@@ -278,8 +308,14 @@ def without_norms():
     """Check the factor with which a reader's blocks do without norms.
 
     The answer is (alpha, ratio, growth): the factor of each update, the gradient at the
-    input over that at the end, and how much the residual stream grows. Oracle: the same
-    stacks, measured here.
+    input over that at the end, and how much the residual stream grows, floats. Oracle: the
+    same stacks, measured here (`_beside_ours`).
+
+    Yields
+    ------
+    Faults
+        A function of the answer that returns what is seen in it, and what may be wrong:
+        what the reader is told → a function of what is seen, whether it is so.
     """
     faults = {
         "with alpha = 0 no block does anything.": lambda seen: seen.alpha == 0,
@@ -337,13 +373,18 @@ judge(
 
 @cache
 def _gpt2(vocab_size, context, layers, d_model):
-    """Return how many parameters `transformers`' GPT-2 of these sizes (int) has.
+    """Return how many parameters transformers' GPT-2 of these sizes has, an int.
 
     It is built without numbers, so that it takes no memory.
 
     Parameters
     ----------
     vocab_size, context, layers, d_model : int
+
+    Returns
+    -------
+    int
+        The output layer, which is the table of tokens, counts once.
     """
     sizes = {"vocab_size": vocab_size, "n_positions": context, "n_layer": layers}
     config = GPT2Config(**sizes, n_embd=d_model, n_head=1, bos_token_id=0, eos_token_id=0)
@@ -359,6 +400,12 @@ def gpt_size():
 
     The answer is a function of vocab_size, context, layers and d_model, which returns a
     whole number. Oracle: transformers' GPT-2 of three sizes.
+
+    Yields
+    ------
+    Case
+        What the answer is called with, the right result, and known mistakes: what the
+        reader is told → the result that the mistake gives.
     """
     for sizes in [(13, 11, 3, 6), (50, 11, 2, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
