@@ -46,13 +46,25 @@ from lmcourse.exercises.codes import class_code, task_label
 __all__ = ["Case", "Faults", "Verdict", "Wrong", "check", "compare", "diagnoses"]
 __all__ += ["exercise", "expect", "judge", "names", "predict", "run", "yours"]
 
+# *Words* between single asterisks, which touch them.
 _STRESSED = re.compile(r"(?<![\w*])\*(?![\s*])([^*]+)(?<!\s)\*(?![\w*])")
 
 KINDS = ("predict", "spot the bug", "build", "experiment", "judge")
 
 
 class _Exercise(NamedTuple):
-    """A registered exercise: how its check is made, and of which kind it is."""
+    """A registered exercise: how its check is made, and of which kind it is.
+
+    Attributes
+    ----------
+    steps : callable
+        Returns the check's steps, `Case`, `Faults` or `Procedure`, one after the other.
+    kind : str
+        One of `KINDS`.
+    feedback : mapping of str to str or None
+        Of a multiple choice: letter → what a reader who chooses it is told, None for the
+        right one; else empty.
+    """
 
     steps: Callable[
         [], Iterable[Case | Faults | Procedure]
@@ -61,7 +73,7 @@ class _Exercise(NamedTuple):
     feedback: Mapping[str, str | None] = MappingProxyType({})  # of a multiple choice
 
 
-_EXERCISES: dict[str, _Exercise] = {}
+_EXERCISES: dict[str, _Exercise] = {}  # "chapter.exercise" → what is registered for it
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,7 @@ class Verdict:
     name : str
         The exercise, ``"chapter.exercise"``.
     ok : bool
+        Whether the answer is right.
     message : str
         What is right, or which mistake it looks like. Never the answer.
     tried : bool
@@ -80,8 +93,8 @@ class Verdict:
     diagnosis : str
         Which of the check's `diagnoses` it is; empty if none.
     code : str
-        Of an answer to a *predict* task, to send to a teacher
-        (`lmcourse.exercises.codes`); else empty.
+        Six characters for a teacher, such as "k7f-2qx", which hold the letter that was
+        chosen in a *predict* task (`lmcourse.exercises.codes`); empty in other exercises.
     """
 
     name: str

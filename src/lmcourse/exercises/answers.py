@@ -19,13 +19,14 @@ from torch.overrides import TorchFunctionMode
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
 MAX_ENTRIES = 10**7  # a list with more is not even read
-METHODS = {"forward": "compute", "backward": "gradient"}  # what a module's author wrote
+# What is called of a module → what its author, the reader, wrote for it.
+METHODS = {"forward": "compute", "backward": "gradient"}
 CELL_FILE = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython keeps a cell
-CONTAINERS = (list, tuple, dict, set)
-# All that a function does whose body is still `...`, in any version of Python.
+CONTAINERS = (list, tuple, dict, set)  # whose entries are copied and shown
+# Bytecode instructions of a function whose body is still `...`, in any version of Python.
 NOTHING = {"RESUME", "NOP", "COPY_FREE_VARS", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
-_COLLECTING: list[list[str]] = []  # of `noted`
-_BRIEF = reprlib.Repr()
+_COLLECTING: list[list[str]] = []  # the lists that `noted` fills with diagnoses
+_BRIEF = reprlib.Repr()  # writes values so short that a message can show them
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxdict = 12
 _BRIEF.maxstring = _BRIEF.maxother = 80
 
@@ -497,7 +498,15 @@ def adding(told: str):
 
 
 class Called(TorchFunctionMode):
-    """Note the names of PyTorch's functions that are called, for what a page forbids."""
+    """Note the names of PyTorch's functions that are called inside a ``with``.
+
+    It serves checks of answers that must do without some of them.
+
+    Attributes
+    ----------
+    names : list of str
+        One name for each call, such as "softmax".
+    """
 
     def __init__(self):
         """Begin with no names: ``names`` is a list of str."""

@@ -22,7 +22,7 @@ predict(
 )
 
 
-LARGEST_FALL = 4  # of a lean, which lies between -2 and 2
+LARGEST_FALL = 4  # by which a lean may fall, as it lies between -2 and 2
 
 
 def _called(answer, *inputs):

@@ -41,6 +41,7 @@ class CalledWhole(Exception):
     """An answer called a module, named here, that it should have built from its parts."""
 
 
+# What is said where an answer stopped with `CalledWhole`; {text} is the module's name.
 BUILD = {"CalledWhole": "call the modules inside {text}, not {text} itself."}
 
 

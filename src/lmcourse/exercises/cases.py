@@ -27,7 +27,7 @@ from lmcourse.exercises.answers import (
     noted,
 )
 
-_FIELD = re.compile(r"\{[^}]*\}")
+_FIELD = re.compile(r"\{[^}]*\}")  # where a value is filled into a diagnosis: "{loss:.2f}"
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Case:
     want : array-like, Tensor or list of str
         The oracle's result, or, where that costs time, a function that returns it.
     mistakes : mapping of str to array-like
-        Diagnosis → the result that this mistake gives for the same inputs, or a function
-        that returns it.
+        Diagnosis, in words for the reader → the result that this mistake gives for the same
+        inputs, or a function that returns it.
     ask : callable, optional
         From the answer to what is compared, where that is not what one call returns: one of
-        two results, or those of many calls.
+        two results, or those of many calls. ``inputs`` are not used then.
     instead : mapping of str to str
-        Some of the words of any other verdict (``"UnicodeDecodeError"``, ``"differ"``) →
-        the diagnosis that takes their place. ``{error}`` in it is those words without
-        their full stop, ``{text}`` what the answer's own error said.
+        Some of the words of any other verdict (``"UnicodeDecodeError"``, ``"differ"``;
+        ``""`` is in all of them) → the diagnosis that takes their place. ``{error}`` in it
+        is those words without their full stop, ``{text}`` what the answer's own error said.
     told : str
         What stands before the words of the comparison, such as "inputs:"; with ``ask``.
     tolerance : float
@@ -119,10 +119,12 @@ class Faults:
         From the answer to what is seen in it: what was measured, a `SimpleNamespace` if the
         diagnoses name some of it. It raises `Wrong` if the answer cannot be looked at.
     table : mapping of str to callable
-        Diagnosis → from what is seen to whether it has this fault; the first counts.
-        ``{loss:.2f}`` in a diagnosis is what is seen under this name.
+        Diagnosis, in words for the reader → a function from what is seen to whether the
+        answer has this fault; the first that holds counts. ``{loss:.2f}`` in a diagnosis is
+        the attribute ``loss`` of what is seen.
     instead : mapping of str to str
-        Some of the words of any other verdict → the diagnosis that takes their place.
+        Some of the words of a `Wrong` that ``look`` raises → the diagnosis that takes their
+        place, as in a `Case`.
     right : str
         What a right answer is told besides, with values filled in as in a diagnosis.
     """
@@ -171,7 +173,8 @@ class Procedure:
     Attributes
     ----------
     judge : callable
-        From the answer; it raises `Wrong`, by `compare`, `expect` and `diagnose`.
+        Takes the answer and returns nothing; it raises `Wrong`, by `compare`, `expect` and
+        `diagnose`.
     solution : object
         A right answer.
     """

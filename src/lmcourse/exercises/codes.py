@@ -7,7 +7,7 @@ each answer was given.
 """
 
 SYMBOLS = "23456789abcdefghjkmnpqrstuvwxyz"  # 31, a prime; no 0, 1, i, l, o
-LETTERS = "abcdefgh"
+LETTERS = "abcdefgh"  # answers that a task may have
 
 
 def task_label(name: str) -> str:

@@ -14,7 +14,7 @@ from lmcourse.models import load_bert
 from lmcourse.pooling import kept, pool_layers
 
 MANY, NEAR, WITHIN = 40, 5, 12  # poems, their nearest, tokens between longest and shortest
-NEAR_TIE = 0.006  # of a share: one neighbour of 200 may be a near tie
+NEAR_TIE = 0.006  # by which a share may differ: one neighbour of 200 may be a near tie
 
 
 @exercise("dickinson-layers.named", kind="spot the bug")

@@ -416,7 +416,9 @@ def _went_from_poem_to_poem(seen):
     return _has_other_words(seen) and mine == theirs
 
 
-UNSHUFFLED = {  # what texts have that are not ours, each with its words in another order
+# What may be wrong with texts that should be ours, each with its words in another order:
+# what the reader is told → whether it is so of what `_texts` returns.
+UNSHUFFLED = {
     "there are {ours} poems, and {count} in your list.": (
         lambda seen: seen.ours != seen.count
     ),

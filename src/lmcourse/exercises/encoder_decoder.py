@@ -98,6 +98,7 @@ def _shapes(both):
     return SimpleNamespace(output=output.shape, weights=weights.shape, broken=broken)
 
 
+# What the reader is told → whether it is so of what `_shapes` returns.
 _WRONG_SHAPES = {
     "what is taken and the weights, in this order; yours are the other way round.": (
         lambda seen: (seen.output, seen.weights) == ((2, 5, 7), (2, 5, 3))
@@ -282,7 +283,22 @@ def _one_ahead(pad):
 
 
 class Toy:
-    """A model of nine ids that writes some, then the stop mark, then 7 for ever."""
+    """A model of nine ids that writes some, then the stop id, then 7 for ever.
+
+    Parameters
+    ----------
+    start, stop : int
+        The ids that begin and end a text.
+    ids : sequence of int
+        What it writes between them.
+
+    Attributes
+    ----------
+    calls : int
+        How often it was called.
+    whole : bool
+        Whether it was given all ids so far at every call.
+    """
 
     def __init__(self, start=1, stop=2, ids=(4, 6, 5)):
         """Note which id follows which: ``start``, the ``ids``, ``stop``, and 7 for ever.
@@ -426,6 +442,7 @@ def write_greedily():
     )
 
 
+# What the reader is told → whether it is so of what an answer wrote (`_written`).
 _WRONGLY_WRITTEN = {
     "the list holds tensors; `int` makes a whole number of each.": (
         lambda seen: seen.has_tensors
@@ -530,7 +547,8 @@ def new_style():
     yield Faults(_read, learned)
 
 
-_NEW, _OLD = 0.8, 0.9  # what must be read of the new style, and of each old one
+_NEW, _OLD = 0.8, 0.9  # shares to be read right in the new style, and in each old one
+# A date in the page's fifth style, which must not be shown, such as "15 may 1886".
 _FIFTH = re.compile(r"\s*\d+\s+[a-z]+\s+\d+\s*")
 
 
@@ -622,6 +640,7 @@ def _is_day(source, target):
     return named <= {*re.findall(r"[a-z]{3}|[1-9]\d*", source.lower())}
 
 
+# How days are written, from a date and its month's name: the new style, then the old ones.
 _STYLES = (
     lambda day, month: f"{day.day} {month.lower()} {day.year}",
     lambda day, month: f"{day.day} {month} {day.year}",

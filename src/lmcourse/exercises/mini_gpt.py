@@ -20,7 +20,7 @@ from lmcourse.tokenization import CharTokenizer
 
 
 class CallCounter(TorchDispatchMode):
-    """Counts the operations that PyTorch is asked for, inside a ``with``."""
+    """Counts the operations that PyTorch is asked for, inside a ``with``, in ``calls``."""
 
     calls = 0
 
@@ -33,7 +33,8 @@ class CallCounter(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-TAKEN_APART = {"tolist", "__iter__", "item", "__index__", "__int__"}  # of Tensor
+# Methods of a Tensor that make Python numbers of it: who calls them works in a loop.
+TAKEN_APART = {"tolist", "__iter__", "item", "__index__", "__int__"}
 
 
 @exercise("mini-gpt.windows", "build")
@@ -209,6 +210,8 @@ def estimate():
         yield Case([], want, mistakes, ask=lambda answer, asked=asked: asked(answer).got)
 
 
+# What may be wrong with the mode that a model is used or left in: what the reader is told →
+# whether it is so of what `_estimated` returns.
 MODES = {
     "you were given the model in {before} mode, and you leave it in {after} mode. "
     "Left in the wrong mode, a model goes on training without dropout, or is used "
@@ -323,7 +326,9 @@ def _trained(model, training, apart, name="the model"):
     )
 
 
-UNTRAINED = {  # what a model has that learned nothing, or what it should not have
+# What a model has that learned nothing, or what it should not have: what the reader is told
+# → whether it is so of what `_trained` returns.
+UNTRAINED = {
     "{name} has a loss of {loss:.2f} on the held-out text; counting single "
     "characters gives {bar:.2f} there. Train longer.": lambda seen: (
         not seen.loss < seen.bar
@@ -563,6 +568,7 @@ def nearly_equal(model, other):
     return F.cosine_similarity(ours, theirs, dim=0).item() > 0.999
 
 
+# Besides these, what may be wrong with a model of a sweep, of what `_first_faulty` sees.
 UNSWEPT = UNTRAINED | {
     "you say that {name} has a loss of {told:.2f}; that is its loss on the training "
     "text. Hand in its loss on the validation text.": lambda seen: seen.told_own,

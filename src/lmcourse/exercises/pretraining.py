@@ -71,9 +71,9 @@ def _one_sided(seen):
     return 2 * min(sides) < max(sides)
 
 
-# What two draws may have. Seen are ``first``, ``second`` and ``ordinary``, bool (texts,
-# tokens): what was chosen, and what is text; and ``moved``, whether PyTorch's own random
-# state did.
+# What may be wrong with two draws: what the reader is told → whether it is so. Seen are
+# ``first``, ``second`` and ``ordinary``, bool (texts, tokens): what was chosen, and what is
+# text; and ``moved``, whether PyTorch's own random state has changed.
 DRAWN = {
     "special tokens are chosen.": lambda seen: (seen.first & ~seen.ordinary).any(),
     "two draws choose the same positions: draw with `generator`.": (
@@ -485,7 +485,9 @@ def _mixes_up_sentinels(seen):
     return seen.source != seen.right and found == right
 
 
-CUT = {  # about where a span begins and ends
+# What may be wrong with where spans begin and end, with the source and with the target:
+# what the reader is told → whether it is so of what `_denoised` returns.
+CUT = {
     "source and target are swapped.": (
         lambda seen: (seen.source, seen.asked) == (seen.wanted, seen.right)
     ),
@@ -584,7 +586,8 @@ def _seen(answer):
     return SimpleNamespace(all=seen, whole=whole, second=second, third=third)
 
 
-LATER = torch.ones(4, 4, dtype=torch.bool).triu(1)  # (queries, keys)
+# (queries, keys): True where a key comes after the query.
+LATER = torch.ones(4, 4, dtype=torch.bool).triu(1)
 
 
 @exercise("pretraining.mask", kind="spot the bug")

@@ -25,7 +25,9 @@ predict(
 )
 
 
-CUT = [  # a word, and merges in the order in which they were learned
+# A word, and merges in the order in which they were learned: "a+b ab+ab" joins a and b,
+# then ab and ab.
+CUT = [
     ("abcz", "a+b b+c a+bc c+z"),
     ("abcde", "b+c c+d a+b d+e"),
     ("fatter_", "a+l t+al tal+l a+s e+r f+as er+_ fas+t"),
@@ -302,6 +304,7 @@ def _longest_text(data: bytes) -> str:
 
 
 GPT2S = [b" \xf0\x9f", b"\xa6", b"\x8b"]  # its tokens for a space and a butterfly
+# The text "café 🦋!" in pieces: bytes of a character are in two or three of them.
 STREAM = [b"caf", b"\xc3", b"\xa9 ", b"\xf0\x9f", b"\xa6", b"\x8b!"]
 
 
@@ -376,7 +379,7 @@ judge(
 
 
 LEAST = 2.2  # tokens per word, which the poems are to stay below
-SIZES = range(256, 4097, 128)
+SIZES = range(256, 4097, 128)  # of vocabularies that a reader may try, in tokens
 
 
 @cache

@@ -44,7 +44,7 @@ class Passes:
     Parameters
     ----------
     kind : object
-        The answer, which should be a subclass of Module.
+        The answer, which should be a subclass of our NumPy `Module`.
     arguments : sequence
         What it is constructed with. Its parameters are then moved at random.
     inputs : list of ndarray
@@ -52,10 +52,16 @@ class Passes:
 
     Attributes
     ----------
+    module : Module
+        The reader's module.
     tensors : list of Tensor
         The inputs, for PyTorch.
+    output : ndarray
+        What the module returned for them.
     delta : ndarray
-        A random gradient of the output.
+        A random gradient of the output, from which the backward pass starts.
+    wanted : Tensor
+        The right output; `forward` sets it.
     """
 
     def __init__(self, kind, arguments, inputs):
