@@ -396,10 +396,13 @@ def _falls():
 def fooled():
     """Check a reader's measurement of what "it" means when both nouns are called "thing".
 
-    The answer is a number: how much the lean to the animal falls when the sentences end in
-    "wide" in place of "tired", a mean over 24 pairs of sentences. A lean is between -2 and
-    2, so a fall is at most `LARGEST_FALL`, 4. Oracle: `_falls`, which measures it by other
-    code.
+    The sentences tell of an animal that did not cross a place because "it" was too tired,
+    or too wide. A sentence leans to the animal by the inner product of its mean vector in
+    BERT with the vector of "The ANIMAL was tired." minus that of "The PLACE was tired.",
+    all of length 1. The answer is a number: how much this lean falls when the sentences end
+    in "wide" in place of "tired", a mean over 24 pairs of sentences. A lean is between -2
+    and 2, so a fall is at most `LARGEST_FALL`, 4. Oracle: `_falls`, which measures it by
+    other code.
 
     Yields
     ------
@@ -418,10 +421,11 @@ def fooled():
     yield Faults(array, early)
 
     def is_fall(*hidden, times=1):
-        """Return a function that tells whether a number is ``times`` the fall, to 2 %.
+        """Return a function that tells whether a number is ``times`` a fall, to 2 %.
 
-        ``hidden`` are the numbers of the nouns that are called "thing" in the measured
-        sentences: 0, the animal; 1, the place.
+        The fall is how much less sentences lean to the animal with "wide" than with "tired"
+        (`_falls`). ``hidden`` are the numbers of the nouns that are called "thing" in the
+        measured sentences: 0, the animal; 1, the place; none by default.
         """
         return lambda got: _is_near(got, times * _falls()[0][hidden])
 

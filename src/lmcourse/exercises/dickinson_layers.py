@@ -22,7 +22,8 @@ def named():
     """Check a reader's names of a model's states.
 
     The answer is a function of the number of states, which returns their names, a list of
-    str such as "after layer 0". Oracle: names written out by hand.
+    str: "before layer 0" for the first, then "after layer 0", "after layer 1" and so on.
+    Oracle: names written out by hand.
 
     Yields
     ------

@@ -260,9 +260,9 @@ predict(
 def _agreement(texts, windows):
     """Yield which share of a word's neighbours in the texts it has in BERT's table, too.
 
-    Counted are the ten nearest by vectors made from the texts, and the ten nearest in
-    BERT's word table. Words are those that occur ten times and are tokens of BERT, without
-    the sixty most frequent.
+    Counted are the ten nearest by vectors made from the texts, of 50 numbers, and the ten
+    nearest in BERT's word table. Words are those that occur ten times and are tokens of
+    BERT, without the sixty most frequent.
 
     Parameters
     ----------

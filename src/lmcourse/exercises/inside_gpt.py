@@ -517,9 +517,10 @@ def _carried(answers, end, others):
         return heads
 
     def lean(ids):
-        """Return how far each text's first answer is above its second, in logits.
+        """Return how far the first letter's logit is above the second's after each text.
 
-        ``ids`` : int64 Tensor (texts, tokens). A float64 Tensor of shape (texts,).
+        ``ids`` : int64 Tensor (texts, tokens). Returns a float64 Tensor (texts,); the
+        letters are the two of ``answers``.
         """
         with torch.no_grad():
             yes, no = model(ids)[:, -1, answers].T

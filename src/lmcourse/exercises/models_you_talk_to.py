@@ -144,8 +144,8 @@ def _texts(answer):
     Parameters
     ----------
     answer : sequence of three str
-        A sentence, its twin, and the word that follows; anything else is `Unfit`, and dots
-        are `NotTried`.
+        A sentence; its twin, another sentence of equally many tokens; and the word that
+        follows. Anything else is `Unfit`, and dots are `NotTried`.
 
     Returns
     -------
@@ -187,10 +187,11 @@ def _ids(answer):
 
 @torch.no_grad()
 def _followed(answer):
-    """Return what follows a text, its twin, and the text with two heads of the twin.
+    """Return what follows a sentence, its twin, and the sentence with the twin's heads.
 
-    The two heads of `_heads` get, at the last token, the outputs that they have there in
-    the twin.
+    The twin is another sentence of equally many tokens. At the last token of the sentence
+    the two heads of `_heads` are given the outputs that they have at the last one of the
+    twin.
 
     Parameters
     ----------
@@ -225,9 +226,11 @@ def _followed(answer):
 def own():
     """Check what follows a reader's sentence when two heads are copied from another one.
 
-    The answer is (sentence, other sentence, word), three str. Oracle: the default model
-    reads both; the outputs of the two heads at the last token of the other sentence are
-    copied into the first, and its next word is compared with the reader's.
+    The answer is (sentence, twin, word), three str: the twin is another sentence of equally
+    many tokens, the word what the reader predicts. Oracle: the default model reads both;
+    the outputs of the two heads that decide most on the next name (`_heads`) at the last
+    token of the twin are copied into the sentence, and its next word is compared with the
+    reader's.
 
     Yields
     ------

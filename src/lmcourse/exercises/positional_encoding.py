@@ -139,7 +139,7 @@ def values_too():
     attended = F.scaled_dot_product_attention
 
     def turn(x, half=False):
-        """Return x (..., tokens, d_head), rotated by its positions.
+        """Return x (..., tokens, d_head), rotated by the positions given to the answer.
 
         ``half`` : bool, whether a pair is a number of the first half and one of the second.
         """

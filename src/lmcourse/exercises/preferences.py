@@ -119,8 +119,10 @@ def fool():
     """Check a line that a reader wrote so that the reward is high without any echo.
 
     The answer is a line, a str of 5 words at least and 59 characters at most (`LONGEST`).
-    Oracle: the reward of the study *preferences* is computed, and the line's echoes are
-    counted: the words that begin with the same letter as another one.
+    Echoes are words that begin with the same letter as another word. The reward was learned
+    from choices of lines for their echoes, but counts other properties: characters, words,
+    capitals and punctuation, each times a weight. Oracle: it is computed again, from stored
+    weights, and the line's echoes are counted.
 
     Yields
     ------

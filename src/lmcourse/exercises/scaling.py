@@ -278,10 +278,10 @@ def _measured(answer):
 def small():
     """Check a small model that a reader trained on the sonnets.
 
-    The answer is the model, an nn.Module. It may have 20,000 numbers (`MOST`), must not
-    look ahead, and its loss on the test sonnets must be below `BAR`, 2.1 nats a character;
-    below `TOO_LOW`, 1.5, it is taken for one that was trained on them. Oracle: the test
-    sonnets are read to it, and its numbers are counted.
+    The answer is the model, an nn.Module. It may have 20,000 numbers (`MOST`); no logit may
+    depend on a later character; and its loss on the test sonnets must be below `BAR`, 2.1
+    nats a character. Below `TOO_LOW`, 1.5, it is taken for one that was trained on them.
+    Oracle: the test sonnets are read to it, and its numbers are counted (`_measured`).
 
     Yields
     ------

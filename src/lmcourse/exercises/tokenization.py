@@ -555,9 +555,10 @@ def _cost_again(answer):
 
 
 def _far(seen):
-    """Return whether the cost seen is not what the Sonnets cost.
+    """Return whether an answer's cost is not what the Sonnets cost, to 0.006.
 
-    ``seen`` : SimpleNamespace with ``cost``, the answer's, and ``whole``, in tokens a word.
+    ``seen`` : SimpleNamespace with ``cost``, the answer's, and ``whole``, the right one:
+    tokens a word of the Sonnets, floats.
     """
     return abs(seen.cost - seen.whole) > 0.006
 

@@ -110,9 +110,11 @@ def block():
     right = first + network(norm_2(first))
 
     def ask(answer):
-        """Return what a reader's block gives for x, which it may write into.
+        """Return what a reader's block gives for a copy of x, which it may write into.
 
-        ``answer`` : callable, given x and four functions.
+        The copy is ``given``; it is looked at afterwards.
+
+        ``answer`` : the reader's callable, given x and four functions.
         """
         return run(answer, given, *parts, keep=True)
 
@@ -127,7 +129,10 @@ def block():
 
 
 def _has_none(got):
-    """Return whether a result, ``got``, is a tuple with None in it."""
+    """Return whether what a reader's block returned is a tuple with None in it.
+
+    ``got`` : object; a block should return one Tensor.
+    """
     return isinstance(got, tuple) and any(each is None for each in got)
 
 

@@ -511,6 +511,10 @@ def _turned_and_masked(answer):
         **how
             ``turn``, what is done to query, key and value after their layers, three
             callables; ``mask``, bool (queries, keys), True where a key may be seen.
+
+        Returns
+        -------
+        Tensor of shape (..., tokens, d_model)
         """
         return joined(*x, **how) @ weight + bias
 
