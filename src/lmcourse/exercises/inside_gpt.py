@@ -389,7 +389,7 @@ def art():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
+        A function that hands the answer on (``ask``), the right result, and known mistakes:
         what the reader is told → the result that the mistake gives.
     """
     mistakes = {
