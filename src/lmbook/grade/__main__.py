@@ -16,7 +16,18 @@ from lmbook.grade.sandbox import why_no_sandbox
 
 
 def main() -> int:
-    """Grade all notebooks below a folder; the status is 2 where that would not be safe."""
+    """Grade all notebooks below a folder, as the command line says, and write the table.
+
+    The arguments are read from ``sys.argv``. The table is ``grades.csv`` and
+    ``grades.html`` in the folder.
+
+    Returns
+    -------
+    int
+        The exit status: 0 if all were graded; 2 if nothing was run, because submissions
+        cannot be shut in here or the table cannot be written; 130 after Ctrl-C, with what
+        was done in the table. Without any notebook, argparse ends the program with 2.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("submissions", type=Path)
     parser.add_argument("--cell", type=float, default=120, help="seconds of a cell")

@@ -20,7 +20,9 @@ FUNCTIONS: list = []  # those of answers, which the judge knows by their place h
 def prepare(code: list[str], room: int, chapter: str = "") -> None:
     """Do what is no submission's doing, before its time and memory are counted.
 
-    That is importing, also what PyTorch itself imports when a call is first watched.
+    That is importing what the cells and the checks import, and calling one function
+    (`torch.sin`) as answers are called, since PyTorch itself imports more when a call is
+    first watched. Then `FUNCTIONS` is emptied and the memory limited.
 
     Parameters
     ----------
@@ -41,11 +43,13 @@ def prepare(code: list[str], room: int, chapter: str = "") -> None:
 
 
 def held_function(number: int):
-    """Return the function that is held here (`hold`) under a number.
+    """Return the function that `hold` keeps here under a number.
 
-    Where the judge hands a function on to another, it so arrives as itself.
+    The judge has only a stand-in for it, a `lmbook.grade.judge.RemoteFunction`, which is
+    pickled as a call of this function. So where the judge gives it to another function of
+    the answer as an argument, the function itself arrives there.
 
-    That is how a `lmbook.grade.judge.RemoteFunction` is pickled.
+    ``number`` : int, what `hold` returned.
     """
     return FUNCTIONS[number]
 
@@ -60,31 +64,39 @@ def hold(function) -> int:
 
 
 def load(content: bytes) -> object:
-    """Unpickle an answer. A function in it goes to the judge as a number (`hold`)."""
+    """Return the answer that a pickle holds, of whatever type.
+
+    Who sends it to the judge replaces each function in it by a number (`hold`).
+    """
     return pickle.loads(content)
 
 
 def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
-    """Call a function of an answer.
+    """Call a function of an answer, and watch what it does.
 
     Parameters
     ----------
     number : int
-        By which the function is kept in ``FUNCTIONS``.
+        What `hold` returned for the function: its place in the list ``FUNCTIONS``.
     inputs : tuple
         What it is called with, in order.
     named : dict
-        Its named arguments.
-    random : Tensor
-        The state of PyTorch's random numbers, as it is where the judge is.
+        Its named arguments: name → value.
+    random : uint8 Tensor
+        The state of PyTorch's random numbers where the judge is, which is set here first.
 
     Returns
     -------
     dict
-        ``gave``, what it returned, or ``raised``: module, name and text of its error.
-        ``after``: each input that it changed, None for the others. ``names`` and ``calls``:
-        the functions of PyTorch that it called by name, and how many operations they were.
-        ``random``: the state of random numbers after it.
+        - ``gave``: what the function returned; ``...`` if it returned None because its body
+          is still empty, as in a task that was not begun. It is missing after an error,
+        - ``raised``: only after an error, a list of its type's module and name and of its
+          message, at most 1000 characters,
+        - ``after``: a list with an entry for each of ``inputs``: what `changeable_state`
+          returns of it after the call, or None if the call did not change that,
+        - ``names``: list of str, the functions of PyTorch that it called,
+        - ``calls``: int, how many operations of PyTorch these took,
+        - ``random``: uint8 Tensor, the state of random numbers after it.
     """
     torch.set_rng_state(random)
     function = FUNCTIONS[number]
@@ -105,7 +117,12 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
 
 
 def changeable_state(value: object) -> object:
-    """Return what a function may change of an input, as plain data; None if nothing."""
+    """Return what a function may change of an input, as plain data.
+
+    Of a generator that is its state, a uint8 Tensor; of a module whether each of its parts
+    is in training mode, a list of bool; a list, dict, Tensor or array is returned as it is;
+    of another object a dict of its attributes. None if nothing can change.
+    """
     if isinstance(value, torch.Generator):
         return value.get_state()
     if isinstance(value, torch.nn.Module):
@@ -127,8 +144,9 @@ def check(name: str, content: bytes) -> list:
 
     Returns
     -------
-    list
-        Whether it is right, whether it was tried, and what the check says.
+    list of (bool, bool, str)
+        Whether the answer is right, whether it was tried (is more than the starter), and
+        what the check says of it, a sentence.
     """
     verdict = exercises.check(name, pickle.loads(content))
     return [verdict.ok, verdict.tried, verdict.message]

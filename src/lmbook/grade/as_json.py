@@ -31,7 +31,13 @@ def dumps(value: object, keep: Callable[[Callable], int] | None = None) -> str:
     ----------
     value : object
     keep : callable, optional
-        Is given each function in it, and returns the number that stands for that.
+        Is given each function in it, and returns the int that stands for that. Without it
+        only the name of a function's type is written.
+
+    Returns
+    -------
+    str
+        JSON, which `loads` reads.
     """
     return json.dumps(_to_plain(value, keep))
 
@@ -39,7 +45,13 @@ def dumps(value: object, keep: Callable[[Callable], int] | None = None) -> str:
 def _to_plain(value: object, keep) -> object:
     """Return a value as JSON can hold it: what JSON lacks is a dictionary with a ``kind``.
 
-    ``keep`` : callable, from a function to the number by which the other side knows it.
+    None, bool, int, float and str stay as they are; lists, ranges and views of dicts become
+    lists. Kinds are "ellipsis"; "tuple", "set" and "deque", with a list of values as
+    ``of``; "dict", with a list of pairs [key, value]; "bytes", with base 64; and those of
+    `_array_to_plain` and `_other_to_plain`. Values inside are turned likewise.
+
+    ``keep`` : callable, from a function to the number by which the other side knows it; or
+    None.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -60,10 +72,15 @@ def _to_plain(value: object, keep) -> object:
 
 
 def _array_to_plain(value: object, keep) -> dict | None:
-    """Return an array, or what can be seen as one, as a dict with a ``kind``.
+    """Return an array, or what can be seen as one, as a dict with ``kind`` and ``of``.
 
-    Kinds are "tensor", "array", "scalar", "words" and "objects". None if it is no array.
-    ``keep`` : callable, from a function to the number by which the other side knows it.
+    Kinds are "tensor" (PyTorch's), "array" and "scalar" (NumPy's), each with a safetensors
+    file in base 64 as ``of``; "words", an array of text, with nested lists of str; and
+    "objects", with a flat list of values, and with ``shape``. None if the value is no
+    array, or of another dtype, such as dates.
+
+    ``keep`` : callable, from a function to the number by which the other side knows it; or
+    None.
     """
     if isinstance(value, torch.Tensor):
         return _tensor_to_plain("tensor", value)
@@ -84,7 +101,11 @@ def _array_to_plain(value: object, keep) -> dict | None:
 
 
 def _tensor_to_plain(kind: str, value: torch.Tensor) -> dict:
-    """Return a tensor as a safetensors file in base 64; ``kind`` says what it was."""
+    """Return a tensor as a dict: ``kind``, and ``of``, a safetensors file in base 64.
+
+    The file holds one tensor, "it", dense and on the CPU. ``kind`` says what the value was:
+    "tensor", "array" or "scalar".
+    """
     value = value.detach()
     if value.layout != torch.strided:
         value = value.to_dense()
@@ -95,8 +116,11 @@ def _tensor_to_plain(kind: str, value: torch.Tensor) -> dict:
 def _other_to_plain(value: object, keep) -> dict:
     """Return a function as its number, and anything else as the name of its type.
 
-    Both are dicts with a ``kind``. ``keep`` : callable, from a function to the number by
-    which the other side knows it; or None.
+    Both are dicts: ``kind`` "function", the number as ``of``, and the function's ``name``;
+    or ``kind`` "other", and the type's ``name``.
+
+    ``keep`` : callable, from a function to the number by which the other side knows it; or
+    None, and then a function is as anything else.
     """
     name = str(getattr(value, "__name__", type(value).__name__))
     if callable(value) and keep:
@@ -114,13 +138,20 @@ def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -
     ----------
     text : str or bytes
     held : callable, optional
-        Makes something callable of the number and the name of a function that stayed where
-        it is.
+        Called with the number (int) and the name (str) of a function that stayed where it
+        is; returns what stands for it here.
+
+    Returns
+    -------
+    object
+        The value. What `dumps` wrote by the name of its type alone, and without ``held`` a
+        function, is an object without attributes, of a new type of that name.
 
     Raises
     ------
     Failed
-        If it tells of an error, or has more values than anybody needs.
+        If it tells of an error in the sandbox, or may have more than `MOST_VALUES` values,
+        by its commas and brackets.
     ValueError, KeyError, TypeError, SafetensorError
         If it is not what `dumps` writes.
     """
@@ -133,7 +164,14 @@ def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -
 def _from_plain(plain: object, held) -> object:
     """Return the value that `_to_plain` made this of.
 
-    ``held`` : callable, from the number and the name of a function over there to one here.
+    Parameters
+    ----------
+    plain : object
+        As JSON gives it. A dict has a ``kind``, which decides how it is read: the name of a
+        container, "function", or a key of `_READERS`. Any other kind becomes an object
+        without attributes, whose new type is called ``name``.
+    held : callable or None
+        From the number and the name of a function in the sandbox to one here.
     """
     if isinstance(plain, list):
         return [_from_plain(each, held) for each in plain]
@@ -150,18 +188,20 @@ def _from_plain(plain: object, held) -> object:
 
 
 def _read_dict(plain: dict, held) -> dict:
-    """Return the dict of a plain form, whose ``of`` has its pairs.
+    """Return the dict of a plain form, whose ``of`` is a list of pairs [key, value].
 
-    ``held`` : callable, from the number and the name of a function over there to one here.
+    Keys and values are in plain form, too (`_to_plain`). ``held`` : callable or None, from
+    the number and the name of a function in the sandbox to one here.
     """
     return {_from_plain(k, held): _from_plain(v, held) for k, v in plain["of"]}
 
 
 def _read_objects(plain: dict, held) -> np.ndarray:
-    """Return the array of objects of a plain form, which has ``shape`` and ``of``, a list.
+    """Return the array of objects of a plain form.
 
-    ``held`` : callable or None, from the number and the name of a function over there to
-    one here.
+    ``plain`` : ``shape``, list of int, and ``of``, the flat list of its values in plain
+    form; ``held`` : callable or None, from the number and the name of a function in the
+    sandbox to one here.
     """
     array = np.empty(len(plain["of"]), dtype=object)
     for place, each in enumerate(plain["of"]):
@@ -186,9 +226,9 @@ def _read_array(plain: dict, held) -> np.ndarray:
 
 
 def _raise(plain: dict, held) -> None:
-    """Raise `Failed`, with ``of`` of the plain form: over there this was an error.
+    """Raise `Failed`: the sandbox reports an error.
 
-    ``held`` is not used.
+    ``plain`` : its ``of`` is the message; ``held``, which other readers need, is not used.
     """
     raise Failed(str(plain["of"]))
 

@@ -30,9 +30,10 @@ START_SECONDS = (
 
 
 def import_statements(code: list[str]) -> list[str]:
-    """Return the import statements of a notebook, in their order.
+    """Return the import statements of a notebook, cell by cell, those in functions too.
 
-    ``code`` : list of str, its cells; of what is no Python there are none.
+    ``code`` : list of str, its cells. IPython's own lines, which begin with % or !, are
+    passed over; so is a cell that is no Python.
     """
     statements = []
     for cell in code:
@@ -59,7 +60,8 @@ def import_ahead(code: list[str]) -> None:
 def limit_memory(room: int) -> None:
     """Let this process take only so much more memory than it has now.
 
-    ``room`` : bytes; more than that is refused with a MemoryError. 0 is no limit.
+    ``room`` : int, bytes; more than that is refused with a MemoryError. 0 is no limit. It
+    asks Linux (``/proc``) what the process has.
     """
     if room:
         import resource  # which Windows has not
@@ -120,10 +122,11 @@ class Kernel:
         Returns
         -------
         kept : list of (str, str, str)
-            Task, in hexadecimal digits; what was kept of it, "pickle", "why" or "socket";
-            its content in base 64.
+            What `_recorded_answers` returns: task, kind and content of each file that was
+            kept of an answer.
         problems : list of str
-            What went wrong in which cell; cells are counted from 1.
+            What went wrong in which cell, such as "cell 3 raised NameError: …"; cells are
+            counted from 1.
         """
         problems = []
         with self._running:
@@ -142,8 +145,9 @@ class Kernel:
     def _run_cell(self, cell, number: int, seconds: float) -> tuple[str, bool]:
         """Run a cell; return what went wrong, "" if nothing, and whether the kernel lives.
 
-        ``cell`` : of a notebook; ``number`` : by which it is called, from 1; ``seconds`` :
-        float, what it may take, which is rounded up.
+        ``cell`` : of a notebook (nbformat); ``number`` : by which it is called, from 1;
+        ``seconds`` : float, what it may take, which is rounded up. A cell that takes longer
+        is interrupted, and the kernel lives on.
         """
         from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
@@ -164,10 +168,17 @@ class Kernel:
 
 
 def _recorded_answers() -> list[tuple[str, str, str]]:
-    """Return the answers that `lmbook.grade.record` left in the home folder.
+    """Return what `lmbook.grade.record` kept of each answer that was given to a check.
 
-    A list of (task, kind, content): the task in hexadecimal digits; "pickle", "why" or
-    "socket"; the file in base 64, "" of a socket.
+    It left files in the folder ``.answers`` of the home folder, TASK.KIND.
+
+    Returns
+    -------
+    list of (str, str, str)
+        Of each file the task's name, its UTF-8 bytes in hexadecimal digits; the kind; and
+        the content in base 64. Kinds are "pickle", the answer, pickled; "why", the error
+        for which it could not be pickled, as text; and "socket", the address of a process
+        that waits with the answer, whose content is "".
     """
     folder = Path(os.environ["HOME"]) / ANSWERS_FOLDER
     kept = []
@@ -183,14 +194,17 @@ def _recorded_answers() -> list[tuple[str, str, str]]:
 def ask_waiting(stem: str, request: bytes, seconds: float) -> str:
     """Hand a request on to the process that waits with an answer; return its reply.
 
+    That process is a copy of the submission's kernel, which `lmbook.grade.record` left.
+
     Parameters
     ----------
     stem : str
-        The task, in hexadecimal digits: the name of the process's socket.
+        The task, in hexadecimal digits. In the folder ``.answers`` of the home folder the
+        process's socket is ``STEM.socket``, and ``STEM.pid`` has its number.
     request : bytes
         A pickle for it: the name of a function of `lmbook.grade.answers`, and arguments.
     seconds : float
-        How long it may take; it is ended if it takes longer.
+        How long it may take; the process is killed if it takes longer.
 
     Returns
     -------
@@ -228,7 +242,7 @@ KERNELS: list[Kernel] = []  # the one that has begun
 
 
 def read_request(stream) -> bytes:
-    """Read a message of a stream: its length, in `LENGTH_DIGITS` digits, and its content.
+    """Read a message of a stream: its length in bytes, as twenty digits, and its content.
 
     Parameters
     ----------
@@ -251,7 +265,7 @@ def read_request(stream) -> bytes:
 
 
 def write_reply(stream, text: str) -> None:
-    """Write a text to a binary stream: its length in `LENGTH_DIGITS` digits, then it."""
+    """Write a text to a binary stream: first its length in bytes, as twenty digits."""
     content = text.encode()
     stream.write(f"{len(content):0{LENGTH_DIGITS}d}".encode() + content)
     stream.flush()
@@ -263,11 +277,17 @@ def serve(what: str, *rest) -> str:
     Parameters
     ----------
     what : str
-        "begin", to begin a notebook's kernel; "run", to run its cells there; "through", to
-        ask a process that waits with an answer; or the name of a function of
-        `lmbook.grade.answers`.
+        "begin", to begin a notebook's kernel; "run", to run its cells there, and end it;
+        "through", to ask a process that waits with an answer; or the name of a function of
+        `lmbook.grade.answers`, such as "call".
     *rest
-        Its arguments.
+        Its arguments: those of `Kernel`, of `Kernel.run`, of `ask_waiting`, or of that
+        function.
+
+    Returns
+    -------
+    str
+        JSON, as `lmbook.grade.as_json` writes it: null for "begin".
     """
     if what == "begin":
         KERNELS.append(Kernel(*rest))
@@ -282,7 +302,13 @@ def serve(what: str, *rest) -> str:
 
 
 def main() -> None:
-    """Serve the judge; what the submission prints goes nowhere."""
+    """Answer the judge's requests, one after the other, until this process is killed.
+
+    A request is a pickled tuple on the standard input, the arguments of `serve`. The reply,
+    JSON after its length (`write_reply`), goes to what is the standard output at first:
+    after that the three standard streams lead nowhere, and so does what the submission
+    prints. An error of any kind becomes the reply ``{"kind": "failed", "of": message}``.
+    """
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

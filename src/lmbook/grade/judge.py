@@ -55,7 +55,7 @@ class WaitingKernel:
         self._box, self._stem = box, stem
 
     def ask(self, *request, seconds: float, held=None) -> object:
-        """Send a request, and return its reply, as `Sandbox.ask`.
+        """Send a request to the copy, by way of its sandbox, and return the reply.
 
         Parameters
         ----------
@@ -64,7 +64,8 @@ class WaitingKernel:
         seconds : float
             How long it may take.
         held : callable, optional
-            Makes something callable of the number and the name of a function there.
+            Called with the number (int) and the name (str) of a function there; returns
+            what stands for it here.
 
         Returns
         -------
@@ -128,14 +129,24 @@ class RemoteFunction:
         self.__name__ = name
 
     def __reduce__(self):
-        """Tell pickle how to make the function again: in the sandbox, by its number."""
+        """Tell pickle how to make the function again: in the sandbox, by its number.
+
+        So when it is an argument of another call, the function itself arrives there.
+        """
         return answers.held_function, (self._number,)
 
     def __call__(self, *inputs, **named):
         """Call the function in its sandbox; return what it gives there, or raise its error.
 
         What it changes in its ``inputs`` and in the state of PyTorch's random numbers is
-        changed here as well. ``named`` are its named arguments.
+        changed here as well, and whoever watches PyTorch's calls here is shown its calls.
+        ``named`` are its named arguments: changes to them stay there. The reply is the dict
+        that `lmbook.grade.answers.call` describes.
+
+        Raises
+        ------
+        Stopped
+            If it takes longer than its clock has left, or its process ended.
         """
         request = "call", self._number, inputs, named, torch.get_rng_state()
         with self._clock as seconds:
@@ -150,7 +161,9 @@ class RemoteFunction:
         return outcome["gave"]
 
     def _held(self, number: int, name: str):
-        """Return another function of the same sandbox, which an answer gave.
+        """Return what stands here for another function of the same sandbox.
+
+        An answer holds it, or returned it; its calls take time of the same clock.
 
         ``number`` : int, by which the sandbox knows it; ``name`` : str.
         """
@@ -158,10 +171,12 @@ class RemoteFunction:
 
 
 def _rebuild_error(module: str, name: str, text: str) -> Exception:
-    """Return an error of a known type, or of a new type of this name.
+    """Return an error like the one that was raised in the sandbox.
 
-    ``module`` and ``name`` are those of its type, ``text`` is its message. Known are
-    Python's own types and those of `lmcourse`; no other module is asked for a type.
+    ``module`` and ``name`` are those of its type, ``text`` is its message. It is of the
+    same type if that is Python's own or of `lmcourse`; no other module is asked for a type.
+    Otherwise it is of a new type of that name, and a RuntimeError if the type wants more
+    than a message.
     """
     known = module == "builtins" or module.startswith("lmcourse.")
     kind = getattr(sys.modules.get(module, builtins), name, None) if known else None
@@ -174,12 +189,16 @@ def _rebuild_error(module: str, name: str, text: str) -> Exception:
 
 
 def _replay_calls(names: list, calls: int) -> None:
-    """Tell whoever watches PyTorch here what was called in the sandbox.
+    """Show whoever watches PyTorch here what was called in the sandbox.
+
+    Watchers are the modes that are active, as by ``with TorchFunctionMode()``: those of
+    functions see each name, those of operations (`TorchDispatchMode`) only how many there
+    were; at most `MOST_CALLS` of each.
 
     Parameters
     ----------
     names : list of str
-        Functions of PyTorch that were called.
+        Names of PyTorch's functions that were called.
     calls : int
         How many operations they were.
     """
@@ -210,8 +229,9 @@ def apply_changes(value: object, after: object) -> None:
     value : object
         The input; changed in place.
     after : object
-        Its state there: of a generator its state, of a module the mode of each part, of a
-        tensor, array, list or dict its contents, else a dict of attributes.
+        What became of the copy: of a generator its state, a uint8 Tensor; of a module
+        whether each part is in training mode, a list of bool; of a tensor, array, list or
+        dict the whole; of another object a dict of its attributes.
     """
     if isinstance(value, torch.Generator):
         value.set_state(after)
@@ -233,6 +253,9 @@ def apply_changes(value: object, after: object) -> None:
 def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: float):
     """Check an answer; return the verdict of the course's own check.
 
+    The check runs here and calls the answer's functions in the sandbox. Only for the tasks
+    of `TOGETHER`, whose checks need the answer itself, it runs in the sandbox as well.
+
     Parameters
     ----------
     name : str
@@ -241,17 +264,21 @@ def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: floa
         The answer, pickled in the submission's kernel; it is opened in the sandbox only.
         Where it waits, it is not needed.
     box : Sandbox or WaitingKernel
+        Where the answer is: a process that opens the pickle, or one that waits with it.
     seconds : float
         For all calls of the answer together.
 
     Returns
     -------
     lmcourse.exercises.Verdict
+        With ``ok``, ``tried`` and ``message``.
 
     Raises
     ------
     Stopped
         If it took too long or ended; the sandbox is then of no more use.
+    Failed
+        If the answer cannot be opened in the sandbox.
     """
     if name in TOGETHER:
         ok, tried, message = box.ask("check", name, content, seconds=seconds)

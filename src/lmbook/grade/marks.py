@@ -84,8 +84,12 @@ def grade_submission(path: Path, folder: Path, limits: Namespace) -> list[dict]:
     Returns
     -------
     list of dict
-        A row for each task: the columns `COLUMNS` → str, as far as there are. Where a
-        sandbox ended by itself, one of them has ``ended``, True (`sandbox_ended`).
+        A row for each task of the chapters that the notebook has checks of, one row if
+        there are none. Columns, some of which may be missing, → str: "submission", the path
+        below the folder; "task", such as "attention.heads"; "verdict", which is "right",
+        "wrong", "not tried", "not handed in" or "not graded"; "diagnosis", a sentence;
+        "judged", "apart" or "together". Where a sandbox ended by itself, the row of that
+        answer, or all rows, have ``ended``, True.
     """
     code: list[str] = []
     try:
@@ -103,12 +107,19 @@ def grade_submission(path: Path, folder: Path, limits: Namespace) -> list[dict]:
 
 
 def sandbox_ended(rows: list[dict]) -> bool:
-    """Return whether a sandbox ended by itself when these rows were made."""
+    """Return whether a sandbox ended by itself when a submission was graded.
+
+    ``rows`` : the submission's, as `grade_submission` returns them; one has ``ended``,
+    True, if that was so.
+    """
     return any(row.get("ended") for row in rows)
 
 
 def _grade_in_sandbox(code: list[str], limits: Namespace) -> list[dict]:
-    """Run and judge a submission, again where its kernel did not begin.
+    """Run and judge a submission.
+
+    Where its kernel did not begin, it is tried again in a new sandbox: `KERNEL_TRIES` times
+    in all.
 
     Parameters
     ----------
@@ -121,7 +132,15 @@ def _grade_in_sandbox(code: list[str], limits: Namespace) -> list[dict]:
     Returns
     -------
     list of dict
-        A row for each task: the columns `COLUMNS` but "submission", as far as there are.
+        A row for each task: ``task``, ``verdict``, ``diagnosis``; of an answer also
+        ``judged``, and maybe ``ended`` (`grade_submission`).
+
+    Raises
+    ------
+    Stopped
+        If running it took too long or too much memory, or its process ended.
+    Failed
+        If there was an error in the sandbox, such as a kernel that never began.
     """
     for left in reversed(range(KERNEL_TRIES)):
         with Sandbox(limits.memory, limits.unsafe) as box:
@@ -143,6 +162,12 @@ def rows_not_graded(tasks: list[str], reason: str) -> list[dict]:
     tasks : list of str
         A row for each; one without a task if there are none.
     reason : str
+        Why, a sentence.
+
+    Returns
+    -------
+    list of dict
+        Rows with ``task``; ``verdict``, "not graded"; and ``diagnosis``, the reason.
     """
     return [
         {"task": task, "verdict": "not graded", "diagnosis": reason}
@@ -151,7 +176,10 @@ def rows_not_graded(tasks: list[str], reason: str) -> list[dict]:
 
 
 def read_code(path: Path) -> list[str]:
-    """Return a notebook's code cells.
+    """Return the sources of a notebook's code cells.
+
+    ``path`` : of the file, in Jupyter's format or an older one, whose cells lie in
+    "worksheets".
 
     Raises
     ------
@@ -178,7 +206,8 @@ def read_code(path: Path) -> list[str]:
 def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
     """Return the tasks of all chapters of which a submission names a task.
 
-    However a check is called, its task is named in the notebook or was recorded.
+    Named is a task by a string in the code, such as "attention.heads". However a check is
+    called, its task is named in the notebook or was recorded.
 
     Parameters
     ----------
@@ -190,7 +219,7 @@ def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
     Returns
     -------
     list of str
-        All tasks of these chapters, handed in or not.
+        Names of all tasks of these chapters, handed in or not.
     """
     named = [".".join(found) for found in _TASK_NAME.findall("\n".join(code))]
     chapters: dict[str, list[str]] = {}
@@ -210,15 +239,23 @@ def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome
     code : list of str
         Its cells.
     box : Sandbox
-        One that runs.
+        One that has started, and got no request yet.
     limits : Namespace
         ``cell`` and ``seconds``: how long a cell and the whole may take, in seconds.
 
     Returns
     -------
     Outcome
-        ``tasks``, the names of the tasks that are looked at; ``kept``, task → the answer
-        that was given to its check; ``problems``, str, which cells failed, "" if none did.
+        ``tasks``, the names of the tasks that will have a row; ``kept``, task →
+        `RecordedAnswer`, what was kept of the answer that was given to its check;
+        ``problems``, str, which cells failed, "" if none did.
+
+    Raises
+    ------
+    Stopped
+        If it took too long or too much memory, or its process ended.
+    Failed
+        If there was an error in the sandbox, such as a kernel that did not begin.
     """
     box.begin("begin", code)
     request = "run", limits.cell, limits.seconds
@@ -245,8 +282,8 @@ def _judge_answers(
     code : list of str
         Its cells.
     run : Outcome
-        What came of running it: ``tasks``, names; ``kept``, task → what was kept of its
-        answer; ``problems``, a str.
+        What came of running it: ``tasks``, names; ``kept``, task → `RecordedAnswer`, what
+        was kept of its answer; ``problems``, which cells failed, a str.
     ran : Sandbox
         In which it was run, and where copies of its kernel may wait.
     limits : Namespace
@@ -256,8 +293,10 @@ def _judge_answers(
     Returns
     -------
     list of dict
-        ``task``, ``verdict``, ``diagnosis``, of an answer also ``judged``, and maybe
-        ``ended``.
+        ``task``; ``verdict``, "right", "wrong", "not tried", "not handed in" or "not
+        graded"; ``diagnosis``, a sentence. Of an answer also ``judged``: "together" if its
+        check ran beside the answer's own code (`lmbook.grade.judge.TOGETHER`), else
+        "apart"; and maybe ``ended``, True, if a sandbox ended by itself.
 
     Notes
     -----
@@ -371,7 +410,11 @@ def _verdict_cells(
 
 
 def clean_cell(text: str) -> str:
-    """Return text for a cell of a table: on one line, and never taken for a formula."""
+    """Return text for a cell of a table: on one line, and never taken for a formula.
+
+    An apostrophe is put before text that begins with one of =, +, - and @, by which a
+    spreadsheet knows a formula.
+    """
     text = "".join(c if c.isprintable() else " " for c in str(text))
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 

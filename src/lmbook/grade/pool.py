@@ -22,21 +22,43 @@ JUDGE_DIED = "judging it ended the judge's own process: it may have handed in fa
 
 
 def _interrupt_idle(*_) -> None:
-    """Handle SIGINT in a judge's process that waits: it begins nothing any more."""
+    """Handle SIGINT in a process of the pool that waits for a submission.
+
+    It ignores the signal from then on, by which `_grade_unless_interrupted` knows that it
+    is to begin nothing any more. ``*_`` : the signal's number and the frame, unused.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _interrupt_busy(*_) -> None:
-    """Handle SIGINT in a judge's process that grades: it stops, and tidies up in peace."""
+    """Handle SIGINT in a process of the pool that grades: raise KeyboardInterrupt.
+
+    Further signals are ignored, so that the sandboxes can be closed. ``*_`` : the signal's
+    number and the frame, unused.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _grade_unless_interrupted(how, path: Path) -> list[dict]:
-    """Return the rows of a submission, in a process of the judge.
+    """Grade one submission in a process of the pool, and return its rows.
 
-    ``how`` : from a path to its rows. Raises KeyboardInterrupt if the process gets SIGINT,
-    or has got it before.
+    Parameters
+    ----------
+    how : callable
+        Called with the path; grades the notebook and returns the rows.
+    path : Path
+        The notebook.
+
+    Returns
+    -------
+    list of dict
+        What ``how`` returns: a row of the table of marks for each task, column → text.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the process gets SIGINT while it grades, or has got it before.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         raise KeyboardInterrupt
@@ -48,10 +70,22 @@ def _grade_unless_interrupted(how, path: Path) -> list[dict]:
 
 @contextmanager
 def _judges(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Make a pool of ``count`` processes, which an interrupt of this one ends soon.
+    """Make a pool of processes, which an interrupt of this one ends soon.
 
-    Ctrl-C in a terminal reaches them all, `kill -INT` this process alone. Left to itself,
-    the pool would grade all that is queued.
+    Ctrl-C in a terminal reaches them all, `kill -INT` this process alone: so the interrupt
+    is sent on to each of them, what is queued is cancelled, and the error is raised again.
+    Left to itself, the pool would grade all that is queued.
+
+    Parameters
+    ----------
+    count : int
+        How many processes.
+
+    Yields
+    ------
+    ProcessPoolExecutor
+        Its processes are new ones ("spawn"), which `_interrupt_idle` makes deaf to a SIGINT
+        that comes while they wait.
     """
     spawn = get_context("spawn")
     when_idle = (signal.SIGINT, _interrupt_idle)
@@ -69,12 +103,14 @@ def _judges(count: int) -> Iterator[ProcessPoolExecutor]:
 def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     """Yield the rows of each submission as they come.
 
-    If a process of the judge dies, those that were not done are graded again, each by
-    itself, so that the one that is to blame costs nobody but its author. So is one whose
-    sandbox ended by itself, once: the machine may have been short of memory, which others
-    took. It is graded as if for the first time. Nothing of what it did before is left, and
-    it cannot know that it was run before: whoever ends a sandbox gains what handing in the
-    same notebook twice would gain.
+    Submissions are graded in a pool, with a process for each processor. If one of these
+    processes dies, the submissions that were not done are graded again, each in a pool of
+    its own, so that the one that is to blame costs nobody but its author: if the process
+    dies again, its rows say "not graded". Also graded again, once, is a submission whose
+    sandbox ended by itself (`lmbook.grade.marks.sandbox_ended`): the machine may have been
+    short of memory, which others took. It is graded as if for the first time. Nothing of
+    what it did before is left, and it cannot know that it was run before: whoever ends a
+    sandbox gains what handing in the same notebook twice would gain.
 
     Parameters
     ----------
@@ -87,7 +123,8 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     Yields
     ------
     list of dict
-        The rows of one submission.
+        The rows of one submission, one for each task. Columns are "submission" (the path
+        below the folder), "task", "verdict", "diagnosis" and "judged"; some may be missing.
     """
     left = dict.fromkeys(paths)
     judge = partial(_grade_unless_interrupted, how)

@@ -32,20 +32,23 @@ _original_check = exercises.check
 def recording_check(name, answer):
     """Keep an answer, then check it, in the place of `lmcourse.exercises.check`.
 
-    The answer is written to ``ANSWERS`` as a pickle, or, where it cannot be pickled, the
-    error as a text (``.why``). A copy of this process stays behind with the answer itself,
-    since a pickle does not hold all that it needs.
+    The answer is written into the folder `ANSWERS` as a pickle (TASK.pickle, with the
+    task's name in hexadecimal digits) or, where it cannot be pickled, the error as a text
+    (TASK.why). A copy of this process stays behind with the answer itself, since a pickle
+    does not hold all that it needs. What was kept of an earlier answer to the same task is
+    removed.
 
     Parameters
     ----------
     name : str
         Of the task, such as "attention.heads".
     answer : object
+        Whatever the reader's notebook gives to the check.
 
     Returns
     -------
-    Verdict
-        Of the check.
+    lmcourse.exercises.Verdict
+        Of the course's own check.
     """
     ANSWERS.mkdir(exist_ok=True)
     stem = str(name).encode().hex()
@@ -63,7 +66,11 @@ def recording_check(name, answer):
 
 
 def _remove_recorded(path: Path) -> None:
-    """Remove a file that was kept of an answer; of a ``.pid`` also end its process."""
+    """Remove a file that was kept of an answer, if it is there.
+
+    A file ``.pid`` holds the number of the process that waits with the answer: that process
+    is killed.
+    """
     if path.suffix == ".pid":
         with suppress(OSError, ValueError):
             os.kill(int(path.read_text()), signal.SIGKILL)
@@ -73,8 +80,15 @@ def _remove_recorded(path: Path) -> None:
 def _leave_copy(stem: str, answer: object) -> None:
     """Leave a copy of this process that holds an answer, and waits to be asked for it.
 
-    It is nobody's child: a kernel that ends takes its children along. ``stem`` is the
-    task's name in hexadecimal digits, of which the names of files are made.
+    This process forks twice, so that the copy is nobody's child: a kernel that ends takes
+    its children along. It returns when the copy can be asked (`_answer_requests`), or has
+    ended. ``stem`` is the task's name in hexadecimal digits, of which the names of files
+    are made.
+
+    Raises
+    ------
+    OSError
+        If no more processes are allowed.
     """
     begun, ready = os.pipe()
     child = os.fork()
@@ -95,14 +109,21 @@ def _leave_copy(stem: str, answer: object) -> None:
 def _answer_requests(stem: str, answer: object, ready: int) -> None:
     """Answer the judge's requests, which `lmbook.grade.inside` hands on.
 
+    A request is a pickle: the name of a function of `lmbook.grade.answers`, and its
+    arguments. The reply is what that returns, as JSON; an error becomes the reply
+    ``{"kind": "failed", "of": message}``. The function ``load`` returns ``answer`` here,
+    whatever it is given.
+
     It ends when its socket is gone, as the whole folder is when the sandbox ends: where
     nothing is shut in, nobody else would end it.
 
     Parameters
     ----------
     stem : str
-        The task's name in hexadecimal digits: names the socket and the file of the pid.
+        The task's name in hexadecimal digits. In the folder `ANSWERS` the socket is
+        ``STEM.socket``, and this process's number stands in ``STEM.pid``.
     answer : object
+        What the reader's notebook gave to the check.
     ready : int
         A pipe's descriptor: a byte is written to it, and it is closed, once requests can
         come.
@@ -136,9 +157,13 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
 
 
 def _run_command(command: str) -> None:
-    """Run ``!command`` without a terminal, which there is none of in the sandbox.
+    """Run a line ``!command`` of a cell, in the place of IPython's own ``system``.
 
-    As in Jupyter, a command that fails raises nothing.
+    IPython's needs a terminal, and there is none in the sandbox. The command gets no input.
+    As in Jupyter, one that fails raises nothing: its exit status goes into the notebook's
+    variable ``_exit_code``.
+
+    ``command`` : str, for the shell, without the exclamation mark.
     """
     shell = get_ipython()
     done = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, check=False)

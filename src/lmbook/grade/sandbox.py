@@ -77,6 +77,14 @@ def shut_in_command(root: str, program: tuple[str, ...]) -> list[str]:
         An empty folder, which becomes the program's file system.
     program : tuple of str
         The program and its arguments.
+
+    Returns
+    -------
+    list of str
+        For `subprocess`: ``setpriv``, which has all killed if this process is; ``unshare``
+        with the namespaces; and the script ``shut-in.sh``, which makes the file system and
+        starts the program. It gets the folder, how much may be written, limits, a user (""
+        if this process is not root's), and the paths that the program may read.
     """
     own = (sys.prefix, sys.base_prefix, str(ROOT / "src"), str(ROOT / "data"))
     paths = [
@@ -106,7 +114,10 @@ def shut_in_command(root: str, program: tuple[str, ...]) -> list[str]:
 
 
 def why_no_sandbox() -> str:
-    """Return why nothing can be shut in here, and what to do; "" if it can."""
+    """Return why no program can be run in namespaces here, and what to do about it.
+
+    It tries to run ``true`` in them. "" if that works.
+    """
     if sys.platform != "linux":
         return (
             f"there are no namespaces on {sys.platform}. Grade on Linux: in a virtual "
@@ -125,7 +136,10 @@ def why_no_sandbox() -> str:
 
 
 def _advice() -> str:
-    """Return what to do where the kernel refuses namespaces."""
+    """Return what to do where the kernel refuses namespaces: a sentence or two.
+
+    The switches in ``/proc/sys`` that may forbid them decide which.
+    """
     switches = {
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": (
             "1",
@@ -174,7 +188,9 @@ class Sandbox:
     """
 
     def __init__(self, memory: float, unsafe: bool = False):
-        """Start the program.
+        """Start the program ``python -m lmbook.grade.inside``, which waits for requests.
+
+        It has a folder of its own, which lasts as long as the sandbox.
 
         Parameters
         ----------
@@ -206,7 +222,7 @@ class Sandbox:
         return self
 
     def __exit__(self, *_):
-        """Kill it and all its children."""
+        """Kill the program and all its children, and remove its folder."""
         for each in [*_descendants(self.process.pid), self.process]:
             with suppress(psutil.NoSuchProcess):  # the first of them takes the others along
                 each.kill()
@@ -217,8 +233,9 @@ class Sandbox:
     def begin(self, what: str, code: list[str], *rest) -> None:
         """Let the program begin; what it uses then is no submission's time and memory.
 
-        Its single processes get a limit of their own, `SHARE_OF_A_PROCESS` of the memory
-        beyond that, unless it runs unsafely.
+        Beyond what it uses once it has begun, its processes may together use ``memory`` of
+        the sandbox, and a single one three quarters of that (`SHARE_OF_A_PROCESS`). A
+        single one has no limit of its own if it runs unsafely.
 
         Parameters
         ----------
@@ -227,12 +244,15 @@ class Sandbox:
         code : list of str
             The submission's cells: what they import is imported.
         *rest
-            Other arguments of the request.
+            Other arguments of the request: for "prepare" the chapter whose checks will run
+            there, "" if none will; for "begin" none.
 
         Raises
         ------
-        Stopped, as_json.Failed
-            As `ask` raises them.
+        Stopped
+            If it does not begin in time, or ends.
+        as_json.Failed
+            If there was an error in there.
         """
         room = 0 if self._unsafe else int(self.memory * SHARE_OF_A_PROCESS)
         self._most_bytes = math.inf
@@ -242,11 +262,14 @@ class Sandbox:
     def ask(self, *request, seconds: float, held=None) -> object:
         """Send a request to the program, and return its reply.
 
+        If none comes, ``stopped`` is True afterwards.
+
         Parameters
         ----------
         *request
-            The name of what to do, such as "call", and its arguments;
-            `lmbook.grade.inside.serve` lists them.
+            The name of what to do: "begin" or "run" (a notebook's kernel), "through" (ask a
+            process that waits with an answer), or a function of `lmbook.grade.answers`,
+            such as "call"; and its arguments.
         seconds : float
             How long it may take.
         held : callable, optional
@@ -321,7 +344,8 @@ class Sandbox:
     def _read(self, size: int, deadline: float) -> bytes:
         """Return the next ``size`` bytes of what the program writes.
 
-        ``deadline`` : float, in seconds of `time.monotonic`; after it, `Stopped` is raised.
+        ``deadline`` : float, in seconds of `time.monotonic`; after it, or if too much
+        memory is used, `Stopped` is raised. If the program ended, `Ended` is.
         """
         content = bytearray()
         pipe = self.process.stdout.fileno()
@@ -335,7 +359,11 @@ class Sandbox:
         return bytes(content)
 
     def _end(self) -> Stopped:
-        """Return an error that says how the process ended, and what it said before."""
+        """Return an error that says how the process ended, and what it said before.
+
+        An `Ended`, with the exit status or the signal, and the first `MOST_WORDS` bytes of
+        its standard error; a `Stopped` if it closed its connection and goes on.
+        """
         try:
             status = self.process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -354,6 +382,7 @@ class Sandbox:
     def _check(self, deadline: float) -> None:
         """Raise `Stopped` if the sandbox takes too long or too much memory.
 
+        Memory is that of all its processes, measured every `MEASURE_EVERY` seconds at most.
         ``deadline`` : in seconds, by `time.monotonic`.
         """
         if time.monotonic() > deadline:
@@ -373,7 +402,10 @@ def _descendants(pid: int) -> list[psutil.Process]:
 
 
 def memory_used(pid: int) -> int:
-    """Return how many bytes the descendants of a process hold, what they share once."""
+    """Return how many bytes of memory the descendants of a process hold together.
+
+    What several of them share is counted once (PSS). ``pid`` : the process's number.
+    """
     total = 0
     for each in _descendants(pid):
         with suppress(psutil.Error):
