@@ -12,9 +12,10 @@ def report(rows: Sequence[dict], summary: dict) -> None:
     Parameters
     ----------
     rows : sequence of dict
-        A row for each way that was measured, value by column.
+        A row of the table for each way that was measured: name of a column → value. Each
+        benchmark has columns of its own.
     summary : dict
-        What is concluded, for programs.
+        What is concluded, for programs; JSON can represent it.
     """
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.4g}".format))
     print(json.dumps(summary))

@@ -13,7 +13,9 @@ NAMES = ("bpe", "layers", "numpy", "play", "speedrun", "talker")
 def main(argv: list[str]) -> int:
     """Run the benchmark that the arguments name, or all; return the exit status.
 
-    ``argv`` : the name of a benchmark and its own arguments; empty for all.
+    That is what the benchmark returns, of all the largest status; 2 if there is no
+    benchmark of that name. ``argv`` : list of str, the name of a benchmark and its own
+    arguments; empty for all.
     """
     if not argv:  # each in a process of its own, the later ones whatever the earlier said
         runs = [[sys.executable, "-m", "lmbook.bench", name] for name in NAMES]

@@ -39,7 +39,8 @@ def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
     Returns
     -------
     list of (str, str)
-        The pairs that are merged, in the order of learning.
+        The pairs of tokens that are merged, in the order of learning. Each byte of a token
+        is one of the characters that GPT-2 writes bytes in: "Ġ" is a space.
     """
     byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
@@ -51,9 +52,23 @@ def library_train_bpe(text: str, merges: int) -> list[tuple[str, str]]:
 
 
 def _timed_function(method: str, text: str, merges: int) -> Callable[[], list]:
-    """Return the function that is timed, without arguments, by the name of a method.
+    """Return the function that is timed, by the name of a method.
 
-    ``text`` : str, what is cut or learned from; ``merges`` : int, how many are learned.
+    Parameters
+    ----------
+    method : str
+        "naive" recounts all pairs after every merge, "incremental" is the course's
+        `train_bpe`, "tokenizers" the library's trainer.
+    text : str
+        What is cut into pieces and learned from.
+    merges : int
+        How many are learned.
+
+    Returns
+    -------
+    callable
+        Without arguments: cuts and learns, and returns the merges, a list of pairs of
+        tokens in the order of learning.
     """
     return {
         "naive": lambda: naive_train_bpe(Counter(pre_tokenize(text)).items(), merges),
@@ -63,9 +78,19 @@ def _timed_function(method: str, text: str, merges: int) -> Callable[[], list]:
 
 
 def main(corpus: str = "sonnets") -> int:
-    """Run the benchmark on the sonnets or a UTF-8 file; 1 if the merges differ.
+    """Learn `MERGES` merges of BPE from a text in three ways, and print how long each took.
 
-    ``corpus`` : "sonnets", the name of another corpus, or a file's path.
+    Of each way, the fastest of `REPEAT` runs counts, with its seconds and its peak memory.
+
+    Parameters
+    ----------
+    corpus : str
+        "sonnets", the name of another corpus, or the path of a UTF-8 file.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if the three learn different merges, else 0.
     """
     text = load_corpus(corpus)
     best = {}

@@ -86,6 +86,12 @@ def prepare(way, poems):
         One of `WAYS`.
     poems : int or None
         How many poems it reads, the first ones; all if None.
+
+    Returns
+    -------
+    callable
+        Without arguments: pools the poems in that way, and returns a list of two float32
+        arrays, layers and cosines, as `pool_padded` and `pool_by_layer` describe them.
     """
     tokenizer, model = load_bert(device="cpu")
     texts = list(load_poems().text)[:poems]
@@ -93,9 +99,20 @@ def prepare(way, poems):
 
 
 def main(*, poems: int | None = None) -> int:
-    """Print the table and one line of JSON; return 1 if the results differ.
+    """Compare two ways to pool the poems' tokens; print a table and one line of JSON.
 
-    ``poems`` : how many are read; default all.
+    The ways are `WAYS`, each in a process of its own: padding all poems to the model's
+    window, and the course's `pool_layers`. Of each, seconds and peak memory in MiB.
+
+    Parameters
+    ----------
+    poems : int, optional
+        How many are read; default all.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if their results differ by more than 1e-5, else 0.
     """
     slow, fast = runs = [isolated(prepare, way, poems) for way in WAYS]
     costs = [{key: run[key] for key in ("seconds", "peak_mib")} for run in runs]

@@ -56,13 +56,18 @@ def isolated(function: Callable, *args) -> dict:
     Parameters
     ----------
     function : callable
-        Prepares (unmeasured time) and returns the callable to be timed. It may be defined
-        in a notebook: the new process gets a copy of its code.
+        Prepares (unmeasured time) and returns the callable to be timed, which is called
+        without arguments. It may be defined in a notebook: the new process gets a copy of
+        its code.
+    *args
+        What ``function`` is called with.
 
     Returns
     -------
     dict
-        ``result``, ``seconds`` and ``peak_mib`` (of the whole process).
+        ``result``, what the timed callable returned; ``seconds`` that it took; and
+        ``peak_mib``, the peak memory of the whole process in MiB: on Linux that since the
+        timing began, elsewhere that since the process began.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve(folder: Path):
-    """Serve a folder on a free port of this machine, while the context is open.
+    """Serve a folder by HTTP on a free port of this machine, while the context is open.
 
     Parameters
     ----------
@@ -73,7 +73,9 @@ def serve(folder: Path):
 
 @contextmanager
 def opened_view(context, address: str, module: str):
-    """Open the page *Play* and scroll to one of its views, until it is drawn.
+    """Open the page *Play*, scroll to one of its views, and wait until it is drawn.
+
+    The page is closed when the context is left.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def opened_view(context, address: str, module: str):
     address : str
         Of the site, without a slash at its end.
     module : str
-        The name of the view's JavaScript module.
+        The name of the view's JavaScript module, such as "generator-view".
 
     Yields
     ------
@@ -102,21 +104,25 @@ def opened_view(context, address: str, module: str):
 
 
 def time_models(context, way: str, address: str) -> dict:
-    """Return how long the models take on the page *Play*.
+    """Return how long the book's GPT and BERT take in the browser, on the page *Play*.
 
     Parameters
     ----------
     context : BrowserContext
         Playwright's; what it kept of an earlier page is used.
     way : str
-        What the row is called.
+        What the row is called, such as "served again".
     address : str
-        Of the site.
+        Of the site, without a slash at its end.
 
     Returns
     -------
     dict
-        A row of the table: seconds of each of `TIMED_CALLS`, and ``longest_ms``.
+        A row of the table. ``way``; in seconds ``gpt_first_s``, until the GPT is loaded and
+        has answered once, ``written_s``, to write 400 characters with it, ``bert_load_s``,
+        to load the BERT, and ``bert_20_s``, to run it on 20 tokens; and ``longest_ms``, how
+        long the thread that draws the page was busy at a stretch, at most, meanwhile: 0
+        if never 50 milliseconds.
     """
     with opened_view(context, address, "generator-view") as found:
         row = {"way": way}
@@ -130,10 +136,16 @@ def time_models(context, way: str, address: str) -> dict:
 
 
 def time_training(context, address: str) -> float:
-    """Train a GPT in the page; return the seconds until it is better than counting pairs.
+    """Train a GPT in the page *Play*; return the seconds until it beats a 2-gram model.
 
-    That is as the page itself tells. ``context`` : Playwright's; ``address`` : str, of the
-    site, without a slash at its end.
+    The page itself says when: the seconds are the second word of its status line.
+    ``context`` : Playwright's BrowserContext; ``address`` : str, of the site, without a
+    slash at its end.
+
+    Raises
+    ------
+    ValueError
+        If the training stops before: then there are no seconds in the line.
     """
     with opened_view(context, address, "training") as found:
         found.get_by_role("button", name="Train it here").click()
@@ -143,7 +155,18 @@ def time_training(context, address: str) -> float:
 
 
 def main() -> int:
-    """Print the table and one line of JSON; return 1 if there is no site."""
+    """Measure the models of the page *Play* in Chromium; print a table and a line of JSON.
+
+    A row for each way to open the page: from a server of this machine, the same again with
+    what the browser kept, and as a file (`time_models` describes the columns). The line has
+    ``kept_over_loaded``, how long loading the BERT takes the second time, relative to the
+    first, and ``trained_s``, of a GPT that is trained in the page.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if the site was not built, else 0.
+    """
     from playwright.sync_api import sync_playwright
 
     site = (build_folder(ROOT) / "html").resolve()

@@ -38,11 +38,16 @@ TRIAL_STEPS = 100  # steps in which numbers of threads are compared
 
 
 def load_entry(path):
-    """Return the function ``train`` of a Python file.
+    """Run a Python file, and return the function ``train`` that it defines.
 
     Parameters
     ----------
     path : str
+
+    Returns
+    -------
+    callable
+        ``train(training, tuning, vocab_size, seed)``, which returns a model.
 
     Raises
     ------
@@ -81,16 +86,22 @@ def fastest_threads(way, corpus):
 def run_entries(entries, corpus, seeds, threads):
     """Run each entry with each seed; entries take turns, so that all see the same load.
 
+    After each run a line with its outcome goes to the standard error.
+
     Parameters
     ----------
     entries : dict of str to (callable, int or None)
-        The function ``train`` of each, and how many tokens it reads, if that is known.
+        Name of an entry → its function ``train(training, tuning, vocab_size, seed)``, which
+        returns a model, and how many tokens it reads while it trains, if that is known. The
+        names are ways of `studies.scaling.speedrun.WAYS`, among them "reference", nanoGPT's
+        recipe; only under any other name does the limit on parameters hold.
     corpus : str
         The name of a corpus, or a path.
     seeds : int
-        How many.
+        How many, from 0.
     threads : dict of str to int
-        For the way "reference", and, as "whole", for all others.
+        How many threads of PyTorch: for the entry "reference", and, as "whole", for all
+        others.
 
     Returns
     -------
@@ -113,12 +124,14 @@ def run_entries(entries, corpus, seeds, threads):
 def medians(by_entry):
     """Return a row of medians for each entry, and how many times sooner it was.
 
+    Sooner than "reference", nanoGPT's recipe, with the same seed.
+
     Parameters
     ----------
     by_entry : dict of str to list of dict
         Name of an entry, "reference" among them → an outcome for each seed: ``wall`` and
-        ``seconds``, of the clock and of the processor; ``tokens``, perhaps None;
-        ``parameters``; ``loss``, in nats a character.
+        ``seconds``, that the training took by the clock and of the processor; ``tokens``
+        that it read, perhaps None; ``parameters``, how many; ``loss``, in nats a character.
 
     Returns
     -------
@@ -144,12 +157,16 @@ def medians(by_entry):
 
 
 def main(*arguments):
-    """Print the table and one line of JSON.
+    """Time trainings of a small Transformer; print a table and one line of JSON.
+
+    The table has a row of medians for nanoGPT's recipe and for each other way, or entry,
+    that is asked for (`medians`).
 
     Parameters
     ----------
     *arguments : str
-        What stands behind ``python -m lmbook.bench speedrun``.
+        What stands behind ``python -m lmbook.bench speedrun``: the name or path of a
+        corpus, ``--with FILE`` (an entry to be judged), ``--seeds N``, ``--only WAY``.
 
     Returns
     -------

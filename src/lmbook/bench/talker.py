@@ -22,6 +22,8 @@ PROMPT = "Emily Dickinson was born in Amherst, Massachusetts, in 1830. She"
 def write_with_ours(tokens):
     """Load the course's Llama; return a function that continues `PROMPT` with it.
 
+    It always writes the likeliest token, on one thread of the CPU.
+
     Parameters
     ----------
     tokens : int
@@ -42,7 +44,9 @@ def write_with_ours(tokens):
 
 
 def write_with_theirs(tokens):
-    """Load the Llama of ``transformers``, and return a function that writes with it.
+    """Load the Llama of ``transformers``; return a function that continues `PROMPT`.
+
+    It reads the same file, and always writes the likeliest token, on one thread of the CPU.
 
     Parameters
     ----------
@@ -52,8 +56,8 @@ def write_with_theirs(tokens):
     Returns
     -------
     callable
-        Without arguments: returns the ids that were written, a list of int, of the prompt
-        cut by the course's tokenizer, and the seconds that loading took.
+        Without arguments: returns the ids that were written, a list of int, and the seconds
+        that loading the model took. The prompt is cut by the course's tokenizer.
     """
     import transformers
 
@@ -87,9 +91,22 @@ WAYS = {"course": write_with_ours, "transformers": write_with_theirs}
 
 
 def main(*, tokens: int = 100) -> int:
-    """Print the table and one line of JSON; return 1 if ours and theirs differ.
+    """Compare ways to run the Llama that talks; print a table and one line of JSON.
 
-    ``tokens`` : how many are written.
+    Ways are the course's Llama and that of ``transformers``, and a page in Chromium, which
+    is opened three times (`lmbook.bench.talker_page.write_in_pages`). Of each the table has
+    the seconds of loading, the tokens written a second and the memory in MiB.
+
+    Parameters
+    ----------
+    tokens : int
+        How many each writes.
+
+    Returns
+    -------
+    int
+        The exit status: 1 if the course's Llama and that of ``transformers`` write
+        different tokens, else 0.
     """
     from lmbook.bench.talker_page import write_in_pages  # not where memory is measured
 

@@ -30,9 +30,10 @@ IN_PAGE = """async ([text, count, simd]) => {
 
 
 def make_page(folder: Path) -> None:
-    """Write below ``folder/lib`` the model's client and the parts of its file.
+    """Write what a page needs to run the model that talks, into ``folder/lib``.
 
-    The page itself is written by `write_in_pages`.
+    That is the site's scripts, the model's client among them, and the parts of the model's
+    file. The page itself is written by `write_in_pages`.
     """
     work = build_folder(ROOT)
     npm.install(work / "npm")
@@ -41,19 +42,24 @@ def make_page(folder: Path) -> None:
 
 
 def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
-    """Let the model write in a page: with WebAssembly, once more, and without SIMD.
+    """Let the model that talks write in a page of Chromium, in three ways.
+
+    "page" is with WebAssembly, and loads the model from a server of this machine; "page,
+    kept" is the same once more, with the file that the browser kept; "page, no SIMD"
+    multiplies in JavaScript alone.
 
     Parameters
     ----------
     prompt : str
+        What it continues.
     tokens : int
         How many to write, always the likeliest.
 
     Returns
     -------
     dict of str to dict
-        Of each way ("page", "page, kept", "page, no SIMD") ``loading`` and ``seconds``, of
-        loading and of writing; ``memory``, in bytes; ``written``, the ids.
+        Of each way ``loading`` and ``seconds``, of loading and of writing; ``memory``, in
+        bytes; ``written``, the ids, a list of int.
     """
     from playwright.sync_api import sync_playwright
 
