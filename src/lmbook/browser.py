@@ -37,7 +37,9 @@ UNPACK = 'import chromium from "@sparticuz/chromium"; await chromium.executableP
 
 @cache
 def find_chromium() -> str:
-    """Return the path of a Chromium that starts.
+    """Return the path of a Chromium that starts; once found, it is not looked for again.
+
+    Tried are the environment variable ``CHROMIUM`` alone if it is set, else `_candidates`.
 
     Raises
     ------
@@ -55,7 +57,11 @@ def find_chromium() -> str:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield paths at which a Chromium may be, the system's first."""
+    """Yield paths at which a Chromium may be.
+
+    First those of programs on the PATH, then where macOS has Chrome, where Playwright has
+    its own, and where `fetch` puts one.
+    """
     yield from filter(None, map(shutil.which, NAMES))
     yield MAC
     from playwright.sync_api import sync_playwright
@@ -66,7 +72,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _starts(path: str) -> bool:
-    """Return whether there is a program at a path, and it starts."""
+    """Return whether there is a program at a path that can say its version."""
     with suppress(OSError, subprocess.TimeoutExpired):
         command = [path, "--version"]
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE)
@@ -75,7 +81,10 @@ def _starts(path: str) -> bool:
 
 
 def fetch(folder: Path = FETCHED) -> None:
-    """Fetch the Chromium of an npm package into a folder, whole or not at all.
+    """Fetch the Chromium of the npm package ``@sparticuz/chromium``, whole or not at all.
+
+    The package unpacks itself, with the libraries and a font that Chromium needs; the
+    script ``start``, which runs it with these, is put beside it.
 
     Parameters
     ----------
@@ -110,7 +119,16 @@ def _fetch_playwright() -> None:
 
 
 def main() -> int:
-    """See to it that there is a Chromium; return 1 if there is none in the end."""
+    """See to it that there is a Chromium: find one, or fetch one.
+
+    On Linux with x86-64 that of an npm package is tried first (`fetch`), then Playwright's;
+    elsewhere Playwright's alone. Where ``CHROMIUM`` is set, nothing is fetched.
+
+    Returns
+    -------
+    int
+        The exit status: 0 if there is one in the end, else 1.
+    """
     packed = (platform.system(), platform.machine()) == ("Linux", "x86_64")
     ways = [fetch, _fetch_playwright] if packed else [_fetch_playwright]
     while True:

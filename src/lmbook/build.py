@@ -26,7 +26,10 @@ NO_COLAB = "No page has a button Open in Colab: set GITHUB_REPOSITORY, or a GitH
 
 
 def build(root: Path = ROOT, page: str | None = None) -> int:
-    """Execute and build.
+    """Execute the chapters that changed, and build the site from all of them.
+
+    If nothing changed since a build that ended well, nothing is done. What happens is
+    printed, and at the end the chapters that failed.
 
     Parameters
     ----------
@@ -96,6 +99,9 @@ def _is_chapter(page: str, root: Path) -> bool:
 def _build_site(root: Path, anew: bool, page: str | None) -> bool:
     """Let Sphinx build the site; say whether it ended without a warning.
 
+    It builds in ``_build/stage``, from what the last build left if that can be used; what
+    it made takes the place of that at the end. If it breaks, the old site stays.
+
     Parameters
     ----------
     root : Path
@@ -108,6 +114,12 @@ def _build_site(root: Path, anew: bool, page: str | None) -> bool:
     Returns
     -------
     bool
+        False also if no site could be built.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C.
     """
     from jupyter_book.sphinx import build_sphinx
 
@@ -149,7 +161,8 @@ def _build_site(root: Path, anew: bool, page: str | None) -> bool:
 def _replace(folder: Path, stage: Path) -> None:
     """Put what was built in the place of what an earlier build left.
 
-    ``folder`` : where the site lies; ``stage`` : where it was built, which is gone after.
+    That is the site and Sphinx's own folders, named by `OF_SPHINX`. ``folder`` : of builds,
+    where they lie; ``stage`` : where they were built, which is gone after.
     """
     for name in OF_SPHINX:
         old = stage / f"old-{name}"
@@ -163,9 +176,10 @@ def _replace(folder: Path, stage: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, execute the chapters, build the site; return the exit status.
 
-    ``arguments`` : of the command line; default ``sys.argv``. The folder is the book's, and
-    the site comes into its ``_build/html``. With ``--page`` the other chapters are built
-    with what they said when they were last executed.
+    ``arguments`` : list of str, of the command line; default ``sys.argv[1:]``. They are the
+    book's folder, into whose ``_build/html`` the site comes, and ``--page NAME``, with
+    which only that chapter is executed: the others are built with the outputs of their last
+    execution. The statuses are those of `build`.
     """
     parser = argparse.ArgumentParser("python -m lmbook.build", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter

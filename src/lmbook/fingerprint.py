@@ -29,7 +29,13 @@ STUDIES = LMBOOK.parent / "studies"
 
 
 def inputs(root: Path) -> str:
-    """Hash all that a build of the book in ``root`` depends on; return a SHA-256."""
+    """Hash all that a build of a book depends on; return a SHA-256 in hexadecimal.
+
+    That is the book's chapters, data, contents and configuration; the code and the data of
+    this repository; the environment variables ``LMCOURSE_…`` and the models whose paths
+    they hold; the installed packages, Python and the machine; and where the book is
+    published. ``root`` : the book's folder.
+    """
     paths = [*(root / name for name in BOOK), *(ROOT / name for name in OURS)]
     variables = {k: v for k, v in os.environ.items() if k.startswith("LMCOURSE_")}
     models = [Path(v).expanduser().absolute() for v in filter(None, variables.values())]
@@ -40,7 +46,12 @@ def inputs(root: Path) -> str:
 
 
 def pages(root: Path) -> str:
-    """Hash what every page of the book in ``root`` depends on; return a SHA-256."""
+    """Hash what every page of a book depends on; return a SHA-256 in hexadecimal.
+
+    That is the set of its pages, its configuration and contents, the code that makes pages
+    (`lmbook` and `lmcourse.views`), the installed packages and Python. ``root`` : the
+    book's folder.
+    """
     names = sorted(path.name for path in (root / "chapters").glob("*.md"))
     config = [hash_files(root / name, root) for name in ("_config.yml", "_toc.yml")]
     folders = (LMBOOK, PACKAGE / "views")  # of which some scripts are for pages, too
@@ -53,9 +64,18 @@ def pages(root: Path) -> str:
 
 
 def left(root: Path) -> dict[str, str]:
-    """Hash what a build made of the book in ``root``: "executed" and "html" → SHA-256.
+    """Hash what a build of a book left.
 
-    The first is the folder of executed notebooks, the second that of the site.
+    Parameters
+    ----------
+    root : Path
+        The book's folder.
+
+    Returns
+    -------
+    dict of str to str
+        "executed", of the folder of executed notebooks, and "html", of that of the site →
+        SHA-256 in hexadecimal, over the paths and contents of all files.
     """
     folder = build_folder(root)
     return {
@@ -64,13 +84,14 @@ def left(root: Path) -> dict[str, str]:
 
 
 def kept(root: Path) -> dict[str, str]:
-    """Return the hashes of the last build of the book in ``root``, if it ended well.
+    """Return the hashes that the last build of the book in ``root`` noted (`keep`).
 
     Returns
     -------
     dict of str to str
         ``inputs`` and ``pages``, of what it was made of (`inputs`, `pages`), ``executed``
-        and ``html``, of what it left (`left`) → SHA-256; empty if there is none.
+        and ``html``, of what it left (`left`) → SHA-256 in hexadecimal; empty if there was
+        no build, or the last one did not end well.
     """
     with suppress(OSError, ValueError):
         return json.loads((build_folder(root) / "fingerprint.json").read_text())
@@ -78,7 +99,10 @@ def kept(root: Path) -> dict[str, str]:
 
 
 def forget(root: Path) -> None:
-    """Begin a build: until it ends well, none did."""
+    """Remove the hashes of the last build (`kept`), since another one begins.
+
+    So until that one ends well, there are none. ``root`` : the book's folder.
+    """
     (build_folder(root) / "fingerprint.json").unlink(missing_ok=True)
 
 
@@ -88,7 +112,7 @@ def keep(root: Path, made_of: dict[str, str]) -> None:
     Parameters
     ----------
     root : Path
-        The repository.
+        The book's folder.
     made_of : dict of str to str
         The hashes ``inputs`` and ``pages`` of what it began with. Those of what it left
         behind are added.

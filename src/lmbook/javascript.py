@@ -25,6 +25,8 @@ TYPES = Path(npm.LOCK) / "tsconfig.json"
 def check(root: Path = ROOT, *, write: bool = False, types: Path = TYPES) -> int:
     """Check all scripts and style sheets, and print what is wrong.
 
+    Biome checks their form, TypeScript the types; npm installs both if need be.
+
     Parameters
     ----------
     root : Path

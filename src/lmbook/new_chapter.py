@@ -18,7 +18,10 @@ NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 def files(name: str, root: Path) -> dict[Path, str]:
-    """Return what a new chapter consists of: path → text.
+    """Return the files of a new chapter, path → text, made from templates.
+
+    These are its page, the modules of its figures, its exercises and its proofs, with the
+    ``__init__.py`` of their package, and wrong answers for the tests of its exercises.
 
     ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
     """
@@ -46,14 +49,14 @@ def files(name: str, root: Path) -> dict[Path, str]:
 
 
 def longer_contents(name: str, root: Path) -> str:
-    """Return ``_toc.yml`` with a chapter more, behind the last numbered one.
+    """Return the text of ``_toc.yml`` with one more chapter, behind the last numbered one.
 
     ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
 
     Raises
     ------
     CourseError
-        If it cannot be read, or does not have the last chapter as ours has.
+        If it cannot be read, or has no line ``- file: NAME`` for the last chapter.
     """
     last = [*numbered_pages(root)][-1]
     text = (root / "_toc.yml").read_text(encoding="utf-8")
@@ -65,11 +68,20 @@ def longer_contents(name: str, root: Path) -> str:
 
 
 def new_chapter(name: str, root: Path = ROOT) -> int:
-    """Write a new chapter; return the exit status: 0, or 2 if nothing was written.
+    """Write the files of a new chapter, add it to ``_toc.yml``, and print what was done.
 
-    That is so where the name is none or is taken, or the contents cannot be added to.
+    Parameters
+    ----------
+    name : str
+        Such as "my-chapter": small letters, digits and hyphens.
+    root : Path
+        The repository.
 
-    ``name`` : str, such as "my-chapter"; ``root`` : Path, the repository.
+    Returns
+    -------
+    int
+        The exit status: 0, or 2 if nothing was written, because the name has another form
+        or is taken, or the contents cannot be added to; it prints which.
     """
     if not NAME.fullmatch(name):
         print(f"error: {name!r} is no name: use small letters, digits and hyphens")
@@ -96,7 +108,10 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
 
 
 def main() -> int:
-    """Read the command line."""
+    """Read the command line, a chapter's name, and begin the chapter.
+
+    Return the exit status (`new_chapter`).
+    """
     parser = argparse.ArgumentParser("python -m lmbook.new_chapter", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("name", help="for example my-chapter")

@@ -16,7 +16,10 @@ COPIED = ".copied.json"  # name → hash of what was copied
 
 
 def bring(notebooks: Path, work: Path) -> list[str]:
-    """Copy notebooks, but never over a reader's own.
+    """Copy the book's notebooks into a reader's folder, but never over a reader's own.
+
+    One that the reader changed since it was copied stays as it is. The hash of each that is
+    copied is noted in the file ``.copied.json`` of the reader's folder.
 
     Parameters
     ----------
@@ -28,7 +31,8 @@ def bring(notebooks: Path, work: Path) -> list[str]:
     Returns
     -------
     list of str
-        Those that stay as the reader saved them, though the book has newer ones.
+        Names of the files that stay as the reader saved them, though the book has newer
+        ones.
     """
     work.mkdir(exist_ok=True)
     record = work / COPIED
@@ -47,9 +51,10 @@ def bring(notebooks: Path, work: Path) -> list[str]:
 
 
 def read_record(path: Path) -> dict[str, str]:
-    """Return what was copied, name → hash; nothing if the file is damaged or not there.
+    """Return which notebooks were copied: name of the file → SHA-256 of what was copied.
 
-    Then what differs from the book's counts as the reader's own, and stays.
+    ``path`` : of the JSON file that says so (`bring`). Empty if it is damaged or not there:
+    then a notebook that differs from the book's counts as the reader's own, and stays.
     """
     try:
         copied = json.loads(path.read_bytes())
