@@ -11,7 +11,10 @@ BRANCH = "gh-pages"  # holds notebooks for Colab; .github/notebooks.sh writes it
 
 
 def repository() -> str:
-    """Return "owner/name" from ``GITHUB_REPOSITORY`` or the git remote; else empty."""
+    """Return the repository on GitHub, such as "owner/name"; "" if none is known.
+
+    The environment variable ``GITHUB_REPOSITORY`` says it, or else git's remote "origin".
+    """
     asked = ["git", "-C", str(ROOT), "config", "--get", "remote.origin.url"]
     remote = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
     remote = remote if "github.com" in remote else ""
@@ -21,15 +24,24 @@ def repository() -> str:
 
 
 def published_at() -> tuple[str, str]:
-    """Return the repository, and the folder of `BRANCH` with this build's notebooks.
+    """Return where on GitHub this build's notebooks are published.
 
-    In a workflow that is its commit; a build elsewhere has the newest published ones.
+    Returns
+    -------
+    repository, folder : str
+        "owner/name", or "" if none is known; and the folder on the branch `BRANCH`: the
+        commit's hash in a workflow of GitHub, else "latest".
     """
     return repository(), os.environ.get("GITHUB_SHA") or "latest"
 
 
 def source_address(page: str, what: str) -> str:
-    """Return where GitHub shows a chapter's source: to "edit" it, or its "commits"."""
+    """Return the address at which GitHub shows a chapter's source.
+
+    ``page`` : the chapter's name; ``what`` : "edit", to edit it, or "commits", for its
+    history. The branch is that of the environment variable ``DEFAULT_BRANCH``, or else the
+    remote's default one.
+    """
     branch = os.environ.get("DEFAULT_BRANCH") or _default_branch()
     return f"https://github.com/{repository()}/{what}/{branch}/chapters/{page}.md"
 
@@ -51,7 +63,11 @@ def site_address() -> str:
 
 
 def wheel_address(wheel: str) -> str:
-    """Return where Colab gets the wheel: beside the notebook, on the branch of both."""
+    """Return the address from which Colab gets the wheel of `lmcourse`.
+
+    It lies on the branch `BRANCH`, which has the notebooks, too. ``wheel`` : the file's
+    name, which is returned if no repository is known.
+    """
     owner = repository()
     held = f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/"
     return f"{held}{wheel}" if owner else wheel

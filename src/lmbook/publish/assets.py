@@ -42,7 +42,10 @@ PARTIAL_BUNDLES = {
 
 
 def _installed_file(distribution: str, path: str) -> str:
-    """Return a text file of an installed package, by its path among the package's files."""
+    """Return the text of a file of an installed package.
+
+    ``distribution`` : the package's name; ``path`` : the file's, below ``site-packages``.
+    """
     return metadata.distribution(distribution).locate_file(path).read_text("utf-8")
 
 
@@ -74,6 +77,8 @@ FROM_PACKAGES = {
 
 def stage_site(static: Path, work: Path) -> None:
     """Put our own scripts and what every site needs below ``static/lib``.
+
+    The latter are MathJax, MiniSearch (for searching) and the font Source Serif.
 
     Parameters
     ----------
@@ -124,7 +129,7 @@ def _address(lib: Path, name: str) -> str:
     Returns
     -------
     str
-        "NAME?v=HASH".
+        "NAME?v=HASH": ``name``, and eight hexadecimal digits of the file's SHA-256.
     """
     return f"{name}?v={hashlib.sha256((lib / name).read_bytes()).hexdigest()[:8]}"
 
@@ -135,9 +140,12 @@ def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
     Parameters
     ----------
     kind : str
-        Of view: a key of `DRAWERS`, or the name of a module in ``static/play``.
+        Of view, such as "head_view": a key of `DRAWERS`, or the name of a JavaScript module
+        in ``static/play``.
     traces : set of str
-        The kinds of traces that the page's plots have: a smaller plotly may do.
+        The kinds of traces that the page's plots have, such as "scatter": if one of the
+        parts of plotly that npm has can draw all of them, it is taken in place of the
+        whole.
 
     Returns
     -------
@@ -181,7 +189,15 @@ def page_assets(
 ) -> None:
     """Add scripts, styles and data to a page that has views. Sphinx calls it for each page.
 
-    Libraries and stores that the page needs are put into the site first.
+    A view is a raw node with ``lmcourse_kind``, ``lmcourse_traces`` and ``lmcourse_stores``
+    (`lmbook.pages.renderer.view_node`). Libraries that draw the page's views, and stores
+    (weights and vocabularies) that these load, are put into the site first. The page gets
+    the views' style sheets and the script ``views.js``, whose attributes hold JSON:
+    ``data-libraries``, kind of view → addresses of its scripts, and ``data-stores``, name
+    of a store → what `lmbook.play.stores.stage` returns of it.
+
+    ``app`` : Sphinx's; ``doctree`` : the page, None if it was made of no source. The other
+    arguments, which Sphinx hands on, are not used.
     """
     raw = [] if doctree is None else doctree.findall(nodes.raw)
     views = [node for node in raw if "lmcourse_kind" in node]
@@ -211,7 +227,11 @@ def add_findings_script(
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Add the script that groups claims to a page with claims."""
+    """Add the script that groups claims to a page with claims.
+
+    Sphinx calls this for each page, whose HTML is ``body`` of its ``context``; ``app`` is
+    Sphinx's, the other arguments are not used.
+    """
     if 'class="lm-findings"' in context.get("body", ""):
         app.add_js_file(f"{FOLDER}/findings.js", loading_method="defer")
 
@@ -223,7 +243,11 @@ def drop_second_viewport(
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Take docutils' viewport off a page: Sphinx's template gives each page one."""
+    """Take docutils' viewport off a page: Sphinx's template gives each page one.
+
+    Sphinx calls this for each page, whose ``<meta>`` elements are the text ``metatags`` of
+    its ``context``, which is changed; the other arguments are not used.
+    """
     metatags = context.get("metatags", "")
     context["metatags"] = re.sub(r'<meta name="viewport"[^>]*>', "", metatags)
 
@@ -235,7 +259,12 @@ def drop_unused_mathjax(
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Take MathJax off a page without math; Sphinx adds it to pages that link to math."""
+    """Take MathJax off a page without math; Sphinx adds it to pages that link to math.
+
+    Sphinx calls this for each page. Of its ``context`` ``body`` is the HTML, and
+    ``script_files``, which is changed, are its scripts; ``app`` is Sphinx's, the other
+    arguments are not used.
+    """
     if 'class="math' not in context.get("body", ""):
         files = context["script_files"]
         mathjax = app.config.mathjax_path
@@ -252,6 +281,9 @@ def _stage_site(app: Sphinx) -> None:
 
 def drop_unused(app: Sphinx, exception: Exception | None) -> None:
     """Empty the theme's largest script, and remove what no page loads.
+
+    Sphinx calls this at its end; ``exception`` is what ended it, None if all is well: after
+    an error nothing is removed.
 
     The script redraws as SVG the icons of its icon font; the font and its style sheet are
     there all the same, and show every icon without it. No page loads the theme's source

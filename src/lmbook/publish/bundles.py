@@ -19,7 +19,11 @@ BUNDLE = Path(__file__).parents[1] / "js" / "bundle.mjs"
 
 
 def view_files(suffix: str) -> dict[str, Path]:
-    """Return the modules of views (``".js"``), or their style sheets, by name."""
+    """Return the JavaScript modules of views, or their style sheets, sorted by name.
+
+    ``suffix`` : ".js" or ".css". The result has the name of each file, such as "dom.js" →
+    its path.
+    """
     paths = [*PLAY.iterdir(), *(SHARED / name for name in IN_NOTEBOOKS)]
     return {path.name: path for path in sorted(paths) if path.suffix == suffix}
 

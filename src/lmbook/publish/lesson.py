@@ -30,7 +30,8 @@ def defined_and_used(source: str) -> tuple[set[str], set[str]]:
     Returns
     -------
     defined, used : set of str
-        Global names; used are also those that functions in it use.
+        Global names: what is assigned or imported, or defined by ``def`` and ``class``, at
+        the top level; and what is read there or in functions and classes.
     """
     top = symtable.symtable(source, "cell", "exec")
     own = top.get_symbols()
@@ -40,7 +41,10 @@ def defined_and_used(source: str) -> tuple[set[str], set[str]]:
 
 
 def used_by_functions(source: str) -> set[str]:
-    """Return the globals that functions and classes of some code use."""
+    """Return the global names that functions and classes of some code use.
+
+    ``source`` : Python.
+    """
     top = symtable.symtable(source, "cell", "exec")
     inner = list(top.get_children())
     for each in inner:
@@ -61,16 +65,21 @@ class _Statement:
     changed: set[str] = field(init=False)
 
     def __post_init__(self):
-        """Find out which names the statement defines, needs and changes."""
+        """Find out which global names the statement defines, needs and changes.
+
+        ``used`` are those that have to be there before it runs, ``changed`` those of things
+        that it changes in place, as by ``names.append(…)``.
+        """
         self.defined, _ = defined_and_used(self.text)
         self.used = _names_needed(self.node)
         self.changed = set(_names_changed(self.node))
 
 
 def _names_needed(node: ast.stmt) -> set[str]:
-    """Return the names that have to be there before a statement runs.
+    """Return the global names that have to be there before a statement runs.
 
-    Of a block, such as an ``if``, its head and all of its bodies count.
+    Of a block (``if``, ``for``, ``while``, ``try``, ``with``) its head and all of its
+    bodies count, without what the block has surely defined before it uses it.
     """
     if isinstance(node, ast.AugAssign):
         return set.union(*defined_and_used(ast.unparse(node)))
@@ -87,7 +96,10 @@ def _names_needed(node: ast.stmt) -> set[str]:
 
 
 def _names_needed_by_all(statements: list[ast.stmt]) -> set[str]:
-    """Return the names that have to be there before some statements run in their order."""
+    """Return the global names that have to be there before some statements run in order.
+
+    What one of them surely defines need not be there for those after it.
+    """
     needed = set()
     for each in reversed(statements):
         needed = (needed - _surely_defined(each)) | _names_needed(each)
@@ -95,7 +107,10 @@ def _names_needed_by_all(statements: list[ast.stmt]) -> set[str]:
 
 
 def _names_of_head(node: ast.stmt) -> set[str]:
-    """Return the names that the head of a block defines before its body runs."""
+    """Return the names that the head of a block defines before its body runs.
+
+    In ``for i in …`` and in ``with … as i`` that is ``i``.
+    """
     targets = [getattr(node, "target", None)]
     targets += [item.optional_vars for item in getattr(node, "items", [])]
     inside = (each for target in targets if target for each in ast.walk(target))
@@ -113,7 +128,11 @@ def _surely_defined(node: ast.stmt) -> set[str]:
 
 
 def _names_changed(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names of the things that a statement changes in place."""
+    """Yield the names of the things that a statement changes in place.
+
+    It changes ``a`` if it sets or deletes ``a[…]`` or ``a.b``, or calls a method of ``a``
+    that may change it by its name, such as ``append`` (`_CHANGES`).
+    """
     for node in ast.walk(statement):
         changes = isinstance(node, ast.Subscript | ast.Attribute)
         changes = changes and isinstance(node.ctx, ast.Store | ast.Del)
@@ -127,7 +146,11 @@ def _names_changed(statement: ast.stmt) -> Iterator[str]:
 
 
 def _statements(source: str) -> list[_Statement]:
-    """Return the statements of a cell."""
+    """Return the statements at the top level of a cell.
+
+    ``source`` : str, Python. Each `_Statement` has its ``node``, its ``text``, and the
+    names that it defines, uses and changes.
+    """
     return [_Statement(node, _text(source, node)) for node in ast.parse(source).body]
 
 
@@ -144,6 +167,9 @@ def _text(source: str, node: ast.stmt) -> str:
 def lesson_code(cells: Sequence[tuple[str, bool]]) -> list[str]:
     """Return what a notebook holds of each of a chapter's code cells.
 
+    All of a cell that is for a reader; of another one the statements that define or change
+    names that the cells after it need.
+
     Parameters
     ----------
     cells : sequence of (str, bool)
@@ -153,7 +179,7 @@ def lesson_code(cells: Sequence[tuple[str, bool]]) -> list[str]:
     Returns
     -------
     list of str
-        "" for a cell of which nothing is left.
+        The source of each cell, "" for a cell of which nothing is left.
     """
     parsed = [_statements(source) for source, _ in cells]
     taught = [each for (_, teaches), each in zip(cells, parsed, strict=True) if teaches]
@@ -178,13 +204,15 @@ def _choose_statements(
     statements : list of _Statement
         Each knows the names that it defines, uses and changes.
     teaches : bool
-        Whether the cell is for a reader: then all stay.
+        Whether the cell is for a reader: then all stay. Else those stay that define or
+        change a name which a statement after them needs.
     needed : set of str
         Names that later cells need.
 
     Returns
     -------
     chosen : list of _Statement
+        Those that stay, in their order.
     needed : set of str
         Names that this cell and later ones need of earlier ones.
     """
@@ -197,7 +225,10 @@ def _choose_statements(
 
 
 def _join_statements(chosen: list[_Statement]) -> str:
-    """Return statements of a cell as one text, one below the other."""
+    """Return statements of a cell as one text, one below the other.
+
+    Of each ``text`` is taken; around a function or a class stands an empty line.
+    """
     text = ""
     for each in chosen:
         block = isinstance(each.node, ast.FunctionDef | ast.ClassDef)

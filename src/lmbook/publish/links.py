@@ -49,9 +49,10 @@ class BookLinks:
         self.exercises = getattr(app.env, "sphinx_exercise_registry", {})
 
     def reference(self, label: str, text: str | None) -> str:
-        """Return a link, in Markdown, to a label or a page by its name.
+        """Return a link, in Markdown, to a label or a page.
 
-        Its text is the title of what it leads to if ``text`` is None.
+        ``label`` : the label, or the page's name; ``text`` : the link's. If that is None,
+        it is the title of what the link leads to, of a task "Exercise 3 (Merge the heads)".
         """
         page, anchor, title = self._target(label)
         if label in self.exercises:
@@ -59,7 +60,10 @@ class BookLinks:
         return self._link(text or title, page, anchor)
 
     def number(self, label: str) -> str:
-        """Return a link to the figure of a label, such as "[Figure 3](…)"."""
+        """Return a link, in Markdown, to the figure of a label: "[Figure 3](…)".
+
+        Of a figure without a number the text is its title.
+        """
         page, anchor, title = self._target(label)
         number = self._numbered(page, "figure", anchor)
         return self._link(f"Figure {number}" if number else title, page, anchor)
@@ -77,7 +81,10 @@ class BookLinks:
         return self._numbered(page, "displaymath", f"equation-{label}") or str(number)
 
     def exercise(self, label: str) -> str:
-        """Return the name of the task of a label: "Exercise 3 (Merge the heads)"."""
+        """Return the name of a task: "Exercise 3 (Merge the heads)", by its label.
+
+        ``label`` : such as "ex-attention-heads", one that sphinx-exercise knows.
+        """
         found = self.exercises[label]
         word, *subtitle = found["node"].children[0].children
         name = f"{word.astext()} {self._numbered(found['docname'], 'exercise', label)}"
@@ -89,7 +96,8 @@ class BookLinks:
         Parameters
         ----------
         keys : str
-            Of the works, separated by commas.
+            Of the works in the bibliography, separated by commas. One that is not there
+            stays as it is.
         in_sentence : bool
             Whether it is part of a sentence, "Vaswani et al. (2017)", instead of standing
             in brackets, "(Vaswani et al., 2017)".
@@ -156,35 +164,52 @@ class BookLinks:
         )
 
     def glue(self, name: str, form: str) -> str:
-        """Return a glued value as text, by its name ("KEY" or "PROOF.KEY") and format."""
+        """Return a value that the chapter glued, or that a proof of it returned, as text.
+
+        ``name`` : "KEY", or "PROOF.KEY" for what a proof returned; ``form`` : its format,
+        such as ".0%", or "". A ValueError is raised if there is no such value, or it has no
+        such format.
+        """
         return format_glue(self.values, name, form)
 
     def drawing(self, name: str) -> str:
-        """Return the drawing of a name as an HTML image."""
+        """Return the drawing ``_figures/NAME.svg`` as an HTML image that holds its data.
+
+        A ValueError is raised if there is none, or it quotes a value that is missing.
+        """
         return drawings.image_html(
             drawings.read_drawing(Path(self.env.srcdir), name, self.glue)
         )
 
     def check(self, key: str) -> str:
-        """Return the name of the check of the task that has the choices of a key.
+        """Return the name of a multiple-choice task's check, such as "attention.heads".
 
-        Such as "attention.heads"; "" if there is none.
+        ``key`` : what stands behind ``{choices}`` in the source. The task is the last that
+        begins before it, by its label. "" if there is no such task, or it has no check.
         """
         before = re.split(rf"\{{choices\}} {re.escape(key)}\b", self.source)[0]
         label = re.findall(r"^:label: *(ex-\S+)", before, re.MULTILINE)[-1:]
         return checks_by_label(self.name).get("".join(label).replace("_", "-"), "")
 
     def _numbered(self, page: str, kind: str, anchor: str) -> str:
-        """Return the number of a figure, an equation or a task, "" if it has none.
+        """Return the number of a figure, an equation or a task, such as "3" or "3.1".
 
-        ``kind`` is what Sphinx calls it: "figure", "displaymath" or "exercise"; ``anchor``
-        is its anchor on the page.
+        ``page`` is the name of its page; ``kind`` what Sphinx calls it: "figure",
+        "displaymath" or "exercise"; ``anchor`` its anchor on the page. "" if it has none.
         """
         numbers = self.env.toc_fignumbers.get(page, {}).get(kind, {})
         return ".".join(map(str, numbers.get(anchor, ())))
 
     def _target(self, label: str) -> tuple[str, str, str]:
-        """Return page, anchor ("" for the whole page) and title of a label or a page."""
+        """Return what a label, or a page's name, leads to.
+
+        Returns
+        -------
+        page, anchor, title : str
+            The page's name; the anchor on it, "" for the page as a whole; and the title
+            there, the label itself if there is none. Of a label that is unknown the page is
+            the chapter, and the anchor "".
+        """
         std = self.env.get_domain("std")
         if label in std.labels:
             return std.labels[label]
@@ -197,8 +222,10 @@ class BookLinks:
     def _link(self, text: str, page: str, anchor: str) -> str:
         """Return a link, in Markdown, to a place in the book, as a notebook can follow it.
 
-        ``anchor`` is "" for the page as a whole. Where no notebook can follow it, the text
-        alone is returned.
+        ``page`` is the page's name; ``anchor`` is "" for the page as a whole. The link
+        leads to the site if its address is known; else to the anchor in this notebook, or
+        to the notebook of the other page. Where there is neither, the text alone is
+        returned.
         """
         place = f"#{anchor}" if anchor else ""
         if self.base:
@@ -211,9 +238,11 @@ class BookLinks:
 
 
 def author_names(entry) -> str:
-    """Return the authors of a work: "A", "A and B" or "A et al."; else its editors.
+    """Return the surnames of a work's authors: "A", "A and B" or "A et al.".
 
-    ``entry`` : pybtex.database.Entry.
+    Those of its editors if it has no authors; "" if it has neither.
+
+    ``entry`` : pybtex.database.Entry, the work in the bibliography.
     """
     people = entry.persons.get("author") or entry.persons.get("editor") or []
     parts = [[*each.rich_prelast_names, *each.rich_last_names] for each in people]
