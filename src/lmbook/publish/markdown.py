@@ -54,8 +54,14 @@ def to_markdown(text: str, links: "BookLinks") -> str:
     ----------
     text : str
     links : BookLinks
-        Its ``unknown`` is called with the name of each directive or role that is not known
-        here, whose text is kept.
+        The chapter, and how to resolve what it refers to. Its ``unknown`` is called with
+        "directive {NAME}" or "role {NAME}" for each that is not known here, whose text is
+        kept.
+
+    Returns
+    -------
+    str
+        Markdown; a label is an empty HTML anchor.
     """
     lines = text.split("\n")
     out = []
@@ -102,14 +108,21 @@ def split_at_solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
 
 
 def without_solution_lines(text: str) -> str:
-    """Return MyST without the lines that begin a solution."""
+    """Return MyST without the directives ``solution-start`` and ``solution-end``.
+
+    What stands between a start and its end is kept.
+    """
     return _SOLUTION.sub("", text)
 
 
 def folded_outputs(outputs: list) -> str:
-    """Return outputs, in which a check says its verdict, as HTML that opens at a click.
+    """Return the outputs of a cell that calls a check, as HTML that opens at a click.
 
-    ``outputs`` are those of a cell, as notebooks hold them.
+    The line to click on is "What does the check say?". Of each output its HTML is shown, or
+    else its text.
+
+    ``outputs`` : list of dict, as notebooks hold them: with ``data``, MIME type → content,
+    or with ``text``, what was printed.
     """
     said = []
     for output in outputs:
@@ -128,11 +141,12 @@ def _directive(name: str, argument: str, content: str, links: "BookLinks") -> st
     Parameters
     ----------
     name : str
-        The directive's, such as "note".
+        The directive's, such as "note". One that is not known is reported by
+        ``links.unknown``, and its text is quoted.
     argument : str
         What stands behind its name.
     content : str
-        The lines inside, its options first.
+        The lines inside, its options (``:key: value``) first.
     links : BookLinks
         Resolves what the text refers to.
     """
@@ -164,10 +178,15 @@ def _nothing(argument: str, options: dict, content: str, links: "BookLinks") -> 
 
 
 def _task(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return a task's heading: kind, minutes and level, and its name.
+    """Return a task's heading in Markdown, for the directive ``exercise-start``.
 
-    ``options`` : ``label``, and ``class`` with the first three; ``links`` : for its name.
-    ``argument`` and ``content`` are not used.
+    It is such as "**Build · 10 minutes · level 2 of 3 · Exercise 3 (Merge the heads)**",
+    with an anchor before it.
+
+    ``options`` : dict of str to str, the directive's: ``label``, such as
+    "ex-attention-heads", and ``class``, such as "build minutes-10 level-2". ``links`` : its
+    ``exercise`` returns the task's name by its label. ``argument`` and ``content`` are not
+    used.
     """
     label = options.get("label", "")
     heading = [*read_classes(options.get("class", "").split()), links.exercise(label)]
@@ -175,28 +194,29 @@ def _task(argument: str, options: dict, content: str, links: "BookLinks") -> str
 
 
 def _solution(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return the heading of a solution.
+    """Return the heading of a solution in Markdown, with a link to its task.
 
-    ``argument`` : the label of its task; ``options`` : maybe a ``label``; ``links`` : for
-    the task's name. ``content`` is not used.
+    ``argument`` : the label of its task; ``options`` : dict of str to str, maybe with a
+    ``label``, whose anchor stands before it; ``links`` : makes the link. ``content`` is not
+    used.
     """
     return f"{_anchor(options)}**Solution to** {links.reference(argument, None)}, folded.\n"
 
 
 def _deeper(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return the heading of a folded section.
+    """Return the heading of a section that the site folds, in Markdown, below a rule.
 
-    ``argument`` : its title; ``links`` : for what the title refers to. ``options`` and
-    ``content`` are not used.
+    ``argument`` : its title, in MyST; ``links`` : for what the title refers to. ``options``
+    and ``content`` are not used.
     """
     return f"\n***\n\n**Going deeper: {_rewrite_inline(argument, links)}**\n"
 
 
 def _equation(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return a numbered equation.
+    """Return an equation in Markdown, between ``$$``, numbered if it has a label.
 
-    ``content`` : the equation, in TeX; ``options`` : maybe a ``label``; ``links`` : for its
-    number. ``argument`` is not used.
+    ``content`` : the equation, in TeX; ``options`` : dict of str to str, maybe with a
+    ``label``; ``links`` : for its number. ``argument`` is not used.
     """
     return _display_math(content, options.get("label", ""), links)
 
@@ -211,16 +231,21 @@ def _code(argument: str, options: dict, content: str, links: "BookLinks") -> str
 
 
 def _image(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return an image with its alternative text.
+    """Return an image as HTML that holds its data.
 
-    ``argument`` : its path; ``options`` : ``alt``, maybe a ``label``; ``links`` : for its
-    address. ``content`` is not used.
+    ``argument`` : its path; ``options`` : dict of str to str, with ``alt``, its alternative
+    text, and maybe a ``label``, whose anchor stands before it; ``links`` : reads the image.
+    ``content`` is not used.
     """
     return f"{_anchor(options)}{links.image(argument, options.get('alt', ''))}"
 
 
 def _anchor(options: dict) -> str:
-    """Return the place that a directive's label stands for."""
+    """Return an empty HTML anchor, to which links with a directive's label lead.
+
+    ``options`` : dict of str to str, the directive's; the anchor's id is its ``label``. ""
+    if it has none.
+    """
     label = options.get("label", "")
     return f'<a id="{label}"></a>\n\n' if label else ""
 
@@ -242,19 +267,21 @@ _WITHOUT_BODY = {
 
 
 def _drawing(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return a drawing and its caption.
+    """Return a drawing by hand as an HTML image, and its caption below it.
 
-    ``argument`` : the drawing's name; ``options`` : ``name``, its label; ``body`` : the
-    caption, in Markdown; ``links`` : for the drawing and its number.
+    ``argument`` : the drawing's name, that of a file in ``_figures`` without ".svg";
+    ``options`` : dict of str to str, with ``name``, its label; ``body`` : the caption, in
+    Markdown; ``links`` : for the drawing and its number.
     """
     return f"{links.drawing(argument)}\n\n{_caption(options['name'], body, links)}"
 
 
 def _figure(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return a figure and its caption.
+    """Return a figure as an HTML image, and its caption below it.
 
-    ``argument`` : the path of its image; ``options`` : ``alt``, and maybe ``name``, its
-    label; ``body`` : the caption, in Markdown; ``links`` : for the address and the number.
+    ``argument`` : the path of its image; ``options`` : dict of str to str, with ``alt``,
+    its alternative text, and maybe ``name``, its label; ``body`` : the caption, in
+    Markdown; ``links`` : reads the image, and knows the figure's number.
     """
     picture = links.image(argument, options.get("alt", ""))
     return f"{picture}\n\n{_caption(options.get('name', ''), body, links)}"
@@ -263,17 +290,20 @@ def _figure(argument: str, options: dict, body: str, links: "BookLinks") -> str:
 def _caption(label: str, body: str, links: "BookLinks") -> str:
     """Return a figure's caption, with an anchor and its number if it has a label.
 
-    ``label`` is "" or the figure's label; ``body`` is the caption in Markdown.
+    ``label`` is "" or the figure's label; ``body`` is the caption in Markdown; ``links``
+    knows the number.
     """
     place = f'<a id="{label}"></a>{links.number(label)}. ' if label else ""
     return f"{place}{body}\n"
 
 
 def _choices(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return choices with letters, and how one is checked.
+    """Return choices with letters, in Markdown, and a line that says how one is checked.
 
-    ``argument`` : their key; ``body`` : the choices, a list in Markdown; ``links`` : for
-    the task's name. ``options`` are not used.
+    ``argument`` : the key under which the chapter glues the right letter; ``body`` : the
+    choices, a list in Markdown; ``links`` : its ``check`` returns by that key the name of
+    the task's check, "" if there is none, and then the line is missing. ``options`` are not
+    used.
     """
     task = links.check(argument)
     check = f'\n\nCheck a letter: `exercises.check("{task}", "a")`.'
@@ -281,10 +311,10 @@ def _choices(argument: str, options: dict, body: str, links: "BookLinks") -> str
 
 
 def _dropdown(argument: str, options: dict, body: str, links: "BookLinks") -> str:
-    """Return a text that folds out.
+    """Return a text that folds out, as an HTML element ``<details>``.
 
-    ``argument`` : the line that always shows; ``body`` : the text, in Markdown; ``links`` :
-    for what the line refers to. ``options`` are not used.
+    ``argument`` : the line that always shows, in MyST; ``body`` : the text, in Markdown;
+    ``links`` : for what the line refers to. ``options`` are not used.
     """
     summary = _rewrite_inline(argument, links)
     return f"\n<details>\n<summary>{summary}</summary>\n\n{body}\n\n{FOLD_END}\n"
@@ -308,10 +338,10 @@ def _quoted(text: str) -> str:
 
 
 def _lettered(text: str) -> str:
-    """Turn a list of choices into paragraphs with letters, without what a click tells.
+    """Turn a list of choices into paragraphs, each behind its letter: "**a.** …".
 
-    ``text`` : MyST, a list with a dash before each choice; what a click tells stands behind
-    the choice, after an empty line or a spaced dash (—).
+    ``text`` : MyST, a list with a hyphen before each choice. What the site tells who clicks
+    on a choice stands behind it, after an empty line or a spaced dash (—), and is left out.
     """
     options = re.split(r"^- +", text.strip(), flags=re.MULTILINE)[1:]
     asked = [re.split(r"\n\n|\s—\s", option)[0] for option in options]
@@ -320,7 +350,10 @@ def _lettered(text: str) -> str:
 
 
 def _display_math(formula: str, label: str, links: "BookLinks") -> str:
-    """Return a formula on a line of its own, numbered if it has a label."""
+    """Return a formula in TeX between ``$$``, numbered by ``links`` if it has a label.
+
+    ``label`` is "" if it has none.
+    """
     tag = f" \\tag{{{links.equation(label)}}}" if label else ""
     return f"$$\n{formula.strip()}{tag}\n$$"
 
@@ -329,10 +362,12 @@ def _display_math(formula: str, label: str, links: "BookLinks") -> str:
 
 
 def _rewrite_inline(text: str, links: "BookLinks") -> str:
-    """Rewrite labels, equations, roles and links, wherever no code is.
+    """Return MyST with its labels, equations, roles, links and images rewritten.
 
-    Roles are code to a Markdown parser, so they go first, into placeholders that what
-    follows does not touch.
+    Code is left as it is. Roles are code to a Markdown parser, so they go first, into
+    placeholders that what follows does not touch.
+
+    ``text`` : MyST without directives; ``links`` : resolves what it refers to.
     """
     kept: list[str] = []
 
@@ -358,9 +393,11 @@ def _role(name: str, content: str, links: "BookLinks") -> str:
     Parameters
     ----------
     name : str
-        The role's, such as "ref" or "cite:t".
+        The role's, such as "ref" or "cite:t". One that is not known is reported by
+        ``links.unknown``, and its content returned.
     content : str
-        What stands between the backticks: "TARGET" or "TEXT <TARGET>".
+        What stands between the backticks. For a role that leads somewhere it is "TARGET" or
+        "TEXT <TARGET>".
     links : BookLinks
         Resolves what the text refers to.
     """
@@ -389,17 +426,27 @@ _ABOUT_TARGETS = {
 
 
 def _glued(links: "BookLinks", content: str) -> str:
-    """Return the value that "NAME.KEY:FORMAT" quotes, as text."""
+    """Return as text the value that a chapter quotes from a proof or a cell.
+
+    ``content`` : "PROOF.KEY:FORMAT" or "KEY:FORMAT", such as "it_attends.share:.0%";
+    ``links`` : knows the values.
+    """
     return links.glue(*content.partition(":")[::2])
 
 
 def _cited(links: "BookLinks", content: str) -> str:
-    """Return links to works, by their keys ("one,two"), in brackets."""
+    """Return links to works in brackets, such as "([Vaswani et al., 2017](…))".
+
+    ``content`` : the works' keys in the bibliography, "one,two"; ``links`` : makes them.
+    """
     return links.cite(content, in_sentence=False)
 
 
 def _cited_in_sentence(links: "BookLinks", content: str) -> str:
-    """Return links to works, by their keys ("one,two"), as part of a sentence."""
+    """Return links to works as part of a sentence: "[Vaswani et al. (2017)](…)".
+
+    ``content`` : the works' keys in the bibliography, "one,two"; ``links`` : makes them.
+    """
     return links.cite(content, in_sentence=True)
 
 

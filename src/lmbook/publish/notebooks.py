@@ -88,7 +88,13 @@ def chapter_notebook(
     outputs : NotebookNode, optional
         The chapter as it was executed, to show its outputs to viewers that run nothing.
     live : collection of str
-        The names of the figures that answer to a reader on the site.
+        The names of the figures that answer to a reader on the site: their captions get a
+        link to it.
+
+    Returns
+    -------
+    NotebookNode
+        It begins with a line of text and the cell that installs, in Colab, what is missing.
     """
     page = links.page(links.name, "a page of Inside Language Models")
     how = f" To change the page, edit `chapters/{links.name}.md` and run `make html`."
@@ -122,7 +128,11 @@ def chapter_notebook(
 
 
 def _prose_with_answers(text: str) -> Iterator[NotebookNode]:
-    """Yield the cells of prose: after each line that offers a check, one for the letter."""
+    """Yield prose as cells of text, with a cell of code for each answer by a letter.
+
+    ``text`` : Markdown. After each line with "`exercises.check("TASK", "a")`" the cell of
+    code ``exercises.check("TASK", ...)`` comes, which a reader completes and hands in.
+    """
     start = 0
     for offer in LETTER_CHECK.finditer(text):
         end = text.find("\n", offer.end())
@@ -212,7 +222,7 @@ def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
     """Return prose as Markdown, a solution's folded.
 
     ``in_solution`` : whether the prose is that of a solution; ``text`` : MyST; ``links`` :
-    where labels and pages are found.
+    resolves what it refers to. "" if nothing is left of it.
     """
     plain = to_markdown(text, links)
     if not (in_solution and plain):
@@ -226,10 +236,22 @@ def _code_cells(
 ) -> list[NotebookNode]:
     """Return a code cell, and its figure's caption as another; none if nothing is left.
 
-    It is folded if it is a solution, or if the page hides its code. ``code`` : ``cell`` of
-    the chapter, ``source`` that is left of it, ``in_solution`` and ``outputs``; ``links`` :
-    where labels and pages are found; ``live`` : the names of the figures that answer to a
-    reader on the site.
+    It is folded if it is a solution, or if the page hides its code.
+
+    Parameters
+    ----------
+    code : _NotebookCode
+        ``cell``, as the chapter has it; ``source``, what is left of it, "" if nothing;
+        ``in_solution``, whether it stands in a solution; ``outputs``, those of the chapter.
+    links : BookLinks
+        Resolves what the caption refers to, and knows the figure's number.
+    live : collection of str
+        The names of the figures that answer to a reader on the site.
+
+    Returns
+    -------
+    list of NotebookNode
+        None, one or two cells.
     """
     if not code.source:
         return []
@@ -286,6 +308,10 @@ def _static_outputs(code: _NotebookCode) -> list[NotebookNode]:
 
 def _install_cell(wheel: str) -> NotebookNode:
     """Return the cell that installs, in Colab, what is missing or too old.
+
+    It is the file ``static/first-cell.txt``, with a line for each library of `COLAB_NEEDS`
+    and for `lmcourse`: the version that is enough, and what pip is to install. The cell is
+    folded.
 
     ``wheel`` : a URL, or a path beside the notebook, from which Colab gets the package.
     """
@@ -379,7 +405,9 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     """Write the notebooks of the pages that ran, and the wheel; remove older ones.
 
     Sphinx calls this when it has ended; ``exception`` is what ended it, None if all is
-    well. Of a page that did not run there is no notebook.
+    well: after an error, or if no HTML was made, nothing is written. Each chapter has three
+    notebooks (`_editions_of`). Of a page that did not run, or whose notebook cannot be
+    made, which is a warning, there is none.
     """
     if exception or app.builder.name != "html":
         return
@@ -416,6 +444,8 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
 def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
     """Return a chapter's three notebooks, each by the folder that it belongs in.
 
+    One is without outputs, one with them, and one without solutions.
+
     Parameters
     ----------
     links : BookLinks
@@ -424,6 +454,12 @@ def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
         Where Colab gets the package: a URL, or a path beside the notebook.
     outputs : NotebookNode
         The chapter as it was executed.
+
+    Returns
+    -------
+    dict of str to NotebookNode
+        "notebooks", "notebooks/executed" and "notebooks/student", folders of the site → the
+        notebook.
     """
     live = _live_figures(outputs)
     notebook, tasks = (
@@ -438,7 +474,8 @@ def _editions_of(links: BookLinks, wheel: str, outputs: NotebookNode) -> dict:
 def _live_figures(outputs: NotebookNode) -> set[str]:
     """Return the names of a chapter's figures that answer to a reader on the site.
 
-    ``outputs`` : the chapter as it was executed.
+    Those are the figures that show a view (an output of the type `MIME`) with data.
+    ``outputs`` : NotebookNode, the chapter as it was executed.
     """
     live = set()
     for cell in code_cells(outputs):
@@ -456,7 +493,16 @@ def add_buttons(
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Offer the notebook (in Colab, if the repository is known; to keep) and the source."""
+    """Add a group of buttons to a page: its notebook and its source.
+
+    The notebook of a page that has code can be opened in Colab and in a viewer, if the
+    repository is known, and downloaded.
+
+    Sphinx calls this for each page. ``app`` is Sphinx's; ``pagename`` the page's name;
+    ``context`` what the page is made of, to whose list ``header_buttons`` the group is
+    added; ``doctree`` the page, None if it has no source: then there are no buttons.
+    ``templatename`` is not used.
+    """
     if doctree is None:
         return
     pathto = context["pathto"]

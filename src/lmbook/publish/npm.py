@@ -46,7 +46,7 @@ def run(program: str, arguments: list[str], failed: str, **options) -> str:
     failed : str
         What an error says first.
     **options
-        For `subprocess.run`.
+        For `subprocess.run`, such as ``cwd``.
 
     Returns
     -------
@@ -73,9 +73,11 @@ def run(program: str, arguments: list[str], failed: str, **options) -> str:
 
 
 def install(work: Path, lock: Path = LOCK) -> Path:
-    """Install the locked packages, unless they are there, and their programs can be run.
+    """Install the locked packages by npm, unless they are there and up to date.
 
-    An archive of a build may have lost the right to run them, as that of a workflow does.
+    They are not if the file ``installed.txt`` has another hash than that of
+    ``package-lock.json``, or a program of theirs may not be run: an archive of a build may
+    have lost that right, as that of a workflow does.
 
     Parameters
     ----------
@@ -111,14 +113,16 @@ def install(work: Path, lock: Path = LOCK) -> Path:
 
 
 def copy_library(packages: Path, name: str, lib: Path) -> None:
-    """Put what the site wants of an installed package below its folder of libraries.
+    """Copy what the site needs of an installed package, and its licence, into the site.
+
+    It goes into the folder ``lib / name``, which is made anew.
 
     Parameters
     ----------
     packages : Path
         The folder ``node_modules``.
     name : str
-        One of `FILES`.
+        A key of `FILES`, such as "mathjax", which says what is copied of which package.
     lib : Path
         The site's folder of libraries.
     """
@@ -129,7 +133,10 @@ def copy_library(packages: Path, name: str, lib: Path) -> None:
 
 
 def _copy(source: Path, patterns: list[str], target: Path) -> None:
-    """Copy the files of the folder ``source`` that glob patterns name to ``target``."""
+    """Copy the files of the folder ``source`` that glob patterns name to ``target``.
+
+    ``patterns`` : such as "*/*.css". Files keep their paths below the folder.
+    """
     paths = (path for pattern in patterns for path in source.glob(pattern))
     for path in filter(Path.is_file, paths):
         out = target / path.relative_to(source)

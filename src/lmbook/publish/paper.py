@@ -64,8 +64,8 @@ def page_for_paper(context, site: str, name: str, folded: str) -> dict:
     Returns
     -------
     dict
-        What ``paper.js`` returns: ``title``, ``html``, ``links`` to style sheets, and
-        ``rules`` that stand in the page.
+        What ``paper.js`` returns: ``title`` and ``html``, str; ``links``, list of str, the
+        addresses of style sheets; and ``rules``, list of str, CSS that stands in the page.
     """
     with closing(context.new_page()) as page:
         page.set_default_timeout(PATIENCE)
@@ -77,16 +77,17 @@ def page_for_paper(context, site: str, name: str, folded: str) -> dict:
 
 
 def contents_html(book: list, pages: dict, sheets: dict) -> str:
-    """Return the contents as HTML.
+    """Return the book's table of contents as HTML.
 
     Parameters
     ----------
-    book : list of tuple
+    book : list of (str, list of str)
         Its parts: caption, "" for the first page; names of its pages.
     pages : dict of str to dict
-        Of each page, by its name, its ``title`` and more.
+        Name of each page → a dict, of which ``title`` is used.
     sheets : dict of str to int
-        The number of the sheet on which each page begins, as far as that is known.
+        Name of a page → the number of the sheet of paper on which it begins, from 1, as far
+        as that is known.
     """
     rows = ""
     for caption, names in book:
@@ -98,19 +99,20 @@ def contents_html(book: list, pages: dict, sheets: dict) -> str:
 
 
 def book_html(title: str, book: list, pages: dict, sheets: dict) -> str:
-    """Return the whole book as HTML: its first page, the contents, all others.
+    """Return the whole book as one HTML document: its first page, the contents, the rest.
 
     Parameters
     ----------
     title : str
         Of the book.
-    book : list of tuple
+    book : list of (str, list of str)
         Its parts: caption, "" for the first page; names of its pages.
     pages : dict of str to dict
-        Of each page, by its name: ``title``, ``html``, ``links`` to style sheets, and
-        ``rules`` of style that stand in the page.
+        Name of each page → ``title`` and ``html``, str; ``links``, list of str, the
+        addresses of style sheets; ``rules``, list of str, CSS that stands in the page.
     sheets : dict of str to int
-        The number of the sheet on which each page begins, as far as that is known.
+        Name of a page → the number of the sheet of paper on which it begins, from 1, as far
+        as that is known: for the contents.
     """
     links = dict.fromkeys(link for page in pages.values() for link in page["links"])
     rules = dict.fromkeys(rule for page in pages.values() for rule in page["rules"])
@@ -138,6 +140,9 @@ def print_pages(
 ) -> bytes:
     """Return pages of the built site as one PDF.
 
+    They are printed twice: only after the first time it is known on which sheet of paper
+    each page begins, which stands in the contents.
+
     Parameters
     ----------
     browser : Browser
@@ -146,10 +151,10 @@ def print_pages(
         The site's folder.
     title : str
         Of the book.
-    book : list of tuple
+    book : list of (str, list of str)
         Its parts: caption, "" for the first page; names of its pages.
     way : {"read", "work"}
-        The way in which pages are shown.
+        The way in which pages are shown: without code, or with all of it.
     folded : {"out", "open"}
         Whether folds are left out, or opened.
     """
@@ -175,7 +180,11 @@ def print_pages(
 
 
 def main() -> int:
-    """Print the book; return 1 if there is no site, title or contents."""
+    """Print the book as the command line says; return 1 if there is no site or contents.
+
+    The arguments are the path of the PDF, ``--way`` and ``--folded`` (`print_pages`). 1 is
+    returned also if ``_config.yml`` has no title, else 0.
+    """
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description="Print the book as one PDF.")
