@@ -23,10 +23,12 @@ class Cell:
 
 
 def parse_cells(text: str) -> list[Cell]:
-    """Return the code cells of a page, told which exercise each belongs to.
+    """Return the code cells of a page, in order, each with the exercise that it is in.
 
     ``text`` : the page, in MyST. A cell has ``source``; ``tags``; ``exercise``, the label
-    of its exercise, and ``part``, "exercise" or "solution": both "" if it is in none.
+    of its exercise, such as "ex-attention-heads", and ``part``, "exercise" (it stands
+    between ``exercise-start`` and ``exercise-end``) or "solution": both "" if it is in
+    none.
     """
     cells = []
     label = ""

@@ -42,6 +42,7 @@ def hash_answer(key: str, letter: str) -> str:
     key : str
         That of the choices, so that the same letter has another hash in each task.
     letter : str
+        The right one, such as "b".
 
     Returns
     -------
@@ -61,7 +62,11 @@ class Choices(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the list as a `choice_list`; it is an error if no letter is glued."""
+        """Return the options as a `choice_list`, lettered from a.
+
+        It is an error if what stands in the directive is not one list, or if the page did
+        not glue the letter of one of its options under the directive's key.
+        """
         key = self.arguments[0]
         content = self.parse_content_to_nodes()
         if len(content) != 1 or not isinstance(content[0], nodes.bullet_list):
@@ -95,8 +100,11 @@ class Choices(SphinxDirective):
 def add_feedback(app: Sphinx, doctree: nodes.document) -> None:
     """Put what a click tells behind each option, once the tasks are put together.
 
-    That is what the chapter's text says of the option, or else the diagnosis of the task's
-    check. Choices outside of a task are reported.
+    That is what the chapter's text says of the option, or else, of a wrong one, what the
+    task's check says of its letter. Choices outside of a *predict*, *spot* or *judge* task
+    are reported as a warning, and so is a letter on which page and check disagree.
+
+    Sphinx calls this when a page has been read; ``doctree`` is the page, changed in place.
     """
     tasks = doctree.findall(exercise_enumerable_node)
     tasks = [task for task in tasks if KINDS_WITH_CHOICES & {*task["classes"]}]
@@ -123,18 +131,23 @@ def add_feedback(app: Sphinx, doctree: nodes.document) -> None:
 def _compare_with_check(
     node: choice_list, letter: str, verdict, note: list[nodes.Node]
 ) -> None:
-    """Report a letter on which page and check disagree.
+    """Warn if the page and the task's check disagree on whether a letter is right.
+
+    With other models than the default they may: then, if the check says no to the letter
+    that the page has as right, a note is put behind the choices, and there is no warning.
 
     Parameters
     ----------
     node : choice_list
+        The choices in the page. ``node["right"]`` is the letter that the page glued as the
+        right one, ``node["key"]`` names the choices in the warning.
     letter : str
+        Of one of the options, such as "b".
     verdict : lmcourse.exercises.Verdict
-        Of the chapter's check on this letter: true if it is right.
+        What the check says of this letter: true if it is right; as text its message.
     note : list of Node
-        Says that the page is about other models than the default; empty for the default.
-        With other models page and check may disagree: then the note is put behind the
-        choices, and nothing is reported.
+        A paragraph that says which models the page is about, if the reader chose others
+        than the default ones; empty for these.
     """
     if note and letter == node["right"] and not verdict:
         node.parent.insert(node.parent.index(node) + 1, note)
@@ -146,7 +159,9 @@ def _compare_with_check(
 def _split_off_feedback(option: nodes.list_item) -> list[nodes.Node]:
     """Remove from an option what a click on it tells, and return that.
 
-    It is all paragraphs but the first, or else what stands behind a dash.
+    It is all paragraphs but the first, or else what stands behind the first dash (—) with
+    spaces around it, as a paragraph; [] if there is neither. ``option`` : the item of the
+    list, changed in place.
     """
     later_paragraphs = option.children[1:]
     if later_paragraphs:
@@ -162,7 +177,7 @@ def _split_off_feedback(option: nodes.list_item) -> list[nodes.Node]:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive and its node with Sphinx."""
+    """Register the directive ``choices``, its node and what completes it with Sphinx."""
     app.add_node(choice_list, html=html_tag("div"))
     app.add_directive("choices", Choices)
     app.connect("doctree-read", add_feedback)

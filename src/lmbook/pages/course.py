@@ -108,7 +108,7 @@ def read_page(path: Path, root: Path = ROOT) -> str:
 
 
 def read_yaml(path: Path) -> object:
-    """Return what a YAML file holds.
+    """Return what a YAML file holds: a dict, a list, or whatever it says; None if empty.
 
     Raises
     ------
@@ -126,9 +126,11 @@ def read_yaml(path: Path) -> object:
 
 
 def numbered_pages(root: Path = ROOT) -> dict[str, str]:
-    """Return the pages of the numbered parts of ``_toc.yml``, name → number shown.
+    """Return the pages of the numbered parts of ``_toc.yml``, in its order.
 
-    ``root`` : the book's folder. Raises what `pages_in_contents` raises.
+    Name of each page → the number that is shown, such as "3" or "3.1". ``root`` : the
+    book's folder. A CourseError is raised if ``_toc.yml`` cannot be read, or a page stands
+    in it twice.
     """
     return {name: numeral for name, numeral in pages_in_contents(root).items() if numeral}
 
@@ -146,7 +148,8 @@ def pages_in_contents(root: Path = ROOT) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Name → the number that is shown, "" in a part that is not numbered.
+        Name of each page → the number that is shown, such as "3", or "3.1" for a page below
+        page 3; "" in a part that is not numbered.
 
     Raises
     ------
@@ -189,8 +192,9 @@ def parts_in_contents(root: Path = ROOT) -> list[tuple[str, list[str]]]:
 
     Returns
     -------
-    list of tuple
-        Caption, "" for a part that has none; names of its pages, at least one.
+    list of (str, list of str)
+        Of each part its caption, "" if it has none, and the names of its pages, at least
+        one.
 
     Raises
     ------
@@ -215,9 +219,11 @@ def parts_in_contents(root: Path = ROOT) -> list[tuple[str, list[str]]]:
 
 
 def _read_contents(root: Path) -> SiteMap:
-    """Return what ``_toc.yml`` says; an error in it is a `CourseError`.
+    """Return what ``_toc.yml`` says, as a SiteMap of sphinx-external-toc.
 
-    ``root`` : the book's folder.
+    Its ``root`` is the site's first page, whose ``subtrees`` are the parts; it maps the
+    name of each page to a document with ``subtrees`` of its own. An error in the file is a
+    `CourseError`. ``root`` : the book's folder.
     """
     path = root / "_toc.yml"
     read_yaml(path)  # its errors name the line
@@ -230,8 +236,9 @@ def _read_contents(root: Path) -> SiteMap:
 def _page_names(items, root: Path) -> Iterator[str]:
     """Yield the names of the pages that entries of ``_toc.yml`` stand for.
 
-    ``items`` : entries, files or patterns (other kinds are left out); ``root`` : the
-    repository.
+    ``items`` : the entries of a part, of sphinx-external-toc: a file is a page, a pattern
+    (``glob``) stands for all pages that it finds, sorted; other kinds are left out.
+    ``root`` : the book's folder.
     """
     for item in items:
         if isinstance(item, FileItem):
@@ -243,14 +250,18 @@ def _page_names(items, root: Path) -> Iterator[str]:
 
 
 def read_course(root: Path = ROOT) -> dict[str, Chapter]:
-    """Return the chapters in the order of the book, name → chapter.
+    """Return the chapters in the order of the book, name → `Chapter`.
+
+    They are the pages of ``_toc.yml`` in numbered parts, and others whose front matter has
+    ``course``. ``root`` : the book's folder.
 
     Raises
     ------
     CourseError
         If ``_toc.yml`` or a chapter cannot be read, a front matter lacks a key or has an
-        unknown one, a value is of the wrong kind, or a chapter builds on one that does not
-        come earlier; naming each file.
+        unknown one, a value is of the wrong kind, two chapters have the same short name, a
+        chapter builds on one that does not come earlier, or the path "poems" takes longer
+        than `LONGEST_HOUR`. The message has a line for each fault, naming the file.
     """
     chapters: dict[str, Chapter] = {}
     names: list[str] = []  # also of those with faults
@@ -291,7 +302,8 @@ def read_course(root: Path = ROOT) -> dict[str, Chapter]:
 def page_title(text: str) -> str:
     """Return a page's first heading of the first level, "" if there is none.
 
-    A comment in a code cell, which begins with ``#`` as well, is no heading.
+    ``text`` : the page, in MyST; the heading is returned as it is written. A comment in a
+    code cell, which begins with ``#`` as well, is no heading.
     """
     front = _FRONT_MATTER.match(text)
     tokens = _MARKDOWN.parse(text[front.end() :] if front else text)
@@ -307,17 +319,18 @@ def _front_matter(text: str, earlier: list[str]) -> tuple[dict, list[str]]:
     Parameters
     ----------
     text : str
-        The page.
+        The page, in MyST.
     earlier : list of str
-        The chapters that come before it in the book.
+        Names of the chapters that come before it in the book.
 
     Returns
     -------
     values : dict
-        ``short``, ``minutes``, ``builds_on`` and perhaps ``paths``, as far as they are
-        there.
+        ``short``, a str; ``minutes``, a dict with ``read`` and ``work``, int;
+        ``builds_on``, a list of names of chapters; perhaps ``paths``, a list of str. With
+        faults it may be anything, None if there is no ``course``.
     faults : list of str
-        What is wrong with them.
+        What is wrong with them, a sentence each.
     """
     front = _FRONT_MATTER.match(text)
     try:
@@ -359,7 +372,7 @@ def _front_matter_faults(values: object, earlier: list[str]) -> Iterator[str]:
 
 
 def _are_minutes(value: object) -> bool:
-    """Say whether a value has a positive whole number for each way to read."""
+    """Return whether a value is minutes: a dict of two positive int, "read" and "work"."""
     if not isinstance(value, dict) or {*value} != {*WAYS}:
         return False
     return all(type(n) is int and n > 0 for n in value.values())  # True is an int, too
@@ -368,8 +381,9 @@ def _are_minutes(value: object) -> bool:
 def direct_prerequisites(chapters: dict[str, Chapter]) -> dict[str, list[str]]:
     """Return what each chapter builds on directly.
 
-    Of what its front matter names, that is what none of the others builds on already: the
-    map draws a line for each.
+    Of the chapters that its front matter names (``builds_on``), these are the ones on which
+    none of the other named ones builds, however indirectly: the map of the book draws a
+    line for each.
 
     Parameters
     ----------
@@ -380,7 +394,7 @@ def direct_prerequisites(chapters: dict[str, Chapter]) -> dict[str, list[str]]:
     Returns
     -------
     dict of str to list of str
-        Name → names.
+        Name of each chapter → names of those that it builds on directly.
     """
     prerequisites: dict[str, set[str]] = {}  # of each chapter, direct or not
     direct = {}
@@ -395,14 +409,14 @@ def next_chapters(name: str, chapters: dict[str, Chapter]) -> list[Chapter]:
     """Return what to read after a chapter.
 
     That is the next chapter of the book, and each later one that builds on this one
-    directly (`direct_prerequisites`).
+    directly (`direct_prerequisites`), in the order of the book; none after the last.
 
     Parameters
     ----------
     name : str
         The chapter's.
     chapters : dict of str to Chapter
-        All of the book, in its order.
+        Name → chapter, all of the book, in its order.
     """
     later = [c for c in chapters.values() if c.number > chapters[name].number]
     direct = direct_prerequisites(chapters)

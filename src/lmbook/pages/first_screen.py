@@ -16,7 +16,11 @@ class FirstScreen(SphinxTransform):
     default_priority = 12  # exercises and folds are put together
 
     def apply(self) -> None:
-        """Move the cells; a page without a picture stays as it is."""
+        """Move code behind the page's first figure; a page without one stays as it is.
+
+        Moved are the folded cells before it that show nothing, such as imports; and, if a
+        folded cell draws the figure, that cell's own code, which comes last.
+        """
         figure = next(self.document.findall(nodes.figure), None)
         if figure is None:
             return
@@ -35,7 +39,11 @@ class FirstScreen(SphinxTransform):
 def _silent_cells_before(
     figure: nodes.figure, document: nodes.document
 ) -> list[nodes.Element]:
-    """Return the cells before a figure that are folded and show nothing, as imports do."""
+    """Return the cells before a figure that are folded and show nothing, as imports do.
+
+    Only those count that stand in a section themselves, not in a task. A folded cell is a
+    node whose ``hide_mode`` is "input": first its code, then its outputs.
+    """
     cells = []
     for node in document.findall(nodes.Element):
         if node is figure:
@@ -49,7 +57,10 @@ def _silent_cells_before(
 
 
 def _split_off_code(cell: nodes.Element) -> nodes.Element:
-    """Take a folded cell's code out of it: return it as a cell with the same tags."""
+    """Take a folded cell's code out of it: return it as a cell with the same tags.
+
+    ``cell`` : changed in place: its outputs stay, and it is folded no more.
+    """
     code = cell.copy()
     code.append(cell.pop(0))
     del cell["hide_mode"]

@@ -45,8 +45,9 @@ def glued_values(executed: nbformat.NotebookNode) -> dict[str, str]:
 def format_glue(values: dict[str, str], name: str, form: str) -> str:
     """Return a value as text, in a format such as ``".2f"``, ``".0%"`` or ``""``.
 
-    A pair of numbers is an interval: "0.2 to 0.4". `UNMEASURED` stays as it is in
-    any format.
+    A pair of numbers is an interval: "0.2 to 0.4". The dash that a proof returns in the
+    place of a number that the model cannot have (`UNMEASURED`) stays as it is in any
+    format.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
     name : str
         Of the value: "KEY", or "PROOF.KEY" for what a proof returned.
     form : str
-        The format.
+        The format, as `format` takes it.
 
     Raises
     ------
@@ -85,13 +86,18 @@ def format_glue(values: dict[str, str], name: str, form: str) -> str:
 
 
 class GlueText(PasteTextRole):
-    """The role ``glue:text``, written as everywhere in the book.
+    """The role ``glue:text``, a value written as everywhere in the book.
 
     A name that nothing on the page returns or glues is a warning, which fails the build.
     """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return the formatted value as text; a name without a value is an error."""
+        """Return the formatted value as an inline node, and no messages.
+
+        The role's text is "NAME:FORMAT", "NAME" being "KEY" or "PROOF.KEY". A name without
+        a value is a warning, and nothing is returned. A value of another page
+        ("PAGE::NAME") is left to myst-nb.
+        """
         if "::" in self.text:
             return super().run()  # of another page
         values = self.document.settings.env.temp_data.get("lmbook_glued", {})

@@ -28,6 +28,11 @@ logger = logging.getLogger(__name__)
 def _fill_page(app: Sphinx, path: Path, notebook: NotebookNode) -> NotebookNode:
     """Fill a page's outputs in; if they are not whole, say so at its top.
 
+    The outputs are those of the chapter's last execution, if nothing changed since. What is
+    known of them is left in ``app.env.temp_data``: as "lmbook" what `note_verdicts` counts,
+    as "lmbook_glued" the values for the text, name → repr. Outputs that are not whole are a
+    warning, too, unless another chapter alone was asked for.
+
     Parameters
     ----------
     app : Sphinx
@@ -66,10 +71,11 @@ def _fill_page(app: Sphinx, path: Path, notebook: NotebookNode) -> NotebookNode:
 
 
 def _page_reader(app: Sphinx, path: str, *arguments):
-    """Return myst-nb's reader of a page, made to fill the outputs in.
+    """Return myst-nb's reader of a page, made to fill the outputs in (`_fill_page`).
 
-    It stands in for ``create_nb_reader``, which takes ``path`` and the other arguments, and
-    returns None for a file that is not a notebook.
+    It stands in for myst-nb's ``create_nb_reader``, and takes what that takes: ``path``,
+    str, the page's file, and other arguments, which are handed on. ``app`` : Sphinx's. None
+    for a file that is not a notebook.
     """
     reader = create_nb_reader(path, *arguments)
     if reader is not None:
@@ -96,7 +102,11 @@ class _WarningsOfOtherPages(standard_logging.Filter):
         self.count = 0
 
     def filter(self, record: standard_logging.LogRecord) -> bool:
-        """Return whether a record is shown; its location is a text like "a/page.md:12"."""
+        """Return whether a record is shown; count it if not.
+
+        Its ``location`` is a text like "/book/chapters/page.md:12". One of another page
+        below the folder is not shown; one without a page's location is.
+        """
         path = Path(re.sub(r":[\d:]*$", "", str(getattr(record, "location", None) or "")))
         if path.suffix != ".md" or not path.is_relative_to(self.folder):
             return True
@@ -109,7 +119,8 @@ class _WarningsOfOtherPages(standard_logging.Filter):
 def _show_warnings_of(app: Sphinx, page: str) -> None:
     """Show the warnings of one page alone; say at the end how many others there were.
 
-    ``page`` : its name.
+    A filter on the handlers by which Sphinx shows warnings does that. ``app`` : Sphinx's;
+    ``page`` : the page's name.
     """
     others = _WarningsOfOtherPages(Path(app.srcdir), page)
     handlers = [
@@ -134,9 +145,10 @@ def _show_warnings_of(app: Sphinx, page: str) -> None:
 
 
 def _limit_warnings(app: Sphinx, config) -> None:
-    """Show the warnings of the chapter that alone was executed, if there is one.
+    """Show only the warnings of the chapter that alone was executed, if there is one.
 
-    ``config`` : Sphinx's configuration, with ``lmbook_only``, the chapter's name or "".
+    Sphinx calls this when its configuration is read. ``app`` : Sphinx's; ``config`` : the
+    configuration, with ``lmbook_only``, the chapter's name, or "" if all were executed.
     """
     if config.lmbook_only:
         _show_warnings_of(app, config.lmbook_only)

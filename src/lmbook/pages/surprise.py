@@ -24,9 +24,10 @@ START = "\n\n"  # a poem begins
 
 @torch.no_grad()
 def expectations(text: str) -> list[tuple[float, list[tuple[str, float]]]]:
-    """Return, for each letter, its probability and the likeliest letters in its place.
+    """Return, for each letter of a poem, its probability by the book's own GPT.
 
-    The model sees what stands before, as much as it can hold.
+    The model, trained on Shakespeare's sonnets, sees what stands before the letter, as much
+    as it can hold.
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ def expectations(text: str) -> list[tuple[float, list[tuple[str, float]]]]:
     Returns
     -------
     list of (float, list of (str, float))
-        For each letter of the poem its probability, from 0 to 1, and the `LIKELIEST`
-        likeliest letters with theirs.
+        For each letter of the poem (each character, new lines too) its probability, from 0
+        to 1, and the `LIKELIEST` likeliest letters in its place, each with its own.
     """
     tokenizer, model, _ = load_gpt("sonnets", "cpu")
     ids = tokenizer.encode(START + text)
@@ -58,9 +59,18 @@ def surprise_view(text: str, expected: list[tuple[float, list[tuple[str, float]]
     Parameters
     ----------
     text : str
+        The poem.
     expected : list of (float, list of (str, float))
         For each letter of the poem its probability, from 0 to 1, and the likeliest letters
-        with theirs.
+        in its place, each with its own: what `expectations` returns.
+
+    Returns
+    -------
+    View
+        Of the kind "surprise". Its data are ``text`` and ``letters``: of each its
+        probability in per cent; its colour's strength, which is its surprise in bits
+        divided by `STRONGEST`, at most 1; and the likeliest letters with theirs in per
+        cent.
     """
     letters, spans = [], []
     for letter, (probability, guesses) in zip(text, expected, strict=True):
@@ -85,7 +95,11 @@ class Surprise(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the view of the poem that begins with the line in the directive."""
+        """Return a figure with the view of the poem whose first line is the argument.
+
+        What stands in the directive is its caption. It is an error if no poem, or more than
+        one, begins with that line.
+        """
         self.env.note_reread()  # model, poems or code may be others
         poems = load_poems()
         poem = poems[poems["first_line"] == self.arguments[0]]

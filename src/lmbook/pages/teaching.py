@@ -88,7 +88,12 @@ class Teaching(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the place of the list; a plan with faults is an error."""
+        """Return the place of the list; a plan of weeks with faults is an error.
+
+        The place is a `teaching_list`, whose ``kind`` is the directive's name. That of
+        ``weeks`` has, as ``weeks``, a list of the names of chapters for each line; with the
+        option ``whole`` each chapter of the book must be among them.
+        """
         self.env.note_reread()  # it lists what other pages hold
         place = teaching_list(kind=self.name)
         if self.name == "weeks":
@@ -110,12 +115,13 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
     weeks : list of list of str
         The names of the chapters of each week.
     chapters : dict of str to Chapter
-        All of the book.
+        Name → chapter, all of the book; ``builds_on`` has the names of those that must come
+        before it.
 
     Returns
     -------
     list of str
-        A fault each, such as "week 2: attention lacks embeddings".
+        A fault each, such as "week 2: attention lacks embeddings"; [] if there is none.
     """
     faults = []
     taught = set()
@@ -133,9 +139,13 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
 
 
 def _tasks(app, link, node) -> str:
-    """Return a table of all tasks as HTML.
+    """Return a table of all tasks of the book as HTML, a row each.
 
-    ``app`` : Sphinx's; ``link`` : from a page's name to its address; ``node`` is not used.
+    Columns are the task's title, a link to it, its kind, minutes and level, and the short
+    name of its chapter.
+
+    ``app`` : Sphinx's; ``link`` : callable, from a page's name to its address; ``node`` is
+    not used.
     """
     rows = []
     for chapter, task in _all_tasks(app):
@@ -162,10 +172,13 @@ def _weeks(app, link, node) -> str:
 
 
 def _mistakes(app, link, node) -> str:
-    """Return every mistake, chapter by chapter, as HTML.
+    """Return every mistake that a task is about, chapter by chapter, as HTML.
 
-    That is the bugs of *spot the bug*, and of every task the wrong answers that its check
-    knows. ``link`` is from a page's name to its address; ``node`` is unused.
+    That is of each task *spot the bug* its bug with the right code (`_bug_and_fix`), and of
+    every task what its check says to the wrong answers that it knows, folded.
+
+    ``app`` : Sphinx's; ``link`` : callable, from a page's name to its address; ``node`` is
+    not used.
     """
     html = ""
     last = None
@@ -189,7 +202,8 @@ def _mistakes(app, link, node) -> str:
 def _task_link(link, chapter, task: Task) -> str:
     """Return a task's title as a link to it, in HTML.
 
-    ``link`` is from a page's name to its address; ``chapter`` is the task's `Chapter`.
+    ``link`` : callable, from a page's name to its address; ``chapter`` : the task's
+    `Chapter`, of which ``name`` is used; ``task`` : with ``title`` and ``label``.
     """
     return (
         f'<a href="{link(chapter.name)}#{escape(task.label)}">{inline_html(task.title)}</a>'
@@ -199,9 +213,9 @@ def _task_link(link, chapter, task: Task) -> str:
 def _bug_and_fix(app, link, chapter, task: Task) -> str:
     """Return a bug as HTML: its code, what the check said of it, and the right code.
 
-    ``app`` : Sphinx's; ``link`` : from a page's name to its address; ``chapter`` : the
-    task's `Chapter`; ``task`` : with ``code``, which has the bug, and ``solution``, both
-    Python.
+    ``app`` : Sphinx's; ``link`` : callable, from a page's name to its address;
+    ``chapter`` : the task's `Chapter`; ``task`` : with ``code``, which has the bug, and
+    ``solution``, both Python; the lines that call the check are left out.
     """
     highlight = app.builder.highlighter.highlight_block
     wrong = highlight(_without_checks(task.code), "python")
@@ -215,20 +229,22 @@ def _bug_and_fix(app, link, chapter, task: Task) -> str:
 
 
 def _without_checks(code: str) -> str:
-    """Return code without the lines that call a check."""
+    """Return Python code without the lines that call a check, ``exercises.check(…)``."""
     return "\n".join(line for line in code.split("\n") if not CHECK_CALL.search(line))
 
 
 def _verdict_on_bug(app, page: str, task: Task) -> str:
-    """Return what the check said of a bug when its page was executed, without the mark.
+    """Return what the check said of a bug when its page was executed.
+
+    A verdict "✗ NAME: message" is among the outputs of the cell; the message is returned.
 
     ``app`` : Sphinx's; ``page`` : the page's name; ``task`` : its ``code`` is the cell with
-    the bug, its ``label`` is for the error. "" if the page was not executed.
+    the bug, its ``label`` is for the error. "" if the page was not executed to its end.
 
     Raises
     ------
     LookupError
-        If it did not say that it is wrong.
+        If the check did not say that the code is wrong.
     """
     try:
         notebook = load_executed_chapter(page, Path(app.srcdir).parent)
@@ -261,8 +277,10 @@ RENDERERS = {
 def _fill_in_lists(app, doctree: nodes.document, docname: str) -> None:
     """Put the lists into a page. Sphinx calls this when all pages are read.
 
-    They are HTML: a builder that writes another format, or follows links, gets none.
-    ``doctree`` : the page, changed in place; ``docname`` : its name.
+    Each takes the place of a `teaching_list`, by whose ``kind`` `RENDERERS` has the
+    function that makes it. They are HTML: a builder that writes another format, or follows
+    links, gets none. ``app`` : Sphinx's; ``doctree`` : the page, changed in place;
+    ``docname`` : its name.
     """
     link = partial(app.builder.get_relative_uri, docname)
     for node in list(doctree.findall(teaching_list)):
