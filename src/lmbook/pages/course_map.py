@@ -67,7 +67,14 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
     chapters : dict of str to Chapter
         Name → chapter, in the order of the book.
     address : callable
-        A chapter's name → where its page is.
+        Called with a chapter's name; returns where its page is, a str.
+
+    Returns
+    -------
+    str
+        HTML: the SVG with a box for each chapter, which is a link, and an arrow to it from
+        each that it builds on directly; and a list of the chapters' titles, which are
+        questions, with the time that each takes.
     """
     placed = map_rows(chapters)
     centres = {
@@ -98,9 +105,9 @@ def course_map(chapters: dict[str, Chapter], address: Callable[[str], str]) -> s
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return an arrow, as SVG, from below one box to above another.
+    """Return an arrow, as SVG, from the lower edge of a box to the upper one of another.
 
-    ``start``, ``end`` : (x, y), the centres of the boxes.
+    ``start``, ``end`` : (x, y), the centres of the boxes, in units of the drawing.
     """
     (from_x, from_y), (to_x, to_y) = start, end
     from_y = from_y + BOX[1] / 2
@@ -117,9 +124,13 @@ def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
 def _box(
     chapter: Chapter, centre: tuple[float, float], builds_on: str, address: str
 ) -> str:
-    """Return a chapter as a link, in SVG, whose name tells what the lines show.
+    """Return a chapter as a box with its number and short name, in SVG; it is a link.
 
-    ``centre`` : (x, y), of the box; ``builds_on`` : names of chapters, or "nothing";
+    Its name for a screen reader says what the arrows show: "Chapter 3, Attention. Builds on
+    Tokens, Embeddings.".
+
+    ``chapter`` : with ``numeral``, such as "3", and ``short``; ``centre`` : (x, y), of the
+    box, in units of the drawing; ``builds_on`` : short names of chapters, or "nothing";
     ``address`` : where the link leads.
     """
     x, y = centre
@@ -140,7 +151,11 @@ def _box(
 
 
 def reading_time(chapters: Iterable[Chapter]) -> str:
-    """Return how long chapters take together, to read and to work through, as HTML."""
+    """Return how long chapters take together, to read and to work through, as HTML.
+
+    Such as "<small>25 min to read · 2 h 30 min to work through</small>". ``chapters`` :
+    each with ``minutes``, a dict with ``read`` and ``work``.
+    """
     chapters = list(chapters)
     read, work = (
         _duration(sum(chapter.minutes[way] for chapter in chapters)) for way in WAYS
@@ -149,7 +164,7 @@ def reading_time(chapters: Iterable[Chapter]) -> str:
 
 
 def _duration(minutes: int) -> str:
-    """Write a number of minutes; more than two hours as hours and minutes."""
+    """Return a number of minutes as text: "90 min", or above two hours "2 h 30 min"."""
     if minutes > 120:
         return f"{minutes // 60} h {minutes % 60} min"
     return f"{minutes} min"
@@ -165,9 +180,9 @@ def doors(
     chapters : dict of str to Chapter
         Name → chapter, in the order of the book: the doors lead to the first.
     address : callable
-        From a page's name to its address.
-    read, work : str
-        A sentence about each way.
+        Called with a chapter's name; returns where its page is, a str.
+    **sentences : str
+        ``read`` and ``work``: a sentence about each way.
 
     Returns
     -------
@@ -190,10 +205,17 @@ def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: s
     chapters : dict of str to Chapter
         Name → chapter, in the order of the book; its ``paths`` says which paths it is on.
     address : callable
-        A chapter's name → where its page is.
-    **told
-        What is said of each of `PATH_TITLES`, and for each of `PATH_GOALS` where a reader
-        does it and what it is: ``"mini-gpt#own A GPT of your own text"``.
+        Called with a page's name; returns where it is, a str.
+    **told : str
+        For each path ("poems", "weekend", "whole") a sentence about it, by its name; and by
+        its name with "-goal" what a reader makes at its end: page, label and words, such as
+        "mini-gpt#own A GPT of your own text".
+
+    Returns
+    -------
+    str
+        HTML: of each path its title, how long it takes, its sentence, and a list of links
+        to its chapters, the goal at the end.
     """
     html = ""
     for path, title in PATH_TITLES.items():
@@ -228,7 +250,11 @@ class FrontPage(SphinxDirective):
     )
 
     def run(self) -> list[nodes.Node]:
-        """Return the part of the front page; missing or unknown options are an error."""
+        """Return the part of the front page that the directive's name says, as HTML.
+
+        It is an error if an option is missing (a sentence each), or if there are no
+        chapters.
+        """
         make, options = PARTS[self.name]
         chapters = self.config.lmbook_chapters
         if {*self.options} != {*options} or (options and not chapters):
@@ -246,6 +272,6 @@ class FrontPage(SphinxDirective):
 
 
 def setup(app: Sphinx) -> None:
-    """Add the directives."""
+    """Add the directives ``course-map``, ``doors`` and ``paths``."""
     for name in PARTS:
         app.add_directive(name, FrontPage)

@@ -35,12 +35,13 @@ def fill_values(text: str, value: Callable[[str, str], str]) -> str:
     text : str
         The drawing, an SVG.
     value : callable
-        Returns the text of a value from its key and its format, "" if there is none. What
-        it returns is escaped.
+        Called with a key and a format, both str (the format is "" if there is none);
+        returns the value as text, which is escaped here.
 
     Returns
     -------
     str
+        The SVG.
     """
     return _VALUE_PLACE.sub(lambda m: escape(value(m[1], (m[2] or "").strip())), text)
 
@@ -49,7 +50,7 @@ def fill_values(text: str, value: Callable[[str, str], str]) -> str:
 
 
 def parse_drawing(text: str) -> ElementTree.Element:
-    """Parse a drawing; that its looks keep the rules of the guide is a test's business.
+    """Parse a drawing, and check that it has a size, a title and a description.
 
     Parameters
     ----------
@@ -86,9 +87,13 @@ def parse_drawing(text: str) -> ElementTree.Element:
 
 
 def _complete(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
-    """Complete a drawing in place: grids, heads of arrows, what a screen reader is told.
+    """Complete a drawing in place, and return it.
 
-    The ids that it gets begin with ``prefix``.
+    It gets the lines of its matrices (`_grid_lines`), heads of arrows, and what a screen
+    reader says of it: its title and description.
+
+    ``root`` : of the drawing, as `parse_drawing` returns it; ``prefix`` : what the ids
+    begin with that it gets.
     """
     width = float(root.get("viewBox").split()[2])
     root.attrib |= {
@@ -108,9 +113,10 @@ def _complete(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
 
 
 def _grid_lines(rect: ElementTree.Element) -> ElementTree.Element:
-    """Return the lines between the cells of a matrix or a vector.
+    """Return the lines between the cells of a matrix or a vector, as a path.
 
-    ``data-cells`` of the rectangle, such as "3x4", says how many rows and columns it has.
+    ``rect`` : the rectangle around it. Its ``data-cells``, such as "3x4", says how many
+    rows and columns there are, and is removed. The path has its colour and ``data-step``.
     """
     x, y, width, height = (float(rect.get(n, 0)) for n in ("x", "y", "width", "height"))
     rows, columns = map(int, rect.attrib.pop("data-cells").split("x"))
@@ -123,9 +129,10 @@ def _grid_lines(rect: ElementTree.Element) -> ElementTree.Element:
 
 
 def _add_arrow_heads(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
-    """Give every arrow its head; return the heads, a marker of each colour.
+    """Give every arrow its head; return the heads: ``<defs>`` with a marker of each colour.
 
-    ``root`` : the drawing, changed in place; ``prefix`` : what the markers' ids begin with.
+    Arrows are elements of the class "d-arrow". ``root`` : the drawing, changed in place;
+    ``prefix`` : what the markers' ids begin with.
     """
     defs = ElementTree.Element("defs")
     arrows = [part for part in root.iter() if "d-arrow" in part.get("class", "").split()]
@@ -143,12 +150,22 @@ def _colour_class(part: ElementTree.Element) -> str:
 
 
 def inline_svg(text: str, prefix: str) -> str:
-    """Return a drawing for a page; ids begin with the prefix, so that none clash."""
+    """Return a drawing for a page, as SVG that becomes part of its HTML.
+
+    ``text`` : the SVG, values filled in; ``prefix`` : what its ids begin with, so that none
+    clash with those of another drawing. A ValueError is raised if it is no such drawing
+    (`parse_drawing`).
+    """
     return ElementTree.tostring(_complete(parse_drawing(text), prefix), encoding="unicode")
 
 
 def image_html(text: str) -> str:
-    """Return a drawing for a notebook: an HTML image of its own, dark on light paper."""
+    """Return a drawing for a notebook: an HTML image that holds its data and its style.
+
+    It is dark on white paper; title and description are its alternative text. ``text`` :
+    the SVG, values filled in. A ValueError is raised if it is no such drawing
+    (`parse_drawing`).
+    """
     root = parse_drawing(text)
     alternative = " ".join(f"{root[0].text} {root[1].text}".split())
     root = _complete(root, "d")
@@ -172,8 +189,10 @@ def image_html(text: str) -> str:
 def step_buttons(label: str, count: int) -> str:
     """Return buttons and rules, as HTML, for a drawing that is filled in step by step.
 
-    What has ``data-step="3"`` is there from the third step on; the words of a step are the
-    item of the list. It needs no script, and on paper everything is there.
+    There is a radio button for each step. The rules are CSS: what has ``data-step="3"`` in
+    the drawing is there from the third step on, and stands out at the third; of the list
+    below the drawing the item of the chosen step is shown. It needs no script, and on paper
+    everything is there.
 
     Parameters
     ----------
@@ -238,7 +257,13 @@ class Drawing(SphinxDirective):
     option_spec = {"name": str}  # noqa: RUF012 as docutils has it
 
     def run(self) -> list[nodes.Node]:
-        """Return the figure: buttons for its steps, if any, the drawing, a caption."""
+        """Return the figure: buttons for its steps, if any, the drawing, a caption.
+
+        The first paragraph in the directive is the caption. A numbered list below it has
+        the words for each step of a drawing that is filled in step by step; what else
+        stands there is a legend. It is an error if the label does not begin with "fig-", if
+        there is no caption or no such drawing, or if a step has no words.
+        """
         name = self.arguments[0]
         label = self.options.get("name", "")
         self.env.note_dependency(f"_figures/{name}.svg")
@@ -277,7 +302,7 @@ class Drawing(SphinxDirective):
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive and its style sheets with Sphinx."""
+    """Register the directive ``drawing`` and its style sheets with Sphinx."""
     app.add_directive("drawing", Drawing)
     app.add_css_file("lib/drawings.css")
     app.add_css_file("lib/steps.css")

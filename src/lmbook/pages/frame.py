@@ -15,14 +15,16 @@ FAMOUS = "famous"  # the page that every chapter's end leads to, if the course h
 def _chapter_line(
     chapter: Chapter, builds_on: list[Chapter], app: Sphinx
 ) -> nodes.paragraph:
-    """Return the line under a title: how long it takes, and the chapters it builds on.
+    """Return the line under a chapter's title: how long it takes, and what it builds on.
+
+    It is such as "25 minutes to read · 90 to work through · builds on Tokens", with links.
 
     Parameters
     ----------
     chapter : Chapter
-        Its ``minutes`` is a dict with ``read`` and ``work``.
+        Its ``minutes`` is a dict with ``read`` and ``work``, int.
     builds_on : list of Chapter
-        Each with ``name`` and ``short``.
+        Each with ``name``, its page's, and ``short``, what the link says.
     app : Sphinx
         Its environment says where their pages are.
     """
@@ -35,9 +37,10 @@ def _chapter_line(
 
 
 def _chapter_list(label: str, chapters: list[Chapter], app: Sphinx) -> nodes.container:
-    """Return a line of the page's end: a label and chapters, each with its question.
+    """Return a row of a page's end: a label, and a list of links to chapters.
 
-    ``label`` is such as "Read next"; ``app`` is Sphinx's.
+    Behind each link stands the chapter's title, a question. ``label`` is such as "Read
+    next"; ``chapters`` have ``name``, ``short`` and ``title``; ``app`` is Sphinx's.
     """
     items = nodes.bullet_list(classes=["course-chapters"])
     for chapter in chapters:
@@ -52,7 +55,14 @@ def _chapter_list(label: str, chapters: list[Chapter], app: Sphinx) -> nodes.con
 def add_frame(app: Sphinx, doctree: nodes.document) -> None:
     """Give a chapter its line and its end, and cross references its short name.
 
-    Sphinx calls this when a page has been read.
+    The line below its title says how long it takes and what it builds on. Its end has how
+    many statements were checked (which `lmbook.pages.proofs` put last), the chapters that
+    it builds on and those to read next, and a link to the page of famous findings. Links to
+    it from elsewhere then say its short name, the title of its window its number and
+    question.
+
+    Sphinx calls this when a page has been read; ``doctree`` is the page, changed in place.
+    One that is no chapter stays as it is.
     """
     name, chapters = app.env.docname, app.config.lmbook_chapters
     if name not in chapters:
@@ -88,7 +98,8 @@ def add_frame(app: Sphinx, doctree: nodes.document) -> None:
 def _read_front_matter(app: Sphinx, config: Config) -> None:
     """Read the chapters' front matter into the configuration, as ``lmbook_chapters``.
 
-    Their short names go where Sphinx looks for the names of the sidebar.
+    That is a dict, name → `Chapter`, in the order of the book. Their short names go into
+    ``config.external_site_map``, where Sphinx looks for the names of the sidebar.
     """
     config.lmbook_chapters = read_course(Path(app.srcdir).parent)
     for name, chapter in config.lmbook_chapters.items():

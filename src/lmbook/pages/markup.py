@@ -10,7 +10,10 @@ _INLINE = MarkdownIt("zero").enable(["backticks", "emphasis"])
 
 
 def inline_nodes(text: str) -> list[nodes.Node]:
-    """Return a sentence as nodes: with `code`, *italics*, **bold** as in Markdown."""
+    """Return a sentence as docutils' nodes.
+
+    ``text`` : with `code`, *italics* and **bold** as in Markdown, and no other markup.
+    """
     made = nodes.inline()
     for token in _INLINE.parseInline(text)[0].children:
         if token.type == "code_inline":
@@ -26,7 +29,10 @@ def inline_nodes(text: str) -> list[nodes.Node]:
 
 
 def inline_html(text: str) -> str:
-    """Return a sentence as HTML: with `code`, *italics*, **bold** as in Markdown."""
+    """Return a sentence as HTML.
+
+    ``text`` : with `code`, *italics* and **bold** as in Markdown; all else is escaped.
+    """
     return _INLINE.renderInline(text)
 
 
@@ -77,11 +83,11 @@ def html_tag(tag: str) -> tuple[Callable, Callable]:
     """
 
     def visit(self, node: nodes.Element) -> None:
-        """Write the element's opening tag with its attributes."""
+        """Write the element's opening tag; ``self`` is Sphinx's writer of HTML."""
         self.body.append(self.starttag(node, tag, **node.get("html", {})))
 
     def depart(self, node: nodes.Element) -> None:
-        """Write its closing tag."""
+        """Write its closing tag; ``self`` is Sphinx's writer of HTML."""
         self.body.append(f"</{tag}>\n")
 
     return visit, depart

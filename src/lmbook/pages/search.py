@@ -25,13 +25,16 @@ _BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
 def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield the text of each section of a page, without that of sections inside it.
 
-    An entry of a glossary is a section, too.
+    An entry of a glossary is a section, too: the term is its heading. ``doctree`` : the
+    page.
 
     Yields
     ------
     anchor, heading, prose, work, code : str
-        A page can be read in two ways (`lmbook.pages.ways`): ``prose`` is what both show,
-        ``work`` what only the way *Work* shows; ``code`` are the names that stand in code.
+        The section's anchor on the page and its heading. A page can be read in two ways,
+        *Read* and *Work*: ``prose`` is the text that both show, ``work`` that which only
+        *Work* shows; ``code`` are the names that stand in code, sorted, with spaces
+        between.
     """
     for section in doctree.findall(_has_heading):
         title = section[0].astext()
@@ -51,15 +54,18 @@ def sections(doctree: nodes.document) -> Iterator[tuple[str, str, str, str, str]
 
 
 def _has_heading(node: nodes.Node) -> bool:
-    """Say whether a node is a section of the page; exercises hold some without a title."""
+    """Return whether a node is a section with a title; in exercises some have none."""
     return isinstance(node, nodes.section) and isinstance(node[0], nodes.title)
 
 
 def _resolve_references(doctree: nodes.document, env) -> nodes.document:
     """Replace references by the titles of what they refer to, in place; return the page.
 
-    ``env`` is Sphinx's environment. References to numbers and citations, which are not
-    known yet, are left out.
+    A term of the glossary is replaced by its own text. References to numbers and citations,
+    which are not known yet, are left out. Those with a text of their own, and those to
+    Python objects, stay.
+
+    ``doctree`` : the page; ``env`` : Sphinx's environment.
     """
     labels = env.get_domain("std").labels
     for reference in list(doctree.findall(addnodes.pending_xref)):
@@ -84,9 +90,11 @@ def _gather_text(
     Parameters
     ----------
     node : Node
+        Of a page. What is left out of a search (formulas, raw HTML, comments, glossaries,
+        and the line and the end that each chapter gets) adds nothing.
     prose, work, code : list of str
-        Texts are appended to them: what both ways to read show, what only *Work* shows, and
-        code.
+        Texts are appended to them: what both ways to read a page show, what only *Work*
+        shows, and blocks of code.
     """
     if isinstance(node, _LEFT_OUT) or not isinstance(node, nodes.Element):
         return
@@ -106,13 +114,19 @@ def _gather_text(
 
 
 def _text_of(node: nodes.Element) -> str:
-    """Return a paragraph's text, its formulas as dots."""
+    """Return the text of a node, such as a paragraph, each formula as "…"."""
     texts = node.findall(nodes.Text)
     return "".join("…" if isinstance(t.parent, nodes.math) else str(t) for t in texts)
 
 
 def _write_search_data(app: Sphinx, error: Exception | None) -> None:
-    """Write the sections of all pages as a script: files cannot be fetched."""
+    """Write the sections of all pages as a script: files cannot be fetched.
+
+    The script ``search-data.js`` sets ``window.lmbookSections`` to a list of lists: the
+    page's address, its name with the number of the chapter, and, of each section
+    (`sections`), anchor, heading, prose, work and code. Sphinx calls this at its end;
+    ``error`` is what ended it: then nothing is written.
+    """
     if error is not None or app.builder.name != "html":
         return
     chapters = app.config.lmbook_chapters
@@ -133,13 +147,13 @@ def _write_search_data(app: Sphinx, error: Exception | None) -> None:
 
 
 def _switch_off_sphinx_search(app: Sphinx) -> None:
-    """Keep Sphinx from making its own index; its page of results is another template."""
+    """Keep Sphinx from making its own index of words, when it writes HTML."""
     if app.builder.name == "html":
         app.builder.search = False
 
 
 def _configure(app: Sphinx, config: Config) -> None:
-    """Tell Sphinx of our page of results."""
+    """Tell Sphinx of our page of results: the template ``search.html`` of `lmbook`."""
     config.templates_path.append(str(Path(__file__).parents[1] / "templates"))
     config.html_additional_pages["search"] = "search.html"
 

@@ -20,11 +20,13 @@ def data_table(view: dict) -> str:
     Parameters
     ----------
     view : dict
-        Used are ``kind``, such as "sentences", and ``data``, whose form the kind decides.
+        The JSON of a view (`lmcourse.views.View`). Used are ``kind``, such as "sentences",
+        and ``data``, a dict, whose keys the kind decides.
 
     Returns
     -------
     str
+        A ``<details>`` with the table; "" for a kind that `_TABLES_BY_KIND` does not have.
     """
     if view["kind"] not in _TABLES_BY_KIND:
         return ""
@@ -37,7 +39,7 @@ def data_table(view: dict) -> str:
 
 
 def _cell(value) -> str:
-    """Return one value as text: numbers short, None as a dash.
+    """Return one value as text: floats with four digits, None as a dash.
 
     ``value`` : number, str or None.
     """
@@ -80,7 +82,8 @@ def _heaviest_key(weights: Sequence[float], tokens: Sequence[str]) -> str:
 def _attention_heads(data: dict) -> tuple[str, str]:
     """Return title and table (HTML) of what each token attends to most, by head.
 
-    ``data`` has ``tokens`` and ``attention``, nested lists (heads, tokens, tokens).
+    ``data`` has ``tokens``, list of str, and ``attention``, weights as nested lists (heads,
+    queries, keys). The table has a row for each token, a column for each head.
     """
     tokens = data["tokens"]
     rows = [
@@ -94,8 +97,9 @@ def _attention_heads(data: dict) -> tuple[str, str]:
 def _by_layer(data: dict) -> tuple[str, str]:
     """Return title and table (HTML) of the heaviest link of two tokens, layer by layer.
 
-    ``data`` has ``tokens``, ``heads`` (the numbers of those shown) and ``attention``,
-    nested lists (layers, heads, tokens, tokens).
+    ``data`` has ``tokens``, list of str; ``heads``, the numbers of those shown; and
+    ``attention``, weights as nested lists (layers, heads, queries, keys). The table has a
+    row for each layer and a column for each head, with cells such as "it → cat 0.50".
     """
     rows = [
         [f"Layer {name}", *(_heaviest_link(head, data["tokens"]) for head in layer)]
@@ -108,18 +112,22 @@ def _by_layer(data: dict) -> tuple[str, str]:
 def _heaviest_link(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -> str:
     """Return the two tokens of a head's greatest weight, and it: "it → cat 0.50".
 
-    ``weights`` : of one head, a row for each token (the query); ``tokens`` : their names.
+    The first is the one that attends (the query). ``weights`` : of one head, nested lists
+    (queries, keys); ``tokens`` : list of str.
     """
     query = max(range(len(tokens)), key=lambda query: max(weights[query]))
     return f"{tokens[query]} → {_heaviest_key(weights[query], tokens)}"
 
 
 def _sentences(data: dict) -> tuple[str, str]:
-    """Return title and table (HTML) of what each sentence's token attends to most.
+    """Return title and table (HTML) of what one token of each sentence attends to most.
 
-    ``data`` : ``sentences``, dicts with ``tokens``, ``weights`` in per cent by head, nested
-    lists (heads, tokens, tokens), and ``query``, a position; ``notes``, one a sentence;
-    ``head``, the one that is shown, from 0.
+    The table has a row for each sentence: its text, the token, the three tokens to which it
+    attends most in one head, with their weights in per cent, and a note.
+
+    ``data`` : ``sentences``, dicts with ``tokens``, list of str, ``weights`` in per cent,
+    nested lists (heads, queries, keys), and ``query``, the token's position; ``notes``, a
+    str for each sentence; ``head``, the one that is shown, from 0.
     """
     rows = []
     for sentence, note in zip(data["sentences"], data["notes"], strict=True):
@@ -133,7 +141,11 @@ def _sentences(data: dict) -> tuple[str, str]:
 
 
 def _tokens(data: dict) -> tuple[str, str]:
-    """Return title and table (HTML) of the lists ``tokens`` and ``values`` of ``data``."""
+    """Return title and table (HTML) of a view of tokens that are coloured by a value.
+
+    ``data`` : ``tokens``, list of str, and ``values``, a number for each. The table has a
+    row for each token: its position, from 0, the token and its value.
+    """
     pairs = zip(data["tokens"], data["values"], strict=True)
     rows = [[position, *pair] for position, pair in enumerate(pairs)]
     return "Table: tokens and values", _grid(["Position", "Token", "Value"], rows)
@@ -142,18 +154,25 @@ def _tokens(data: dict) -> tuple[str, str]:
 def _plot(data: dict) -> tuple[str, str]:
     """Return title and tables (HTML) of the numbers that a plotly figure draws.
 
-    ``data["figure"]`` is the figure as JSON.
+    There is a table for each of its traces. ``data["figure"]`` is the figure as plotly's
+    JSON, whose ``data`` is the list of traces.
     """
     traces = _unescaped(data["figure"]["data"])
     return "Table: the plotted data", "".join(map(_trace_table, traces, itertools.count(1)))
 
 
 def _poems(data: dict) -> tuple[str, str]:
-    """Return title and two tables (HTML): where editors and model put the poems.
+    """Return title and two tables (HTML): into which section editors and model put poems.
 
-    The sections against each other at the last level, then the poems on which they differ.
-    ``data`` : ``names`` of the sections; by poem ``texts`` and ``shelves``, the number of
-    the editors' section; ``support``, nested lists (levels, poems, sections).
+    The model's section of a poem is the one with the greatest support at the last level.
+    The first table counts the poems for each section of the editors (rows) and of the model
+    (columns). The second lists the poems on which the two differ: first line, the editors'
+    section, the model's, and the lead, by how much its support is greater.
+
+    ``data`` : ``names`` of the sections; for each poem its text in ``texts`` and the number
+    of the editors' section in ``shelves``; ``support``, nested lists (levels, poems,
+    sections), how much speaks for each section, in hundredths of what is expected by
+    chance.
     """
     found = model_shelves(data)
     names = data["names"]
@@ -175,9 +194,10 @@ def _poems(data: dict) -> tuple[str, str]:
 
 
 def _unescaped(value):
-    """Return part of a figure with its text as before `views.plot` escaped it.
+    """Return part of a plotly figure with its text as before `views.plot` escaped it.
 
-    ``value`` : any JSON; so is what is returned.
+    ``value`` : anything that JSON can hold; in all strings in it, HTML's character
+    references, such as "&lt;", become characters. So is what is returned.
     """
     if isinstance(value, dict):
         return {key: _unescaped(entry) for key, entry in value.items()}
@@ -187,10 +207,13 @@ def _unescaped(value):
 
 
 def _trace_table(trace: dict, number: int) -> str:
-    """Return a trace of a plotly figure as an HTML table, its name above it.
+    """Return a trace of a plotly figure as an HTML table, its name and type above it.
 
-    A matrix (``z``) stands as it is; of any other trace the axes are columns. ``number``,
-    from 1, names a trace that has no name.
+    A matrix (``z``, nested lists) stands as it is, ``x`` above and ``y`` beside it. Of any
+    other trace there is a row for each point, and a column for each of its lists
+    ``labels``, ``values``, ``hovertext`` (or ``text``), ``x``, ``y`` and ``z``.
+
+    ``trace`` : plotly's JSON; ``number`` : from 1, names a trace that has no ``name``.
     """
     name = trace.get("name") or f"Trace {number}"
     z = trace.get("z")
