@@ -35,8 +35,8 @@ def not_so_words(models: dict[str, str]) -> str:
     Parameters
     ----------
     models : dict of str to str
-        The name of each model that a page asked for, by the variable that chooses it. Named
-        are those that are not the default.
+        For each model that a page asked for: the environment variable that chooses it, such
+        as LMCOURSE_BERT → the model's name. Named are those that are not the default.
     """
     return f"not so for {' and '.join(sorted({*models.values()} - {*DEFAULTS.values()}))}"
 
@@ -47,12 +47,14 @@ def default_models_note(models: dict[str, str]) -> list[nodes.paragraph]:
     Parameters
     ----------
     models : dict of str to str
-        Name of each model that the page asked for, by the variable that chooses it.
+        For each model that the page asked for: the environment variable that chooses it,
+        such as LMCOURSE_BERT → the model's name.
 
     Returns
     -------
     list of paragraph
-        The note; empty if all models are the defaults.
+        One, such as "Found with the built-in GPT; not so for my-gpt."; [] if all models are
+        the default ones.
     """
     old = [DEFAULTS[each] for each in models if models[each] != DEFAULTS[each]]
     note = f"Found with {' and '.join(old)}; {not_so_words(models)}."
@@ -60,12 +62,17 @@ def default_models_note(models: dict[str, str]) -> list[nodes.paragraph]:
 
 
 def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
-    """Return the fields of a proof as a list; nothing if it has none.
+    """Return what a proof was held against as a list of lines "NAME: TEXT".
 
     Parameters
     ----------
     fields : dict of str to str
-        The text of each field by its name; code stands between backticks.
+        Name of each field, such as "rival" → its text, with code between backticks.
+
+    Returns
+    -------
+    list of bullet_list
+        One; [] if there are no fields.
     """
     lines = [inline_nodes(f"{name}: {text}") for name, text in fields.items()]
     items = [nodes.list_item("", nodes.paragraph("", "", *line)) for line in lines]
@@ -76,7 +83,14 @@ def fields_list(fields: dict[str, str]) -> list[nodes.bullet_list]:
 
 
 def _note_claims(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep what a page claims, and where it does. Sphinx calls this for each page."""
+    """Keep what a page claims, and where it does, for the page of all findings.
+
+    The claims are those of the nodes with an attribute ``claim``, a dict
+    (`lmbook.pages.proofs`). They are kept in ``app.env.metadata`` of the page as
+    ``lmbook_claims``, a list of these dicts, each with ``at``: the page and the anchor.
+
+    Sphinx calls this when a page has been read; ``doctree`` is the page.
+    """
     proofs = doctree.findall(lambda node: "claim" in getattr(node, "attributes", ()))
     app.env.metadata[app.env.docname]["lmbook_claims"] = [
         node["claim"] | {"at": [(app.env.docname, f"#{node['ids'][0]}")]} for node in proofs
@@ -89,9 +103,11 @@ def _all_claims(app: Sphinx) -> list[dict]:
     Returns
     -------
     list of dict
-        Of each claim ``claim``, its sentence; ``kind``, "finding" or "study";
-        ``verdict``; ``at``, the pages and anchors that show it; ``note``, its models or its
-        command; and fields such as ``rival`` and ``null``.
+        Of each claim ``claim``, its sentence; ``kind``, "finding" or "study"; ``verdict``,
+        "checked" or "holds" if it holds; ``at``, pairs of a page's name and an anchor,
+        which show it; ``note``, its models or the command that runs the study; and, as text
+        and perhaps missing, ``rival``, ``null``, ``n`` (what was examined), ``interval``,
+        ``about``, ``source`` and ``failed``.
     """
     about = app.env.metadata
     env = app.env
@@ -107,7 +123,10 @@ def _all_claims(app: Sphinx) -> list[dict]:
         claims.append(row | {"kind": "study", "note": f"`{row['command']}`"})
 
     def place(row: dict) -> int:
-        """Return where a claim's page is in the book; claims without one come last."""
+        """Return the place in the book, from 0, of the page that first shows a claim.
+
+        ``row`` : the claim; its ``at`` is empty if no page does, and then it comes last.
+        """
         return pages.index(row["at"][0][0]) if row["at"] else len(pages)
 
     return sorted(claims, key=place)
@@ -116,7 +135,8 @@ def _all_claims(app: Sphinx) -> list[dict]:
 def _studies_read(page: str, root: Path) -> set[str]:
     """Return the names of the stored studies that a page read when it was executed.
 
-    ``root`` : the book's folder.
+    They are files of ``data/studies``, without ".json"; none if the page was not executed.
+    ``page`` : its name; ``root`` : the book's folder.
     """
     executed = load_stored_notebook(page, root)
     reads = executed.metadata.lmbook.reads if executed else ()
@@ -126,6 +146,9 @@ def _studies_read(page: str, root: Path) -> set[str]:
 
 def findings_html(app: Sphinx, link: Callable[[str], str], _) -> str:
     """Return all empirical claims of the book as HTML: sentences that open on the rest.
+
+    They are grouped by the page that first shows them; above stands how many hold. "" if
+    there are none.
 
     Parameters
     ----------
@@ -151,7 +174,8 @@ def findings_html(app: Sphinx, link: Callable[[str], str], _) -> str:
 def _summary(rows: list[dict]) -> str:
     """Return how many findings hold, as HTML.
 
-    ``rows`` : a dict for each claim, with ``kind`` and ``verdict``.
+    ``rows`` : a dict for each claim. Those with ``kind`` "finding" are counted; one holds
+    if its ``verdict`` is "checked".
     """
     verdicts = [row["verdict"] for row in rows if row["kind"] == "finding"]
     hold = verdicts.count("checked")
@@ -168,9 +192,12 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
     link : callable
         From a page's name to its address.
     row : dict
-        ``claim``, its sentence; ``kind``, "finding" or "study"; ``verdict``;
-        ``at``, pairs of page and anchor; ``note``; and, all text and perhaps missing,
-        ``about``, ``failed``, ``source``, ``rival``, ``null``, ``n`` and the like.
+        ``claim``, its sentence; ``kind``, "finding" or "study"; ``verdict``, "checked" or
+        "holds" if it holds, else "not so" or another word; ``at``, pairs of a page's name
+        and an anchor, which show it; ``note``, its models or the command that runs the
+        study, perhaps "". All text and perhaps missing: ``rival``, ``null``, ``n`` (what
+        was examined) and ``interval``; ``about``, what is asserted; ``failed``, the
+        assertion that failed; ``source``, the function's code.
     """
     mark = VERDICT_MARKS.get(row["verdict"], row["verdict"])
     holds = "✓" in mark
@@ -205,7 +232,10 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
 
 
 def _page_name(app: Sphinx, page: str) -> str:
-    """Return what a page is called: "4. Attention", or its title if it is no chapter."""
+    """Return what a page is called: "4. Attention", or its title if it is no chapter.
+
+    ``page`` : its name; ``app`` : Sphinx's, which knows the chapters.
+    """
     chapter = app.config.lmbook_chapters.get(page)
     if chapter is None:
         return app.env.titles[page].astext()
@@ -213,5 +243,5 @@ def _page_name(app: Sphinx, page: str) -> str:
 
 
 def setup(app: Sphinx) -> None:
-    """Collect claims while pages are read."""
+    """Have Sphinx collect the claims of each page when it has been read."""
     app.connect("doctree-read", _note_claims)

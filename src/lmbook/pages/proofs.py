@@ -49,7 +49,11 @@ class Edge(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the edge, with the line of its fold; a missing title is reported."""
+        """Return the edge as a `fold_edge`, with the line that always shows of its fold.
+
+        Only ``deeper-start`` has such a line, with the title that is its argument; a
+        missing title is a warning.
+        """
         kind, _, edge = self.name.rpartition("-")
         node = fold_edge(kind=kind, edge=edge)
         self.set_source_info(node)
@@ -70,7 +74,7 @@ class Misplaced(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Report the mistake."""
+        """Raise an error that says where a proof may stand, and names this one."""
         rule = "a proof stands at the top level of a page, in no other directive or list"
         raise self.error(f"{rule}: {self.arguments[0]}")
 
@@ -81,7 +85,12 @@ class Fold(SphinxTransform):
     default_priority = 11
 
     def apply(self) -> None:
-        """Fold them, and mark the prose around findings that do not hold."""
+        """Fold proofs and sections that go deeper, and mark the prose around some findings.
+
+        That is the prose around findings that do not hold for the models at hand. An edge
+        without its counterpart is a warning. At the page's end it is said how many
+        statements were checked, as `lmbook.pages.outputs` counted them.
+        """
         for node in list(self.document.findall(fold_edge)):
             if node["edge"] == "start":
                 _fold_section(node)
@@ -103,7 +112,16 @@ class Fold(SphinxTransform):
 
 
 def _fold_section(start: fold_edge) -> None:
-    """Put what is between two edges into a fold; a warning if it cannot be."""
+    """Put what is between two edges of a section into a fold, or into a container.
+
+    A section that goes deeper becomes a `fold`, one for those who work through the page a
+    container of the class "lm-work". It ends at the edge that ends it; if another
+    heading, or another section of its kind, comes before that, or the page ends, it ends
+    there, with a warning.
+
+    ``start`` : where it begins, with ``kind``, "deeper" or "workshop"; both edges are
+    removed.
+    """
     kind = start["kind"]
     parent = start.parent
     first = start.parent.index(start) + 1
@@ -133,12 +151,19 @@ def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) 
     Parameters
     ----------
     cell : container
+        myst-nb's, of the cell. ``lmbook`` in its ``cell_metadata`` is the verdict:
+        "checked", "not so", "failed" or "not run".
     text : str
         The sentence.
     models : dict of str to str
         For each model that the page asked for: the environment variable that chooses it,
         such as LMCOURSE_BERT → the model's name. If the sentence does not hold, the line
         names those that are not the book's own.
+
+    Returns
+    -------
+    fold
+        With ``verdict``, and the line as its only child.
     """
     verdict = cell["cell_metadata"].get("lmbook", "not run")
     verdict_class = "lm-holds" if verdict == "checked" else "lm-fails"
@@ -157,8 +182,10 @@ def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str
     Parameters
     ----------
     proof : fold
+        With ``verdict``. It gets an id, and the attribute ``claim``, a dict: ``verdict``;
+        ``note``, the names of the models; and what ``about`` has.
     name : str
-        Its anchor is made of it.
+        Of the proof's function; its anchor is made of it.
     models : dict of str to str
         For each model that the page asked for: the environment variable that chooses it,
         such as LMCOURSE_BERT → the model's name.
@@ -172,14 +199,20 @@ def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str
 
 
 def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
-    """Put a proof that the chapter places into a fold: fields, function, values.
+    """Put a proof that the chapter places into a fold, in the place of its cell.
+
+    Below its line stand what it was held against, the assertion that failed, if one did,
+    the function's code and the values that it returned. A finding is also noted for the
+    page of all findings (`_register_claim`).
 
     Parameters
     ----------
     cell : container
-        Its ``lmbook_record`` is a dict: ``name`` of the proof, ``kind``, ``sentence``,
-        ``about``, ``source``, ``failed`` ("" if it holds), and ``fields`` and ``values``,
-        pairs of name and text.
+        myst-nb's, of the cell. ``lmbook_record`` in its ``cell_metadata`` is a dict:
+        ``name`` of the proof; ``kind``, "proof" or "finding"; ``sentence``; ``about``, the
+        docstring; ``source``, the function's code; ``failed``, the assertion that failed,
+        "" if it holds; ``fields``, such as "rival", and ``values``, pairs of name and text.
+        It is missing if the proof was not run.
     models : dict of str to str
         For each model that the page asked for: the environment variable that chooses it,
         such as LMCOURSE_BERT → the model's name.
@@ -212,7 +245,10 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
 
 
 def _is_prose(node: nodes.Node) -> bool:
-    """Say whether a node is prose: no fold, heading, cell, task or marked prose."""
+    """Return whether a node is prose: no fold, heading, cell, task or marked prose.
+
+    Marked prose is a container of the class "lm-found-with" (`_mark_prose`).
+    """
     return not (
         isinstance(node, fold | nodes.section | nodes.title)
         or node.get("nb_element") == "cell_code"
@@ -223,6 +259,9 @@ def _is_prose(node: nodes.Node) -> bool:
 
 def _mark_prose(proof: fold, models: dict[str, str]) -> None:
     """Mark the prose that leads to a proof; if there is none, the prose after it.
+
+    The prose is put into a container, with a note of the models that it is true of at its
+    top. Proofs in a row share the prose before the first of them.
 
     ``proof`` : a fold, whose neighbours are changed; ``models`` : for each model that the
     page asked for, the environment variable that chooses it → its name.
@@ -243,13 +282,15 @@ def _mark_prose(proof: fold, models: dict[str, str]) -> None:
 
 
 def _summary_of_checks(about: dict, env) -> nodes.paragraph:
-    """Return what a page says at its end of what was checked.
+    """Return what a page says at its end of what was checked when it was executed.
+
+    If it has findings, the page of all findings is linked.
 
     Parameters
     ----------
-    about : dict
-        Numbers: ``statements`` that were checked; ``proven``, those in proofs; ``proofs``;
-        ``findings``.
+    about : dict of str to int
+        ``statements`` that were checked (assertions in the code); ``proven``, how many of
+        them are in proofs; ``proofs`` and ``findings``, how many the page has.
     env : BuildEnvironment
         Sphinx's.
     """
@@ -272,7 +313,11 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
 
 
 def name_folds(app: Sphinx, doctree: nodes.document) -> None:
-    """Let ``{ref}`` use a fold's line where it is given no text of its own."""
+    """Let ``{ref}`` use a fold's line where it is given no text of its own.
+
+    For that the labels of a page's folds get titles in Sphinx's environment. Sphinx calls
+    this when a page has been read; ``doctree`` is the page.
+    """
     labels = app.env.get_domain("std").labels
     for node in doctree.findall(fold):
         for name in node["names"]:
@@ -281,7 +326,7 @@ def name_folds(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Add directives, nodes and the transform."""
+    """Add directives, nodes, the transform `Fold` and the style sheet to Sphinx."""
     for name in ("deeper", "workshop"):
         app.add_directive(f"{name}-start", Edge)
         app.add_directive(f"{name}-end", Edge)

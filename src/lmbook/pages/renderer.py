@@ -69,7 +69,8 @@ def trace_types(view: dict) -> list[str]:
 def estimated_height(kind: str, data: dict) -> int:
     """Return about how many pixels high a view will be, so that the page does not jump.
 
-    ``kind`` and ``data`` are those of the view's description (`lmcourse.views.View`).
+    ``kind`` : of the view, such as "head_view"; ``data`` : what it is drawn from. Only that
+    of a "plot" is used: ``figure``, as plotly's JSON, may say its height.
     """
     if kind == "plot":
         return int(data["figure"]["layout"].get("height") or 450)
@@ -79,13 +80,14 @@ def estimated_height(kind: str, data: dict) -> int:
 def view_html(view: dict) -> str:
     """Return a view as HTML: data, a place to draw in, and what needs no script.
 
-    That is its stored state, a table of its data, or both.
+    The latter is its stored state, a table of its data, or both.
 
     Parameters
     ----------
     view : dict
-        ``kind``; ``data``, JSON; ``stored``, HTML, perhaps ""; ``alt``, what it shows in
-        words.
+        ``kind``, what draws it, such as "head_view"; ``data``, what it is drawn from, JSON;
+        ``stored``, the HTML that stands there before any script runs, perhaps ""; ``alt``,
+        what it shows in words.
     """
     kind = view["kind"]
     alt = escape(view["alt"])
@@ -141,8 +143,15 @@ def _inline_svg(svg: str, kind: str) -> str:
     Parameters
     ----------
     svg : str
+        As Matplotlib writes it.
     kind : str
         A class for it: "lm-wide" or "lm-narrow".
+
+    Returns
+    -------
+    str
+        The element ``<svg>``, without its style. Of its ids only those that it uses itself
+        are left, which begin with a hash of it.
 
     Raises
     ------
@@ -175,8 +184,15 @@ def figure_node(data) -> nodes.raw:
     Parameters
     ----------
     data : MimeData
-        myst-nb's: the SVG, and in its metadata the narrow version, "" if there is none, and
-        whether its panels stand one below the other there.
+        myst-nb's, of an output. ``content`` is the SVG; ``output_metadata`` has under
+        "image/svg+xml" ``narrow``, the SVG of the narrow version, "" if there is none, and
+        ``stacked``, whether its panels stand one below the other there; ``cell_metadata``
+        has the alternative text.
+
+    Returns
+    -------
+    raw
+        A ``<div>`` with both, in HTML; the style sheet shows one.
     """
     narrow, stacked = (data.output_metadata[SVG][key] for key in ("narrow", "stacked"))
     drawings = _inline_svg(data.content, "lm-wide")
@@ -207,12 +223,15 @@ class ViewRenderer:
     def handle_mime(renderer, data, inline):
         """Return the nodes of an output, or None to leave it to other renderers.
 
+        Handled are views, figures that have a narrow version, and the two types that are
+        not shown on the site, for which the list is empty.
+
         Parameters
         ----------
         renderer : object
             myst-nb's; unused.
         data : MimeData
-            myst-nb's: the output in one MIME type.
+            myst-nb's: ``content``, the output in one MIME type, ``mime_type``.
         inline : bool
             Unused: whether the output stands in a line of text.
         """
@@ -234,8 +253,9 @@ def fix_bibliography_roles(
 ) -> None:
     """Make the entries of a list of citations what the list says they are.
 
-    docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows. Sphinx
-    calls this for each page, whose HTML is ``body`` of its ``context``.
+    docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows; each
+    becomes a ``listitem``. Sphinx calls this for each page, whose HTML, changed here, is
+    ``body`` of its ``context``; the other arguments are not used.
     """
     if "body" in context:
         old, new = 'role="doc-biblioentry"', 'role="listitem"'
@@ -246,11 +266,12 @@ def join_marks(html: str) -> str:
     """Return a page's HTML in which no line begins with punctuation after a formula.
 
     To a browser a formula is a box, and a line may end at either side of it, even before a
-    comma.
+    comma. So a formula and the punctuation that touches it are put into one ``<span>``,
+    which is not broken.
     """
 
     def whole(match: re.Match) -> str:
-        """Return a formula and the marks that touch it as one piece, if there are any."""
+        """Return a formula and the punctuation that touches it, if any, as one piece."""
         if not (match["before"] or match["after"]):
             return match[0]
         return f'<span class="lm-whole">{match[0]}</span>'
@@ -265,9 +286,10 @@ def join_marks_of_page(
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Do `join_marks` for a page.
+    """Keep punctuation on the line of the formula that it follows (`join_marks`).
 
-    Sphinx calls this with its HTML, ``body`` of ``context``.
+    Sphinx calls this for each page, whose HTML, changed here, is ``body`` of its
+    ``context``; the other arguments are not used.
     """
     if "body" in context:
         context["body"] = join_marks(context["body"])

@@ -112,7 +112,10 @@ def task_fault(page: str, label: str, classes: list[str]) -> str:
 def note_tasks(app: Sphinx, doctree: nodes.document) -> None:
     """Keep the labels of a page's tasks for the table of all, and report what is wrong.
 
-    Sphinx calls this when a page has been read.
+    They are kept in ``app.env.metadata`` of the page as ``lmbook_tasks``, a list of str. A
+    fault (`task_fault`) is a warning.
+
+    Sphinx calls this when a page has been read; ``doctree`` is the page.
     """
     tasks = list(doctree.findall(exercise_enumerable_node))
     page = app.env.docname
@@ -123,9 +126,12 @@ def note_tasks(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def fold_verdicts(app: Sphinx, doctree: nodes.document) -> None:
-    """Fold the verdicts in tasks: what a check says of the starter tells what is wrong.
+    """Fold the verdicts in tasks, since they tell what is wrong.
 
-    Sphinx calls this when a page has been read.
+    A verdict is what a check says of the task's starter, the output of a cell that calls
+    it. Each is put into a `fold`, with the line "What does the check say?".
+
+    Sphinx calls this when a page has been read; ``doctree`` is the page, changed in place.
     """
     for task in doctree.findall(exercise_enumerable_node):
         for container in list(task.findall(nodes.container)):
@@ -145,7 +151,10 @@ class Headings(SphinxPostTransform):
     default_priority = 15  # before sphinx-exercise puts it in brackets
 
     def run(self) -> None:
-        """Write a task's kind, minutes and level into its heading."""
+        """Write the kind, minutes and level of each task of a page into its heading.
+
+        They are the task's classes, such as "build", "minutes-10" and "level-2".
+        """
         for task in self.document.findall(exercise_enumerable_node):
             title = task.children[0]
             about = read_classes(task["classes"])
@@ -165,7 +174,9 @@ class Headings(SphinxPostTransform):
 def _write_table(app: Sphinx, env: BuildEnvironment) -> None:
     """Write ``tasks-table.js``, which tells every page the tasks of all pages.
 
-    ``env`` : Sphinx's, in whose ``metadata`` each page's ``lmbook_tasks`` are the labels.
+    It sets ``lmcourse.tasks`` to ``book``, the book's title, and ``pages``: name of each
+    page with tasks → their labels. Sphinx calls this when all pages are read; ``env`` is
+    its environment, in whose ``metadata`` each page's ``lmbook_tasks`` are the labels.
     """
     if app.builder.format == "html":
         noted = {page: env.metadata[page].get("lmbook_tasks") for page in env.found_docs}

@@ -21,14 +21,22 @@ HIDDEN_OUTPUT_MODES = {
 
 
 def for_work(node: nodes.Node) -> bool:
-    """Say whether a node is marked as belonging to *Work* alone."""
+    """Return whether a node belongs to *Work* alone: it has the class ``lm-work``.
+
+    *Work* is the way to read a page with all its code; *Read* is the one without.
+    """
     return WORK_CLASS in getattr(node, "attributes", {}).get("classes", ())
 
 
 def mark_for_work(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark what belongs to *Work*; say at the page's end how much that is.
+    """Mark what belongs to *Work* alone; say at the page's end how much that is.
 
-    Sphinx calls this when a page has been read.
+    It gets the class ``lm-work``: tasks that need code and their solutions, what cells
+    print, cells of which nothing else is left, and sections in which nothing else stands.
+    Proofs have the class already. *Read*, the way to read a page without code, leaves all
+    of it out, and the code of cells.
+
+    Sphinx calls this when a page has been read; ``doctree`` is the page, changed in place.
     """
     tasks = list(doctree.findall(exercise_enumerable_node))
     tasks = [task for task in tasks if KINDS_IN_CODE & {*task["classes"]}]
@@ -60,9 +68,11 @@ def _element_kind(node: nodes.Element) -> str:
 
 
 def _mark_cell(cell: nodes.container) -> None:
-    """Mark a cell's printed text, and the cell if nothing else is left of it.
+    """Mark a cell's printed text for *Work*, and the cell if nothing else is left of it.
 
-    Text that the tag ``shown`` keeps is for both ways.
+    That is so if it shows nothing but printed text, or if what it shows is hidden. Printed
+    text of a cell with the tag ``shown`` is for both ways to read a page. ``cell`` :
+    myst-nb's, changed in place.
     """
     is_kept = "shown" in cell["cell_metadata"].get("tags", [])
     outputs = [
@@ -83,16 +93,20 @@ def _mark_cell(cell: nodes.container) -> None:
 
 
 def _is_printed_text(part: nodes.Element) -> bool:
-    """Say whether a part of an output is text as it was printed."""
+    """Return whether a part of a cell's output is text as it was printed, and no more.
+
+    ``part`` : a block of text, or myst-nb's bundle of one output in several MIME types.
+    """
     if _element_kind(part) == "mime_bundle":
         return {each.get("mime_type") for each in part} <= {"text/plain"}
     return isinstance(part, nodes.literal_block)
 
 
 def _add_summary(doctree: nodes.document, left: str) -> None:
-    """Say at the end of a page what *Read* leaves out.
+    """Say at the end of a page what *Read* leaves out, with a button that shows it.
 
-    ``doctree`` : the page, which is added to; ``left`` : str, what is left out.
+    ``doctree`` : the page, which is added to; ``left`` : str, what is left out, such as
+    "cells of code (12), proofs (3)".
     """
     button = '<button type="button" data-way="work">Show them</button>'
     line = nodes.paragraph("", f"Left out here: {left}. ", classes=["lm-left-out"])
