@@ -45,9 +45,11 @@ FILE_PART = 20 * 2**20  # bytes a file
 
 
 def gpt_config(config) -> dict:
-    """Return what ``engine.js`` is to know of a GPT, by name.
+    """Return what the page's Transformer (``engine.js``) is to know of a GPT, by name.
 
-    ``config`` : lmcourse.gpt.model.GPTConfig.
+    ``config`` : lmcourse.gpt.model.GPTConfig. Keys are ``vocab_size``, ``context``,
+    ``layers``, ``heads``, ``d_model``, ``d_ff``, ``positions`` (their kind), ``causal``,
+    ``norm_first``, ``eps`` (of the norms), ``output`` and ``activation``.
     """
     kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
     found = {name: value for name, value in asdict(config).items() if name in kept}
@@ -56,7 +58,10 @@ def gpt_config(config) -> dict:
 
 
 def gpt_tensors(model) -> dict[str, torch.Tensor]:
-    """Return a `GPT`'s weights by name; query, key and value each have a matrix.
+    """Return a GPT's weights by their names in it, such as "blocks.0.norm_1.weight".
+
+    Only the matrix and the bias that query, key and value have together there ("qkv") are
+    cut into three, such as "blocks.0.attention.query.weight".
 
     ``model`` : lmcourse.gpt.model.GPT.
     """
@@ -68,7 +73,7 @@ def gpt_tensors(model) -> dict[str, torch.Tensor]:
 
 
 def gpt_file(model, alphabet: str, dtype=torch.float16) -> bytes:
-    """Return a GPT and its alphabet as a safetensors file.
+    """Return a GPT as a safetensors file, its alphabet and configuration in the header.
 
     Parameters
     ----------
@@ -85,7 +90,10 @@ def gpt_file(model, alphabet: str, dtype=torch.float16) -> bytes:
 def film_file() -> bytes:
     """Return the film of the GPT's training as a safetensors file, packed as it lies there.
 
-    `lmcourse.film.Film` says what its tensors are.
+    The film has the weights at many steps, compressed: for each stop, by its place, such
+    as 0, the tensors "0.scales", float16 (rows,), and "0.numbers", uint8. The header has
+    the GPT's configuration and alphabet, ``steps``, how many steps were made at each stop,
+    and ``weights``, pairs of name and shape.
     """
     tokenizer, film, _ = load_film()
     config = gpt_config(film.config) | {"alphabet": tokenizer.alphabet}
@@ -105,7 +113,7 @@ RENAMES = {
 
 
 def bert_config(config) -> dict:
-    """Return what ``engine.js`` is to know of a BERT, by name.
+    """Return what the page's Transformer (``engine.js``) is to know of a BERT, by name.
 
     ``config`` : transformers.BertConfig.
     """
@@ -130,7 +138,8 @@ def bert_config(config) -> dict:
 def bert_tensors(model) -> dict[str, torch.Tensor]:
     """Return the weights of a BERT by name, without its pooler.
 
-    ``model`` : BertModel of `transformers`; the names are those of ``engine.js``.
+    The names are those of ``engine.js``, the page's Transformer, such as "tokens.weight"
+    and "blocks.0.attention.query.weight". ``model`` : BertModel of `transformers`.
     """
     return {
         new + name.removeprefix(old): weight
@@ -141,7 +150,7 @@ def bert_tensors(model) -> dict[str, torch.Tensor]:
 
 
 def bert_file(model, as_int8: bool = True) -> bytes:
-    """Return a BERT as a safetensors file.
+    """Return a BERT as a safetensors file, its configuration in the header.
 
     Parameters
     ----------
@@ -158,9 +167,10 @@ def bert_file(model, as_int8: bool = True) -> bytes:
 
 
 def masked_bert_file(model, dtype=torch.float16) -> bytes:
-    """Return a BERT that fills gaps as a safetensors file.
+    """Return a BERT that fills gaps as a safetensors file, its configuration in the header.
 
-    ``model`` : MaskedBert; ``dtype`` : torch.dtype, of the stored weights.
+    The weights of its head for masked tokens are called "mlm.…". ``model`` : the course's
+    MaskedBert (`lmcourse.mini_bert`); ``dtype`` : torch.dtype, of the stored weights.
     """
     state = model.state_dict()
     bert = {name.removeprefix("bert."): x for name, x in state.items()}
@@ -179,9 +189,9 @@ def masked_bert_file(model, dtype=torch.float16) -> bytes:
 
 
 def masked_bert_config(model) -> dict:
-    """Return what ``engine.js`` is to know of a BERT that fills gaps, by name.
+    """Return what ``engine.js``, the page's Transformer, is to know of a BERT, by name.
 
-    ``model`` : MaskedBert.
+    ``model`` : the course's MaskedBert, a BERT that fills gaps: its ``output`` is "mlm".
     """
     vectors = model.bert.embeddings
     block = model.bert.layers[0]
@@ -205,10 +215,13 @@ def masked_bert_config(model) -> dict:
 
 
 def digits_file(model) -> bytes:
-    """Return a reader of digits as a safetensors file: its classes are the vocabulary.
+    """Return a Transformer that reads images of digits as a safetensors file.
 
-    Its first token is a patch without pixels, whose place holds all of its vector.
-    ``model`` : VisionTransformer.
+    To the page's Transformer (``engine.js``) its ten classes are the vocabulary. Its first
+    token, from which the answer is read, becomes a patch without pixels: position 0 holds
+    its vector, less the bias that every patch gets.
+
+    ``model`` : lmcourse.vision.VisionTransformer.
     """
     embed = model.embed.state_dict()
     stack = model.stack
@@ -244,12 +257,12 @@ def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
 
 
 def _json(made: dict) -> bytes:
-    """Return an object as JSON without spaces, in UTF-8."""
+    """Return an object, which JSON can hold, as JSON without spaces, in UTF-8."""
     return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _gpt(path: str | None = None) -> bytes:
-    """Return the store of a GPT, a safetensors file.
+    """Return what views load of a GPT: a safetensors file.
 
     ``path`` : a checkpoint, "sonnets" for the book's own; by default what ``LMCOURSE_GPT``
     names. A model that does not run in the page gives way to the book's own.
@@ -284,9 +297,11 @@ AS_FILES = {"talker"}
 
 
 def _key(name: str) -> str:
-    """Return a hash of what a store is made of: the models chosen, their files, the code.
+    """Return a hash of what a store is made of, 16 hexadecimal digits.
 
-    ``name`` : of the store, a key of `STORES`. The result has 16 hexadecimal digits.
+    That is the models that the reader chose and their files, the built-in BERT, the texts,
+    and the code of this module, `lmbook.play.vocabularies` and `lmcourse`. ``name`` : of
+    the store, a key of `STORES`.
     """
     folders = [Path(value) for value in reader_settings().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
@@ -298,9 +313,13 @@ def _key(name: str) -> str:
 
 
 def _make(name: str, folder: Path) -> None:
-    """Write a store's scripts into a folder and, last, ``about.json`` (`stage`).
+    """Make a store, and write it as scripts into a folder and, last, ``about.json``.
 
-    ``name`` : of the store, a key of `STORES`; ``folder`` : where, named by its hash.
+    A script has at most `PART` bytes of the store, in base 64, as
+    ``lmcourse.carried["play/NAME/0.js"]``. The JSON has ``bytes`` and ``checksum`` (CRC-32)
+    of the whole; ``parts``, how many scripts there are; and ``key``, the folder's name.
+
+    ``name`` : of the store, a key of `STORES`; ``folder`` : where, named by name and hash.
     """
     content = STORES[name]()
     folder.mkdir(parents=True, exist_ok=True)
@@ -314,16 +333,18 @@ def _make(name: str, folder: Path) -> None:
 
 
 def _parts(content: bytes, size: int) -> list[bytes]:
-    """Cut content into parts of so many bytes, the last of what is left."""
+    """Cut content into parts of ``size`` bytes, the last of what is left."""
     return [content[i : i + size] for i in range(0, len(content), size)]
 
 
 def _make_files(content: bytes, folder: Path) -> None:
-    """Write a store's plain files into a folder and, last, ``about.json`` (`stage`).
+    """Write a store as plain files into a folder and, last, ``about.json``.
+
+    A file ``0.bin`` has at most `FILE_PART` bytes. The JSON has ``bytes`` and ``checksum``
+    (CRC-32) of the whole; ``parts``, how many files there are; ``files``, a list of
+    ``bytes`` and ``checksum`` of each; and ``key``, the hash.
 
     ``content`` : the whole store; ``folder`` : where, its name ends in a hyphen and a hash.
-    The JSON has ``bytes`` and ``checksum`` (CRC-32) of the whole, ``parts``, ``files``,
-    with both of each, and ``key``, the hash.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -336,9 +357,10 @@ def _make_files(content: bytes, folder: Path) -> None:
 
 
 def link_or_copy(source: str, target: str) -> str:
-    """Copy a file, and return ``target``; one that ends in ``.bin``, large, is hard-linked.
+    """Copy a file, and return ``target``; link one that ends in ``.bin``, which is large.
 
-    Where the system can link none, it is copied, too. ``source``, ``target`` : paths.
+    The link is a hard link. Where the system cannot make one, the file is copied.
+    ``source``, ``target`` : paths.
     """
     if str(source).endswith(".bin"):
         with suppress(OSError):
@@ -350,10 +372,13 @@ def link_or_copy(source: str, target: str) -> str:
 def stage(name: str, lib: Path, work: Path) -> dict:
     """Put a store's files below ``lib/play``, and return what a page is to know of it.
 
+    A store is what views load: weights, a vocabulary, a text. It is made only if there is
+    none in ``work`` of the same hash.
+
     Parameters
     ----------
     name : str
-        One of `STORES`.
+        A key of `STORES`, such as "gpt".
     lib : Path
         The site's folder of libraries.
     work : Path

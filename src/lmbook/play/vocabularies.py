@@ -15,9 +15,10 @@ CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE0
 
 
 def _ranges(member: Sequence[bool]) -> list[int]:
-    """Return the code points of members as [first, last, first, last, ...].
+    """Return the code points of some characters as ranges: [first, last, first, last, …].
 
-    ``member`` says of each of `CHARACTERS` whether it is one.
+    The last belongs to its range. ``member`` : a bool for each of `CHARACTERS`, which are
+    all characters of Unicode, whether it is one of them.
     """
     codes = [ord(c) for c, yes in zip(CHARACTERS, member, strict=True) if yes]
     ends = [a for a, b in pairwise([-2, *codes, -2]) if b != a + 1][1:]
@@ -40,13 +41,18 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
     Returns
     -------
     dict of str to list of int
-        ``removed``, ``ideographs``, ``marks`` and ``punctuation``: code points as ranges,
-        [first, last, first, last, …].
+        Code points as ranges, [first, last, first, last, …], of characters that are
+        ``removed`` from a text; of ``ideographs``, around which spaces are put; of
+        ``marks``, accents that are removed; and of ``punctuation``, each a word of its own.
+        Of a setting that is off there are none.
     """
     options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 
     def made_by(option: str) -> list[str]:
-        """Return what each character becomes if one option of the normalizer is on."""
+        """Return what each of `CHARACTERS` becomes if one option is as the settings say.
+
+        The other options of the normalizer are off.
+        """
         chosen = dict.fromkeys(options, False) | {option: settings[option]}
         normalizer = tokenizers.normalizers.BertNormalizer(**chosen)
         return normalizer.normalize_str(BETWEEN.join(CHARACTERS)).split(BETWEEN)
@@ -63,7 +69,7 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
 
 
 def wordpiece(tokenizer) -> dict:
-    """Return all that a BERT's tokenizer is made of.
+    """Return all that a BERT's tokenizer is made of, for the page's own WordPiece.
 
     Parameters
     ----------
@@ -73,16 +79,17 @@ def wordpiece(tokenizer) -> dict:
     Returns
     -------
     dict
-        JSON-ready. ``vocab``: the pieces in the order of their IDs; ``special``: those
-        that are found in a text as they stand; ``unknown``, ``prefix`` and ``longest``
-        (characters of a word); ``lowercase``, ``accents`` (are they kept); ``tables``: name
-        of a class of characters → code points, [first, last, first, last, …]; the last
-        belongs to its range.
+        JSON-ready. ``vocab``, the pieces in the order of their IDs; ``special``, those
+        that are found in a text as they stand, such as "[MASK]"; ``unknown``, the piece for
+        a word that is not known; ``prefix`` of pieces inside a word, "##"; ``longest``, the
+        most characters of a word that is cut; ``lowercase``, whether letters are made
+        small; ``accents``, whether they are kept; ``tables``, name of a class of characters
+        → code points, [first, last, first, last, …] (`_character_classes`).
 
     Raises
     ------
     ValueError
-        If it is not made as BERT's is.
+        If the tokenizer is not made of the parts of BERT's (`PARTS`).
     """
     made = json.loads(tokenizer.backend_tokenizer.to_str())
     parts = [(made[n] or {}).get("type") for n in ("normalizer", "pre_tokenizer", "model")]
