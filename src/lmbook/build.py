@@ -82,7 +82,7 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
 
 
 def _is_chapter(page: str, root: Path) -> bool:
-    """Say whether a page is a chapter that can be executed; print why if it is none.
+    """Return whether a page is a chapter that can be executed; print why if it is none.
 
     ``page`` : its name; ``root`` : the book's folder.
     """

@@ -16,13 +16,16 @@ from lmcourse.pooling import pool_layers, static_similarity, step_similarity
 
 
 def pool_padded(texts, tokenizer, model):
-    """Pad to the window, keep every hidden state, take the cosines one by one in a loop.
+    """Pool a BERT's hidden states over the tokens of each text, in the usual way.
+
+    That is to pad all texts to the model's window, run them in one batch that keeps every
+    hidden state, and take the cosines one by one in a loop.
 
     Parameters
     ----------
     texts : list of str
     tokenizer, model
-        Of a BERT; the model is in evaluation mode.
+        A BERT's, of `transformers`; the model is in evaluation mode.
 
     Returns
     -------
@@ -53,13 +56,16 @@ def pool_padded(texts, tokenizer, model):
 
 
 def pool_by_layer(texts, tokenizer, model):
-    """Pool as each layer is computed, no padding to the window; all cosines at once.
+    """Pool a BERT's hidden states over the tokens of each text, in the course's way.
+
+    That is to pool as each layer is computed, without padding to the model's window, and to
+    take all cosines at once.
 
     Parameters
     ----------
     texts : list of str
     tokenizer, model
-        As `lmcourse.models.load_bert` returns them.
+        A BERT's, as `lmcourse.models.load_bert` returns them.
 
     Returns
     -------

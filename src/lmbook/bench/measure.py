@@ -36,9 +36,10 @@ def peak_mib() -> float:
 def _measured(packed: bytes) -> dict:
     """Run a function in a process of its own; return its result, seconds and memory.
 
-    ``packed`` : by cloudpickle, a function and its arguments; it returns a function without
-    arguments, which is what is measured. The dict has ``result``, ``seconds`` and
-    ``peak_mib``.
+    ``packed`` : by cloudpickle, a function and a tuple of its arguments; it returns a
+    function without arguments, which is what is measured. The dict has ``result``, what
+    that returned; ``seconds`` that it took; and ``peak_mib``, the process's peak memory in
+    MiB.
     """
     function, args = cloudpickle.loads(packed)
     prepared = function(*args)  # loads data and model; returns the thunk to be measured

@@ -28,7 +28,8 @@ def torch_parameters(model):
     Returns
     -------
     dict of str to Tensor
-        Those that are trained want a gradient.
+        Name in the NumPy decoder, such as "dictionary.table" → copy of the value. Those
+        that are trained require a gradient.
     """
     named = model.parameters().items()
     return {name: torch.tensor(p.value, requires_grad=p.trainable) for name, p in named}
@@ -124,7 +125,8 @@ def numpy_ways(model, numbers, targets):
     Returns
     -------
     gradients : callable
-        Without arguments: runs forward and backward, returns a list of arrays.
+        Without arguments: runs forward and backward; returns the gradients of all trained
+        parameters, a list of arrays in the order of ``model.parameters()``.
     step : callable
         Without arguments: takes a step with Adam, and sets the gradients to zero.
     """
@@ -156,7 +158,8 @@ def torch_ways(parameters, sizes, numbers, targets):
     Returns
     -------
     gradients : callable
-        Without arguments: runs forward and backward, returns a list of arrays.
+        Without arguments: runs forward and backward; returns the gradients of all trained
+        parameters, a list of arrays in the order of ``parameters``.
     step : callable
         Without arguments: takes a step with Adam.
     """
@@ -175,7 +178,7 @@ def torch_ways(parameters, sizes, numbers, targets):
 
 
 def best_seconds(gradients, step, times):
-    """Return the seconds of the fastest of a few steps.
+    """Return the seconds of the fastest of a few training steps.
 
     The fastest, since another program can only make a step slower.
 

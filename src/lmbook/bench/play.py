@@ -44,7 +44,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
-        """Say nothing: the benchmark prints its own lines."""
+        """Print nothing about a request: the benchmark prints its own lines."""
 
 
 @contextmanager

@@ -64,14 +64,16 @@ def load_entry(path):
 
 
 def fastest_threads(way, corpus):
-    """Return the number of threads on which a way takes the fewest seconds.
+    """Return the number of PyTorch's threads on which a way to train is the fastest.
 
-    It tries 1, 2, 4, … up to the number of processors. PyTorch is left with the last.
+    By the clock. It tries 1, 2, 4, … up to the number of processors; PyTorch is left with
+    the last of them.
 
     Parameters
     ----------
     way : str
-        One of `studies.scaling.speedrun.WAYS`, tried for `TRIAL_STEPS` steps.
+        A recipe of `studies.scaling.speedrun.WAYS`, such as "reference" (nanoGPT's), with
+        which a small Transformer is trained for `TRIAL_STEPS` steps.
     corpus : str
         The name of a corpus, or a path.
     """

@@ -55,8 +55,9 @@ def held_function(number: int):
 
 
 def hold(function) -> int:
-    """Hold a function here, and return the number by which the judge knows it.
+    """Keep a function of an answer in `FUNCTIONS`, and return its number there.
 
+    By that number the judge, who never gets the function itself, has it called (`call`).
     ``function`` : callable.
     """
     FUNCTIONS.append(function)

@@ -210,9 +210,10 @@ def _read_objects(plain: dict, held) -> np.ndarray:
 
 
 def _read_tensor(plain: dict, held) -> torch.Tensor:
-    """Return the tensor of a plain form: ``of`` is a safetensors file in base 64.
+    """Return the tensor of a plain form.
 
-    It holds one tensor, "it". ``held``, which other readers need, is not used.
+    ``plain`` : its ``of`` is a safetensors file in base 64, which holds one tensor, "it";
+    ``held``, which other readers need, is not used.
     """
     return load(base64.b64decode(plain["of"]))["it"]
 
@@ -220,7 +221,8 @@ def _read_tensor(plain: dict, held) -> torch.Tensor:
 def _read_array(plain: dict, held) -> np.ndarray:
     """Return the array of a plain form.
 
-    ``plain`` : ``of`` is a safetensors file in base 64; ``held`` is not used.
+    ``plain`` : its ``of`` is a safetensors file in base 64, which holds one tensor, "it";
+    ``held``, which other readers need, is not used.
     """
     return _read_tensor(plain, held).numpy()
 

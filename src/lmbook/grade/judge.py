@@ -97,12 +97,12 @@ class Clock:
         self._begun = 0.0
 
     def __enter__(self) -> float:
-        """Let a call begin; return how many seconds it may take."""
+        """Let a call begin; return how many seconds are left for it."""
         self._begun = time.monotonic()
         return self._left
 
     def __exit__(self, *_):
-        """Count the seconds of the call that ends."""
+        """Subtract the seconds of the call that ends from what is left."""
         self._left -= time.monotonic() - self._begun
 
 
@@ -211,7 +211,7 @@ def _replay_calls(names: list, calls: int) -> None:
 
 
 def _function_named(name: str):
-    """Return a function of a name that does nothing, for a watcher to see."""
+    """Return a function that does nothing; its ``__name__`` is what a watcher sees."""
 
     def function(*inputs, **named):
         """Do nothing; only its name is seen. It takes any arguments, and returns None."""

@@ -378,10 +378,11 @@ def _verdict_cells(
     Parameters
     ----------
     task : str
+        Its name, such as "attention.heads".
     answer : bytes
-        As a pickle.
+        As a pickle; in a `WaitingKernel`, which has the answer, it is not used.
     box : Sandbox or WaitingKernel
-        Where it is judged.
+        Where the answer is opened and its functions are called.
     seconds : float
         For all calls of the answer together.
 
@@ -466,7 +467,7 @@ class Table:
     def __exit__(self, *_):
         """Write the table as ``grades.csv`` and ``grades.html``, sorted by submission.
 
-        The unfinished table, which was written row by row, is removed.
+        The file ``grades.part.csv``, to which each row was written as it came, is removed.
         """
         self._file.close()
         self.rows.sort(key=lambda row: row["submission"])

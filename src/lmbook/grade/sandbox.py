@@ -307,18 +307,19 @@ class Sandbox:
         return as_json.loads(text, held)
 
     def _write(self, content: bytes, deadline: float) -> None:
-        """Write to the program, which may not be reading.
+        """Write to the program's standard input, without waiting for it to read.
 
         Parameters
         ----------
         content : bytes
+            A request.
         deadline : float
             In seconds of `time.monotonic`.
 
         Raises
         ------
         Stopped
-            If it does not take all of it in time.
+            If it does not take all of it in time, or uses too much memory meanwhile.
         BrokenPipeError
             If it has ended.
         """
@@ -331,9 +332,10 @@ class Sandbox:
                 rest = rest[os.write(pipe, rest[: 2**16]) :]
 
     def _read_length(self, deadline: float) -> int:
-        """Read the length that stands before a reply; anything else raises `Stopped`.
+        """Return the length in bytes that stands before a reply, as twenty digits.
 
-        ``deadline`` : in seconds, by `time.monotonic`.
+        If it is no number, or does not come in time, `Stopped` is raised. ``deadline`` : in
+        seconds, by `time.monotonic`.
         """
         digits = self._read(LENGTH_DIGITS, deadline)
         try:
@@ -394,7 +396,10 @@ class Sandbox:
 
 
 def _descendants(pid: int) -> list[psutil.Process]:
-    """Return the children of a process, their children, and so on; none if it has ended."""
+    """Return the children of a process, their children, and so on; [] if it has ended.
+
+    ``pid`` : the process's number.
+    """
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:

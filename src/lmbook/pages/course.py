@@ -82,15 +82,23 @@ class Chapter:
     paths: tuple[str, ...] = ()
 
     def with_number(self, name: str) -> str:
-        """Return a name of the chapter behind its number, if it has one: "3. Attention"."""
+        """Return a name of the chapter behind its number, if it has one: "3. Attention".
+
+        ``name`` : ``short`` or ``title``, for example.
+        """
         return f"{self.numeral}. {name}" if self.numeral else name
 
 
 def read_page(path: Path, root: Path = ROOT) -> str:
-    """Return a page's text, without a byte order mark.
+    """Return a page's text, without a byte order mark, with the line ends of Unix.
 
-    ``path`` : of the page; ``root`` : the repository, from which a message names the page.
-    A page that cannot be read, or is not UTF-8, is a CourseError.
+    ``path`` : of the file; ``root`` : the book's folder, below which a message names the
+    file.
+
+    Raises
+    ------
+    CourseError
+        If it cannot be read, or is not UTF-8: then the line is named.
     """
     name = path.relative_to(root) if path.is_relative_to(root) else path
     try:
@@ -160,10 +168,11 @@ def pages_in_contents(root: Path = ROOT) -> dict[str, str]:
     numerals: dict[str, str] = {}
 
     def add(tree: TocTree, above: str, places: Iterator[int], numbered: bool) -> None:
-        """Add the pages of a part of the contents, and those below them.
+        """Add the pages of a part of the contents, and those below them, to ``numerals``.
 
-        ``above`` : what stands before their numbers, such as "3." for pages below page 3;
-        ``places`` : the numbers that are left for them; ``numbered`` : whether they count.
+        ``tree`` : the part; ``above`` : what stands before their numbers, such as "3." for
+        pages below page 3; ``places`` : the numbers that are left for them; ``numbered`` :
+        whether they have numbers.
         """
         for name in _page_names(tree.items, root):
             numeral = f"{above}{next(places)}" if numbered else ""

@@ -28,8 +28,9 @@ MOST_IN_A_ROW = 3  # chapters in a row
 def map_rows(chapters: dict[str, Chapter]) -> list[list[str]]:
     """Return the names of the chapters row by row, each below all that it builds on.
 
-    A chapter stands as high as it can; if that row is full, in the next. In a row chapters
-    stand in the order of the mean place of what they build on, so that lines cross little.
+    A chapter stands as high as it can; if that row is full (`MOST_IN_A_ROW`), in the next.
+    In a row chapters stand in the order, from left to right, of the mean place of what they
+    build on directly, so that lines cross little.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: s
 
 
 def _link(address: str, text: str) -> str:
-    """Return a link as HTML."""
+    """Return a link as HTML; address and text are escaped."""
     return f'<a href="{escape(address)}">{escape(text)}</a>'
 
 

@@ -145,7 +145,7 @@ def _add_arrow_heads(root: ElementTree.Element, prefix: str) -> ElementTree.Elem
 
 
 def _colour_class(part: ElementTree.Element) -> str:
-    """Return the class of an element that names its colour, "d-1" to "d-6", or ""."""
+    """Return the class of an SVG element that names its colour: "d-1" to "d-6", or ""."""
     return "".join(re.findall(r"\bd-[1-6]\b", part.get("class", "")))
 
 
@@ -241,7 +241,7 @@ def read_drawing(folder: Path, name: str, value: Callable[[str, str], str]) -> s
     Raises
     ------
     ValueError
-        If there is none of this name, or a value is missing.
+        If there is no file ``_figures/NAME.svg`` in the folder, or a value is missing.
     """
     path = folder / "_figures" / f"{name}.svg"
     if not path.is_file():

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def glued_values(executed: nbformat.NotebookNode) -> dict[str, str]:
-    """Return the values that the page glued or its proofs returned.
+    """Return the values that the page glued or its proofs returned, for its text.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ def glued_values(executed: nbformat.NotebookNode) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The ``repr`` of each value by its name.
+        Name of each value, "KEY", or "PROOF.KEY" if a proof returned it → its ``repr``,
+        such as "0.52".
     """
     values = {}
     for cell in executed.cells:

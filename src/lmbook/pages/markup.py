@@ -42,11 +42,11 @@ def page_link(name: str, text: str, env) -> addnodes.pending_xref:
     Parameters
     ----------
     name : str
-        The page's.
+        The page's, its file below ``chapters`` without the suffix.
     text : str
         What the link says.
     env : BuildEnvironment
-        Sphinx's.
+        Sphinx's, of the page in which the link stands.
     """
     about = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{name}"}
     about |= {"refexplicit": True, "refwarn": True, "refdoc": env.docname}
@@ -59,7 +59,7 @@ def html_table(css: str, columns: Sequence[str], rows: Iterable[tuple]) -> str:
     Parameters
     ----------
     css : str
-        A class for it.
+        A class for it, such as "lm-tasks".
     columns : sequence of str
         Their names.
     rows : iterable of (str, sequence of str)

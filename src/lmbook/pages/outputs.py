@@ -132,7 +132,7 @@ def _show_warnings_of(app: Sphinx, page: str) -> None:
         handler.addFilter(others)
 
     def say(_app: Sphinx, _exception: Exception | None) -> None:
-        """Print the count, and take the filter away."""
+        """Take the filter away, and print how many warnings were left out, if any."""
         for handler in handlers:
             handler.removeFilter(others)
         if others.count:

@@ -48,10 +48,10 @@ HINTS = {
 
 
 def trace_types(view: dict) -> list[str]:
-    """Return the kinds of traces that a plot needs, sorted; none for another view.
+    """Return the types of plotly's traces that a plot has, sorted; [] for another view.
 
-    Those of frames are among them, and always "scatter", which is in every bundle of
-    plotly.js.
+    Such as ["heatmap", "scatter"]. Those of the frames of an animation are among them, and
+    always "scatter", which is in every bundle of plotly.js.
 
     Parameters
     ----------
@@ -116,7 +116,8 @@ def view_html(view: dict) -> str:
 def module_name(kind: str) -> str:
     """Return the name of the JavaScript module that draws a kind of view.
 
-    It is that of a file in ``static/play``, without ".js".
+    It is that of a file in ``static/play``, without ".js". ``kind`` : such as "head_view",
+    which "bertviz" draws; a kind that `DRAWERS` does not have is the module's own name.
     """
     return DRAWERS.get(kind, (kind,))[0]
 

@@ -58,7 +58,7 @@ def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
     head : sequence
         The names of the columns.
     rows : iterable of sequence
-        The values of each row, its name first.
+        The values of each row, its name first: str, numbers or None.
     """
     rows = list(rows)
     shown = [map(_cell, row[:MOST_COLUMNS]) for row in rows[:MOST_ROWS]]
@@ -73,7 +73,8 @@ def _grid(head: Sequence, rows: Iterable[Sequence]) -> str:
 def _heaviest_key(weights: Sequence[float], tokens: Sequence[str]) -> str:
     """Return the token with the greatest weight, and the weight: "cat 0.50".
 
-    ``weights`` : list of float, one for each of ``tokens``, a list of str.
+    ``weights`` : of attention from one token, a float for each of ``tokens``, a list of
+    str.
     """
     key = max(range(len(weights)), key=weights.__getitem__)
     return f"{tokens[key]} {weights[key]:.2f}"

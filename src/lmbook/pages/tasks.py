@@ -68,8 +68,8 @@ def checks_by_label(page: str) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Such as ``{"ex-attention-heads": "attention.heads"}``; empty if the chapter has no
-        checks.
+        Label of a task → name of its check, such as ``{"ex-attention-heads":
+        "attention.heads"}``; empty if the chapter has no checks.
     """
     try:
         names = exercises.names(page)
@@ -82,7 +82,7 @@ def task_fault(page: str, label: str, classes: list[str]) -> str:
     """Return what is wrong with a task, in words; "" if nothing.
 
     The task's classes must be kind, minutes and level. If the chapter has checks, one must
-    have the task's label and kind.
+    belong to the task's label, and be of its kind.
 
     Parameters
     ----------

@@ -54,8 +54,10 @@ def read_tasks(text: str) -> Iterator[Task]:
     Yields
     ------
     Task
-        ``label``; ``title``; ``about``, its kind, minutes and level in words; ``code`` of
-        its first cell, and ``solution``, that of its solution, "" if there is none.
+        ``label``, such as "ex-attention-heads"; ``title``; ``about``, a list of its kind,
+        minutes and level in words: "Build", "10 minutes", "level 2 of 3"; ``code`` of its
+        first cell, and ``solution``, that of the first cell of its solution, "" if there is
+        none.
     """
     first_cells = {}  # (label, part) → code
     for cell in parse_cells(text):
@@ -160,8 +162,8 @@ def _tasks(app, link, node) -> str:
 def _weeks(app, link, node) -> str:
     """Return a plan as HTML: the chapters of each week, and how long they take.
 
-    ``app`` : Sphinx's; ``link`` : from a page's name to its address; ``node["weeks"]`` has
-    the names of each week's chapters.
+    ``app`` : Sphinx's; ``link`` : callable, from a page's name to its address;
+    ``node["weeks"]`` : list of lists of str, the names of each week's chapters.
     """
     items = ""
     for names in node["weeks"]:
@@ -260,7 +262,10 @@ def _verdict_on_bug(app, page: str, task: Task) -> str:
 
 
 def _all_tasks(app) -> Iterator[tuple]:
-    """Yield each task of the book with its chapter: (Chapter, Task)."""
+    """Yield each task of the book with its chapter, in order: pairs (`Chapter`, `Task`).
+
+    ``app`` : Sphinx's, whose configuration has the chapters.
+    """
     for name, chapter in app.config.lmbook_chapters.items():
         for task in read_tasks(Path(app.env.doc2path(name)).read_text("utf-8")):
             yield chapter, task

@@ -63,7 +63,11 @@ def mark_for_work(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _element_kind(node: nodes.Element) -> str:
-    """Return what myst-nb made a node of: "cell_code", "cell_code_output", … or ""."""
+    """Return what part of a notebook myst-nb made a node of; "" if none.
+
+    Such as "cell_code", a cell with its outputs, "cell_code_output", these alone, or
+    "mime_bundle", an output in several MIME types.
+    """
     return node.get("nb_element", "")
 
 

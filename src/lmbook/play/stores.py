@@ -239,7 +239,8 @@ def digits_file(model) -> bytes:
 def lstm_file(model) -> bytes:
     """Return the LSTM of characters as a safetensors file, in float16 as it is stored.
 
-    ``model`` : lmcourse.recurrent.CharLSTM.
+    The names of its tensors are those of the module. ``model`` :
+    lmcourse.recurrent.CharLSTM.
     """
     return _file({name: x.half() for name, x in model.state_dict().items()}, {})
 
@@ -247,7 +248,8 @@ def lstm_file(model) -> bytes:
 def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
     """Return a safetensors file of tensors by name, the configuration in its header.
 
-    ``tensors`` : name → Tensor; ``config`` : what JSON can hold.
+    ``tensors`` : name → Tensor; ``config`` : what JSON can hold, which stands in the header
+    under "config" as text.
     """
     tensors = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
     return save(tensors, {"config": json.dumps(config)})

@@ -47,14 +47,20 @@ def source_address(page: str, what: str) -> str:
 
 
 def _default_branch() -> str:
-    """Return the remote's default branch, as git noted it when it cloned; else "main"."""
+    """Return the default branch of the remote "origin", such as "main".
+
+    Git noted it when it cloned; "main" if it did not.
+    """
     asked = ["git", "-C", str(ROOT), "symbolic-ref", "refs/remotes/origin/HEAD"]
     noted = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
     return noted.rpartition("origin/")[2] or "main"
 
 
 def site_address() -> str:
-    """Return the address of the published site, ending in a slash; "" if unknown."""
+    """Return the address of the site on GitHub Pages, ending in a slash; "" if unknown.
+
+    Such as "https://owner.github.io/name/".
+    """
     owner, _, name = repository().partition("/")
     if not name:
         return ""

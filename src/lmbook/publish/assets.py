@@ -50,9 +50,10 @@ def _installed_file(distribution: str, path: str) -> str:
 
 
 def bertviz_script(name: str) -> str:
-    """Return one of bertviz's scripts as a function that `play/bertviz.js` calls.
+    """Return one of bertviz's scripts as JavaScript that defines a function.
 
-    ``name`` is "head_view" or "model_view".
+    It is ``lmcourse.head_view`` or ``lmcourse.model_view``, which ``play/bertviz.js``
+    calls; ``name`` is "head_view" or "model_view".
     """
     body = notebook.bertviz_script(name)
     return f"(window.lmcourse = window.lmcourse || {{}}).{name} = {body};\n"
@@ -272,7 +273,10 @@ def drop_unused_mathjax(
 
 
 def _stage_site(app: Sphinx) -> None:
-    """Put scripts, styles and fonts into the site, when Sphinx has written HTML."""
+    """Put scripts, styles and fonts into the site, if Sphinx is to write HTML.
+
+    Sphinx calls this before it reads the pages.
+    """
     if app.builder.format == "html":
         stage_site(
             Path(app.outdir) / "_static", build_folder(Path(app.srcdir).parent) / "npm"

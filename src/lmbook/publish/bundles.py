@@ -29,7 +29,7 @@ def view_files(suffix: str) -> dict[str, Path]:
 
 
 def write_bundles(work: Path, out: Path, own: Path = STATIC) -> None:
-    """Write all scripts and style sheets of the site.
+    """Write all scripts and style sheets of the site, made of ES modules by esbuild.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def write_bundles(work: Path, out: Path, own: Path = STATIC) -> None:
     out : Path
         The site's folder of libraries.
     own : Path
-        The folder of the modules.
+        The folder of the ES modules and style sheets.
 
     Raises
     ------

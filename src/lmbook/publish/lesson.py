@@ -118,9 +118,10 @@ def _names_of_head(node: ast.stmt) -> set[str]:
 
 
 def _surely_defined(node: ast.stmt) -> set[str]:
-    """Return the names that a statement defines in any case.
+    """Return the global names that a statement defines whatever happens.
 
-    The blocks of ``if``, ``for``, ``while`` and ``try`` may not run.
+    Those of the blocks of ``if``, ``for``, ``while`` and ``try``, which may not run, are
+    left out.
     """
     if isinstance(node, ast.With):
         return _names_of_head(node).union(*map(_surely_defined, node.body))
@@ -155,7 +156,7 @@ def _statements(source: str) -> list[_Statement]:
 
 
 def _text(source: str, node: ast.stmt) -> str:
-    """Return a statement's text, its decorators included.
+    """Return a statement's text as it is written, its decorators included.
 
     ``source`` : str, the cell; ``node`` : ast.stmt, the statement in it.
     """

@@ -93,8 +93,8 @@ def split_at_solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
     Returns
     -------
     list of (bool, str)
-        Whether a piece is in a solution, and the piece. The line that begins a solution
-        is outside it, since it is not folded.
+        Whether a piece is in a solution, and the piece, in order. The directive that begins
+        a solution is outside it, since it is not folded; the one that ends it is in none.
     """
     pieces = []
     last = 0
@@ -173,7 +173,7 @@ def _directive(name: str, argument: str, content: str, links: "BookLinks") -> st
 
 
 def _nothing(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return nothing, for what a notebook does without; no argument is used."""
+    """Return "", for a directive that a notebook does without; no argument is used."""
     return ""
 
 
@@ -222,10 +222,10 @@ def _equation(argument: str, options: dict, content: str, links: "BookLinks") ->
 
 
 def _code(argument: str, options: dict, content: str, links: "BookLinks") -> str:
-    """Return a block of code that is not run.
+    """Return a fenced block of code, which is not run, in Markdown.
 
-    ``argument`` : its language; ``content`` : the code. ``options`` and ``links`` are not
-    used.
+    ``argument`` : its language, such as "python"; ``content`` : the code, which ends in a
+    new line. ``options`` and ``links`` are not used.
     """
     return f"```{argument}\n{content}```"
 
@@ -372,7 +372,7 @@ def _rewrite_inline(text: str, links: "BookLinks") -> str:
     kept: list[str] = []
 
     def keep(rewritten: str) -> str:
-        """Put a finished piece aside; return a mark for it that nothing rewrites."""
+        """Put a finished piece aside; return a placeholder that nothing rewrites."""
         kept.append(rewritten)
         return f"\x00{len(kept) - 1}\x00"
 
@@ -451,7 +451,7 @@ def _cited_in_sentence(links: "BookLinks", content: str) -> str:
 
 
 def _as_code(links: "BookLinks", content: str) -> str:
-    """Return a name set as code.
+    """Return a name as code in Markdown, between backticks.
 
     ``content`` : the name; ``links`` are not used.
     """

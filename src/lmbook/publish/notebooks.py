@@ -156,12 +156,12 @@ class _NotebookCode:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it is for no reader: the page hides it."""
+        """Whether the page hides the cell: it has the tag "remove-cell"."""
         return HIDDEN in self.cell.metadata.get("tags", [])
 
     @property
     def shows(self) -> bool:
-        """Whether it ends in what is shown below it, not in a function or a class."""
+        """Whether it ends in an expression, whose value is shown below the cell."""
         statements = ast.parse(self.source).body
         return bool(statements) and isinstance(statements[-1], ast.Expr)
 
@@ -185,8 +185,9 @@ def _notebook_code(
     Yields
     ------
     _NotebookCode
-        ``cell``, as the chapter has it; ``source``, "" if nothing is left of it;
-        ``in_solution``; ``outputs``, those of the chapter.
+        ``cell``, as the chapter has it; ``source``, what is left of it, perhaps "";
+        ``in_solution``, whether it stands in a solution; ``outputs``, a list, as the
+        chapter was executed, [] if ``outputs`` is not given.
     """
     book = [c for c in jupytext.reads(text, fmt="md:myst").cells if c.cell_type == "code"]
     inside = [cell.part == "solution" for cell in parse_cells(text)]
@@ -210,7 +211,10 @@ def _notebook_code(
 
 
 def _names_of_solutions(source: str) -> set[str]:
-    """Return the names that only solutions define."""
+    """Return the global names that code in solutions defines, and no other code.
+
+    ``source`` : the chapter, in MyST.
+    """
     in_solutions, elsewhere = set(), set()
     for cell in parse_cells(source):
         names = in_solutions if cell.part == "solution" else elsewhere
@@ -350,9 +354,11 @@ def _versions(name: str) -> tuple[str, str]:
 def _static_output(output: NotebookNode) -> NotebookNode | None:
     """Return what a viewer that runs no script can show of an output, None if nothing.
 
-    Of a view (its data have the type `MIME`) the plain text stays, of other results what is
-    text, HTML, a formula or a picture. What is printed, and an error, are returned as they
-    are.
+    Of a view (its data have the MIME type `MIME`) the plain text stays, which says in words
+    what it shows; of other results what is text, HTML, Markdown, a formula or an SVG. What
+    is printed, and an error, are returned as they are.
+
+    ``output`` : of a cell, as nbformat has it.
     """
     if output.output_type not in ("display_data", "execute_result"):
         return output
@@ -365,7 +371,7 @@ def _static_output(output: NotebookNode) -> NotebookNode | None:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build the package's wheel into a folder, if it is not there; return its path.
+    """Build the wheel of `lmcourse` into a folder, if it is not there; return its path.
 
     It is built of a copy: setuptools would add what an earlier build left in the tree.
     The version ends in a hash of what is in it, so that a notebook saved long ago names
