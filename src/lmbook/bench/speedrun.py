@@ -95,8 +95,9 @@ def run_entries(entries, corpus, seeds, threads):
     entries : dict of str to (callable, int or None)
         Name of an entry → its function ``train(training, tuning, vocab_size, seed)``, which
         returns a model, and how many tokens it reads while it trains, if that is known. The
-        names are ways of `studies.scaling.speedrun.WAYS`, among them "reference", nanoGPT's
-        recipe; only under any other name does the limit on parameters hold.
+        names are those of recipes in `studies.scaling.speedrun.WAYS`, among them
+        "reference", nanoGPT's, and perhaps the path of a reader's entry, which alone must
+        keep the limit on parameters.
     corpus : str
         The name of a corpus, or a path.
     seeds : int

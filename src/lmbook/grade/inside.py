@@ -77,6 +77,9 @@ def limit_memory(room: int) -> None:
 class Kernel:
     """A kernel for a notebook's cells, with what records their answers.
 
+    When it begins, it runs a cell that imports `lmbook.grade.record`, which from then on
+    keeps every answer that is given to a check.
+
     Parameters
     ----------
     code : list of str

@@ -118,8 +118,9 @@ class RemoteFunction:
     number : int
         By which the function is known there.
     name : str
+        The function's own.
     clock : Clock
-        What time it has.
+        Counts the seconds that are left to all calls of the answer together.
     """
 
     def __init__(

@@ -332,8 +332,10 @@ def _judge_answer(
 ) -> dict:
     """Return the verdict on an answer, and its diagnosis.
 
-    It is asked in a fresh process first. If it is not right there, it may rest on what its
-    notebook did before: then the copy of the kernel that waits with it is asked.
+    Its pickle is opened first, in a process in which the notebook has not run. If it is not
+    right there, it may rest on what its notebook did before: then the copy of the kernel
+    that waits with it is asked, and counts if it is right, or if there was no pickle that
+    could be judged. That is not done for a task of `lmbook.grade.judge.TOGETHER`.
 
     Parameters
     ----------
@@ -343,7 +345,7 @@ def _judge_answer(
         ``pickle``, the answer, or None; ``why`` there is none; ``waits``, whether a copy of
         the kernel waits with it.
     box : Sandbox
-        A fresh one, for the pickle.
+        For the pickle; other answers of the submission may have been judged in it.
     ran : Sandbox
         In which the submission was run.
     limits : Namespace
@@ -429,6 +431,12 @@ class Table:
     Parameters
     ----------
     folder : Path
+        Where the files are written.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Those written so far, column (of `COLUMNS`) → text.
 
     Raises
     ------

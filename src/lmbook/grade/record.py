@@ -1,7 +1,7 @@
 """In a submission's kernel: keep every answer that is handed to a check, as it is then.
 
-An answer is kept in two ways. As a pickle it can be opened in a fresh process, where
-nothing else of the submission has been. Some answers cannot be pickled, or rest on what a
+An answer is kept in two ways. As a pickle it can be opened in another process, in which
+the notebook has not run. Some answers cannot be pickled, or rest on what a
 pickle does not hold: a cache, a module that the notebook wrote, a setting of Python. So the
 kernel is forked as well, and the copy, in which all is as it was when the check was called,
 waits to be asked.

@@ -183,6 +183,13 @@ class Sandbox:
 
     Attributes
     ----------
+    process : subprocess.Popen
+        The process. Requests are written to its standard input, replies are read from its
+        standard output; it has a standard error only until it has begun.
+    folder : TemporaryDirectory
+        Of the sandbox alone.
+    memory : float
+        What its processes may use, in bytes.
     stopped : bool
         Whether it is of no more use.
     """

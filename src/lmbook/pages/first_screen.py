@@ -68,5 +68,5 @@ def _split_off_code(cell: nodes.Element) -> nodes.Element:
 
 
 def setup(app: Sphinx) -> None:
-    """Add the transform."""
+    """Add the transform `FirstScreen` to Sphinx."""
     app.add_transform(FirstScreen)

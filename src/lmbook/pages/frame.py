@@ -107,7 +107,10 @@ def _read_front_matter(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Read the front matter once the table of contents is there; frame each chapter."""
+    """Have Sphinx read the chapters' front matter, and give each its line and its end.
+
+    The former when it has read the table of contents, the latter when it has read a page.
+    """
     app.add_config_value("lmbook_chapters", {}, "env", [dict])  # another: all anew
     app.connect("config-inited", _read_front_matter, priority=950)
     app.connect("doctree-read", add_frame, priority=600)

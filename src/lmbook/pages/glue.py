@@ -114,5 +114,5 @@ class GlueText(PasteTextRole):
 
 
 def setup(app: Sphinx) -> None:
-    """Take the place of myst-nb's role, which says a missing name without a word for it."""
+    """Put `GlueText` in the place of myst-nb's role ``glue:text``."""
     app.add_role_to_domain("glue", "text", GlueText(), override=True)

@@ -93,6 +93,11 @@ class _WarningsOfOtherPages(standard_logging.Filter):
         Of the pages.
     page : str
         The name of the one whose warnings are shown.
+
+    Attributes
+    ----------
+    count : int
+        How many warnings were left out.
     """
 
     def __init__(self, folder: Path, page: str):
@@ -155,7 +160,10 @@ def _limit_warnings(app: Sphinx, config) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Put `_page_reader` in the place of myst-nb's own reader."""
+    """Put `_page_reader`, which fills outputs in, in the place of myst-nb's own reader.
+
+    Where one chapter alone was executed, only its warnings are shown.
+    """
     # The chapter that alone was executed: others may lack outputs, and need not say so.
     app.add_config_value("lmbook_only", "", "", [str])
     app.connect("config-inited", _limit_warnings)

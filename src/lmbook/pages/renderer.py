@@ -129,7 +129,8 @@ def view_node(view: dict) -> nodes.raw:
     drawn from, JSON-ready, None if nothing draws it; ``stored``, the HTML that stands there
     before any script runs; ``alt``, str, the view in words; ``stores``, list of str, the
     weights and vocabularies that it loads. The node has the attributes ``lmcourse_kind``, a
-    str, ``lmcourse_traces`` and ``lmcourse_stores``, lists of str, for `page_assets`.
+    str, ``lmcourse_traces`` and ``lmcourse_stores``, lists of str: by these it is decided
+    which scripts and data the page gets (`lmbook.publish.assets.page_assets`).
     """
     node = nodes.raw("", view_html(view), format="html")
     node["lmcourse_kind"] = view["kind"]
@@ -297,6 +298,6 @@ def join_marks_of_page(
 
 
 def setup(app: Sphinx) -> None:
-    """Connect what mends a page's HTML to Sphinx."""
+    """Have Sphinx change each page's HTML: roles of citations, punctuation of formulas."""
     app.connect("html-page-context", fix_bibliography_roles)
     app.connect("html-page-context", join_marks_of_page)

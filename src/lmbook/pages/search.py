@@ -159,7 +159,7 @@ def _configure(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Put our search in the place of Sphinx's."""
+    """Put our search in the place of Sphinx's: its page of results, and its data."""
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _switch_off_sphinx_search)
     app.connect("build-finished", _write_search_data)

@@ -114,5 +114,5 @@ class Surprise(SphinxDirective):
 
 
 def setup(app: Sphinx) -> None:
-    """Add the directive."""
+    """Add the directive ``surprise`` to Sphinx."""
     app.add_directive("surprise", Surprise)

@@ -188,7 +188,10 @@ def _write_table(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Check and count tasks; give every page the scripts that keep what was done."""
+    """Have Sphinx check, fold and list tasks; add the scripts that keep what was done.
+
+    These keep in the reader's browser which tasks are done.
+    """
     app.connect("doctree-read", note_tasks)
     app.connect("doctree-read", fold_verdicts)
     app.connect("env-updated", _write_table)

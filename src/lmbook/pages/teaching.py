@@ -296,7 +296,10 @@ def _fill_in_lists(app, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app) -> None:
-    """Add the directives; they are filled in when all pages are read."""
+    """Add the directives ``tasks``, ``weeks``, ``mistakes`` and ``findings``.
+
+    Their lists are filled in when all pages are read.
+    """
     for name in RENDERERS:
         app.add_directive(name, Teaching)
     app.connect("doctree-resolved", _fill_in_lists)

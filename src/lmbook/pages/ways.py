@@ -124,7 +124,10 @@ def _add_summary(doctree: nodes.document, left: str) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Divide each page once its tasks, proofs and end are made."""
+    """Have Sphinx mark what of each page is for *Work* alone, and add scripts and styles.
+
+    It does so when the page's tasks, proofs and end are made.
+    """
     app.connect("doctree-read", mark_for_work, priority=700)
     app.add_js_file("lib/ways.js", priority=100)  # before anything is drawn
     app.add_css_file("lib/ways.css")

@@ -305,7 +305,10 @@ def drop_unused(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Stage the libraries before anything is written, and add them page by page."""
+    """Have Sphinx put scripts, styles and fonts into the site, and add them to its pages.
+
+    What each page does not use is taken off it, and what no page loads is removed.
+    """
     for name in SCRIPTS_OF_EVERY_PAGE:  # before what uses them
         app.add_js_file(f"{FOLDER}/{name}", priority=400, loading_method="defer")
     app.connect("builder-inited", _stage_site)

@@ -30,11 +30,27 @@ class BookLinks:
     ----------
     app : Sphinx
     name : str
-        The chapter.
+        The chapter's.
     values : dict of str to str
-        What it glued, name → repr.
+        What it glued, and what its proofs returned: name → repr.
     notebooks : list of str
-        All chapters that have a notebook.
+        Names of all chapters that have a notebook.
+
+    Attributes
+    ----------
+    env : BuildEnvironment
+        Sphinx's.
+    name, values, notebooks
+        As given.
+    base : str
+        The address of the site, ending in a slash; "" if it is not known.
+    source : str
+        The chapter's text, in MyST.
+    anchors : set of str
+        The labels that have an anchor in the chapter's notebook, too.
+    exercises : dict
+        Label of each task of the book → what sphinx-exercise knows of it: its ``node``, and
+        ``docname``, the name of its page.
     """
 
     def __init__(self, app, name: str, values: dict[str, str], notebooks: list[str]):

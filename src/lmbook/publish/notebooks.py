@@ -540,7 +540,10 @@ def add_buttons(
 
 
 def setup(app: Sphinx) -> None:
-    """Connect to Sphinx; the theme's own buttons come first."""
+    """Have Sphinx add the buttons to each page, and write the notebooks at its end.
+
+    The theme's own buttons come first.
+    """
     # A value of the configuration: Sphinx then rewrites every page when it changes.
     app.add_config_value("lmcourse_published", addresses.published_at(), "html", [tuple])
     app.connect("html-page-context", add_buttons, priority=600)
