@@ -219,7 +219,9 @@ def ask_waiting(stem: str, request: bytes, seconds: float) -> str:
     TimeoutError
         If it takes too long.
     EOFError
-        If it has ended.
+        If it ends before it has replied.
+    OSError
+        If it had ended before.
     """
     folder = Path(os.environ["HOME"]) / ANSWERS_FOLDER
     with socket.socket(socket.AF_UNIX) as client:

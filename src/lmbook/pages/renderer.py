@@ -225,15 +225,17 @@ class ViewRenderer:
     def handle_mime(renderer, data, inline):
         """Return the nodes of an output, or None to leave it to other renderers.
 
-        Handled are views, figures that have a narrow version, and the two types that are
-        not shown on the site, for which the list is empty.
+        Handled are views (of the type `MIME`, a dict), figures that have a narrow version
+        (SVG), and two types of which nothing is shown on the site (plotly's own, and
+        `FIGURE`, which tests read): for these the list is empty.
 
         Parameters
         ----------
         renderer : object
             myst-nb's; unused.
         data : MimeData
-            myst-nb's: ``content``, the output in one MIME type, ``mime_type``.
+            myst-nb's: ``content``, the output in one MIME type, ``mime_type``; and
+            ``output_metadata``, a dict.
         inline : bool
             Unused: whether the output stands in a line of text.
         """

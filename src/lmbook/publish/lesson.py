@@ -56,7 +56,17 @@ def used_by_functions(source: str) -> set[str]:
 
 @dataclass
 class _Statement:
-    """A statement of a cell: its text, and the names that it defines, uses and changes."""
+    """A statement of a cell: its text, and the names that it defines, uses and changes.
+
+    Attributes
+    ----------
+    node : ast.stmt
+    text : str
+        As it is written.
+    defined, used, changed : set of str
+        Global names: those that it defines, those that have to be there before it runs, and
+        those of things that it changes in place.
+    """
 
     node: ast.stmt
     text: str

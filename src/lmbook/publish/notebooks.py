@@ -147,7 +147,19 @@ def _prose_with_answers(text: str) -> Iterator[NotebookNode]:
 
 @dataclass
 class _NotebookCode:
-    """What a notebook holds of a code cell of the chapter."""
+    """What a notebook holds of a code cell of the chapter.
+
+    Attributes
+    ----------
+    cell : NotebookNode
+        As the chapter has it, with its tags.
+    source : str
+        What is left of its code.
+    in_solution : bool
+        Whether it stands in the solution of a task.
+    outputs : list of NotebookNode
+        Those of the chapter as it was executed.
+    """
 
     cell: NotebookNode
     source: str  # "" if nothing is left of it
