@@ -62,7 +62,10 @@ def torch_loss(parameters, heads, layers, numbers, targets):
 
 
 def _block(p, block, heads, x):
-    """Compute a block: self-attention and a feed-forward network, a norm after each.
+    """Compute a decoder's block: causal self-attention and a feed-forward network.
+
+    Queries and keys are rotated by their positions, and a norm comes after each of the two,
+    on the sum with what went in.
 
     Parameters
     ----------
@@ -71,6 +74,7 @@ def _block(p, block, heads, x):
     block : str
         What the names of this block's parameters begin with: "blocks.modules.0.".
     heads : int
+        How many the attention has.
     x : Tensor of shape (batch, tokens, d_model)
 
     Returns

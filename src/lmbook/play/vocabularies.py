@@ -44,7 +44,7 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
         Code points as ranges, [first, last, first, last, …], of characters that are
         ``removed`` from a text; of ``ideographs``, around which spaces are put; of
         ``marks``, accents that are removed; and of ``punctuation``, each a word of its own.
-        Of a setting that is off there are none.
+        Of the first three there are none if their setting is off.
     """
     options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 
