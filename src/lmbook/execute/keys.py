@@ -31,7 +31,11 @@ VARIABLES = (*DEFAULTS, "LMCOURSE_DEVICE")
 
 
 def build_folder(root: Path) -> Path:
-    """Return the folder of site and store: ``_build``, or as ``LMBOOK_BUILD`` says."""
+    """Return the folder in which builds lie, with the site and the executed notebooks.
+
+    It is ``_build`` in the book's folder ``root``, or what the environment variable
+    ``LMBOOK_BUILD`` names there.
+    """
     return root / (os.environ.get("LMBOOK_BUILD") or "_build")
 
 
@@ -74,7 +78,10 @@ def _hash_file(path: Path) -> str:
 
 @functools.cache
 def installed_packages() -> list[str]:
-    """Return "name==version" of each installed package but those of this checkout."""
+    """Return "name==version" of each installed package, sorted; found out once.
+
+    `lmcourse` and `lmbook`, the packages of this repository, are left out.
+    """
     own = ("lmcourse==", "lmbook==")
     packages = {f"{each.name}=={each.version}" for each in metadata.distributions()}
     return sorted(package for package in packages if not package.startswith(own))
@@ -106,12 +113,14 @@ def reader_settings() -> dict[str, str]:
 
 
 def hash_reader_settings() -> dict[str, str | None]:
-    """Hash each variable's value together with the files that it names.
+    """Hash what the reader set, with the files of the models that it names.
 
     Returns
     -------
-    dict
-        Name of each of `VARIABLES` → SHA-256 in hexadecimal, None if it is not set.
+    dict of str to (str or None)
+        Name of each environment variable of `VARIABLES` (those of models, and of the
+        device) → SHA-256 in hexadecimal of its value and, if that is a path, of the files
+        there; None if it is not set.
     """
     found = dict.fromkeys(VARIABLES)
     for name, value in reader_settings().items():
@@ -126,8 +135,9 @@ def other_models() -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Environment variable → a short name of the model: the last part of its path, or its
-        name on the hub.
+        Environment variable, such as LMCOURSE_BERT → a short name of the model: the last
+        part of its path, or its name on the hub. Only of those that are set to another
+        model than the default one.
     """
     from lmcourse.models import default_checkpoint
 
@@ -146,8 +156,9 @@ def execution_key(notebook) -> str:
     """Hash all that is known, before a chapter runs, of what its outputs depend on.
 
     That is the code and tags of its cells, the accelerator, the version of Python, the
-    installed packages, and the modules that execute chapters. What it reads while it runs
-    is recorded then (`files_read`, `variables_asked_for`).
+    installed packages, and the files of `lmbook.execute`, byte by byte: another comment
+    there makes another key. What the chapter reads while it runs is recorded then
+    (`files_read`, `variables_asked_for`).
 
     Parameters
     ----------
@@ -170,7 +181,7 @@ def execution_key(notebook) -> str:
 
 
 def course_modules() -> list[Path]:
-    """Return the paths of all modules of `lmcourse`, sorted."""
+    """Return the paths of all Python files of the package `lmcourse`, sorted."""
     return sorted(PACKAGE.rglob("*.py"))
 
 
@@ -197,7 +208,9 @@ def data_folders(root: Path) -> list[Path]:
 
 
 def hash_watched_files(root: Path) -> dict[str, str]:
-    """Hash the files in `watched_folders` and the listings of `data_folders`.
+    """Hash all that a chapter may read: `lmcourse`, studies, chapters and data.
+
+    These are the files in `watched_folders`, and what lies in each of `data_folders`.
 
     Parameters
     ----------
@@ -225,7 +238,8 @@ def hash_watched_files(root: Path) -> dict[str, str]:
 def variables_asked_for(log: Path) -> list[str]:
     """Return those of the environment variables `VARIABLES` that a chapter asked for.
 
-    ``log`` is the file that ``watch/sitecustomize.py`` wrote while the chapter ran.
+    ``log`` is the file that ``watch/sitecustomize.py`` wrote while the chapter ran: a name
+    of a variable, or a path that was read, on each line.
     """
     lines = log.read_text(encoding="utf-8").split("\n")
     return [name for name in VARIABLES if name in lines]
@@ -237,18 +251,20 @@ def files_read(log: Path, root: Path, before: dict[str, str]) -> dict[str, str |
     Parameters
     ----------
     log : Path
-        The file that ``watch/sitecustomize.py`` wrote while the chapter ran.
+        The file that ``watch/sitecustomize.py`` wrote while the chapter ran: on each line a
+        path that was read or looked for, with a slash at its end if a folder was listed, or
+        the name of an environment variable. A compiled module stands for its source.
     root : Path
         The book's folder.
-    before : dict
+    before : dict of str to str
         What `hash_watched_files` returned before the chapter ran. If a file changed since,
         the chapter may have read either version; the hash of the old one makes it stale.
 
     Returns
     -------
-    dict
-        Path relative to ``root``, with a slash at the end if it is a folder → SHA-256, None
-        if there was no such file.
+    dict of str to (str or None)
+        Path relative to ``root``, with a slash at the end if it is a folder → SHA-256 in
+        hexadecimal, None if there was no such file.
     """
     compiled_module = re.compile(r"__pycache__.([^.]+)\.[^/\\]+$")
     lines = {*log.read_text(encoding="utf-8").split("\n")} - {"", *VARIABLES}

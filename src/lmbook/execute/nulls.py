@@ -39,8 +39,10 @@ def check_finding(proof: Proof, page: Page) -> dict:
     Returns
     -------
     dict
-        ``name``: the finding's; ``problem``: what is not as it should be, "" if nothing;
-        ``no_null``: why it has no null, "" if it has one; ``seconds``: how long it took.
+        ``name``: the finding's; ``problem``: what is not as it should be, a sentence, "" if
+        nothing; ``no_null``: why it has no null, "" if it has one; ``seconds``: how long
+        both runs took. It is a problem, too, if a field of the finding quotes a value that
+        it does not return.
     """
     start = time.monotonic()
     problem = ""
@@ -67,12 +69,12 @@ def check_finding(proof: Proof, page: Page) -> dict:
 
 
 def _problem_in_null(proof: Proof, page: Page, values: dict) -> str:
-    """Run a finding on its null, and say what is wrong there.
+    """Run a finding on its null, the world with nothing to find; say what is wrong there.
 
     Parameters
     ----------
     proof : studies.findings.Proof
-        The finding.
+        The finding. Its ``null`` makes that world's page of ``page``.
     page : studies.findings.Page
         The names that the lesson has defined.
     values : dict
@@ -96,6 +98,9 @@ def _problem_in_null(proof: Proof, page: Page, values: dict) -> str:
 
 def check_findings(chapter: str, root: Path = ROOT) -> list[dict]:
     """Execute a chapter's lesson, and run each of its findings on the page and on its null.
+
+    A finding is a proof about the model at hand, and must hold on the page; its null is the
+    page in a world with nothing to find, where it must fail. Other proofs are not run.
 
     This is for a process of its own: it changes the working directory, the functions that
     draw figures, and IPython's shell.
@@ -147,7 +152,10 @@ def check_findings(chapter: str, root: Path = ROOT) -> list[dict]:
 
 
 def _disable_figures() -> None:
-    """Replace each public function of `lmcourse.figures` by one that does nothing."""
+    """Replace each public function of the modules of `lmcourse.figures`, which draw.
+
+    What takes its place takes any arguments, does nothing and returns None.
+    """
     for module in pkgutil.iter_modules(lmcourse.figures.__path__, "lmcourse.figures."):
         drawing = importlib.import_module(module.name)
         for name, function in inspect.getmembers(drawing, inspect.isfunction):

@@ -19,17 +19,22 @@ _DIRECTIVE = re.compile(r"\{proof\}[ \t]*(\S*)[ \t]*$")
 
 
 def is_placed_proof(cell: NotebookNode) -> bool:
-    """Say whether a cell runs a proof that the chapter places."""
+    """Return whether a cell runs a proof that the chapter places: it has the tag `TAG`."""
     return TAG in cell.metadata.get("tags", [])
 
 
 def proof_name(cell: NotebookNode) -> str:
-    """Return the name of the proof that a cell runs; the cell `is_placed_proof`."""
+    """Return the name of the function of the proof that a cell runs.
+
+    ``cell`` : one that runs a proof (`is_placed_proof`); its metadata has the name.
+    """
     return cell.metadata["proof"]
 
 
 def find_placed_proofs(text: str) -> list[tuple[str, tuple[int, int]]]:
     """Find the directives ``{proof}`` in MyST text that lie in no other block.
+
+    ``text`` : such as a chapter's, or a cell's.
 
     Returns
     -------
@@ -55,7 +60,7 @@ def place_proofs(notebook: NotebookNode, chapter: str) -> NotebookNode:
         As myst-nb reads it; changed in place. If its metadata has a ``source_map`` (the
         first line of each cell), that is updated.
     chapter : str
-        The page's name.
+        The page's name, in whose ``studies/CHAPTER/proofs.py`` the proofs are.
 
     Returns
     -------
@@ -76,6 +81,8 @@ def place_proofs(notebook: NotebookNode, chapter: str) -> NotebookNode:
 
 def _split_at_proofs(cell: NotebookNode, chapter: str) -> list[tuple[NotebookNode, int]]:
     """Cut a cell of prose at its proofs, and put a cell that runs it in place of each.
+
+    ``cell`` : of any kind; ``chapter`` : the page's name.
 
     Returns
     -------
@@ -119,7 +126,11 @@ def _prose_cell(lines: list[str], begin: int, end: int, cell: NotebookNode) -> l
 
 
 def _proof_cell(chapter: str, name: str) -> NotebookNode:
-    """Return a code cell that runs a proof of a chapter, each given by its name."""
+    """Return a code cell that runs a proof of a chapter, each given by its name.
+
+    It calls `studies.findings.run` with the page's namespace. Its tag is `TAG`, and its
+    metadata have the proof's name as ``proof``.
+    """
     call = f'studies.findings.run("{chapter}", "{name}", globals())'
     source = f"import studies.findings\n\n{call}"
     return nbformat.v4.new_code_cell(source, metadata={"tags": [TAG], "proof": name})

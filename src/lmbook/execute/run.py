@@ -43,7 +43,10 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def page_notebook(path: Path, name: str | None = None) -> NotebookNode:
-    """Read a chapter as the build does, with a cell for each proof that it places.
+    """Read a chapter as the build does, with a code cell for each proof that it places.
+
+    A chapter places a proof by a directive ``{proof}`` with its name; the cell that takes
+    its place runs it.
 
     Parameters
     ----------
@@ -117,7 +120,10 @@ def require_chapter(name: str, root: Path = ROOT) -> None:
 
 
 def store_path(name: str, root: Path) -> Path:
-    """Return where the executed notebook of a chapter is stored, by the chapter's name."""
+    """Return where the executed notebook of a chapter is stored.
+
+    ``name`` : the chapter's; ``root`` : the book's folder.
+    """
     return keys.build_folder(root) / "executed" / f"{name}.ipynb"
 
 
@@ -134,8 +140,8 @@ def load_stored_notebook(name: str, root: Path = ROOT) -> NotebookNode | None:
     Returns
     -------
     NotebookNode or None
-        With outputs, and in ``metadata.lmbook`` what is known of its execution; None if no
-        readable one is stored.
+        With outputs, and in ``metadata.lmbook`` what is known of its execution
+        (`_execute_chapter`); None if no readable one is stored.
     """
     try:
         notebook = nbformat.read(store_path(name, root), as_version=4)
@@ -146,6 +152,10 @@ def load_stored_notebook(name: str, root: Path = ROOT) -> NotebookNode | None:
 
 def restore_outputs(notebook: NotebookNode, name: str, root: Path = ROOT) -> dict | None:
     """Put the stored outputs of a chapter into its notebook, if they are not stale.
+
+    They are stale if its code changed since, or the software, or a file that it read, or a
+    variable of the reader's that it asked for. If they are not, ``metadata.lmbook_models``
+    of the notebook gets the models that it asked for: environment variable → name.
 
     Parameters
     ----------
@@ -158,10 +168,11 @@ def restore_outputs(notebook: NotebookNode, name: str, root: Path = ROOT) -> dic
 
     Returns
     -------
-    dict or None
-        None if all is well; else the problem: ``what``, a line, and ``error``, the text of
-        the error that a cell raised, "" if none did. Outputs of a chapter that failed are
-        put in up to the error; of one that changed since, or was never executed, none are.
+    dict of str to str, or None
+        None if all is well. Else the problem: the chapter was not executed, changed since,
+        or failed, which ``what`` says in a line; ``error`` is the text of the error, "" if
+        there was none. Outputs of a chapter that failed are put in up to the error, of one
+        that changed since, or was not executed, none are.
     """
     stored = load_stored_notebook(name, root)
     if stored is None:
@@ -191,6 +202,11 @@ def load_executed_chapter(name: str, root: Path = ROOT) -> NotebookNode:
     root : Path
         The book's folder.
 
+    Returns
+    -------
+    NotebookNode
+        As `page_notebook` reads it, with the stored outputs.
+
     Raises
     ------
     LookupError
@@ -208,6 +224,9 @@ def load_executed_chapter(name: str, root: Path = ROOT) -> NotebookNode:
 
 def _kernel_environment(log: Path, root: Path) -> dict[str, str]:
     """Return the environment variables of a kernel: it has one thread, and logs its reads.
+
+    They are this process's, with what the reader set (models, the device), and with what
+    ``watch/sitecustomize.py``, which Python runs when the kernel starts, is to know.
 
     Parameters
     ----------
@@ -233,12 +252,16 @@ def _raise_unless_of_other_model(
 ) -> None:
     """Raise a cell's error, unless a finding fails because the reader chose another model.
 
+    Then nothing is done, and the chapter goes on. A finding is a proof that says something
+    about the model at hand; its error is a `studies.findings.NotSo`. Another model is one
+    that the reader chose by an environment variable and that the chapter has asked for.
     nbclient calls this as ``on_cell_error``.
 
     Parameters
     ----------
     log : Path
-        The file in which the kernel's reads are recorded.
+        The file in which ``watch/sitecustomize.py`` writes down what the kernel reads: a
+        path, or the name of an environment variable that it asked for, on each line.
     cell : NotebookNode
         With the error among its outputs.
     execute_reply : dict
@@ -249,6 +272,7 @@ def _raise_unless_of_other_model(
     Raises
     ------
     CellExecutionError
+        With the error; it ends the execution of the chapter.
     """
     (error,) = error_outputs(cell)
     another = keys.other_models().keys() & keys.variables_asked_for(log)
@@ -267,19 +291,27 @@ async def _execute_chapter(
         The chapter's.
     root : Path
         The book's folder.
-    before : dict
-        The hashes of the files that it may read: path → SHA-256.
+    before : dict of str to str
+        The hashes of the files that it may read, path → SHA-256
+        (`lmbook.execute.keys.hash_watched_files`).
     timeout : int
         Seconds that a cell may take.
 
     Returns
     -------
     NotebookNode
-        With outputs. ``metadata.lmbook`` is a dict: ``key``, a hash of what its outputs
-        depend on; ``failure``, None, or a dict with ``what`` failed and the ``error``;
-        ``reads``, path of each file that it read → SHA-256; ``asked``, environment variable
-        that it asked for → hash of its value; ``models``, variable of a model that it asked
-        for → the model's name; ``seconds``, how long it took.
+        With outputs. ``metadata.lmbook`` is a dict: ``key``, a hash of all that is known
+        before it runs of what its outputs depend on; ``failure``, None, or a dict with
+        ``what`` failed, a line, and the ``error``, a text; ``reads``, path of each file
+        that it read → SHA-256, None if there was no such file; ``asked``, environment
+        variable that it asked for → hash of its value, None if it is not set; ``models``,
+        variable of a model that it asked for → the model's name; ``seconds``, how long it
+        took.
+
+    Raises
+    ------
+    asyncio.CancelledError
+        If it was stopped, as by Ctrl-C.
     """
     notebook = page_notebook(page_path(name, root), name)
     execution = {"key": keys.execution_key(notebook), "failure": None}
@@ -350,6 +382,8 @@ def _describe_failure(error: Exception, notebook: NotebookNode, begun: int) -> d
 async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
     """Execute chapters, as many at a time as there are processors, and store each.
 
+    For each a line is printed, when it is done.
+
     Parameters
     ----------
     names : list of str
@@ -385,14 +419,14 @@ async def _execute_all(names: list[str], root: Path, timeout: int) -> None:
 
 
 def _print_line(name: str, notebook: NotebookNode, outcome: str) -> None:
-    """Print a line about a chapter.
+    """Print a line about a chapter: its name, the seconds that it took, and a word.
 
     Parameters
     ----------
     name : str
         The chapter's.
     notebook : NotebookNode
-        As executed; its metadata says how long that took.
+        As executed; ``metadata.lmbook.seconds`` says how long that took.
     outcome : str
         A word for the end of the line, such as "executed" or "FAILED".
     """
@@ -402,7 +436,10 @@ def _print_line(name: str, notebook: NotebookNode, outcome: str) -> None:
 def execute_chapters(
     root: Path = ROOT, timeout: int = TIMEOUT, only: str | None = None
 ) -> dict[str, dict]:
-    """Execute the chapters whose stored outputs are stale, printing a line for each.
+    """Execute the chapters whose stored outputs are stale or not whole, and store them.
+
+    For each chapter a line is printed. Stored notebooks of chapters that there are no more
+    are removed.
 
     Parameters
     ----------
@@ -415,9 +452,9 @@ def execute_chapters(
 
     Returns
     -------
-    dict
-        Name of each chapter that failed → its problem, a dict: ``what``, a line, and
-        ``error``, the text of the error that a cell raised, "" if none did.
+    dict of str to dict
+        Name of each chapter that failed → its problem, a dict of str: ``what``, a line that
+        says where, and ``error``, the text of the error, "" if there is none.
 
     Raises
     ------
@@ -440,7 +477,11 @@ def execute_chapters(
 
 
 def _remove_other_files(names: list[str], root: Path) -> None:
-    """Remove from the store every file but the notebooks of the chapters ``names``."""
+    """Remove from the folder of executed notebooks all but those of some chapters.
+
+    The folder is made if it is not there. ``names`` : the chapters'; ``root`` : the book's
+    folder.
+    """
     folder = store_path("x", root).parent  # of whatever chapter
     folder.mkdir(parents=True, exist_ok=True)
     own = {store_path(name, root) for name in names}
@@ -450,18 +491,32 @@ def _remove_other_files(names: list[str], root: Path) -> None:
 
 
 def _find_problem(name: str, root: Path) -> dict | None:
-    """Return the problem of a chapter's stored outputs, or None.
+    """Return why a chapter's stored outputs cannot be used as they are; None if they can.
 
-    ``name`` : the chapter's; ``root`` : the book's folder. A problem is a dict with
-    ``what`` and ``error``, both str.
+    Reasons are that it was not executed, that it changed since (its code, the software, or
+    what it read), or that a cell, or its kernel, failed.
+
+    Parameters
+    ----------
+    name : str
+        The chapter's.
+    root : Path
+        The book's folder.
+
+    Returns
+    -------
+    dict of str to str, or None
+        ``what``, a line that says the reason; ``error``, the text of the error with which
+        it failed, "" if it did not.
     """
     return restore_outputs(page_notebook(page_path(name, root), name), name, root)
 
 
 def print_failures(failures: dict[str, dict]) -> None:
-    """Print the chapters that failed, each with its error.
+    """Print the chapters that failed, each with its error; nothing if there are none.
 
-    ``failures`` : chapter → dict with ``what`` went wrong and the ``error``, both str.
+    ``failures`` : name of a chapter → dict with ``what`` went wrong, a line, and the
+    ``error``, a text, as `execute_chapters` returns them.
     """
     for name, failure in failures.items():
         print(f"\n--- {name}: {failure['what']}\n{failure['error']}")

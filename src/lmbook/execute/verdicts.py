@@ -28,7 +28,11 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def is_finding(cell: NotebookNode) -> bool:
-    """Return whether a cell checks a claim about the model that the page loaded."""
+    """Return whether an executed cell ran a finding.
+
+    That is a proof that checks a claim about the model which the page loaded. The record
+    among the cell's outputs says so.
+    """
     return proof_record(cell).get("kind") == "finding"
 
 
@@ -43,8 +47,10 @@ def proof_record(cell: NotebookNode) -> dict:
     Returns
     -------
     dict
-        Its kind and name, whether it holds, and what it returned (`studies.findings.run`);
-        empty if the cell runs no placed proof, or was not executed.
+        ``name`` of the proof; ``kind``, "proof" or "finding"; ``sentence``; ``about``, its
+        docstring; ``source``, its code; ``failed``, the assertion that failed, "" if it
+        holds; ``fields``, such as "rival", and ``values``, what it returned, pairs of name
+        and text. Empty if the cell runs no placed proof, or was not executed.
     """
     for output in cell.get("outputs", []):
         data = output.get("data", {})
@@ -61,9 +67,10 @@ def error_outputs(cell: NotebookNode) -> list[NotebookNode]:
 def note_verdicts(notebook: NotebookNode, whole: bool) -> dict:
     """Write into each code cell's metadata, as ``lmbook``, how its execution ended.
 
-    The verdict is "checked" (it ran to its end), "not so" (a finding that failed), "failed"
-    or "not run". The record of a placed proof (`proof_record`) moves from the cell's
-    outputs to ``lmbook_record`` in its metadata.
+    The verdict is "checked" (it ran to its end), "not so" (a finding that failed, after
+    which the page went on), "failed" (the cell that ended the page) or "not run". The
+    record of a placed proof, a dict (`proof_record`), moves from the cell's outputs to
+    ``lmbook_record`` in its metadata; ``lmbook_models`` is taken out of the notebook's.
 
     Parameters
     ----------
@@ -132,22 +139,26 @@ def insert_values(text: str, values: dict[str, str], prefix: str = "") -> str:
 
 
 def count_checks(source: str) -> int:
-    """Return how many statements the code of a cell checks.
+    """Return how many statements the code of a cell, or of a proof, checks.
 
-    Counted are ``assert`` and calls of ``assert_…`` (of whatever module), ``close`` and
-    ``nearly``, as they are written: one in a loop is one. What a function of such a name
-    is made of is not counted.
+    ``source`` : Python, with IPython's own commands. Counted are ``assert`` and calls of
+    ``assert_…`` (of whatever module), ``close`` and ``nearly``, as they are written: one in
+    a loop is one. What a function of such a name is made of is not counted.
     """
     return sum(_find_checks(_parse(source)))
 
 
 def _parse(source: str) -> ast.Module:
-    """Return the syntax tree of a cell; IPython's own commands are turned into Python."""
+    """Return the syntax tree of a cell's source, IPython's own commands made Python."""
     return ast.parse(TransformerManager().transform_cell(source))
 
 
 def _find_checks(node: ast.AST) -> Iterator[int]:
-    """Yield 1 for each statement or call below a node that checks something."""
+    """Yield 1 for each ``assert`` and each call below a node that checks something.
+
+    Inside such a statement, and in the definition of a function that checks by its name
+    (`_CHECK`), nothing more is counted.
+    """
     if isinstance(node, ast.Assert) or (
         isinstance(node, ast.Call) and _is_check(node.func)
     ):
@@ -158,7 +169,11 @@ def _find_checks(node: ast.AST) -> Iterator[int]:
 
 
 def _is_check(function: ast.expr) -> bool:
-    """Return whether a called function checks, by its name."""
+    """Return whether a called function checks something, by its name.
+
+    A function does that is called ``assert_…``, ``close`` or ``nearly``, a method only if
+    it is called ``assert_…``. ``function`` : what is called, in the syntax tree.
+    """
     if isinstance(function, ast.Name):
         return bool(_CHECK.match(function.id))
     return isinstance(function, ast.Attribute) and function.attr.startswith("assert_")

@@ -19,17 +19,19 @@ import sys
 def log_reads(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None:
     """Append the path of each file that is read below some folders to a log, once.
 
-    From then on it does so for the rest of the process.
+    From then on it does so for the rest of the process: it adds a hook to Python's audit
+    events, and puts a function in the place of `os.stat`, which raises none.
 
     Parameters
     ----------
     log : str
-        The path of the log.
+        The path of the log, a text with a path on each line; it is made if it is not there.
     folders : tuple of str
         Files below them are logged when they are opened for reading. Each ends in a slash.
     data : tuple of str
         Below these, files that are looked for are logged as well, whether they exist or
-        not, and folders that are listed, their names ending in a slash.
+        not, and folders that are listed, whose names then end in a slash. Each ends in a
+        slash here, too.
     """
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     seen = set()
@@ -76,13 +78,15 @@ def log_reads(log: str, folders: tuple[str, ...], data: tuple[str, ...]) -> None
 def log_variables(log: str, names: set[str]) -> None:
     """Append the name of each environment variable that is asked for to a log, once.
 
-    Asking is ``os.environ.get``, as `lmcourse` does it, or ``in os.environ``. A copy of the
-    whole environment (tqdm makes one) asks for none.
+    From then on that is so for the rest of the process: two methods of the class of
+    `os.environ` are replaced by ones that log before they do what they did. These are
+    ``get``, by which `lmcourse` asks, and ``in`` (``__contains__``). A copy of the whole
+    environment (tqdm makes one) asks for none.
 
     Parameters
     ----------
     log : str
-        The path of the log.
+        The path of the log, a text with a name on each line; it is made if it is not there.
     names : set of str
         The variables to watch, set or not; emptied as they are logged.
     """
@@ -112,7 +116,11 @@ def log_variables(log: str, names: set[str]) -> None:
 
 
 def audit_safetensors() -> None:
-    """Raise Python's audit event "open" for each file that safetensors opens in Rust."""
+    """Have each file that safetensors opens in Rust raise Python's audit event "open".
+
+    For that a function is put in the place of `safetensors.safe_open`, if safetensors is
+    installed; the hook of `log_reads` then sees the file.
+    """
     try:
         import safetensors
     except ImportError:
@@ -131,7 +139,10 @@ def audit_safetensors() -> None:
 
 
 def run_other_sitecustomize() -> None:
-    """Run the module ``sitecustomize`` that Python would have run without this one."""
+    """Run the module ``sitecustomize`` that Python would have run without this one.
+
+    It is the first on `sys.path` outside this file's folder; there may be none.
+    """
     here = os.path.dirname(os.path.abspath(__file__))
     others = [path for path in sys.path if os.path.abspath(path) != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
