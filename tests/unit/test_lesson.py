@@ -35,6 +35,8 @@ def test_what_nobody_uses_is_left_out():
         ("x = 1", "x = 2\nx", ""),
         ("x = 1", "if ready:\n    x = 2\nx", "x = 1"),
         ("x = 1", "[x for x in range(3)]", ""),
+        ("class Odd(Exception):\n    pass", "try:\n    go()\nexcept Odd:\n    stop()",
+         "class Odd(Exception):\n    pass"),
         ("x = 1", "with open('y') as x:\n    x.read()", ""),
         ("x = 1", "def f(x):\n    return x", ""),
         ("TABLE = 1", "f()", "TABLE = 1"),

@@ -144,13 +144,15 @@ def time_training(context, address: str) -> float:
 
     Raises
     ------
-    ValueError
-        If the training stops before: then there are no seconds in the line.
+    RuntimeError
+        If the training stops before; the message is the status line.
     """
     with opened_view(context, address, "training") as found:
         found.get_by_role("button", name="Train it here").click()
         found.page.wait_for_function(BETTER_OR_STOPPED)
         said = found.get_by_role("status").first.inner_text()
+        if "stopped" in said:
+            raise RuntimeError(f"{address}: {said}")
         return float(said.split()[1])
 
 

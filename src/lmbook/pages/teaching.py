@@ -20,6 +20,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from lmbook.execute.run import load_executed_chapter
 from lmbook.pages.cells import parse_cells
+from lmbook.pages.course import read_page
 from lmbook.pages.course_map import reading_time
 from lmbook.pages.findings import findings_html
 from lmbook.pages.markup import html_table, inline_html
@@ -267,7 +268,7 @@ def _all_tasks(app) -> Iterator[tuple]:
     ``app`` : Sphinx's, whose configuration has the chapters.
     """
     for name, chapter in app.config.lmbook_chapters.items():
-        for task in read_tasks(Path(app.env.doc2path(name)).read_text("utf-8")):
+        for task in read_tasks(read_page(Path(app.env.doc2path(name)))):
             yield chapter, task
 
 

@@ -9,7 +9,7 @@ first view that needs it is scrolled near; MathJax goes to pages with math.
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -160,12 +160,12 @@ def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
     return [*libraries, VIEWS_SCRIPT]
 
 
-def view_styles(kinds: Iterable[str]) -> list[str]:
+def view_styles(kinds: Collection[str]) -> list[str]:
     """Return the style sheets that some kinds of views need.
 
     Parameters
     ----------
-    kinds : iterable of str
+    kinds : collection of str
         Such as "head_view" or "toy-view".
 
     Returns

@@ -97,10 +97,11 @@ def _names_needed(node: ast.stmt) -> set[str]:
         return defined_and_used(ast.unparse(node))[1]
     bodies = (getattr(node, part, []) for part in ("body", "orelse", "finalbody"))
     inside = set().union(*map(_names_needed_by_all, bodies))
-    for handler in getattr(node, "handlers", []):
-        inside |= _names_needed_by_all(handler.body)
     heads = [getattr(node, part, None) for part in ("iter", "test")]
     heads += [item.context_expr for item in getattr(node, "items", [])]
+    for handler in getattr(node, "handlers", []):
+        inside |= _names_needed_by_all(handler.body)
+        heads.append(handler.type)
     outside = (defined_and_used(ast.unparse(head))[1] for head in heads if head)
     return set().union(*outside) | (inside - _names_of_head(node))
 
