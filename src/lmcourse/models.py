@@ -32,8 +32,8 @@ def trained(name, build):
     name : str
         Of the file, without ``.safetensors``.
     build : callable
-        Returns the model without its weights, such as
-        `lmcourse.vision.VisionTransformer`.
+        Called without arguments, it returns a new model, whose weights are replaced: a
+        class such as `lmcourse.vision.VisionTransformer`, or a function.
 
     Returns
     -------

@@ -452,8 +452,9 @@ def right_of(row, model, mark):
     """Return how often a typical name of one property is right, the median of shares.
 
     ``row`` : dict, an outcome of the study *features*, with
-    ``[model]["named"]["features"]``: ``names``, lists of feature, property, share of places
-    where the name is right, and another share; ``model`` : "trained" or "shuffled";
+    ``[model]["named"]["features"]``: ``names``, lists of feature, property, and of the
+    feature's places the share that has the property, where the name is right, then of the
+    property's places the share that has the feature; ``model`` : "trained" or "shuffled";
     ``mark`` : int, the property's number.
     """
     names = row[model]["named"]["features"]["names"]
