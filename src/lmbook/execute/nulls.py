@@ -194,7 +194,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _line(result: dict) -> str:
-    """Return a line of text about a finding.
+    """Return a line of text about a finding and its null.
+
+    The null is a world in which there is nothing to find, so that the finding must fail.
 
     ``result`` : dict: ``name``; ``problem``, "" if there is none; ``no_null``, why it has
     no null, "" if it has one; ``seconds`` that it took.

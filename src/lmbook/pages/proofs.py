@@ -146,7 +146,7 @@ def _fold_section(start: fold_edge) -> None:
 
 
 def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) -> fold:
-    """Put a fold in a cell's place that has its line alone: verdict and sentence.
+    """Put a fold in a cell's place; in it is one line alone, the verdict and the sentence.
 
     Parameters
     ----------
@@ -154,7 +154,8 @@ def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) 
         myst-nb's, of the cell. ``lmbook`` in its ``cell_metadata`` is the verdict:
         "checked", "not so", "failed" or "not run".
     text : str
-        The sentence.
+        The sentence that the cell's proof asserts, in which `code`, *italics* and **bold**
+        are marked as in Markdown.
     models : dict of str to str
         For each model that the page asked for: the environment variable that chooses it,
         such as LMCOURSE_BERT → the model's name. If the sentence does not hold, the line
