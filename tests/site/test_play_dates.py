@@ -89,6 +89,21 @@ def test_a_date_is_typed(opened):
     (answer,) = dates.write(model, ["10 December 1830"])
     assert written(page) == answer + "end"
     assert page.locator(".play-note").text_content().startswith("It knows letters")
+    page.get_by_label("A date of your own").fill("")
+    assert page.locator(".play-note").text_content() == "Below is the date before."
+    assert written(page) == answer + "end"
+
+
+def test_what_is_hidden_is_not_hidden_elsewhere_when_the_characters_change_places(opened):
+    page = opened.page
+    page.locator("select").first.select_option("0")
+    hidden = page.locator(".lmd-read [aria-pressed=true]")
+    page.locator(".lmd-read button").nth(3).click()
+    assert hidden.count() == 1
+    page.get_by_label("Had it learned nothing?").select_option("random weights")
+    assert hidden.count() == 1
+    page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
+    assert hidden.count() == 0
 
 
 def test_with_random_weights_no_date_is_read_and_the_switch_goes_back(opened):

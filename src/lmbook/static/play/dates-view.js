@@ -123,7 +123,9 @@ export function mount(element, data) {
   function chooseWorld() {
     untrained ??= trained.untrained(SEED);
     model = worlds.value === WORLDS.random ? untrained : trained;
+    const before = source;
     put();
+    if (source !== before) hidden.clear(); // other characters stand where these stood
     answer();
   }
 
@@ -134,8 +136,9 @@ export function mount(element, data) {
 
   function type() {
     const known = Array.from(area.value).filter((c) => model.vocabulary.indexOf(c) > STOP);
-    note.textContent =
+    const lacks =
       known.length < area.value.length ? "It knows letters, digits, spaces and , - . / only." : "";
+    note.textContent = known.length ? lacks : `${lacks} Below is the date before.`.trim();
     if (known.length) begin(known.join(""), null);
   }
 
@@ -158,7 +161,7 @@ export function mount(element, data) {
     told.textContent =
       worlds.value === WORLDS.asItIs
         ? ""
-        : `${how}, of the ${usual.length} characters that the model writes for this date ${same || "none"} ${same > 1 ? "stand" : "stands"} where ${same > 1 ? "they" : "it"} should.`;
+        : `${how}, of the ${usual.length} characters that the trained model writes for this date ${same || "none"} ${same > 1 ? "stand" : "stands"} in the same position.`;
   }
 
   /**
