@@ -58,11 +58,9 @@ def all_at_once():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     for lead, width in (((), 4), ((), 9), ((2, 3), 9)):
         query, key = normal(*lead, 5, width, seed=1), normal(*lead, 7, width, seed=2)
@@ -199,11 +197,9 @@ def masked_softmax():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     scores = normal(2, 4, 4, seed=5).double()
     mask = normal(2, 4, 4, seed=6) < 0.3
@@ -280,8 +276,7 @@ def merge_heads():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     x = torch.arange(120.0).reshape(2, 3, 5, 4)  # (batch, heads, tokens, d_head)
     mistakes = {

@@ -212,8 +212,7 @@ def same():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     """
     pairs = _pairs()
     near = 1e-9
@@ -316,8 +315,7 @@ def small_bert():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     shapes = {
         "keep BERT's vocabulary of 30,522 tokens.": (
@@ -600,8 +598,7 @@ def last_four():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     # As many numbers in a vector as texts: a forgotten axis gives numbers, not an error.
     states = tuple(normal(2, 5, 2, seed=seed) for seed in range(7))

@@ -21,8 +21,7 @@ def cut():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     for rows, columns, size in ((4, 6, 2), (4, 4, 2), (6, 9, 3)):
         images = normal(2, rows, columns)
@@ -73,8 +72,7 @@ def late():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     query, key, value = normal(3, 2, 5, 4).double()
     bias = 2 * normal(2, 5, 5, seed=1).double()
@@ -118,8 +116,7 @@ def by_distance():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     joined = torch.zeros(7, 7, dtype=torch.bool)
     for a, b in ((0, 3), (3, 1), (1, 6), (6, 4), (3, 6), (2, 5)):  # in two pieces

@@ -28,8 +28,7 @@ def named():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     want = ["before layer 0", "after layer 0", "after layer 1", "after layer 2"]
     later = ["after layer 1", "after layer 2", "after layer 3"]
@@ -63,8 +62,7 @@ def token_mean():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     lengths = torch.tensor([6, 2, 4, 3])
     mask = torch.arange(6) < lengths[:, None]
@@ -133,8 +131,7 @@ def stayed():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     before = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8], [0, 1, 5, 9], [9, 8, 2, 1]])
     after = torch.tensor([[4, 3, 9, 8], [5, 6, 8, 7], [2, 3, 4, 6], [2, 5, 3, 0]])
@@ -298,8 +295,7 @@ def equals():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     handed_in = {
         "the share is still missing; it is `None`.": lambda seen: seen.share is None,

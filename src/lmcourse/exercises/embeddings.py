@@ -26,11 +26,9 @@ def content_words():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     tokens = ["the", "bee", "is", "not", "a", "bee", "of", "noon"]
     stop = {"the", "is", "a", "of"}
@@ -128,8 +126,7 @@ def fourth_word():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     """
     rng = np.random.default_rng(11)
     vectors = rng.standard_normal((40, 5)) * rng.uniform(0.3, 3, size=(40, 1))
@@ -214,8 +211,7 @@ def static_vectors():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     torch.manual_seed(0)
     sizes = {"vocab_size": 30, "hidden_size": 8, "intermediate_size": 8}
@@ -489,8 +485,7 @@ def scrambled():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     yield Faults(_texts, UNSHUFFLED)
     numbers = {

@@ -28,11 +28,9 @@ def cross_attention():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     Y, M = normal(2, 5, 6, seed=1).double(), normal(2, 7, 6, seed=2).double()
     W_Q, W_K, W_V = (normal(6, n, seed=n).double() for n in (4, 4, 3))
@@ -194,8 +192,7 @@ def one_ahead():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     for pad in (0, 7):
         yield _one_ahead(pad)
@@ -417,8 +414,7 @@ def write_greedily():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     yield Faults(_written(1, 2, 20), _WRONGLY_WRITTEN)
     limits = {
@@ -511,8 +507,7 @@ def new_style():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     shown = {
         "a trained model writes for *15 qzxv 1886*; yours stops.": lambda seen: seen.stops,

@@ -37,8 +37,7 @@ def encode():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     directions = normal(9, 4, seed=3)
     bias = normal(9, seed=4) - 2
@@ -85,8 +84,7 @@ def penalty():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     strengths = normal(5, 4, seed=6).abs()
     decoder = normal(4, 3, seed=7)
@@ -167,8 +165,7 @@ def capital():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     faults = {
         "this feature is present nowhere in the test sonnets.": lambda seen: seen.said == 0,

@@ -141,8 +141,7 @@ def lora():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     untrained = {
         "the layer's own weights are trained, too: freeze them with "
@@ -232,8 +231,7 @@ def many():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     shapes = [(4, 2, 7), (5, 7), (3, 2, 7), (3, 5, 2)]
     x, weight, downs, ups = (normal(*s, seed=i).double() for i, s in enumerate(shapes))
@@ -319,8 +317,7 @@ def own():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     told = "The loss is {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
     faults = {
@@ -393,8 +390,7 @@ def states():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     with torch.random.fork_rng():
         torch.manual_seed(0)

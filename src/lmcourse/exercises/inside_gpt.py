@@ -123,8 +123,7 @@ def nucleus():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     logits = 0.8 * normal(3, 12, seed=3).double()
     p = 0.7
@@ -261,11 +260,9 @@ def carry():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     torch.manual_seed(0)
     model = GPT(GPTConfig(11, context=8, layers=2, heads=3, d_model=12)).double().eval()

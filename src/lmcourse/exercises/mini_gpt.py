@@ -50,11 +50,9 @@ def windows():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     ids = torch.arange(40) ** 2 % 41  # whoever is off by one gets other numbers
     starts = torch.tensor([3, 17, 3, 30])
@@ -186,11 +184,9 @@ def estimate():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     model = _DropoutModel()
     inputs = torch.tensor([[0, 3, 1, 4], [2, 2, 0, 1], [4, 0, 3, 3]])
@@ -441,8 +437,7 @@ def own():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     texts = {
         "{length:,} characters are too few; take at least 5,000, and more if you can.": (
@@ -592,8 +587,7 @@ def sweep():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     few = "{count} models are too few for a sweep; train four or more."
     yield Faults(_rows, {few: lambda seen: seen.count < 4})

@@ -26,8 +26,7 @@ def shared():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     key = normal(3, 2, 4, seed=5)  # (kv_heads, tokens, d_head)
     heads = 6
@@ -61,8 +60,7 @@ def dequantised():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     rng = np.random.default_rng(4)
     for scale, minimum in ((0.0125, -0.0875), (0.25, -1.5)):
@@ -235,8 +233,7 @@ def own():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     handed_in = {
         "a sentence is empty.": lambda seen: not seen.text or not seen.twin,

@@ -34,8 +34,7 @@ def turn():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     x = normal(5, 6, seed=2).double()  # (tokens, d_head)
     speeds = torch.tensor([1.0, 0.3, 0.05]).double()
@@ -127,11 +126,9 @@ def values_too():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     fused = normal(2, 5, 12, seed=5).double()  # (heads, tokens, 3 * d_head)
     positions = torch.tensor([3, 4, 5, 6, 7])
@@ -370,8 +367,7 @@ def mended():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     told = (
         "Trained on {length} characters, the model has a loss of {near:.2f} there and of "

@@ -23,8 +23,7 @@ def answer_loss():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     logits = normal(2, 6, 5, seed=3)
     ids = torch.tensor([[1, 4, 0, 2, 3, 0], [2, 2, 1, 4, 0, 0]])
@@ -127,8 +126,7 @@ def fool():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     faults = {
         "that is {characters} characters; a line of the model has 59 at most.": (
@@ -161,8 +159,7 @@ def dpo_loss():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     chosen, rejected, was_chosen, was_rejected = (4 * normal(6, seed=i) for i in range(4))
     beta = 0.3

@@ -153,8 +153,7 @@ def places():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     faults = {
         "with a share of 1, special tokens are chosen, too: padding, [CLS], [SEP]. "
@@ -202,8 +201,7 @@ def loss():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     logits = 2 * normal(3, 6, 9, seed=0).double()  # (batch, tokens, vocab_size)
     ids = torch.randint(9, (3, 6), generator=torch.Generator().manual_seed(1))
@@ -326,8 +324,7 @@ def runs():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     faults = DRAWN | {
         "with shares of 0.15 and 0.3, {one:.0%} and {two:.0%} of the tokens are hidden.": (
@@ -409,8 +406,7 @@ def target():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     cases = [
         ([11, 12, 13, 14, 15, 16, 17], [(1, 3), (5, 6)], [90, 91, 92]),
@@ -602,8 +598,7 @@ def mask():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     faults = {
         "no token can attend to anything.": lambda seen: not seen.all.any(),

@@ -37,8 +37,7 @@ def optimum():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     for fitted, flops in [
         ((1.7, 400.0, 0.34, 410.0, 0.28), 1e12),
@@ -112,8 +111,7 @@ def flops():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     for layers, width, context, vocabulary in ((1, 8, 6, 5), (3, 4, 14, 30)):
         tokens = 2 * context
@@ -286,8 +284,7 @@ def small():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     told = "It has {numbers:,} numbers and a loss of {loss:.3f}."
     faults = {

@@ -138,8 +138,7 @@ def gru():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     torch.manual_seed(0)
     cell = nn.GRUCell(3, 4).double().requires_grad_(False)
@@ -250,8 +249,7 @@ def knob():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     unknown = "units have the whole numbers from 0 to 127."
     yield Faults(_frozen, {unknown: lambda seen: seen.unit not in range(128)})
@@ -294,8 +292,7 @@ def last_state():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     states = normal(3, 6, 2).double()
     lengths = torch.tensor([2, 5, 3])

@@ -144,8 +144,7 @@ def segment():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     for word, told in CUT:
         merges = [tuple(pair.split("+")) for pair in told.split()]
@@ -262,8 +261,7 @@ def joined_by_replace():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     handed_in = {
         "a pair is two symbols; {pair} is {count}.": lambda seen: seen.count != 2,
@@ -575,8 +573,7 @@ def vocabulary():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     sizes = {
         "that is the number of merges; the 256 bytes are in the vocabulary, too.": (

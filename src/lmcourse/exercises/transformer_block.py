@@ -76,11 +76,9 @@ def block():
     Yields
     ------
     Case
-        A function that calls the answer (``ask``), the right result, and known mistakes:
-        what the reader is told → the result that the mistake gives.
+        How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     x = normal(2, 5, 6).double()
 
@@ -201,11 +199,9 @@ def layer_norm():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     x = 3 * normal(2, 5, 6).double() + 4
     eps = 0.3
@@ -319,8 +315,7 @@ def without_norms():
     Yields
     ------
     Faults
-        A function of the answer that returns what is seen in it, and what may be wrong:
-        what the reader is told → a function of what is seen, whether it is so.
+        What is measured of the answer, and by what in it known mistakes are recognised.
     """
     faults = {
         "with alpha = 0 no block does anything.": lambda seen: seen.alpha == 0,
@@ -409,8 +404,7 @@ def gpt_size():
     Yields
     ------
     Case
-        What the answer is called with, the right result, and known mistakes: what the
-        reader is told → the result that the mistake gives.
+        Arguments, the right result, and the results that known mistakes give.
     """
     for sizes in [(13, 11, 3, 6), (50, 11, 2, 10), (50257, 1024, 12, 768)]:
         vocab_size, context, layers, d = sizes
