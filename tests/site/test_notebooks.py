@@ -18,9 +18,10 @@ from lmbook.execute.keys import ROOT
 from lmbook.execute.placed import is_placed_proof
 from lmbook.execute.run import chapter_paths, load_executed_chapter
 from lmbook.pages.glue import format_glue
-from lmbook.publish import addresses, lesson, notebooks
+from lmbook.publish import addresses, notebooks
 from lmbook.publish.addresses import published_at, repository, site_address, wheel_address
 from lmbook.publish.markdown import split_at_solutions
+from lmbook.publish.names import defined_and_used, used_by_functions
 from lmcourse import exercises
 from lmcourse.views import MIME
 from serving import SITE
@@ -77,7 +78,7 @@ def test_every_link_leads_somewhere(book):
 
 def teaches(cell):
     """Say whether a code cell is there for readers."""
-    hidden = lesson.HIDDEN in cell.metadata.get("tags", [])
+    hidden = notebooks.HIDDEN in cell.metadata.get("tags", [])
     return not (hidden or is_placed_proof(cell))
 
 
@@ -111,12 +112,7 @@ def test_the_code_is_the_chapters_and_the_prose_is_there_without_myst(book):
         source.removeprefix(TITLE).removeprefix(LABEL)
         for source in sources(book.light, "code")[1:]
     ]
-    cells = [cell for cell in book.source.cells if cell.cell_type == "code"]
-    taught = [c.source for c in cells if teaches(c)]
-    assert [source for source in code if source in taught] == taught
-    whole = "\n".join(cell.source for cell in cells)
-    for line in "\n".join(code).split("\n"):  # several statements may have shared one
-        assert line in whole, line
+    assert code == sources(book.source, "code")
     for source in sources(book.light, "markdown"):
         left = MYST.search(MATH.sub("", LISTING.sub("", source)))
         assert left is None, f"{left[0]!r} in {source[:300]}"
@@ -130,22 +126,21 @@ def test_a_notebook_defines_what_it_uses(book, folder):
     notebook = nbformat.read(FOLDER / folder / f"{book.name}.ipynb", as_version=4)
     known, inside = {*dir(builtins)}, set()
     for source in sources(notebook, "code"):
-        defined, used = lesson.defined_and_used(source)
-        within = lesson.used_by_functions(source)
+        defined, used = defined_and_used(source)
+        within = used_by_functions(source)
         inside |= within
         assert used - within <= known | defined, source
         known |= defined
     assert inside <= known
 
 
-def test_what_only_proves_is_left_out_and_what_installs_is_folded(book):
+def test_proofs_are_left_out_and_what_is_hidden_or_installs_is_folded(book):
     first, *cells = [cell for cell in book.light.cells if cell.cell_type == "code"]
     assert first.metadata.jupyter.source_hidden
     assert first.metadata.cellView == "form"
-    proving = [cell for cell in book.source.cells if not teaches(cell)]
-    kept = {cell.source: cell for cell in cells}
-    for cell in (kept.get(each.source) for each in proving):
-        assert cell is None or cell.metadata.jupyter.source_hidden
+    hidden = [cell.source for cell in book.source.cells if not teaches(cell)]
+    folded = [cell.source for cell in cells if "jupyter" in cell.metadata]
+    assert {*hidden} <= {*folded}
     code = "\n".join(cell.source for cell in cells)
     assert "studies.findings" not in code
 
@@ -187,9 +182,9 @@ def test_the_student_edition_has_tasks_and_no_solutions(book):
     left_out = [source for source in whole if source not in code]
     assert all(s.startswith(TITLE) or s not in taught for s in left_out)
     assert not any(source.startswith(TITLE) for source in code)
-    defined = set.union(*(lesson.defined_and_used(source)[0] for source in code))
-    solved = set.union(set(), *(lesson.defined_and_used(s)[0] for s in left_out)) - defined
-    assert not solved & set.union(*(lesson.defined_and_used(source)[1] for source in code))
+    defined = set.union(*(defined_and_used(source)[0] for source in code))
+    solved = set.union(set(), *(defined_and_used(s)[0] for s in left_out)) - defined
+    assert not solved & set.union(*(defined_and_used(source)[1] for source in code))
     words = "\n".join(sources(student, "markdown"))
     assert "Solution" not in words
     opened = [c.source for c in student.cells if "jupyter" not in c.metadata]

