@@ -19,7 +19,6 @@ from pathlib import Path
 
 ANSWERS_FOLDER = ".answers"  # in HOME: where `lmbook.grade.record` leaves them
 LENGTH_DIGITS = 20  # of a length
-MAGIC_LINE = re.compile(r"^([ \t]*)[%!].*", re.MULTILINE)  # which Python cannot read
 KERNEL_NOT_BEGUN = "the kernel did not begin"  # which no submission is to blame for
 START_SECONDS = (
     600  # seconds that a kernel and the recorder may take to begin: a limit for hangs
@@ -32,13 +31,15 @@ START_SECONDS = (
 def import_statements(code: list[str]) -> list[str]:
     """Return the import statements of a notebook, cell by cell, those in functions too.
 
-    ``code`` : list of str, its cells. IPython's own lines, which begin with % or !, are
-    passed over; so is a cell that is no Python.
+    ``code`` : list of str, its cells. IPython's own commands are passed over; so is a cell
+    that is no Python.
     """
+    from IPython.core.inputtransformer2 import TransformerManager
+
     statements = []
     for cell in code:
         with suppress(Exception):  # it will be said when the cell is run
-            tree = ast.parse(MAGIC_LINE.sub(r"\1pass", cell))
+            tree = ast.parse(TransformerManager().transform_cell(cell))
             statements += [
                 ast.unparse(node)
                 for node in ast.walk(tree)

@@ -123,9 +123,7 @@ class RemoteFunction:
         Counts the seconds that are left to all calls of the answer together.
     """
 
-    def __init__(
-        self, box: Sandbox | WaitingKernel, number: int, name: str, clock: "Clock"
-    ):
+    def __init__(self, box: Sandbox | WaitingKernel, number: int, name: str, clock: Clock):
         self._box, self._number, self._clock = box, number, clock
         self.__name__ = name
 
