@@ -499,17 +499,17 @@ def lora_learns_nearly_as_much(page: Page):
 
     Each is at its best learning rate of five, chosen on her validation poems.
 
-    The share of the gain has an interval above nine tenths. At these rates all weights lose
-    more on Shakespeare than LoRA does; at the next lower one it is not shown that they lose
-    0.01 nats more.
+    The share of the gain has an interval above nine tenths. The last layer alone has a
+    lower loss than either. At these rates all weights lose more on Shakespeare than LoRA
+    does; at the next lower one they lose less than 0.01 nats more.
 
     Parameters
     ----------
     page : Page
         ``runs`` is a DataFrame, one row a training: ``method``, ``rate``, ``fed`` (the
-        poet), ``replayed``, and lists of the loss on each poem, such as "Dickinson test";
-        ``sonnets`` is the model, a GPT; ``poets`` has the poems: poet → part → list of ids
-        (tokens,).
+        poet), ``replayed``, ``seed``, and lists of the loss on each poem, such as
+        "Dickinson test"; ``sonnets`` is the model, a GPT; ``poets`` has the poems: poet →
+        part → list of ids (tokens,).
 
     Returns
     -------
@@ -523,10 +523,8 @@ def lora_learns_nearly_as_much(page: Page):
     methods = ("all weights", "LoRA", "last layer")
     tried = {method: validation_by_rate(page, method) for method in methods}
     rates = {method: losses.idxmin() for method, losses in tried.items()}
-    hers = {
-        method: losses_on(chosen(page, method, rate), "Dickinson", ["test"])
-        for method, rate in rates.items()
-    }
+    best = {method: chosen(page, method, rate) for method, rate in rates.items()}
+    hers = {method: losses_on(rows, "Dickinson", ["test"]) for method, rows in best.items()}
     gains = {method: before - losses for method, losses in hers.items()}
     share = bootstrap_interval(
         gains["LoRA"],
@@ -534,17 +532,22 @@ def lora_learns_nearly_as_much(page: Page):
         statistic=lambda one, other, axis: one.sum(axis) / other.sum(axis),
     )
     lower = [rate for rate in tried["all weights"].index if rate < rates["all weights"]]
-    his = losses_on(chosen(page, "LoRA", rates["LoRA"]), "Shakespeare")
+    his = losses_on(best["LoRA"], "Shakespeare")
     usual, slow = (
         losses_on(chosen(page, "all weights", rate), "Shakespeare")
         for rate in (rates["all weights"], max(lower, default=rates["all weights"]))
     )
+    # The question gives LoRA a rate of 0.001, lower than any that was tried. The lowest of
+    # these must be worse than a higher one, else 0.001 might be as good.
+    is_too_low = rates["LoRA"] > max(1e-3, tried["LoRA"].index.min())
     assert all(len(losses) == 5 for losses in tried.values())
+    assert all(rows.seed.nunique() == 5 for rows in best.values())
     assert bootstrap_interval(gains["LoRA"])[0] > 0.1
     assert share[0] > 0.9
     assert bootstrap_interval(usual - his)[0] > 0
     assert bootstrap_interval(slow - his)[1] < 0.01
-    assert bootstrap_interval(hers["last layer"] - hers["all weights"])[1] < 0
+    for other in ("all weights", "LoRA"):
+        assert bootstrap_interval(hers["last layer"] - hers[other])[1] < 0
     return {
         "lora": hers["LoRA"].mean(),
         "all": hers["all weights"].mean(),
@@ -552,7 +555,7 @@ def lora_learns_nearly_as_much(page: Page):
         "before": before.mean(),
         "share": share,
         "poems": len(before),
-        "judge": "c" if rates["LoRA"] == 1e-3 else "b",  # which the question gives LoRA
+        "judge": "b" if is_too_low else "c",
     }
 
 

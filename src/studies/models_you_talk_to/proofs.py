@@ -233,9 +233,9 @@ def bits_are_told(page: Page):
 def a_bare_question_ends(page: Page):
     """Check that after a bare question SmolLM2's likeliest token ends the turn.
 
-    After most of 40 questions: the interval of the share is above a half. After the first
-    twenty with a line break, and in the template, it is so after less than a tenth. The
-    answers in the template are the study's.
+    After most of 40 questions: the interval of the share is above a half. With a line
+    break after them, and in the template, it is so after less than a tenth. The answers in
+    the template are the study's.
 
     Parameters
     ----------
@@ -469,7 +469,7 @@ def capital_moves_in_one_layer(page: Page):
 
     Before it, the country's token decides and the last does not; after it, the reverse:
     each share above 80 % or below 20 %. The lens reads less than a tenth of the capitals
-    after each of layers 23 to 27, and more than 80 % after layer 29, the last. With all
+    after each of layers 23 to 28, and more than 80 % after layer 29, the last. With all
     heads of layer 23 copied at the last token more than 80 % of the study's answers change,
     with those of any other layer none, nor any opposite with those of one layer. With the
     mean over other countries taken off, it picks more than 70 % of them among all the
