@@ -184,6 +184,26 @@ def test_a_cell_or_its_tags_make_it_stale(book, old, new):
     path.write_text(text)
 
 
+WAYS_TO_ASK = [
+    "get('LMCOURSE_GPT')",
+    "get('LMCOURSE_GPT', 'none')",
+    "get('LMCOURSE_GPT', default='none')",
+    "get(key='LMCOURSE_GPT')",
+    "__contains__('LMCOURSE_GPT')",
+]
+
+
+@pytest.mark.parametrize("way", WAYS_TO_ASK)
+def test_a_variable_is_asked_for_as_python_lets_one_ask(tmp_path, monkeypatch, way):
+    monkeypatch.delenv("LMCOURSE_GPT", raising=False)
+    ask = [sys.executable, "-c", f"import os; print(os.environ.{way})"]
+    plain = subprocess.run(ask, check=True, capture_output=True)
+    log = tmp_path / "log"
+    watched = execute._kernel_environment(log, tmp_path)
+    assert subprocess.run(ask, capture_output=True, env=watched).stdout == plain.stdout
+    assert keys.variables_asked_for(log) == ["LMCOURSE_GPT"]
+
+
 def test_a_file_is_hashed_piece_by_piece(tmp_path):
     """A model's may be larger than memory."""
     size = 2**25

@@ -99,15 +99,16 @@ def log_variables(log: str, names: set[str]) -> None:
         ``method`` : callable from the environment, the variable's name and maybe a default.
         """
 
-        def log_and_call(self, key, *default):
+        def log_and_call(self, key, *arguments, **options):
             """Log the variable the first time that it is asked for, then call the method.
 
-            ``key`` : str, its name; ``default`` is handed on.
+            ``key`` : str, its name; ``arguments`` and ``options``, such as a default, are
+            handed on.
             """
             if key in names:
                 names.discard(key)
                 os.write(descriptor, f"{key}\n".encode())
-            return method(self, key, *default)
+            return method(self, key, *arguments, **options)
 
         return log_and_call
 
