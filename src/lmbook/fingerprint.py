@@ -52,7 +52,8 @@ def pages(root: Path) -> str:
     (`lmbook` and `lmcourse.views`), the installed packages and Python. ``root`` : the
     book's folder.
     """
-    names = sorted(path.name for path in (root / "chapters").glob("*.md"))
+    folder = root / "chapters"
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
     config = [hash_files(root / name, root) for name in ("_config.yml", "_toc.yml")]
     folders = (LMBOOK, PACKAGE / "views")  # of which some scripts are for pages, too
     software = [

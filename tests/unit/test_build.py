@@ -128,6 +128,7 @@ CHANGES = {
     "settings": lambda book: add(book / "_config.yml"),
     "contents": lambda book: add(book / "_toc.yml"),
     "new chapter": lambda book: add(book / "chapters" / "new.md"),
+    "new chapter below": lambda book: add(book / "chapters" / "below" / "new.md"),
     "edited page": lambda book: add(book / "_build" / "html" / "page.html"),
     "deleted page": lambda book: (book / "_build" / "html" / "page.html").unlink(),
     "store": lambda book: add(book / "_build" / "executed" / "first.ipynb"),
@@ -155,7 +156,8 @@ def test_whatever_changed_is_noticed(book, sphinx, monkeypatch, capsys, change):
     CHANGES[change](book)
     assert build.build(book) == 0
     (_, found) = sphinx[0]
-    pages = ("settings", "contents", "new chapter", "edited page", "deleted page")
+    pages = ("settings", "contents", "new chapter", "new chapter below")
+    pages += ("edited page", "deleted page")
     assert found == ([] if change in pages else ["page.html"])  # or all are made anew
 
 
