@@ -56,11 +56,14 @@ def longer_contents(name: str, root: Path) -> str:
     Raises
     ------
     CourseError
-        If it cannot be read, or has no line ``- file: NAME`` for the last chapter.
+        If it cannot be read, has no numbered part, or no line ``- file: NAME`` for the last
+        chapter.
     """
-    last = [*numbered_pages(root)][-1]
+    pages = [*numbered_pages(root)]
     text = (root / "_toc.yml").read_text(encoding="utf-8")
-    line = re.search(rf"^( *- file: ){re.escape(last)}\s*$", text, re.MULTILINE)
+    line = pages and re.search(
+        rf"^( *- file: ){re.escape(pages[-1])}\s*$", text, re.MULTILINE
+    )
     if not line:
         raise CourseError(f"_toc.yml: add `- file: {name}` to a numbered part by hand")
     end = line.start() + len(line[0].rstrip())

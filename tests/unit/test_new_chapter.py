@@ -45,9 +45,12 @@ def test_a_name_that_a_module_has_is_refused(book, capsys):
     assert not module.with_suffix("").exists()
 
 
-def test_contents_that_cannot_be_added_to_are_told_before_anything_is_written(book, capsys):
+@pytest.mark.parametrize("how", [("- file: (.+)", r'- file: "\1"'), ("numbered: .*", "")])
+def test_contents_that_cannot_be_added_to_are_told_before_anything_is_written(
+    book, capsys, how
+):
     contents = book / "_toc.yml"
-    contents.write_text(re.sub("- file: (.+)", r'- file: "\1"', contents.read_text()))
+    contents.write_text(re.sub(*how, contents.read_text()))
     assert new_chapter.new_chapter("bees-and-clover", book) == 2
     assert "by hand" in capsys.readouterr().out
     assert not (book / "chapters" / "bees-and-clover.md").exists()
