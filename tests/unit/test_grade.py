@@ -11,6 +11,8 @@ import sys
 import time
 from argparse import Namespace
 from collections import deque
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import cloudpickle
@@ -25,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmbook.grade import __main__ as command
-from lmbook.grade import as_json, marks, sandbox
+from lmbook.grade import as_json, marks, pool, sandbox
 from lmbook.grade import judge as judging
 from lmbook.grade.judge import TOGETHER, judge
 from lmbook.grade.sandbox import PROGRAM, Sandbox, Stopped
@@ -418,10 +420,12 @@ def grade_for_long(path, folder):
     return [{"submission": path.name, "verdict": "right"}]
 
 
-def test_an_interrupt_of_the_judge_alone_ends_what_runs_and_what_is_queued(tmp_path):
+@contextlib.contextmanager
+def judging_for_long(folder):
+    """Give a judge's process that has graded one submission and begun the next."""
     judging = (
         "import functools, pathlib, test_grade\n"
-        f"folder = pathlib.Path({str(tmp_path)!r})\n"
+        f"folder = pathlib.Path({str(folder)!r})\n"
         "paths = [folder / f'{name}.ipynb' for name in ('quick', *'abcdefgh')]\n"
         "how = functools.partial(test_grade.grade_for_long, folder=folder)\n"
         "try:\n"
@@ -439,17 +443,56 @@ def test_an_interrupt_of_the_judge_alone_ends_what_runs_and_what_is_queued(tmp_p
     try:
         assert "quick.ipynb" in judge.stdout.readline()
         deadline = time.monotonic() + PATIENCE
-        while not (tmp_path / "a.begun").exists():
+        while not (folder / "a.begun").exists():
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        judge.send_signal(signal.SIGINT)
-        assert judge.communicate(timeout=PATIENCE)[0] == "stopped\n"
+        yield judge
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(judge.pid, signal.SIGKILL)
         judge.communicate()
-    assert {path.stem for path in tmp_path.glob("*.begun")} == {"quick", "a"}
-    assert (tmp_path / "a.ended").exists()  # it could tidy up
+    assert {path.stem for path in folder.glob("*.begun")} == {"quick", "a"}
+    assert (folder / "a.ended").exists()  # it could tidy up
+
+
+def test_an_interrupt_of_the_judge_alone_ends_what_runs_and_what_is_queued(tmp_path):
+    with judging_for_long(tmp_path) as judge:
+        judge.send_signal(signal.SIGINT)
+        assert judge.communicate(timeout=PATIENCE)[0] == "stopped\n"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_the_judge_ends_its_processes(tmp_path, how):
+    with judging_for_long(tmp_path) as judge:
+        its_own = psutil.Process(judge.pid).children(recursive=True)
+        judge.send_signal(how)
+        _, alive = psutil.wait_procs(its_own, PATIENCE)
+        assert its_own
+        assert alive == []
+
+
+def test_a_pool_that_breaks_while_it_is_filled_costs_nobody_marks(tmp_path, monkeypatch):
+    """A process may end before the last of many submissions is in the queue."""
+    pools = []
+
+    class Pool:
+        def submit(self, judge, path):
+            if len(pools) == 1 and path.stem != "a":
+                raise BrokenProcessPool
+            future = Future()
+            future.set_result([{"submission": path.name}])
+            return future
+
+    @contextlib.contextmanager
+    def judges(count):
+        pools.append(Pool())
+        yield pools[-1]
+
+    monkeypatch.setattr(pool, "_judges", judges)
+    how = functools.partial(grade_for_long, folder=tmp_path)
+    paths = [tmp_path / f"{name}.ipynb" for name in "abc"]
+    rows = [row["submission"] for rows in pool.grade_all(paths, how) for row in rows]
+    assert rows == ["a.ipynb", "b.ipynb", "c.ipynb"]
 
 
 def grade_alone(tmp_path, how, *sources):

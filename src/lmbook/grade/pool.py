@@ -1,4 +1,4 @@
-"""The judge's processes: many submissions at a time, and an end of all by an interrupt.
+"""The judge's processes: many submissions at a time, and an end of all with the judge.
 
 They are spawned, and import what they run by its name: it cannot stand in the package's
 ``__main__``, which they do not import.
@@ -6,12 +6,13 @@ They are spawned, and import what they run by its name: it cannot stand in the p
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 
 from joblib import cpu_count
@@ -19,6 +20,7 @@ from joblib import cpu_count
 from lmbook.grade.marks import read_code, rows_not_graded, sandbox_ended, tasks_in
 
 JUDGE_DIED = "judging it ended the judge's own process: it may have handed in far too much"
+_AT_WORK = threading.Lock()  # which a process of the pool holds while it grades
 
 
 def _interrupt_idle(*_) -> None:
@@ -38,6 +40,24 @@ def _interrupt_busy(*_) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _begin_process() -> None:
+    """Make a process of the pool deaf to SIGINT while it waits; end it with the judge."""
+    signal.signal(signal.SIGINT, _interrupt_idle)
+    threading.Thread(target=_end_with_judge, daemon=True).start()
+
+
+def _end_with_judge() -> None:
+    """Wait until the judge's process has ended; then end this one of the pool, too.
+
+    It would wait for more submissions for ever, since it holds the other end of the queue
+    itself. What it grades is interrupted first, so that the sandboxes are closed.
+    """
+    parent_process().join()
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    with _AT_WORK:
+        os._exit(1)
 
 
 def _grade_unless_interrupted(how, path: Path) -> list[dict]:
@@ -60,17 +80,18 @@ def _grade_unless_interrupted(how, path: Path) -> list[dict]:
     KeyboardInterrupt
         If the process gets SIGINT while it grades, or has got it before.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        raise KeyboardInterrupt
-    signal.signal(signal.SIGINT, _interrupt_busy)
-    rows = how(path)
-    signal.signal(signal.SIGINT, _interrupt_idle)
-    return rows
+    with _AT_WORK:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, _interrupt_busy)
+        rows = how(path)
+        signal.signal(signal.SIGINT, _interrupt_idle)
+        return rows
 
 
 @contextmanager
 def _judges(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Make a pool of processes, which an interrupt of this one ends soon.
+    """Make a pool of processes, which end with this one, and soon if it is interrupted.
 
     Ctrl-C in a terminal reaches them all, `kill -INT` this process alone: so the interrupt
     is sent on to each of them, what is queued is cancelled, and the error is raised again.
@@ -84,12 +105,9 @@ def _judges(count: int) -> Iterator[ProcessPoolExecutor]:
     Yields
     ------
     ProcessPoolExecutor
-        Its processes are new ones ("spawn"), which `_interrupt_idle` makes deaf to a SIGINT
-        that comes while they wait.
+        Its processes are new ones ("spawn"), each of which begins with `_begin_process`.
     """
-    spawn = get_context("spawn")
-    when_idle = (signal.SIGINT, _interrupt_idle)
-    with ProcessPoolExecutor(count, spawn, signal.signal, when_idle) as pool:
+    with ProcessPoolExecutor(count, get_context("spawn"), _begin_process) as pool:
         try:
             yield pool
         except (KeyboardInterrupt, GeneratorExit):
@@ -129,8 +147,8 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     left = dict.fromkeys(paths)
     judge = partial(_grade_unless_interrupted, how)
     with _judges(min(cpu_count(), len(paths))) as pool:
-        futures = {pool.submit(judge, path): path for path in paths}
         try:
+            futures = {pool.submit(judge, path): path for path in paths}
             for future in as_completed(futures):
                 rows = future.result()
                 if not sandbox_ended(rows):
