@@ -136,3 +136,27 @@ def test_views_are_there_as_they_were_drawn(printed):
     space = next(on[text] for text in on if "Points in space" in text)
     pictures = [picture.image.convert("RGB") for picture in space.images]
     assert max(len({*p.get_flattened_data()}) for p in pictures) > 20  # not blank
+
+
+DRAWING = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>
+<svg viewBox="0 0 9 9" width="90" role="img" aria-labelledby="bee-title bee-desc">
+<title id="bee-title">A bee.</title><desc id="bee-desc">It sits on clover.</desc>
+<rect width="5" height="5" /></svg></article>"""
+
+
+def alternatives(node):
+    """Yield the alternative texts in a part of a PDF's structure."""
+    node = node.get_object()
+    if isinstance(node, dict):
+        yield from [str(node["/Alt"])] if "/Alt" in node else []
+        node = [node["/K"]] if "/K" in node else []
+    for each in node if isinstance(node, list) else []:
+        yield from alternatives(each)
+
+
+def test_a_drawing_has_its_title_and_its_description(browser, tmp_path):
+    """For who hears the book. Ids are others there, and what names them follows."""
+    (tmp_path / "index.html").write_text(DRAWING)
+    pdf = print_pages(browser, tmp_path, TITLE, [("", ["index"])], "read", "out")
+    root = PdfReader(io.BytesIO(pdf)).trailer["/Root"]
+    assert [*alternatives(root["/StructTreeRoot"])] == ["A bee. It sits on clover."]

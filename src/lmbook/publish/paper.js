@@ -132,6 +132,8 @@ async function makeReadyForPaper({ name, site, open }) {
     } else
       for (const { name: key, value } of [...e.attributes])
         if (key === "id") e.id = `${name}.${value}`;
+        else if (/^aria-(labelledby|describedby)$/.test(key))
+          e.setAttribute(key, value.replace(/\S+/g, `${name}.$&`));
         else if (key.endsWith("href") || value.includes("url("))
           e.setAttribute(key, value.replace(/^#|(url\(["']?)#/g, `$1#${name}.`));
     if (e instanceof HTMLImageElement) e.setAttribute("src", e.src); // the whole address
