@@ -189,7 +189,7 @@ def _notebook_code(
     text : str
         The chapter's source.
     student : bool
-        Leave out solutions, and the cells that use what only solutions define.
+        Leave out solutions, and the cells that need what is left out.
     outputs : NotebookNode, optional
         The chapter as it was executed, for the outputs.
 
@@ -207,23 +207,35 @@ def _notebook_code(
         if outputs
         else book
     )
-    solved = _names_of_solutions(text) if student else set()
-    for cell, solves, old in zip(book, inside, ran, strict=True):
-        is_left_out = student and (solves or defined_and_used(cell.source)[1] & solved)
+    left_out = _left_out_for_students(text) if student else [False] * len(book)
+    for cell, solves, is_left_out, old in zip(book, inside, left_out, ran, strict=True):
         source = "" if is_left_out else cell.source
         yield _NotebookCode(cell, source, solves, old.get("outputs", []))
 
 
-def _names_of_solutions(source: str) -> set[str]:
-    """Return the global names that code in solutions defines, and no other code.
+def _left_out_for_students(source: str) -> list[bool]:
+    """Return of each code cell of a chapter whether notebooks without solutions lack it.
+
+    They lack the solutions; and each cell that uses a global name which only cells define
+    that they lack.
 
     ``source`` : the chapter, in MyST.
     """
-    in_solutions, elsewhere = set(), set()
-    for cell in parse_cells(source):
-        names = in_solutions if cell.part == "solution" else elsewhere
-        names |= defined_and_used(cell.source)[0]
-    return in_solutions - elsewhere
+    cells = parse_cells(source)
+    names = [defined_and_used(cell.source) for cell in cells]
+    wider = [cell.part == "solution" for cell in cells]
+    left_out: list[bool] = []
+    while wider != left_out:
+        left_out = wider
+        by_fate: dict[bool, set[str]] = {True: set(), False: set()}
+        for is_left_out, (defined, _) in zip(left_out, names, strict=True):
+            by_fate[is_left_out] |= defined
+        missing = by_fate[True] - by_fate[False]
+        wider = [
+            is_left_out or not missing.isdisjoint(used)
+            for is_left_out, (_, used) in zip(left_out, names, strict=True)
+        ]
+    return left_out
 
 
 def _prose_markdown(in_solution: bool, text: str, links: BookLinks) -> str:
