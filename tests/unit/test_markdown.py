@@ -27,6 +27,7 @@ def plain(text):
     ("myst", "markdown"),
     [
         ("See {ref}`attention`.", "See [ATTENTION](site/attention)."),
+        ("a\x00b, {ref}`a` \x000\x00", "a\ufffdb, [A](site/a) \ufffd0\ufffd"),
         ("See {ref}`that page <attention>`.", "See [that page](site/attention)."),
         ("{numref}`fig-a` shows", "[Figure 3](site/fig-a) shows"),
         ("{cite:t}`a2017b` says", "<a2017b|True> says"),

@@ -370,6 +370,7 @@ def _rewrite_inline(text: str, links: "BookLinks") -> str:
     ``text`` : MyST without directives; ``links`` : resolves what it refers to.
     """
     kept: list[str] = []
+    text = text.replace("\x00", "\ufffd")  # as Markdown has it; placeholders are made of it
 
     def keep(rewritten: str) -> str:
         """Put a finished piece aside; return a placeholder that nothing rewrites."""
