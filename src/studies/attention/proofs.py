@@ -71,13 +71,14 @@ def head_by_hand(page: Page):
 
 @proof("Each row equals the single lookup, and no output leaves the range of the values.")
 def all_rows_at_once(page: Page):
-    """With scores far apart the output is one value; with equal ones the mean.
+    """Every row; with scores far apart the output is one value, with equal ones the mean.
 
     Parameters
     ----------
     page : Page
-        ``S`` are the scores, (tokens, tokens), ``V`` the values and ``O`` the outputs,
-        (tokens, d_head), of one head; ``output`` is that of "it", at the position ``it``.
+        ``S`` are the scores, (tokens, tokens), ``Q`` the queries, ``K`` the keys, ``V`` the
+        values and ``O`` the outputs, (tokens, d_head), of one head; ``output`` is that of
+        "it", at the position ``it``.
 
     Returns
     -------
@@ -85,6 +86,9 @@ def all_rows_at_once(page: Page):
         ``rows``, how many there are.
     """
     close(page.O[page.it], page.output, rtol=0, atol=1e-9)
+    for query, output in zip(page.Q, page.O, strict=True):
+        weights = (page.K @ query / math.sqrt(len(query))).softmax(0)  # (tokens,)
+        close(output, weights @ page.V, rtol=0, atol=1e-9)
     assert (page.V.max(0).values >= page.O).all()
     assert (page.V.min(0).values <= page.O).all()
     close((1e6 * page.S).softmax(-1) @ page.V, page.V[page.S.argmax(-1)], rtol=0, atol=1e-9)
@@ -257,7 +261,7 @@ def work_is_the_formula(page: Page):
 
 @proof("Added up in blocks of any size, the output is the same.")
 def blocks_add_up(page: Page):
-    """In float64, blocks of one key, of five, of all.
+    """In float64, blocks of one key, of two, and so on up to all.
 
     Parameters
     ----------
@@ -271,7 +275,7 @@ def blocks_add_up(page: Page):
     dict
         ``keys``: how many.
     """
-    for size in (1, 5, page.tokens):
+    for size in range(1, page.tokens + 1):
         ours = page.attention_in_blocks(page.Q, page.K, page.V, size)
         close(ours, page.O, rtol=0, atol=1e-9)
     return {"keys": page.tokens}
@@ -495,11 +499,11 @@ def endings_draw_it(page: Page):
     """The lead is what "it" gives the animal, less what it gives the place.
 
     In nine of ten pairs of a word said of animals and one said of places the first gives
-    the greater lead; the interval of the mean difference is over words. Words said of
-    both are between. In either order of the nouns the animal's lead is greater with the
-    words said of animals, by less than half as much where the place is named first; the
-    order itself moves the lead more than the words do. Nothing is asserted of other
-    sentences.
+    the greater lead, in more than by static vectors, which put more than half in order; the
+    interval of the mean difference is over words. Words said of both are between. In either
+    order of the nouns the animal's lead is greater with the words said of animals, by less
+    than half as much where the place is named first; the order itself moves the lead more
+    than the words do. Nothing is asserted of other sentences.
 
     Parameters
     ----------
@@ -551,7 +555,7 @@ def endings_draw_it(page: Page):
     assert of_order > of_words[0]
     assert tired > 0.2
     assert tired_after < -0.2
-    assert found["static"] < found["auc"]
+    assert 0.5 < found["static"] < found["auc"]
     return found
 
 
@@ -710,7 +714,8 @@ def random_weights_tell_more(page: Page):
     """By the study *nouns-in-it*, after layer 3; after the last layer it is the reverse.
 
     A ridge regression tells from the vector of "it" which of forty nouns the sentence has;
-    the score is the share of pairs of nouns, one there and one not, put in order.
+    the score is the share of pairs of nouns, one there and one not, put in order; that of
+    the trained weights is above nine tenths.
 
     Parameters
     ----------
@@ -729,6 +734,7 @@ def random_weights_tell_more(page: Page):
     ends = [scores_of(page.study, w, READ[-1]).mean() for w in ("trained", "shuffled")]
     gap = bootstrap_interval(random - trained)
     assert gap[0] > 0.02
+    assert trained.mean() > 0.9
     assert ends[0] > ends[1]
     return {
         "trained": float(trained.mean()),
@@ -788,7 +794,7 @@ def no_single_head_is_needed(page: Page):
     return found
 
 
-@proof("From tired to wide the lean falls, and no less if both nouns are “thing”.")
+@proof("From tired to wide the lean falls, and about as far if both nouns are “thing”.")
 def the_measure_fools(page: Page):
     """What the solution's own code measured, over 24 pairs of an animal and a place.
 
