@@ -69,7 +69,7 @@ def random_weights(page: Page):
 # --- a hidden word ------------------------------------------------------------------------
 
 
-@proof("Before layer 0 a hidden word is the same vector, whichever word it was.")
+@proof("The word table has the same row for every hidden word, whichever word it was.")
 def hidden_is_hidden(page: Page):
     """The rows of the tables for each word of the line; the poem was not learned from.
 
@@ -522,7 +522,8 @@ def middle_is_narrow(page: Page):
     """The mean entropy of heads in layers 3 to 5, less that in layers 1 and 2.
 
     The interval over heads is above zero; that over stanzas is above what random weights
-    (three seeds) give by 0.2 bits at least, so it is not what layers do anyway.
+    (three seeds) give by 0.2 bits at least, so it is not what layers do anyway. Layers 1
+    and 2 have the lowest means of all layers.
 
     Parameters
     ----------
@@ -568,6 +569,8 @@ def middle_is_narrow(page: Page):
     }
     assert span[0] > 0
     assert bootstrap_interval(gaps)[0] > random + 0.2
+    by_layer = each.mean(dim=(0, 2))  # (layers,)
+    assert by_layer[1:3].max() < min(by_layer[0], by_layer[3:].min())
     return found
 
 
@@ -596,6 +599,26 @@ def middle_share(page: Page, ids, numbers, token=0):
     """
     weights = page.read_as(page.model, ids, numbers)
     return weights[1:-1, ..., token].mean(dim=(0, 2, 3))
+
+
+def letter_of_share(share, usual, even) -> str:
+    """Return the letter of what becomes of the first token's share without [CLS].
+
+    Parameters
+    ----------
+    share, usual, even : float
+        Its share of the attention with another word in the place of [CLS], and with [CLS];
+        an even share. From 0 to 1.
+
+    Returns
+    -------
+    str
+        "c" if it stays within 0.05, else "a" if it is within 0.05 of an even share, else
+        "?".
+    """
+    if abs(share - usual) < 0.05:
+        return "c"
+    return "a" if abs(share - even) < 0.05 else "?"
 
 
 @finding(
@@ -631,8 +654,8 @@ def sink_has_two_causes(page: Page):
         from 7; ``neither``: without both, at most; ``least``, ``most``: of [CLS] alone;
         ``own``, ``as_cls``, ``as_0``, ``as_40``: of the sixth token; ``even``: an even
         share; ``sep``: of [SEP]. ``answer``, ``judged``: the right letters of two tasks,
-        "c" and "a" if the finding holds. ``texts``: how many; ``few``: how many of them are
-        tried with several words and numbers.
+        "c" and "a" if the finding holds, "?" if no choice is right. ``texts``: how many;
+        ``few``: how many of them are tried with several words and numbers.
     """
     tokens = page.stanzas.shape[1]
     zero = torch.arange(tokens)
@@ -665,12 +688,13 @@ def sink_has_two_causes(page: Page):
         **{name: each.mean().item() for name, each in sixth.items()},
         "even": 1 / tokens,
         "sep": middle_share(page, page.stanzas, zero, tokens - 1).mean().item(),
-        "answer": "c" if abs(word_at_0 - both.mean().item()) < 0.05 else "a",
+        "answer": letter_of_share(word_at_0, both.mean().item(), 1 / tokens),
         "texts": len(both),
         "few": FEW,
     }
     is_either = min(found["least"], word_at_0) > 0.2 > 0.1 > found["neither"]
-    found["judged"] = "a" if is_either else "b"
+    needs_both = found["both"] > 0.2 > 0.1 > max(found["most"], word_at_0)
+    found["judged"] = "a" if is_either else "c" if needs_both else "?"
     assert 0.45 < found["span"][0] < found["span"][1] < 0.55
     assert min(bootstrap_interval(each)[0] for each in at_0) > 0.45
     assert min(bootstrap_interval(each)[0] for each in by_cls) > 0.2
@@ -732,8 +756,8 @@ def moved_without(model, out, token, masked):
 
 
 @finding(
-    "A small BERT's first token gets, on average, over ten times the attention of any "
-    "other, but what is fetched from it counts for little more than from another.",
+    "In the middle layers of a small BERT the first token gets, on average, over ten times "
+    "the attention of any other, but what is fetched from it counts for little more.",
     rival="the {others} other tokens, whose values move the result {mean:.0%}",
     null=random_weights,
     n="{texts} stanzas; {long_texts} beginnings of 96 tokens",

@@ -88,7 +88,7 @@ def levels_are_named(page: Page):
     return {"tokens": tokens, "d_model": d_model, "last": page.depth - 1}
 
 
-@proof("Before layer 0, [CLS] is the same in every poem; after layer 0 it is not.")
+@proof("Before layer 0, [CLS] is the same in two poems; after each layer it is not.")
 def cls_is_blank_at_first(page: Page):
     """Two poems of different length, before layer 0 and after each layer.
 
@@ -565,11 +565,13 @@ def hope_is_in_a_word(page: Page):
     }
 
 
-@proof("Of *When roses cease to bloom* the stored reading moves without one word alone.")
+@proof(
+    "Without one of its words, and no other, *When roses cease to bloom* is read as Love."
+)
 def bees(page: Page):
     """The stored study (``page.close``) is of the default model, whatever the page's is.
 
-    Without one of the words the section with the most support is Love.
+    Read is the section with the most support after the last layer.
 
     Parameters
     ----------
@@ -633,7 +635,7 @@ def one_word_decides(page: Page):
     The share of all words that move their poem differs by less than one in a hundred
     between the two; after the last layer they are spread over more poems. Of the third of
     poems with the smallest leads more than 60 % are moved, of the third with the largest
-    fewer than 20 %.
+    fewer than 20 %; most of all that are moved are in the first of these.
 
     Parameters
     ----------
@@ -669,6 +671,7 @@ def one_word_decides(page: Page):
     assert gap[0] > 0
     assert abs(by_word["top"] - by_word["static"]) < 0.01
     assert narrow > 0.6
+    assert narrow * third > moved["top"].sum() / 2
     assert wide < 0.2
     return {
         "top": moved["top"].mean(),
@@ -779,7 +782,8 @@ def last_layer_reshuffles(page: Page):
         ``random``, by chance. Correlations of the cosines of pairs of poems before and
         after the last layer: ``alike``, trained; ``alike_blank``, untrained, the lowest.
         ``poems``, ``seeds`` (of untrained layers): how many; ``answer``, the letter of the
-        right choice in a task, "c" if untrained layers keep more.
+        right choice in a task: "c" if all of this model's untrained layers keep more, "a"
+        if all keep fewer (both by the intervals), else "b".
     """
     tops = untrained_tops(page.model, page.tokenizer, tuple(page.texts))
     before, after = page.levels[-2:]
@@ -796,9 +800,11 @@ def last_layer_reshuffles(page: Page):
     long = torch.log(page.pooled.tokens.float())
     cubic = torch.tensor(np.vander(long - long.mean(), 4)).float()
     bare = [x - cubic @ torch.linalg.lstsq(cubic, x).solution for x in (before, after)]
+    kept_more = min(low for low, _ in gaps) > 0
+    kept_fewer = max(high for _, high in gaps) < 0
     assert 0.25 < steps[-1] < 1 / 3
     assert min(steps[:-1]) > 0.5
-    assert min(low for low, _ in gaps) > 0
+    assert kept_more
     assert min(many) > 0.55
     assert max(many) < 0.65
     for count in (3, 30):  # not ten alone
@@ -816,7 +822,7 @@ def last_layer_reshuffles(page: Page):
         "poems": len(page.texts),
         "seeds": len(many),
         "random": COUNT / (len(page.texts) - 1),
-        "answer": "c" if min(many) > steps[-1] else "a",
+        "answer": "c" if kept_more else "a" if kept_fewer else "b",
     }
 
 
