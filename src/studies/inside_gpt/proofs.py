@@ -696,7 +696,7 @@ def two_heads_carry_thou(page: Page):
         by the two heads, with the interval ``span`` of the share, ``back``, ``crossed``,
         ``from_we``, and by the ``others``. Of *dost*, ``dost`` by the head ``dost_head``,
         ``dost_two`` by the two, of ``dost_told``; of *art*, ``art`` by the others, of
-        ``art_told``. ``story``, the letter of the right choice.
+        ``art_told``. ``story``, the letter of the right choice, "?" if there is none.
     """
     leans = np.array([[page.lean(text) for text in pair] for pair in page.PAIRS])
     are_apart = (leans[:, 0] < 0) & (leans[:, 1] > 0)
@@ -775,7 +775,7 @@ def two_heads_carry_thou(page: Page):
         "dost_told": len(dost),
         "art": int(art_rest.sum()),
         "art_told": len(art_told),
-        "story": "d" if changed.mean() > 0.5 else "b",
+        "story": "d" if changed.mean() > 0.5 else "?",
     }
 
 
@@ -1204,7 +1204,7 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
 
 
 @finding(
-    "When a line is repeated, our GPT predicts it no better; a program that counts "
+    "When a line is repeated, our GPT predicts it hardly any better; a program that counts "
     "letters in the text so far predicts it much better.",
     rival="the same GPT, half of its prediction replaced by what followed the last two "
     "letters before in this text: {counted:.1f} nats a character less",
