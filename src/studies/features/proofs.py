@@ -74,6 +74,7 @@ def five_in_two(page: Page):
     rooms = [weights.square().sum().item() for weights, _, _ in plain]
     losses = [loss for _, _, loss in bent]
     linear = [loss for _, _, loss in plain]
+    offered = {"a": 5, "b": 2, "c": 0}  # sums of squared lengths, in the task's choices
     assert shortest > LONG
     assert max(abs(room - 2) for room in rooms) < 0.1
     assert min(linear) > 2 * max(losses)
@@ -83,7 +84,7 @@ def five_in_two(page: Page):
         "span": (min(losses), max(losses)),
         "times": min(linear) / max(losses),
         "trainings": len(bent),
-        "answer": "b" if abs(np.mean(rooms) - 2) < 0.1 else "a",
+        "answer": min(offered, key=lambda letter: abs(offered[letter] - np.mean(rooms))),
     }
 
 
@@ -198,12 +199,14 @@ def pursued(states, store, active):
 
 
 @proof(
-    "Eight of 512 raw states, in which nothing was learned, replace a state nearly as well."
+    "Eight of 512 states, taken as they are, replace a state nearly as well as eight "
+    "learned features."
 )
 def raw_states_stand_in(page: Page):
     """Check that eight raw states, summed in place of a state, hardly raise the loss.
 
-    With each of three draws it rises, by less than a tenth of a nat.
+    With each of three draws it rises, by less than a tenth of a nat, and by less than twice
+    as much as with eight features (the study's mean).
 
     The store are 512 states from the training sonnets. For each state of held-out sonnets
     eight of them are chosen by orthogonal matching pursuit, at the places where the
@@ -214,7 +217,8 @@ def raw_states_stand_in(page: Page):
     page : Page
         ``held`` are states of the training sonnets that go into layer 3, Tensor (places,
         d_model); ``model`` and ``tokenizer`` are the GPT's; ``test`` is held-out text, a
-        str.
+        str. ``study["gpt"]`` lists the outcomes of the study *features*, one a seed, with
+        ``["trained"]["losses"]``: "whole" and "features" → the loss of each window.
 
     Returns
     -------
@@ -249,6 +253,11 @@ def raw_states_stand_in(page: Page):
     rises = [rise(seed) for seed in range(3)]
     assert min(rises) > 0
     assert max(rises) < 0.1
+    losses = [row["trained"]["losses"] for row in page.study["gpt"]]
+    learned = np.mean(
+        [np.mean(each["features"]) - np.mean(each["whole"]) for each in losses]
+    )
+    assert max(rises) < 2 * learned
     return {"rise": np.mean(rises), "span": (min(rises), max(rises))}
 
 
@@ -347,7 +356,8 @@ def labels_tell_more(page: Page):
     """Check that differences of means detect more properties than features do.
 
     It is so in most properties with each seed; and features are ahead of neurons in half at
-    most.
+    most. On average the best feature has no higher F1 than the best neuron, and at most
+    0.02 more than the best random direction.
 
     The unit is chosen on training sonnets, and judged on others by F1.
 
@@ -378,6 +388,8 @@ def labels_tell_more(page: Page):
         kind: np.mean([row["trained"]["scores"][kind] for row in rows])
         for kind in ("features", "neurons", "labels", "random directions")
     }
+    assert means["features"] <= means["neurons"]
+    assert means["features"] < means["random directions"] + 0.02
     return {
         "better": f"{min(better)} to {max(better)}",
         "neurons": f"{min(neurons)} to {max(neurons)}",
@@ -475,9 +487,9 @@ def names_come_without_learning(page: Page):
     With shuffled weights and each seed at least a third get a name, and less than a tenth
     of these say more than which character stands there.
 
-    In the trained GPT more than half do. All names together are right there no more often,
-    but for 0.05; those of a vowel are right more often with each seed. In both, typical
-    names find less than a tenth of the property's places.
+    In the trained GPT more than half do, and more features get a name. All names together
+    are right there no more often, but for 0.05; those of a vowel are right more often with
+    each seed. In both, typical names find less than a tenth of the property's places.
 
     Parameters
     ----------
@@ -509,7 +521,7 @@ def names_come_without_learning(page: Page):
     vowels = np.array(
         [[right_of(row, model, vowel) for model in ("trained", "shuffled")] for row in rows]
     )
-    assert blank[:, 0].min() > 1 / 3
+    assert 1 / 3 < blank[:, 0].min() <= blank[:, 0].max() < ours[:, 0].min()
     assert max(more_blank) < 0.1
     assert min(more) > 0.5
     assert blank[:, 1].min() > ours[:, 1].max() - 0.05

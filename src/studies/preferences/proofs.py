@@ -6,6 +6,7 @@ defined so far, as attributes.
 
 import copy
 import math
+import re
 
 import numpy as np
 import torch
@@ -138,7 +139,8 @@ def does_as_asked(page: Page):
     """With each seed nine answers of ten at least do, else fewer than three of ten.
 
     That is before any training, and after training with the requests shuffled among the
-    dialogues. Nothing is asserted of letters that no dialogue has.
+    dialogues. Of the answers to letters that no dialogue has, fewer than one in twenty and
+    fewer than before do.
 
     Parameters
     ----------
@@ -170,6 +172,8 @@ def does_as_asked(page: Page):
     assert min(share["answers"]) > 0.9
     assert max(share["before"]) < 0.3
     assert max(share["shuffled"]) < 0.3
+    by_luck = np.mean([run["dialogues"]["before"]["never asked"] for run in runs])
+    assert max(never) < min(0.05, by_luck)
     return {
         "share": np.mean(share["answers"]),
         "span": (min(share["answers"]), max(share["answers"])),
@@ -177,8 +181,8 @@ def does_as_asked(page: Page):
         "shuffled": np.mean(share["shuffled"]),
         "never": np.mean(never),
         "never_span": (min(never), max(never)),
-        "never_before": np.mean([r["dialogues"]["before"]["never asked"] for r in runs]),
-        "answer": "a" if np.mean(never) > HALF else "b",
+        "never_before": by_luck,
+        "answer": "a" if np.mean(never) > HALF else "b" if max(never) < 0.05 else "c",
         "answers": SETTINGS["answers"] * len(ASKED),
         "seeds": len(runs),
         "loss_before": loss["before"],
@@ -272,9 +276,10 @@ def dpo_beats_the_best(page: Page):
 
     An echo is a word that begins with the same letter as another word of its line.
 
-    Fine-tuning on the best of four, at its better rate, comes about as far as these: with
-    every seed it is an echo at least behind DPO. All answers are drawn at temperature 0.7.
-    The first seed's ten stored lines after choices at random have no more than before.
+    Fine-tuning on the best of four, at its better rate, comes about as far as these, to
+    half an echo on average: with every seed it is an echo at least behind DPO. All answers
+    are drawn at temperature 0.7. The first seed's ten stored lines after choices at random
+    have no more than before.
 
     Parameters
     ----------
@@ -302,6 +307,7 @@ def dpo_beats_the_best(page: Page):
     dpo = [row_of(run, "DPO", last)["echoes"] for run in runs]
     assert min(more) > 1
     assert min(np.subtract(dpo, filtered)) > 1
+    assert abs(np.mean(filtered) - np.mean(best)) < HALF
     assert min(gaps(runs, "DPO", "best of four", "a word", last)) > 0
     shown = runs[0]["lines"]
     assert echoes_of(shown["choices at random"]) <= echoes_of(shown["before"])
@@ -870,9 +876,10 @@ def names_taken(page: Page):
 def name_is_its_own(page: Page):
     """Greedy answers to one question; a name counts wherever it is in the answer.
 
-    The interval of the share of right answers ends below a half. Among these twenty, the
-    name that it gives when told none comes more often than the right one. With other names
-    or another question that may be otherwise.
+    The interval of the share of right answers ends below a half; that of answers that give
+    another name, and not the right one, begins above a half. Among these twenty, the name
+    that it gives when told none comes more often than the right one. With other names or
+    another question that may be otherwise.
 
     Parameters
     ----------
@@ -893,8 +900,12 @@ def name_is_its_own(page: Page):
     hits = np.array([row["name"] in row["answer"] for row in found["named"]])
     untold = WORD.findall(found["unnamed"]["no system turn"].partition("is ")[2])[0]
     own = sum(untold in row["answer"] for row in found["named"])
+    a_name = re.compile(r"(?:name is|I am|I'm) [A-Z]\w+")
+    names = np.array([bool(a_name.search(row["answer"])) for row in found["named"]])
+    others = names & ~hits
     span = share_interval(hits)
     assert span[1] < HALF
+    assert share_interval(others)[0] > HALF
     assert own > hits.sum()
     return {
         "span": span,

@@ -65,7 +65,7 @@ def grid_is_complete(page: Page):
     """
     runs = pd.concat([page.smaller, page.largest])
     costs = runs.groupby(["parameters", "tokens"]).flops.first()
-    assert len(costs) == runs.parameters.nunique() * runs.tokens.nunique()
+    assert len(costs) == runs.parameters.nunique() * runs.tokens.nunique() == 30
     costliest = zip(page.largest.parameters, page.largest.tokens, strict=True)
     assert {*costs[costs >= page.largest.flops.min()].index} == {*costliest}
     assert (page.largest.groupby(["parameters", "tokens"]).seed.nunique() == 3).all()
@@ -269,6 +269,7 @@ def law_missed(page: Page):
     nearer = scaling.law(scaling.fit(*losses_of(upper)), *targets[-1].values()).item()
     neighbour = max(abs(error["neighbour"]) for error in errors)
     curve = quadratic_prediction(page.smaller, targets[-1]) / came.mean() - 1
+    above = guesses[-1]["line"] - came.mean()  # in nats
     assert 0 < curve < last["law"] / 2
     assert min(last["law"], last["line"]) > 0.1
     assert errors[0]["law"] > 0.05
@@ -288,11 +289,13 @@ def law_missed(page: Page):
         "without": min(without),
         "runs": len(page.smaller),
         "kinds": page.smaller.groupby(["parameters", "tokens"]).ngroups,
-        "answer": "b" if last["line"] > 0.01 else "a",
+        "answer": "b" if above > 0.01 else "c" if above < -0.01 else "a",
     }
 
 
-@proof("For four smaller sizes, the next smaller size's gain misses as much as the law.")
+@proof(
+    "For four smaller sizes the next smaller size's gain misses about as far as the law."
+)
 def neighbour_decides_nothing(page: Page):
     """Both miss by less than a tenth on average, and by more than a tenth at worst.
 
@@ -324,6 +327,7 @@ def neighbour_decides_nothing(page: Page):
         errors += relative_errors(guesses, runs.to_dict("records"))
     missed = pd.DataFrame(errors).abs()
     assert abs(missed.law.mean() - missed.neighbour.mean()) < 0.02
+    assert missed[["law", "neighbour"]].mean().max() < 0.1
     assert missed[["law", "neighbour"]].max().min() > 0.1
     return {"law": missed.law.max(), "neighbour": missed.neighbour.max()}
 
@@ -762,10 +766,10 @@ def partner_is_enough(page: Page):
     """Each seed is better than guessing by half a nat, and none of the others by 0.1.
 
     Questions come in pairs, partners such as c and C, that share their answer. Each model
-    predicts about as well as where the question itself has been answered instead.
-    Four of the five others did learn from the question itself. Where the link is cut in
-    the test texts instead, the models go by the partner and do worse than guessing. None
-    does better than Bayes' rule.
+    predicts about as well as where the question itself has been answered instead. Four of
+    the five others did learn from the question itself, the fifth did not. Where the link is
+    cut in the test texts instead, the models go by the partner and do worse than guessing.
+    None does better than Bayes' rule.
 
     Parameters
     ----------
@@ -801,9 +805,11 @@ def partner_is_enough(page: Page):
     assert abs(rivals["count"]["partner"] - guess) < 1e-3
     assert linked.max() < guess - 0.5
     assert abs(linked - losses("linked", "itself")).max() < 0.03
-    assert linked.min() > rivals["count pairs"]["partner"] - 0.02
+    assert linked.min() > rivals["count pairs"]["partner"]
     assert cut.min() > guess - 0.1
-    assert sorted(losses("cut", "itself"))[3] < guess - 0.3
+    *_, fourth, fifth = sorted(losses("cut", "itself"))
+    assert fourth < guess - 0.3
+    assert fifth > guess - 0.1
     assert losses("linked", "partner", "cut").min() > guess
     assert losses("untrained", "partner").min() > guess - 0.05
     return {
@@ -871,7 +877,7 @@ def letters_before_are_missed(page: Page):
     dict
         Losses in nats a character, lowest and highest: ``interval``, without this idea, and
         ``others``; medians ``loss`` and, with all ideas, ``whole``; ``answer``, the letter
-        of the right choice.
+        of the right choice, "?" if none is.
     """
     losses = page.sprint.groupby("way").loss
     without = {idea: losses.get_group(f"without {idea}") for idea in OTHERS}
@@ -880,12 +886,14 @@ def letters_before_are_missed(page: Page):
     again = page.four[page.four.way.str.startswith("without before")]
     assert before.min() > others.max() + 0.05
     assert again.loss.min() > others.max()
+    missed = {idea: losses.get_group(f"without {idea}").median() for idea in OTHERS}
+    letters = {"before": "a", "muon": "b", "schedule": "c", "rotary": "d"}
     return {
         "interval": (before.min(), before.max()),
         "others": (others.min(), others.max()),
         "loss": before.median(),
         "whole": losses.get_group("whole").median(),
-        "answer": "a" if before.min() > others.max() else "b",
+        "answer": letters.get(max(missed, key=missed.get), "?"),
     }
 
 
