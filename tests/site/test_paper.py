@@ -5,9 +5,11 @@ from functools import cache
 
 import pytest
 from bs4 import BeautifulSoup
+from playwright.sync_api import Error
 from pypdf import PdfReader
 
-from lmbook.publish.paper import print_pages
+from lmbook.publish import paper
+from lmbook.publish.paper import page_for_paper, print_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -160,3 +162,23 @@ def test_a_drawing_has_its_title_and_its_description(browser, tmp_path):
     pdf = print_pages(browser, tmp_path, TITLE, [("", ["index"])], "read", "out")
     root = PdfReader(io.BytesIO(pdf)).trailer["/Root"]
     assert [*alternatives(root["/StructTreeRoot"])] == ["A bee. It sits on clover."]
+
+
+NEVER = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>
+<div class="lmc-view" aria-label="own view: a model answers" data-state="{}"></div>
+</article>
+<script>
+  const draw = () => document.querySelector(".lmc-view").setAttribute("data-state", "drawn");
+  setTimeout(draw, 20000); // far too late
+</script>"""
+
+
+@pytest.mark.parametrize(("state", "time"), [("loading", " in 0.1 seconds"), ("failed", "")])
+def test_a_view_that_is_never_drawn_ends_the_printing_and_is_named(
+    browser, tmp_path, monkeypatch, state, time
+):
+    (tmp_path / "never.html").write_text(NEVER.format(state))
+    monkeypatch.setattr(paper, "VIEW_PATIENCE", 100)
+    said = f"page never was not drawn{time}: own view: a model answers"
+    with pytest.raises(Error, match=said):
+        print_pages(browser, tmp_path, TITLE, [("", ["never"])], "read", "out")

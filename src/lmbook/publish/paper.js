@@ -6,11 +6,12 @@
  * @param {string} page.name its file's, without a suffix
  * @param {string} page.site the site's address, with a slash
  * @param {boolean} page.open whether folds are opened, else they are left out
+ * @param {number} page.patience milliseconds that each view has to be drawn in
  * @returns {Promise<{ title: string, html: string, links: string[], rules: string[] }>} the
  *   page's title, its article, the addresses of its style sheets, rules that stand in the page
  */
 // biome-ignore lint/correctness/noUnusedVariables: paper.py calls it
-async function makeReadyForPaper({ name, site, open }) {
+async function makeReadyForPaper({ name, site, open, patience }) {
   const article = /** @type {HTMLElement} */ (document.querySelector("article.bd-article"));
   /**
    * Do something with each element that a selector names.
@@ -51,8 +52,14 @@ async function makeReadyForPaper({ name, site, open }) {
   const views = article.querySelectorAll(".lmc-view");
   for (const view of views) {
     view.scrollIntoView();
-    while (!/drawn|failed/.test(String(view.dataset.state))) await sleep(50);
-    if (view.dataset.state === "failed") throw new Error(`a view of ${name} was not drawn`);
+    const end = performance.now() + patience;
+    while (!/drawn|failed/.test(String(view.dataset.state)) && performance.now() < end)
+      await sleep(50);
+    if (view.dataset.state !== "drawn") {
+      const why = view.dataset.state === "failed" ? "" : ` in ${patience / 1000} seconds`;
+      const label = view.getAttribute("aria-label");
+      throw new Error(`a view of the page ${name} was not drawn${why}: ${label}`);
+    }
   }
   if (open) all(".lmb-losses .play-controls button", (e) => e.click()); // all that is asked
   all(".lmc-canvas details", (/** @type {HTMLDetailsElement} */ e) => {
