@@ -1,6 +1,7 @@
 """The demonstration on paper: what stands there, in both ways, and what does not."""
 
 import io
+from contextlib import closing
 from functools import cache
 
 import pytest
@@ -168,12 +169,14 @@ NEVER = """<!doctype html><title>A page</title><article class="bd-article"><h1>O
 <div class="lmc-view" aria-label="own view: a model answers" data-state="{}"></div>
 </article>
 <script>
-  const draw = () => document.querySelector(".lmc-view").setAttribute("data-state", "drawn");
-  setTimeout(draw, 20000); // far too late
+  const view = document.querySelector(".lmc-view");
+  setTimeout(() => view.setAttribute("data-state", "drawn"), 20000); // far too late
 </script>"""
 
 
-@pytest.mark.parametrize(("state", "time"), [("loading", " in 0.1 seconds"), ("failed", "")])
+@pytest.mark.parametrize(
+    ("state", "time"), [("loading", " in 0.1 seconds"), ("failed", "")]
+)
 def test_a_view_that_is_never_drawn_ends_the_printing_and_is_named(
     browser, tmp_path, monkeypatch, state, time
 ):
@@ -182,3 +185,24 @@ def test_a_view_that_is_never_drawn_ends_the_printing_and_is_named(
     said = f"page never was not drawn{time}: own view: a model answers"
     with pytest.raises(Error, match=said):
         print_pages(browser, tmp_path, TITLE, [("", ["never"])], "read", "out")
+
+
+LINKS = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>
+<p><a id="up" href="other.html#bee">A bee</a> <a id="down" href="#up">Up</a>
+<a id="out" href="https://example.org/#bee">Out</a> <a id="bare">No link</a></p>
+</article>"""
+
+
+def test_a_link_that_is_led_to_is_its_pages_own(browser, tmp_path):
+    """Of the ids of all pages none may be there twice."""
+    (tmp_path / "one.html").write_text(LINKS)
+    site = f"{tmp_path.as_uri()}/"
+    with closing(browser.new_context()) as context:
+        html = page_for_paper(context, site, "one", "out")["html"]
+    found = {a["id"]: a.get("href") for a in BeautifulSoup(html, "html.parser").select("a")}
+    assert found == {
+        "one.up": "#other.bee",
+        "one.down": "#one.up",
+        "one.out": "https://example.org/#bee",
+        "one.bare": None,
+    }

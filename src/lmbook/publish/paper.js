@@ -131,18 +131,19 @@ async function makeReadyForPaper({ name, site, open, patience }) {
     }
     const link =
       e.localName === "a" ? new URL(String(e.getAttribute("href")), location.href).href : null;
-    if (link?.startsWith(site)) {
+    const inside = link?.startsWith(site);
+    if (link && inside) {
       const [page, place] = link.slice(site.length).split("#");
       if (page.endsWith(".html"))
         e.setAttribute("href", `#${page.slice(0, -5)}${place ? `.${place}` : ""}`);
       else e.removeAttribute("href"); // a file of the site
-    } else
-      for (const { name: key, value } of [...e.attributes])
-        if (key === "id") e.id = `${name}.${value}`;
-        else if (/^aria-(labelledby|describedby)$/.test(key))
-          e.setAttribute(key, value.replace(/\S+/g, `${name}.$&`));
-        else if (key.endsWith("href") || value.includes("url("))
-          e.setAttribute(key, value.replace(/^#|(url\(["']?)#/g, `$1#${name}.`));
+    }
+    for (const { name: key, value } of [...e.attributes])
+      if (key === "id") e.id = `${name}.${value}`;
+      else if (/^aria-(labelledby|describedby)$/.test(key))
+        e.setAttribute(key, value.replace(/\S+/g, `${name}.$&`));
+      else if (key.endsWith("href") ? !inside : value.includes("url("))
+        e.setAttribute(key, value.replace(/^#|(url\(["']?)#/g, `$1#${name}.`));
     if (e instanceof HTMLImageElement) e.setAttribute("src", e.src); // the whole address
   }
   const title = article.querySelector("h1")?.textContent ?? "";
