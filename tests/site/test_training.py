@@ -52,7 +52,7 @@ def test_gradients_are_those_of_pytorch(lab):
     loss, found = given(
         lab,
         model,
-        {},
+        {"steps": 1},
         """const [loss, back] = trainer.loss(...batches[0], tokens);
         back();
         return [loss, give(weight => trainer.gradients.get(weight))];""",
@@ -66,7 +66,7 @@ def test_gradients_are_those_of_pytorch(lab):
 
 def test_no_model_is_trained_of_which_a_step_has_no_way_back(lab):
     with pytest.raises(Exception, match="only a GPT with learned positions"):
-        given(lab, small_gpt("rotary"), {}, "return 0;")
+        given(lab, small_gpt("rotary"), {"steps": 1}, "return 0;")
 
 
 def test_the_way_back_leads_back_once(lab):
@@ -74,7 +74,7 @@ def test_the_way_back_leads_back_once(lab):
         back();
         back();"""
     with pytest.raises(Exception, match="a recording leads back once"):
-        given(lab, small_gpt("learned"), {}, body, batch(0))
+        given(lab, small_gpt("learned"), {"steps": 1}, body, batch(0))
 
 
 def test_steps_are_those_of_adamw(lab):
@@ -105,3 +105,19 @@ def test_steps_are_those_of_adamw(lab):
         wanted.append(loss.item())
     near(torch.tensor(losses), torch.tensor(wanted))
     compare(found, model, torch.Tensor.detach, 1e-3)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 19, 20, 30, 110])
+def test_the_rate_is_never_above_the_highest(lab, steps):
+    """However few steps there are, and whether or not 20 divides them."""
+    body = """const { steps } = trainer.settings;
+        return Array.from({ length: steps }, (_, i) => {
+          trainer.step = i;
+          return trainer.schedule();
+        });"""
+    shares = given(lab, small_gpt("learned"), {"steps": steps}, body)
+    assert max(shares) == pytest.approx(1)
+    assert min(shares) > 0.1
+    top = shares.index(max(shares))
+    assert shares[: top + 1] == sorted(shares[: top + 1])
+    assert shares[top:] == sorted(shares[top:], reverse=True)

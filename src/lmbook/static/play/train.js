@@ -13,7 +13,7 @@ import { randomness } from "./writing.js";
  * @property {number} [learning_rate] the highest
  * @property {number} [weight_decay] of matrices
  * @property {number} [clip] the longest gradient that is taken as it is
- * @property {number} [steps] of the whole training, for the schedule
+ * @property {number} steps of the whole training, for the schedule
  */
 
 /**
@@ -41,9 +41,9 @@ export function initial(config, seed) {
 export class Trainer {
   /**
    * @param {Model} model a GPT with learned positions whose weights are float32
-   * @param {TrainerSettings} [settings]
+   * @param {TrainerSettings} settings
    */
-  constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps = NaN } = {}) {
+  constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps }) {
     checkTrainable(model.config);
     this.model = model;
     this.settings = { learning_rate, weight_decay, clip, steps };
@@ -139,12 +139,12 @@ export class Trainer {
 
   /* --- learning --------------------------------------------------------------------------- */
 
-  /* The share of the highest learning rate: it rises for a twentieth of the steps, then falls
-     to a tenth along a cosine. */
+  /* The share of the highest learning rate: it rises to 1 for a twentieth of the steps, or in
+     the first of fewer than 20, then falls to a tenth along a cosine. */
   schedule() {
     const { steps } = this.settings;
     const warm = steps / 20;
-    if (this.step < warm) return (this.step + 1) / warm;
+    if (this.step < warm) return Math.min(1, (this.step + 1) / warm);
     const gone = Math.min(1, (this.step - warm) / (steps - warm));
     return 0.1 + 0.45 * (1 + Math.cos(Math.PI * gone));
   }
