@@ -1,12 +1,15 @@
 """The map of the chapters: what stands where, which lines are drawn, what links say."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from bs4 import BeautifulSoup
+from docutils.parsers.rst import DirectiveError
+from docutils.statemachine import StringList
 
 from lmbook.pages.course import Chapter
-from lmbook.pages.course_map import course_map, doors, map_rows, paths
+from lmbook.pages.course_map import FrontPage, course_map, doors, map_rows, paths
 
 TIME = {"read": 50, "work": 135}
 
@@ -78,3 +81,22 @@ def test_a_path_has_its_chapters_in_order_and_their_minutes():
     assert made[0].strong.get_text() == "Your <own> poems"
     assert made[1].small.get_text() == "100 min to read · 4 h 30 min to work through"
     assert made[2].small.get_text() == "3 h 20 min to read · 9 h 0 min to work through"
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "book", "said"),
+    [
+        ("course-map", {}, {}, "course-map needs a numbered part with chapters"),
+        ("doors", {"read": "a", "work": "b"}, {}, "doors needs a numbered part"),
+        ("doors", {"read": "a"}, DIAMOND, "doors needs the options :read:, :work:, each"),
+        ("course-map", {"read": "a"}, DIAMOND, "course-map takes no options"),
+    ],
+)
+def test_what_the_front_page_lacks_is_an_error(name, told, book, said):
+    env = SimpleNamespace(config=SimpleNamespace(lmbook_chapters=book))
+    state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
+    machine = SimpleNamespace(reporter=None)
+    directive = FrontPage(name, [], told, StringList(), 1, 0, "", state, machine)
+    with pytest.raises(DirectiveError) as caught:
+        directive.run()
+    assert said in caught.value.msg

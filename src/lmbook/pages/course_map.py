@@ -253,17 +253,17 @@ class FrontPage(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the part of the front page that the directive's name says, as HTML.
 
-        It is an error if an option is missing (a sentence each), or if there are no
-        chapters.
+        It is an error if an option is missing (a sentence each), if there is one that the
+        directive does not take, or if there are no chapters.
         """
         make, options = PARTS[self.name]
         chapters = self.config.lmbook_chapters
-        if {*self.options} != {*options} or (options and not chapters):
-            wanted = ", ".join(f":{option}:" for option in options) or "nothing"
-            raise self.error(
-                f"{self.name} needs the options {wanted}, each with a sentence, and a "
-                "numbered part with chapters in _toc.yml"
-            )
+        if {*self.options} != {*options}:
+            wanted = ", ".join(f":{option}:" for option in options)
+            wanted = f"needs the options {wanted}, each with a sentence"
+            raise self.error(f"{self.name} {wanted if options else 'takes no options'}")
+        if not chapters:
+            raise self.error(f"{self.name} needs a numbered part with chapters in _toc.yml")
         html = make(chapters, self._address, **self.options)
         return [nodes.raw("", html, format="html")]
 
