@@ -301,9 +301,10 @@ AS_FILES = {"talker"}
 def _key(name: str) -> str:
     """Return a hash of what a store is made of, 16 hexadecimal digits.
 
-    That is the models that the reader chose and their files, the built-in BERT, the texts,
-    and the code of this module, `lmbook.play.vocabularies` and `lmcourse`. ``name`` : of
-    the store, a key of `STORES`.
+    That is the models that the reader chose and their files, the built-in BERT, the whole
+    folder ``data`` with its texts, checkpoints and stored studies, and the code of this
+    module, `lmbook.play.vocabularies` and `lmcourse`. ``name`` : of the store, a key of
+    `STORES`.
     """
     folders = [Path(value) for value in reader_settings().values() if os.path.isabs(value)]
     folders += [corpora_folder()]
