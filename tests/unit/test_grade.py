@@ -388,9 +388,8 @@ def break_pool(path, folder):
 
 
 def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
+    """The judge itself reads none of them, by which it could end, too: none is there."""
     paths = [tmp_path / f"{name}.ipynb" for name in ("a", "breaks", "c")]
-    for path in paths:
-        path.write_text('{"cells": []}')
     found = command.grade_all(paths, functools.partial(break_pool, folder=tmp_path))
     rows = {row["submission"]: row for rows in found for row in rows}
     assert {n: row["verdict"] for n, row in rows.items()} == {
@@ -398,6 +397,7 @@ def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
         "breaks.ipynb": "not graded",
         "c.ipynb": "right",
     }
+    assert rows["breaks.ipynb"]["task"] == ""
     assert "judge's own process" in rows["breaks.ipynb"]["diagnosis"]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from joblib import cpu_count
 
-from lmbook.grade.marks import read_code, rows_not_graded, sandbox_ended, tasks_in
+from lmbook.grade.marks import rows_not_graded, sandbox_ended
 
 JUDGE_DIED = "judging it ended the judge's own process: it may have handed in far too much"
 _AT_WORK = threading.Lock()  # which a process of the pool holds while it grades
@@ -124,7 +124,8 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     Submissions are graded in a pool, with a process for each processor. If one of these
     processes dies, the submissions that were not done are graded again, each in a pool of
     its own, so that the one that is to blame costs nobody but its author: if the process
-    dies again, its rows say "not graded". Also graded again, once, is a submission whose
+    dies again, its one row says "not graded". It has no task, since a file that is too much
+    to read would end this process, too. Also graded again, once, is a submission whose
     sandbox ended by itself (`lmbook.grade.marks.sandbox_ended`): the machine may have been
     short of memory, which others took. It is graded as if for the first time. Nothing of
     what it did before is left, and it cannot know that it was run before: whoever ends a
@@ -141,8 +142,9 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
     Yields
     ------
     list of dict
-        The rows of one submission, one for each task. Columns are "submission" (the path
-        below the folder), "task", "verdict", "diagnosis" and "judged"; some may be missing.
+        The rows of one submission, one for each task, or one without a task. Columns are
+        "submission" (the path below the folder), "task", "verdict", "diagnosis" and
+        "judged"; some may be missing.
     """
     left = dict.fromkeys(paths)
     judge = partial(_grade_unless_interrupted, how)
@@ -162,5 +164,5 @@ def grade_all(paths: list[Path], how) -> Iterator[list[dict]]:
                 yield pool.submit(judge, path).result()
             except BrokenProcessPool:
                 name = str(path.relative_to(how.keywords["folder"]))
-                rows = rows_not_graded(tasks_in(read_code(path)), JUDGE_DIED)
+                rows = rows_not_graded([], JUDGE_DIED)
                 yield [{"submission": name, **row} for row in rows]
