@@ -724,7 +724,8 @@ def heads_turn_to_the_nearest(page: Page):
 
     They begin at 43 % (to 3 points). The mean distance ends below two words. After 500
     steps of words shuffled anew every layer attends farther back than after 500 steps of
-    the sonnets, or of words shuffled once.
+    the sonnets, or of words shuffled once; layer 0 attends as far back as an even share
+    does, to 0.1 words.
 
     Parameters
     ----------
@@ -754,6 +755,7 @@ def heads_turn_to_the_nearest(page: Page):
     for name in ends:
         assert back[name][:, -1].max() < 2
         assert (back["dealt"][:, -1].min(0) > back[name][:, at].max(0)).all()
+    assert abs(back["dealt"][..., 0] - (CONTEXT - 1) / 2).max() < 0.1
     return {
         "sonnets": (ends["sonnets"].min(), ends["sonnets"].max()),
         "shuffled": (ends["shuffled"].min(), ends["shuffled"].max()),
@@ -907,7 +909,7 @@ def heads_on_a_line(page: Page):
     logits = model.forward(model.dictionary.encode(words[:-1]))[-1]
     weights = model.weights(1)[:, -1]  # (heads, tokens)
     assert words[-4:] == ["to", "a", "summer's", "day"]
-    assert weights[1, -1] > 0.5
+    assert min(weights[1, -1], weights[2, -1]) > 0.5
     assert weights[3, -3] > 0.5
     assert weights[4, -2] > 0.5
     share = layers.softmax(logits)[model.dictionary.number["day"]]
