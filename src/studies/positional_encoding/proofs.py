@@ -582,8 +582,8 @@ def far_keys_do_the_harm(page):
         Pairs, the lowest and the highest far loss, in nats: ``hidden``, of rotary models
         with far keys hidden; ``none``, of these as they are; with far keys hidden
         ``added``, of sinusoidal and learned models, and ``relative``, of relative ones with
-        a reach above 24. ``models`` and ``kinds``: how many rotary models and kinds;
-        ``other``: how many sinusoidal and learned models.
+        a reach above 24. ``models``, ``bases`` and ``kinds``: how many rotary models, bases
+        and kinds; ``other``: how many sinusoidal and learned models.
     """
     runs = page.results["bases"] + page.results["seven back"]
     hidden = [far_loss(run, "near keys") for run in runs]
@@ -607,6 +607,7 @@ def far_keys_do_the_harm(page):
         "added": span(added),
         "relative": span(relative),
         "models": len(runs),
+        "bases": len({run["base"] for run in runs}),
         "kinds": len(kinds) + len(BASES),
         "other": len(added),
     }
@@ -773,7 +774,7 @@ def digits_shuffled(page):
     "{all:.1f}; a larger base by the usual formula, {aware:.1f}; five other schemes, "
     "stretched, {others:.1f}",
     null=digits_shuffled,
-    n="{models} models with four bases, {other} of other schemes",
+    n="{models} models with {bases} bases, {other} of other schemes",
     interval="the larger of both losses at the far end, lowest to highest: {slowed:.2f}",
 )
 def slow_pairs_read_on(page):
@@ -803,7 +804,7 @@ def slow_pairs_read_on(page):
         new pairs slowed: all these are the larger of both losses. Of one loss alone:
         ``untouched_back``, the character three back, the model unchanged; ``hidden_digit``,
         the digit, far keys hidden. ``highest``: the largest of ``slowed``; ``models`` and
-        ``other``: how many models.
+        ``other``: how many models; ``bases``: how many, of ``models``.
     """
     rotary = page.digits["rotary"]
     runs = [run for run in rotary if first_new(run | {"length": 32})[1] > CLEARLY_NEW]
@@ -835,6 +836,7 @@ def slow_pairs_read_on(page):
         "others": span(lost),
         "highest": max(slowed),
         "models": len(runs),
+        "bases": len({run["base"] for run in runs}),
         "other": len(others),
         "edge": span([worse(run["ways"]["new"]) for run in edge]),
         "untouched_back": span([run["ways"]["none"]["back far"] for run in runs]),
