@@ -24,7 +24,7 @@ from transformers import (
 from lmcourse.ablation import replaced
 from lmcourse.data import load_texts
 from lmcourse.gpt.generation import Cache, cache_bytes, generate
-from lmcourse.gpt.inside import outputs
+from lmcourse.gpt.inside import lens, outputs
 from lmcourse.gpt.model import GPTConfig
 from lmcourse.lines import MARKS
 from lmcourse.ngrams import NgramModel
@@ -269,8 +269,8 @@ def expects_t(page: Page, pronoun: str, after: str = "") -> list[bool]:
     ]
 
 
-def shares_far_away(page: Page, pronoun: str) -> list[float]:
-    """Return after how many prompts *t* is likelier than *l*, over two and three words.
+def shares_far_away(page: Page, pronoun: str, counts=(2, 3)) -> list[float]:
+    """Return after how many prompts *t* is likelier than *l*, over some words.
 
     Parameters
     ----------
@@ -279,15 +279,17 @@ def shares_far_away(page: Page, pronoun: str) -> list[float]:
         *t* less that of *l* after a text.
     pronoun : str
         It follows "And" at the beginning of each prompt.
+    counts : sequence of int
+        How many words stand in between.
 
     Returns
     -------
     list of float
-        The share of 40 prompts that end in *shal*, 0 to 1: three seeds with two words, then
-        three with three words.
+        The share of 40 prompts that end in *shal*, 0 to 1: three seeds with each number of
+        words.
     """
     found = []
-    for count in (2, 3):
+    for count in counts:
         for seed in (1, 2, 3):
             rng = np.random.default_rng(seed)
             between = [" ".join(rng.choice(page.WORDS, count)) for _ in range(40)]
@@ -326,8 +328,10 @@ def thou_reaches_over_a_word(page: Page):
     training text. The page's n-grams are no worse on validation text than any others. With
     *they* after the word, *t* remains likelier in most. Over two and three words, drawn
     anew with three seeds, *t* is likelier after *thou … shal* in more than 80 %, and after
-    *they … shal* in less than 40 %. In three GPTs whose weights are shuffled the two
-    pronouns change the difference of the two logits by less than a tenth as much.
+    *they … shal* in less than 40 %; over six words the two shares differ by less than ten
+    points. In three GPTs whose weights are shuffled the two pronouns change the difference
+    of the two logits by less than a tenth as much. After *And thou shal* the logit lens
+    reads *l* from layers 0, 1 and 2, and *t* from layer 3.
 
     Parameters
     ----------
@@ -335,7 +339,7 @@ def thou_reaches_over_a_word(page: Page):
         ``WORDS`` and ``ENDS``, lists of str, make the prompts; ``lean`` returns the logit
         of *t* less that of *l* after a text; ``ngram`` is the page's n-gram model, ``gpt``
         the model; ``parts`` has the texts ``training`` and ``validation``; ``tokenizer``,
-        ``ids_of`` and ``vocab_size`` are the model's.
+        ``ids_of``, ``text_of`` and ``vocab_size`` are the model's; ``THOU`` is a text.
 
     Returns
     -------
@@ -361,8 +365,10 @@ def thou_reaches_over_a_word(page: Page):
     known = [f"thou {w} {end}" in flat for end in page.ENDS for w in page.WORDS]
     both = np.mean(expects_t(page, "thou", after=" they"))
     far = {who: shares_far_away(page, who) for who in ("thou", "they")}
+    six = {who: np.array(shares_far_away(page, who, counts=(6,))) for who in far}
     shuffled = [nulls.shuffled_weights(page.gpt, seed) for seed in range(3)]
     untrained = max(pronouns_matter(page.replaced(gpt=gpt)) for gpt in shuffled)
+    read = lens(page.gpt, page.ids_of(page.THOU))[1:, 0, -1]  # (layers, vocab_size)
     span = share_interval(thou)
     assert span[0] > 0.8
     assert max(others.values()) < 0.15
@@ -372,7 +378,9 @@ def thou_reaches_over_a_word(page: Page):
     assert both > 2 / 3
     assert min(far["thou"]) > 0.8
     assert max(far["they"]) < 0.4
+    assert abs(six["thou"] - six["they"]).max() < 0.1
     assert untrained < 0.1 * pronouns_matter(page)
+    assert page.text_of(read.argmax(-1)) == "lllt"
     return {
         "span": span,
         "they": int(others["they"] * len(thou)),

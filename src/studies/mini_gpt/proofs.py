@@ -564,8 +564,9 @@ def lines_are_measured_in_characters(page: Page):
     At line ends its mean stays above 70 % where the line's characters are changed and their
     number is kept: shuffled, all e's, no vowels, no spaces. After marks inside a line it
     stays below 20 %. At line ends it falls below 40 % where each word is halved, which
-    keeps the number of words, and where 20 characters are cut off. With 20 characters more
-    it rises above 25 % inside lines. All this holds for the whole interval over sonnets.
+    keeps the number of words, where 20 characters are cut off, and where the line is all
+    z's, or all commas. With 20 characters more it rises above 25 % inside lines. All this
+    holds for the whole interval over sonnets.
     The last five characters of a line are never changed. A table that says for each number
     of characters how often a new line came after a mark in the training text is as sure as
     the GPT at line ends, less 2 % at most, and below 10 % elsewhere. With shuffled weights
@@ -582,7 +583,8 @@ def lines_are_measured_in_characters(page: Page):
         ``training`` and ``test``; ``tokenizer``, of characters; ``ladder``: length → n-gram
         model; ``ended["trained"]``: list of dict, one a small GPT, with ``lines``: change →
         mean probability at ``ends`` and ``inside`` lines; ``blank``: probabilities
-        (marks,), as written, of the GPT with shuffled weights.
+        (marks,), as written, of the GPT with shuffled weights. ``new_line_after(model,
+        change)`` measures such probabilities; ``sonnets`` is the GPT.
 
     Returns
     -------
@@ -610,6 +612,9 @@ def lines_are_measured_in_characters(page: Page):
     for name in SHORTER:
         assert interval(name, ends)[1] < 0.4
     assert interval(LONGER, ~ends)[0] > 0.25
+    for letter in "z,":
+        filled = page.new_line_after(page.sonnets, lambda line, x=letter: x * len(line))
+        assert sonnet_interval(filled[ends], numbers[ends])[1] < 0.4
     for row in page.ended["trained"]:
         assert min(row["lines"][name]["ends"] for name in SAME_LENGTH) > 1 / 2
         assert max(row["lines"][name]["ends"] for name in SHORTER) < 1 / 2
