@@ -240,7 +240,7 @@ def replace_joins_too_much(page: Page):
     return {"merges": len(page.toy_merges)}
 
 
-@proof("The slow trainer and the fast one learn the same merges in the same order.")
+@proof("From two texts the slow trainer and the fast one learn the same merges in order.")
 def both_trainers_agree(page: Page):
     """On the toy language, and twenty merges of the beginning of the course's texts.
 

@@ -941,11 +941,16 @@ def learned_without_norms(page):
 # --- before or after ----------------------------------------------------------------------
 
 
-@proof("At a high learning rate post-norm learns less than pre-norm; a warm-up helps it.")
+@proof(
+    "In one small task at a high learning rate, post-norm learns less than pre-norm; a "
+    "warm-up helps it."
+)
 def warm_up_helps(page):
     """Twelve blocks say eight digits backwards, three starts: the study *norm-place*.
 
     A third of the learning rate helps post-norm as a warm-up does, with every start.
+    Without a warm-up post-norm ends within 0.2 nats of guessing, on average; pre-norm ends
+    lower at the high rate than at each lower one.
 
     Parameters
     ----------
@@ -983,7 +988,11 @@ def warm_up_helps(page):
     high, lower = 3e-3, 1e-3
     cold, warm = reached(False, 0, high), reached(False, 50, high)
     slow, pre = reached(False, 0, lower), reached(True, 0, high)
-    assert max(pre) < min(cold)
+    slower = [
+        row["loss"] for row in page.orders if row["norm_first"] and row["rate"] < high
+    ]
+    assert max(pre) < min(*cold, *slower)
+    assert abs(np.mean(cold) - math.log(10)) < 0.2
     assert max(*warm, *slow) < min(cold)
     return {
         "guessing": math.log(10),
