@@ -144,8 +144,10 @@ def neighbours_lead(page):
 
     The neighbours beat logistic regression on every part, too.
 
-    After ten times the steps, too, there with one training on each part. Without
-    positions the Transformer loses more than a tenth on every part, with one training each.
+    After ten times the steps, too, there with one training on each part; on average the
+    Transformer then makes up more than half of what it lacked. Without positions it loses
+    more than a tenth on every part, with one training each, and gets half right on average,
+    to ten points.
 
     Parameters
     ----------
@@ -187,6 +189,8 @@ def neighbours_lead(page):
     assert gap_longer.min() > 0
     assert (neighbours - logistic).min() > 0
     assert (ours[without.index] - without).min() > 0.1
+    assert abs(without.mean() - 0.5) < 0.1
+    assert longer.mean() > (ours.mean() + neighbours.mean()) / 2
     return {
         "neighbours": neighbours.mean(),
         "logistic": logistic.mean(),
@@ -664,6 +668,8 @@ def a_head_for_each_rule(page):
 def shown_model_has_both(page):
     """Each head attends most at one rule's distance, and its rule is lost without it.
 
+    Head 0 attends two letters back, head 1 four.
+
     Parameters
     ----------
     page : Page
@@ -680,6 +686,7 @@ def shown_model_has_both(page):
     run = page.heads | {"looks": page.heads["attention"]}
     without = losses_by_owner(run)
     assert without is not None
+    assert [int(np.argmax(weights)) + 1 for weights in run["looks"]] == [*TURNS]
     return {"two": without[0], "four": without[1]}
 
 

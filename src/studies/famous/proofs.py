@@ -146,12 +146,36 @@ def untrained_cosine(count: int = 100) -> float:
     return float(min(each))
 
 
+def check_words(stored: dict, forms: dict) -> None:
+    """Check what the text says of the default models' results in words, without a number.
+
+    Parameters
+    ----------
+    stored : dict
+        Name of a result → the outcome that the study *famous* stored, a dict.
+    forms : dict
+        Name of a result → name of another form in which it was asked → its outcome.
+    """
+    errand, repeats, heads = (stored[name] for name in ("errand", "repeats", "heads"))
+    assert errand["null"] < 0.1 * errand["lunch"]  # a third person gives: no lead
+    assert repeats["null"] == repeats["null_heads"] == 0
+    assert all(form["heads"] > form["null_heads"] for form in forms["repeats"].values())
+    assert stored["separator"]["ours"] <= stored["separator"]["even"]
+    by_layer = stored["cone"]["by_level"][1:]
+    assert by_layer[-1] == min(by_layer)
+    by_level = stored["contextual"]["by_level"]
+    assert np.argmin(by_level) == len(by_level) - 3  # two layers before the end
+    assert heads["ours"] > heads["null"] > heads["in_rounds"] > 0.02
+    assert stored["superposition"]["all_kept"] == 1
+
+
 @proof("The table shows what was measured: stored for the default models, else anew.")
 def results(page: Page):
     """Check that three quick results, measured again, are within 0.02 of the stored ones.
 
-    They are "superposition", "queen" and "heads", and have the same verdicts. Where another
-    model stands in a default one's place, its results are measured anew, and not asserted.
+    `check_words` compares the text's words with those stored. The three are
+    "superposition", "queen" and "heads", and have the same verdicts. Where another model
+    stands in a default one's place, its results are measured anew, and not asserted.
 
     Parameters
     ----------
@@ -172,6 +196,7 @@ def results(page: Page):
         speaks. ``untrained_cosine``: the mean cosine of words of different poems in a BERT
         with shuffled weights.
     """
+    check_words(page.stored_results, page.stored_forms)
     values, verdicts = {}, {}
     for name, published in RESULTS.items():
         found = page.stored_results[name]
