@@ -28,6 +28,9 @@ SUN = ["sun on the hill", "a bee in the sun", "noon, and no cloud", "clover unde
 EXAMPLE = pd.DataFrame({"text": SEA + SUN, "label": ["sea"] * 4 + ["sun"] * 4})
 OWN = [f"{words}, {i} {words[::-1][:3]}" for i, words in enumerate(SUN[:3] + SEA)]
 OWN = pd.DataFrame({"text": OWN, "label": ["day"] * 3 + ["night"] * 4})
+SOME_READ = """/^[1-9].* to go/.test(
+  document.querySelectorAll(".play-note")[1].textContent
+)"""
 
 
 @cache
@@ -244,9 +247,9 @@ def test_who_stops_at_the_switch_goes_on_where_it_was(opened):
     status.get_by_text("12 texts were read.").wait_for(timeout=visits.LOAD)
     before = rows(page)
     watch_requests(page)
+    visits.stop_once(page, SOME_READ)
     shuffle(page)
-    status.get_by_text(re.compile("^[1-9].* to go")).wait_for(timeout=visits.LOAD)
-    page.get_by_role("button", name="Stop").click()
+    page.wait_for_function("stopped", timeout=visits.LOAD)
     status.get_by_text("Choose the same at the switch").wait_for(timeout=visits.LOAD)
     assert page.get_by_label(SWITCH).locator("option:checked").inner_text() == "as it is"
     assert rows(page) == before
@@ -392,9 +395,9 @@ def test_who_stops_and_goes_on_loses_nothing(opened):
     )
     long = [f"{i} " + "sea " * 600 for i in range(12)]
     give(page, "\n\n".join(long).encode(), "long.txt")
+    visits.stop_once(page, SOME_READ)
     model.click()
-    status.get_by_text(re.compile("^[1-9].* to go")).wait_for(timeout=visits.LOAD)
-    page.get_by_role("button", name="Stop").click()
+    page.wait_for_function("stopped", timeout=visits.LOAD)
     status.get_by_text("Press the same button").wait_for(timeout=visits.LOAD)
     watch_requests(page)
     model.click()
@@ -406,8 +409,9 @@ def test_what_is_more_than_is_read_is_named(opened):
     page = opened.page
     long = [f"{i} " + "sea " * 600 for i in range(20)]
     give(page, "\n\n".join(long).encode(), "long.txt")
+    visits.stop_once(page, "true")
     page.get_by_role("button", name="Load the model").click()
-    page.get_by_role("button", name="Stop").click(timeout=visits.LOAD)
+    page.wait_for_function("stopped", timeout=visits.LOAD)
     page.get_by_text("what stood here before is still below").wait_for(timeout=visits.LOAD)
     short = [f"text {i}" for i in range(203)]
     give(page, "\n\n".join(short).encode(), "many.txt")

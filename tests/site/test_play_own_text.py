@@ -30,7 +30,7 @@ LAST = """Array.from(document.querySelectorAll(".lmo-title"))
 # Whether a report came after more than so many steps.
 REPORTED_AFTER = """(steps) => {
   const chart = document.querySelector("svg.lmr-chart");
-  const reported = chart.ariaLabel?.match(/after ([\\d,]+) step/);
+  const reported = chart?.ariaLabel?.match(/after ([\\d,]+) step/);
   return reported && Number(reported[1].replaceAll(",", "")) > steps;
 }"""
 
@@ -205,13 +205,14 @@ def test_a_training_stops_goes_on_and_ends_its_worker(opened):
     )
     page.get_by_label("Your text").fill(TEXT)
     page.get_by_label("100,000 numbers").check()
-    page.get_by_role("button", name="Learn it").click()
     stop = page.get_by_role("button", name="Stop")
-    assert stop.evaluate("button => button === document.activeElement")
+    has_focus = "document.activeElement === button"
+    visits.stop_once(page, f"{has_focus} && ({REPORTED_AFTER})(0)")
+    page.get_by_role("button", name="Learn it").click()
     first = stopped_at(page)
     expect(page.get_by_text("It stopped; nothing is lost.")).to_be_visible()
+    visits.stop_once(page, f"({REPORTED_AFTER})({first})")
     page.get_by_role("button", name="Go on", exact=True).click()
-    page.wait_for_function(REPORTED_AFTER, arg=first, timeout=visits.LOAD)
     assert stopped_at(page) > first
     page.get_by_label("30,000 numbers").check()
     page.get_by_role("button", name="Learn anew").click()
@@ -231,10 +232,9 @@ def steps_done(page):
 
 
 def stopped_at(page):
-    """Stop the training; return after how many steps it rests, its worker ended."""
-    stop = page.get_by_role("button", name="Stop")
-    stop.click()
-    expect(stop).to_be_hidden(timeout=visits.LOAD)
+    """Wait until a training was stopped; return after how many steps, its worker ended."""
+    page.wait_for_function("stopped", timeout=visits.LOAD)
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden(timeout=visits.LOAD)
     assert page.evaluate("alive") == 0
     return steps_done(page)
 

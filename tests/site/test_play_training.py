@@ -56,8 +56,9 @@ def test_a_model_learns_while_the_reader_watches(opened):
     slider.focus()
     page.keyboard.press("Home")
     assert told.inner_text().startswith("It wrote this after 0 steps")
+    visits.stop_once(page, "true")
     page.get_by_role("button", name="Train another").click()
-    page.get_by_role("button", name="Stop").click()
+    page.wait_for_function("stopped", timeout=visits.LOAD)
     page.get_by_role("button", name="Train another").wait_for()
 
 

@@ -99,6 +99,39 @@ def settle(page):
     )
 
 
+def stop_once(page, begun, name="Stop"):
+    """Have the page click its own button to stop as soon as something is so.
+
+    A test that clicks itself may come too late, when all is done, on a busy machine.
+
+    Parameters
+    ----------
+    page : Page
+        Playwright's. Its ``stopped`` is true as soon as the button was clicked.
+    begun : str
+        JavaScript: a condition, looked at whenever the page changes.
+    name : str
+        What stands on the button, which must be seen and enabled.
+    """
+    page.evaluate(
+        f"""(name) => {{
+          window.stopped = false;
+          const observer = new MutationObserver(() => {{
+            const button = Array.from(document.querySelectorAll("button")).find(
+              (e) => e.textContent === name && !e.disabled && e.checkVisibility()
+            );
+            if (!button || !({begun})) return;
+            observer.disconnect();
+            window.stopped = true;
+            button.click();
+          }});
+          const all = {{ attributes: true, characterData: true, childList: true }};
+          observer.observe(document.body, {{ ...all, subtree: true }});
+        }}""",
+        name,
+    )
+
+
 def slow(page):
     """Slow a page's processor and its network, where SLOWED asks for it."""
     if SLOWED > 1:
