@@ -292,18 +292,18 @@ def kept_by_layer(steps, runs):
     None
         The figure is shown.
     """
-    depth = len(steps)
     untrained = [run for run in runs if run["way"] != "trained"]
     whole = [run["steps"] for run in untrained if run["where"] == "all"]
     alone = [run["steps"][-1] for run in untrained if run["where"] == "last"]
     _, ax = plt.subplots(figsize=(7, 3.2))
     ax.plot(steps, "o-", color=views.PALETTE[0], label="trained")
+    depth = len(whole[0])  # of the study's model, which need not be the page's
     x = np.tile(np.arange(depth), len(whole))
     ax.plot(x, np.ravel(whole), "x", color=views.PALETTE[1], label="all layers untrained")
     side = depth - 0.9 + np.linspace(0, 0.3, len(alone))
     ax.plot(side, alone, "D", mfc="none", color=views.PALETTE[2], label="only the last one")
     ax.set(xlabel="layer", ylabel="neighbours kept", ylim=(0, 1))
-    ax.set_xticks(range(depth))
+    ax.set_xticks(range(max(depth, len(steps))))
     ax.legend(loc="lower left")
     plt.show()
 

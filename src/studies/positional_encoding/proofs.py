@@ -192,7 +192,7 @@ def order_is_not_seen(page):
     shares = (usual - other[order]).norm(dim=-1) / usual.norm(dim=-1)
     assert shares.min() > 1e-6
     torch.manual_seed(0)
-    heads = MultiHeadAttention(x.shape[-1], 12).double()
+    heads = MultiHeadAttention(x.shape[-1], bert.config.num_attention_heads).double()
     first, second = heads(x)[0]
     close(first, second[order], rtol=0, atol=1e-9)
     return {"moved": span(shares.tolist())}
