@@ -60,7 +60,7 @@ def all_at_once():
     Case
         How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     for lead, width in (((), 4), ((), 9), ((2, 3), 9)):
         query, key = normal(*lead, 5, width, seed=1), normal(*lead, 7, width, seed=2)
@@ -199,7 +199,7 @@ def masked_softmax():
     Case
         Arguments, the right result, and the results that known mistakes give.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     scores = normal(2, 4, 4, seed=5).double()
     mask = normal(2, 4, 4, seed=6) < 0.3

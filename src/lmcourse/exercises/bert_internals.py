@@ -315,7 +315,7 @@ def small_bert():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     shapes = {
         "keep BERT's vocabulary of 30,522 tokens.": (

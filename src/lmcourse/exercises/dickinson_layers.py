@@ -295,7 +295,7 @@ def equals():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     handed_in = {
         "the share is still missing; it is `None`.": lambda seen: seen.share is None,

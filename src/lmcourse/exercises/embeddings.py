@@ -28,7 +28,7 @@ def content_words():
     Case
         How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     tokens = ["the", "bee", "is", "not", "a", "bee", "of", "noon"]
     stop = {"the", "is", "a", "of"}
@@ -485,7 +485,7 @@ def scrambled():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     yield Faults(_texts, UNSHUFFLED)
     numbers = {

@@ -30,7 +30,7 @@ def cross_attention():
     Case
         How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     Y, M = normal(2, 5, 6, seed=1).double(), normal(2, 7, 6, seed=2).double()
     W_Q, W_K, W_V = (normal(6, n, seed=n).double() for n in (4, 4, 3))
@@ -414,7 +414,7 @@ def write_greedily():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     yield Faults(_written(1, 2, 20), _WRONGLY_WRITTEN)
     limits = {
@@ -507,7 +507,7 @@ def new_style():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     shown = {
         "a trained model writes for *15 qzxv 1886*; yours stops.": lambda seen: seen.stops,

@@ -165,7 +165,7 @@ def capital():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     faults = {
         "this feature is present nowhere in the test sonnets.": lambda seen: seen.said == 0,

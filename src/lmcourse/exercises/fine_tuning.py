@@ -141,7 +141,7 @@ def lora():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     untrained = {
         "the layer's own weights are trained, too: freeze them with "
@@ -317,7 +317,7 @@ def own():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     told = "The loss is {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
     faults = {

@@ -262,7 +262,7 @@ def carry():
     Case
         Arguments, the right result, and the results that known mistakes give.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     torch.manual_seed(0)
     model = GPT(GPTConfig(11, context=8, layers=2, heads=3, d_model=12)).double().eval()

@@ -52,7 +52,7 @@ def windows():
     Case
         How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     ids = torch.arange(40) ** 2 % 41  # whoever is off by one gets other numbers
     starts = torch.tensor([3, 17, 3, 30])
@@ -186,7 +186,7 @@ def estimate():
     Case
         How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     model = _DropoutModel()
     inputs = torch.tensor([[0, 3, 1, 4], [2, 2, 0, 1], [4, 0, 3, 3]])
@@ -437,7 +437,7 @@ def own():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     texts = {
         "{length:,} characters are too few; take at least 5,000, and more if you can.": (
@@ -587,7 +587,7 @@ def sweep():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     few = "{count} models are too few for a sweep; train four or more."
     yield Faults(_rows, {few: lambda seen: seen.count < 4})

@@ -233,7 +233,7 @@ def own():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     handed_in = {
         "a sentence is empty.": lambda seen: not seen.text or not seen.twin,

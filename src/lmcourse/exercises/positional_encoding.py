@@ -128,7 +128,7 @@ def values_too():
     Case
         Arguments, the right result, and the results that known mistakes give.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     fused = normal(2, 5, 12, seed=5).double()  # (heads, tokens, 3 * d_head)
     positions = torch.tensor([3, 4, 5, 6, 7])
@@ -367,7 +367,7 @@ def mended():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     told = (
         "Trained on {length} characters, the model has a loss of {near:.2f} there and of "

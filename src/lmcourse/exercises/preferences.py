@@ -126,7 +126,7 @@ def fool():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     faults = {
         "that is {characters} characters; a line of the model has 59 at most.": (

@@ -153,7 +153,7 @@ def places():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     faults = {
         "with a share of 1, special tokens are chosen, too: padding, [CLS], [SEP]. "
@@ -324,7 +324,7 @@ def runs():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     faults = DRAWN | {
         "with shares of 0.15 and 0.3, {one:.0%} and {two:.0%} of the tokens are hidden.": (
@@ -406,7 +406,7 @@ def target():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     cases = [
         ([11, 12, 13, 14, 15, 16, 17], [(1, 3), (5, 6)], [90, 91, 92]),
@@ -598,7 +598,7 @@ def mask():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     faults = {
         "no token can attend to anything.": lambda seen: not seen.all.any(),

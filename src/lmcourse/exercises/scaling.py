@@ -284,7 +284,7 @@ def small():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     told = "It has {numbers:,} numbers and a loss of {loss:.3f}."
     faults = {

@@ -249,7 +249,7 @@ def knob():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     unknown = "units have the whole numbers from 0 to 127."
     yield Faults(_frozen, {unknown: lambda seen: seen.unit not in range(128)})

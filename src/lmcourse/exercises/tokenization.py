@@ -261,7 +261,7 @@ def joined_by_replace():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     handed_in = {
         "a pair is two symbols; {pair} is {count}.": lambda seen: seen.count != 2,
@@ -573,7 +573,7 @@ def vocabulary():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     sizes = {
         "that is the number of merges; the 256 bytes are in the vocabulary, too.": (

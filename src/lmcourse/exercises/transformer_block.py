@@ -78,7 +78,7 @@ def block():
     Case
         How the answer is called (``ask``), the right result, and those of known mistakes.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     x = normal(2, 5, 6).double()
 
@@ -201,7 +201,7 @@ def layer_norm():
     Case
         Arguments, the right result, and the results that known mistakes give.
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     x = 3 * normal(2, 5, 6).double() + 4
     eps = 0.3
@@ -315,7 +315,7 @@ def without_norms():
     Yields
     ------
     Faults
-        What is measured of the answer, and by what in it known mistakes are recognised.
+        What is measured of the answer, and how known mistakes show in it.
     """
     faults = {
         "with alpha = 0 no block does anything.": lambda seen: seen.alpha == 0,

@@ -501,7 +501,7 @@ def endings_draw_it(page: Page):
     """The lead is what "it" gives the animal, less what it gives the place.
 
     In nine of ten pairs of a word said of animals and one said of places the first gives
-    the greater lead, in more than by static vectors, which put more than half in order; the
+    the greater lead. Static vectors put fewer pairs in order, but more than half. The
     interval of the mean difference is over words. Words said of both are between. In either
     order of the nouns the animal's lead is greater with the words said of animals, by less
     than half as much where the place is named first; the order itself moves the lead more
@@ -797,11 +797,11 @@ def no_single_head_is_needed(page: Page):
     return found
 
 
-@proof("From tired to wide the lean falls, and about as far if both nouns are “thing”.")
+@proof("When tired becomes wide the lean falls, and hardly less if both nouns are “thing”.")
 def the_measure_fools(page: Page):
     """What the solution's own code measured, over 24 pairs of an animal and a place.
 
-    With "thing" for both nouns the mean falls by nine tenths of as much at least.
+    With "thing" for both nouns the mean falls at least nine tenths as far.
 
     Parameters
     ----------

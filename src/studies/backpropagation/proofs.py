@@ -419,7 +419,7 @@ def attention_agrees(page: Page):
     assert_agree(ours, torch_attention, *inputs)
 
 
-@proof("With as many keys as queries, a fit mostly ends at zero; with fewer it may not.")
+@proof("With as many keys as queries, most fits end near zero; with fewer they may not.")
 def a_fit_needs_keys(page: Page):
     """Four queries of width 3, of random numbers: fits of 3,000 steps, ten with each.
 
@@ -724,8 +724,8 @@ def heads_turn_to_the_nearest(page: Page):
 
     They begin at 43 % (to 3 points). The mean distance ends below two words. After 500
     steps of words shuffled anew every layer attends farther back than after 500 steps of
-    the sonnets, or of words shuffled once; layer 0 attends as far back as an even share
-    does, to 0.1 words.
+    the sonnets, or of words shuffled once; its layer 0 attends as far back as evenly spread
+    attention would, to 0.1 words.
 
     Parameters
     ----------

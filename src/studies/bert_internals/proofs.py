@@ -69,7 +69,7 @@ def random_weights(page: Page):
 # --- a hidden word ------------------------------------------------------------------------
 
 
-@proof("The word table has the same row for every hidden word, whichever word it was.")
+@proof("Whichever word is hidden, it gets the same row of the word table.")
 def hidden_is_hidden(page: Page):
     """The rows of the tables for each word of the line; the poem was not learned from.
 
@@ -636,9 +636,9 @@ def sink_has_two_causes(page: Page):
     above 45 %. With positions counted from 7, 47, … 487, [CLS] alone keeps between 20 % and
     50 %. Without both the share is below 10 % (3 words, 3 numbers). In a text without both,
     the sixth token draws above 30 % if it is [CLS] or is numbered 0, and below 10 % under
-    its own number or under 40. Cut to 8 and to 16 tokens, the texts give the first one
-    more. With random weights it has less than 10 % in every layer, with *the* or without,
-    counted from 0 or from 7.
+    its own number or under 40. The shorter the texts are cut, to 16 tokens or to 8, the
+    larger is the share of the first one. With random weights it has less than 10 % in every
+    layer, with *the* or without, counted from 0 or from 7.
 
     Parameters
     ----------
@@ -772,7 +772,7 @@ def moved_without(model, out, token, masked):
 
 @finding(
     "In the middle layers of a small BERT the first token gets, on average, over ten times "
-    "the attention of any other, but what is fetched from it counts for little more.",
+    "the attention of any other, but its values matter little more than another token's.",
     rival="the {others} other tokens, whose values move the result {mean:.0%}",
     null=random_weights,
     n="{texts} stanzas; {long_texts} beginnings of 96 tokens",

@@ -144,10 +144,10 @@ def neighbours_lead(page):
 
     The neighbours beat logistic regression on every part, too.
 
-    After ten times the steps, too, there with one training on each part; on average the
-    Transformer then makes up more than half of what it lacked. Without positions it loses
-    more than a tenth on every part, with one training each, and gets half right on average,
-    to ten points.
+    They also lead after ten times the steps, with one training on each part; on average the
+    Transformer then makes up more than half of what it lacked. Without positions it is
+    right less often by more than a tenth on every part, with one training each, and on
+    average in half, to ten points.
 
     Parameters
     ----------

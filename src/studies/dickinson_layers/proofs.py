@@ -89,7 +89,9 @@ def levels_are_named(page: Page):
     return {"tokens": tokens, "d_model": d_model, "last": page.depth - 1}
 
 
-@proof("Before layer 0, [CLS] is the same in two poems; after each layer it is not.")
+@proof(
+    "Before layer 0, [CLS] has the same vector in two poems; after each layer it differs."
+)
 def cls_is_blank_at_first(page: Page):
     """Two poems of different length, before layer 0 and after each layer.
 
@@ -567,12 +569,13 @@ def hope_is_in_a_word(page: Page):
 
 
 @proof(
-    "Without one of its words, and no other, *When roses cease to bloom* is read as Love."
+    "*When roses cease to bloom* is read as Love if one of its words is removed; no other "
+    "word does this."
 )
 def bees(page: Page):
     """The stored study (``page.close``) is of the default model, whatever the page's is.
 
-    Read is the section with the most support after the last layer.
+    A poem is read as the section that has the most support after the last layer.
 
     Parameters
     ----------
@@ -636,7 +639,7 @@ def one_word_decides(page: Page):
     The share of all words that move their poem differs by less than one in a hundred
     between the two; after the last layer they are spread over more poems. Of the third of
     poems with the smallest leads more than 60 % are moved, of the third with the largest
-    fewer than 20 %; most of all that are moved are in the first of these.
+    fewer than 20 %; most of the poems that are moved belong to the first of these thirds.
 
     Parameters
     ----------
@@ -910,8 +913,8 @@ def labels_shuffled(page: Page):
 
 
 @finding(
-    "Shakespeare's sonnets to the young man and to the dark lady are told apart after a "
-    "small BERT's last layer, but about as well by counting words.",
+    "A small BERT's last layer tells Shakespeare's sonnets to the young man from those to "
+    "the dark lady, but counting words does it about as well.",
     rival="words counted: {words:.0%}",
     null=labels_shuffled,
     n="{sonnets} sonnets, each predicted from all others",

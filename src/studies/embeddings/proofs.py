@@ -252,7 +252,7 @@ def share_that_stays(page: Page) -> float:
     return float((first == asked[:, 2]).mean())
 
 
-@proof("The letter is that of the word whose cosine with king − man + woman is largest.")
+@proof("The answer is the word that has the largest cosine with king − man + woman.")
 def king_stays(page: Page):
     """The page's first words are those of the largest cosines; each vector has length 1.
 
@@ -447,8 +447,8 @@ buck doe
 
 
 @finding(
-    "From BERT's table, king − man + woman and sums like it find far fewer of other pairs "
-    "of male and female than of those that Google asks for.",
+    "In BERT's table, sums like king − man + woman succeed less often with other pairs of "
+    "male and female than with those that Google asks for.",
     rival="the third word's own neighbour, {own:.0%} of the pairs",
     null=random_table,
     n="{pairs} pairs that Google does not ask for, each with each of its families",
@@ -1053,8 +1053,8 @@ def poems_teach(page: Page):
 
 
 @finding(
-    "Shuffling the words of each poem takes away a part of the agreement with BERT, but "
-    "not all of it.",
+    "If the words of each poem are shuffled, counting finds fewer of BERT's neighbours, "
+    "but still more than if all words are shuffled.",
     rival="all words shuffled, {across_2:.1%} at a window of 2 and {across_5:.1%} at 5",
     null=shuffled_text,
     n="{words} words, ten neighbours each, five shuffles",

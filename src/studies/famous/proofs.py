@@ -173,9 +173,10 @@ def check_words(stored: dict, forms: dict) -> None:
 def results(page: Page):
     """Check that three quick results, measured again, are within 0.02 of the stored ones.
 
-    `check_words` compares the text's words with those stored. The three are
-    "superposition", "queen" and "heads", and have the same verdicts. Where another model
-    stands in a default one's place, its results are measured anew, and not asserted.
+    The three are "superposition", "queen" and "heads"; their verdicts are the same, too.
+    `check_words` compares what the text says in words with the stored results. Where
+    another model stands in a default one's place, its results are measured anew, and not
+    asserted.
 
     Parameters
     ----------

@@ -199,8 +199,8 @@ def pursued(states, store, active):
 
 
 @proof(
-    "Eight of 512 states, taken as they are, replace a state nearly as well as eight "
-    "learned features."
+    "A sum of eight raw states, in place of a state, raises the loss by less than twice as "
+    "much as eight learned features do."
 )
 def raw_states_stand_in(page: Page):
     """Check that eight raw states, summed in place of a state, hardly raise the loss.
@@ -487,9 +487,10 @@ def names_come_without_learning(page: Page):
     With shuffled weights and each seed at least a third get a name, and less than a tenth
     of these say more than which character stands there.
 
-    In the trained GPT more than half do, and more features get a name. All names together
-    are right there no more often, but for 0.05; those of a vowel are right more often with
-    each seed. In both, typical names find less than a tenth of the property's places.
+    In the trained GPT more than half of the names do, and more features get one. All names
+    together are right there no more often, but for 0.05; those of a vowel are right more
+    often with each seed. In both, typical names find less than a tenth of the property's
+    places.
 
     Parameters
     ----------

@@ -351,8 +351,8 @@ def ngrams_instead(page: Page):
 
 
 @finding(
-    "On new sonnets, text more than five characters back helps GPTs predict the end of a "
-    "line; letters it hardly helps to predict.",
+    "On new sonnets, text more than five characters back helps GPTs predict the ends of "
+    "lines, but hardly helps them predict letters.",
     rival="n-grams that see as far; lines of another length: at the ends of Dickinson's "
     "the far text makes the course's GPT worse by {dickinson:.1f} nats",
     null=ngrams_instead,

@@ -233,9 +233,9 @@ def bits_are_told(page: Page):
 def a_bare_question_ends(page: Page):
     """Check that after a bare question SmolLM2's likeliest token ends the turn.
 
-    After most of 40 questions: the interval of the share is above a half. With a line
-    break after them, and in the template, it is so after less than a tenth. The answers in
-    the template are the study's.
+    It is so after most of 40 questions: the interval of the share is above a half. If a
+    line break follows, or in the template, it is so after less than a tenth of them. The
+    answers in the template are the study's.
 
     Parameters
     ----------

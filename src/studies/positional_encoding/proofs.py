@@ -64,7 +64,10 @@ def span(values) -> tuple[float, float]:
 # --- order and attention --------------------------------------------------------------
 
 
-@proof("The first picture's scores are those of attention, in three orders and positions.")
+@proof(
+    "The first picture's scores are those of attention, in three random orders and at "
+    "three positions."
+)
 def order_view_is_attention(page):
     """Three random orders, at three positions, under six schemes, to nine digits.
 
@@ -468,7 +471,10 @@ def added_positions_end(page):
     return found
 
 
-@proof("With random weights the curve is flat: a text's end is about as hard as its start.")
+@proof(
+    "With random weights the curve is flat: the end of a text is about as hard to predict "
+    "as its start."
+)
 def random_weights_are_flat(page):
     """Every scheme, relative positions with each reach, one seed; no loss below a guess's.
 
@@ -635,14 +641,14 @@ def first_new(run) -> tuple[int, float]:
 
 @proof(
     "In most kinds of models, slowing the first pair that did not come round helps more "
-    "than slowing any other."
+    "than slowing any other single pair."
 )
 def first_new_pair_helps_most(page):
     """In each model whose first new pair's wavelength is at least 1.3 trained lengths.
 
-    These are more than half of all models, and of the kinds, which differ in base and
-    trained length. The models of base 100,000 have a loss above a guess's as they are, and
-    one below a nat with pair 1 slowed. A pair is new if it did not complete a turn in
+    These are more than half of the kinds, which differ in base and trained length. The
+    models of base 100,000 have a loss above a guess's as they are, and one below a nat with
+    pair 1 slowed. A pair is new if it did not complete a turn in
     training. ``waves`` are the wavelengths of all six pairs for base 100,000, in whole
     tokens.
 

@@ -139,8 +139,8 @@ def does_as_asked(page: Page):
     """With each seed nine answers of ten at least do, else fewer than three of ten.
 
     That is before any training, and after training with the requests shuffled among the
-    dialogues. Of the answers to letters that no dialogue has, fewer than one in twenty and
-    fewer than before do.
+    dialogues. If asked for a letter that no dialogue has, fewer than one answer in twenty
+    does, and fewer than before training.
 
     Parameters
     ----------
@@ -276,8 +276,8 @@ def dpo_beats_the_best(page: Page):
 
     An echo is a word that begins with the same letter as another word of its line.
 
-    Fine-tuning on the best of four, at its better rate, comes about as far as these, to
-    half an echo on average: with every seed it is an echo at least behind DPO. All answers
+    Fine-tuning on the best of four, at its better rate, comes within half an echo of these
+    on average, and with every seed it is an echo at least behind DPO. All answers
     are drawn at temperature 0.7. The first seed's ten stored lines after choices at random
     have no more than before.
 

@@ -292,9 +292,9 @@ def no_difference(page: Page):
 def a_table_is_ahead(page: Page):
     """In each of the trainings, in the sonnets and in Dickinson's poems, by 95 % intervals.
 
-    The untrained model is worse than token frequencies, and within 0.2 nats of a model to
-    which all tokens are equally likely; after 100 steps, and after 900, it is better than
-    frequencies. With ten times the steps, in one training, it is still behind.
+    The untrained model is worse than token frequencies, and within 0.2 nats of a guess that
+    finds all tokens equally likely; after 100 steps, and after 900, the model is better
+    than frequencies. With ten times the steps, in one training, it is still behind.
 
     Parameters
     ----------

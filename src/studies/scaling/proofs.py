@@ -294,7 +294,8 @@ def law_missed(page: Page):
 
 
 @proof(
-    "For four smaller sizes the next smaller size's gain misses about as far as the law."
+    "For four smaller sizes, expecting the gain of the next smaller size is about as far "
+    "off as the law."
 )
 def neighbour_decides_nothing(page: Page):
     """Both miss by less than a tenth on average, and by more than a tenth at worst.

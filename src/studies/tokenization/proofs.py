@@ -240,7 +240,10 @@ def replace_joins_too_much(page: Page):
     return {"merges": len(page.toy_merges)}
 
 
-@proof("From two texts the slow trainer and the fast one learn the same merges in order.")
+@proof(
+    "From each of two texts the slow trainer and the fast one learn the same merges in the "
+    "same order."
+)
 def both_trainers_agree(page: Page):
     """On the toy language, and twenty merges of the beginning of the course's texts.
 
@@ -1175,7 +1178,10 @@ def verse_again(page: Page):
 # --- size -------------------------------------------------------------------------------
 
 
-@proof("A word that was among the counted ones costs about the same in both poets.")
+@proof(
+    "Words that the counted sonnets contain need about as many tokens in either poet, on "
+    "average."
+)
 def known_words_cost_the_same(page: Page):
     """Five halvings, 2,048 merges learned from half of the Sonnets; words alone.
 

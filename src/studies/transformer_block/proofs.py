@@ -284,8 +284,8 @@ def other_norms(page):
 
 
 @proof(
-    "Without norms, deep stacks with large random weights explode; with one constant "
-    "factor they do not."
+    "Without norms, the numbers in deep stacks with large random weights explode; with one "
+    "constant factor they do not."
 )
 def sizes_without_norms(page):
     """24 blocks, twelve seeds: with Xavier's first weights the size grows a thousandfold.
@@ -586,7 +586,8 @@ def three_tables(page, network):
 
 
 @proof(
-    "No straight line is nearer than ours to what layer 0's feed-forward network returns."
+    "No straight line comes nearer than ours to the output of layer 0's feed-forward "
+    "network."
 )
 def line_in_layer_0(page):
     """It is the least-squares line: what it leaves is at right angles to what it is given.
@@ -898,7 +899,7 @@ def counted_loss(order) -> float:
 
 
 @proof(
-    "From small first weights, models without norms learn about as well; from large ones, "
+    "From small first weights, models learn about as well without norms; from large ones, "
     "deep models do not."
 )
 def learned_without_norms(page):
@@ -942,8 +943,8 @@ def learned_without_norms(page):
 
 
 @proof(
-    "In one small task at a high learning rate, post-norm learns less than pre-norm; a "
-    "warm-up helps it."
+    "In one small task, at a high learning rate, post-norm learns less than pre-norm; a "
+    "warm-up helps post-norm."
 )
 def warm_up_helps(page):
     """Twelve blocks say eight digits backwards, three starts: the study *norm-place*.
