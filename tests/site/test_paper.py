@@ -181,10 +181,38 @@ def test_a_view_that_is_never_drawn_ends_the_printing_and_is_named(
     browser, tmp_path, monkeypatch, state, time
 ):
     (tmp_path / "never.html").write_text(NEVER.format(state))
-    monkeypatch.setattr(paper, "VIEW_PATIENCE", 100)
+    monkeypatch.setattr(paper, "DRAW_PATIENCE", 100)
     said = f"page never was not drawn{time}: own view: a model answers"
     with pytest.raises(Error, match=said):
         print_pages(browser, tmp_path, TITLE, [("", ["never"])], "read", "out")
+
+
+FORMULAS = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>
+<p id="formula">plain</p></article>
+<script>
+  const promise = new Promise((done) => setTimeout(done, %d)).then(() => {
+    document.querySelector("#formula").textContent = "typeset";
+  });
+  window.MathJax = { startup: { promise } };
+</script>"""
+
+
+def test_formulas_that_are_never_set_end_the_printing_and_the_page_is_named(
+    browser, tmp_path, monkeypatch
+):
+    (tmp_path / "never.html").write_text(FORMULAS % 20000)  # far too late
+    monkeypatch.setattr(paper, "DRAW_PATIENCE", 100)
+    said = "formulas of the page never were not set in 0.1 seconds: print again; .*MathJax"
+    with pytest.raises(Error, match=said):
+        print_pages(browser, tmp_path, TITLE, [("", ["never"])], "read", "out")
+
+
+def test_formulas_that_are_set_late_are_waited_for(browser, tmp_path):
+    """Later than the moment that plots have to find their places."""
+    (tmp_path / "late.html").write_text(FORMULAS % 2000)
+    with closing(browser.new_context()) as context:
+        html = page_for_paper(context, f"{tmp_path.as_uri()}/", "late", "out")["html"]
+    assert "typeset" in html
 
 
 LINKS = """<!doctype html><title>A page</title><article class="bd-article"><h1>One</h1>

@@ -6,7 +6,8 @@
  * @param {string} page.name its file's, without a suffix
  * @param {string} page.site the site's address, with a slash
  * @param {boolean} page.open whether folds are opened, else they are left out
- * @param {number} page.patience milliseconds that each view has to be drawn in
+ * @param {number} page.patience milliseconds that each view has to be drawn in, and all
+ *   formulas to be set in
  * @returns {Promise<{ title: string, html: string, links: string[], rules: string[] }>} the
  *   page's title, its article, the addresses of its style sheets, rules that stand in the page
  */
@@ -66,7 +67,12 @@ async function makeReadyForPaper({ name, site, open, patience }) {
     if (open) e.open = true;
     else e.remove();
   });
-  await window.MathJax?.startup?.promise;
+  const late = sleep(patience).then(() => {
+    const hang = `the formulas of the page ${name} were not set in ${patience / 1000} seconds`;
+    const look = `open ${location.href} and look at what its console says of MathJax`;
+    throw new Error(`${hang}: print again; if it hangs again, ${look}`);
+  });
+  await Promise.race([window.MathJax?.startup?.promise, late]);
   await sleep(600); // until plots have found their places
 
   for (const plot of article.querySelectorAll(".js-plotly-plot:has(canvas)")) {

@@ -27,7 +27,8 @@ VIEWPORT = {
 }  # pixels: what A4 has between its margins, by scale
 PDF_OPTIONS = {"prefer_css_page_size": True, "scale": 0.75, "print_background": True}
 PATIENCE = 600_000  # milliseconds to load a page, or the book; printing has no limit
-VIEW_PATIENCE = 600_000  # milliseconds for a page's view to be drawn, with its models
+# Milliseconds for a view to be drawn, with its models, and for a page's formulas to be set.
+DRAW_PATIENCE = 600_000
 NOTE = "What moves or answers on the site stands as it is before a reader touches it."
 READER_SETTINGS = (
     "localStorage.mode = localStorage.theme = 'light'; localStorage['lmcourse:way'] = "
@@ -72,14 +73,15 @@ def page_for_paper(context, site: str, name: str, folded: str) -> dict:
     ------
     playwright.sync_api.Error
         If the page is not loaded in `PATIENCE` milliseconds, or one of its views is not
-        drawn in `VIEW_PATIENCE`. The error names the page and the view.
+        drawn, or its formulas are not set, in `DRAW_PATIENCE`. The error names the page,
+        and the view or MathJax.
     """
     with closing(context.new_page()) as page:
         page.set_default_timeout(PATIENCE)
         page.emulate_media(media="print")
         page.goto(f"{site}{name}.html")
         how = {"name": name, "site": site, "open": folded == "open"}
-        how["patience"] = VIEW_PATIENCE
+        how["patience"] = DRAW_PATIENCE
         script = (HERE / "paper.js").read_text("utf-8")
         return page.evaluate(f"({script})", how)  # in brackets it is a value
 
