@@ -99,7 +99,13 @@ def write(study: ModuleType, processes: int) -> None:
         Its ``plan(small)`` returns a list of settings, a dict for each run.
     processes : int
         How many runs are made at a time.
+
+    Raises
+    ------
+    studies.running.NotAlone
+        If this process has run another study.
     """
+    running.need_own_process(study)
     folder = running.runs_of(study)
     plan = study.plan(small=False)
     done = running.outcomes(study, plan, folder, processes)
@@ -182,7 +188,12 @@ def main(arguments: list[str] | None = None) -> int:
             else:
                 path = running.renew(study, options.still_holds, not options.uncompared)
                 print(f"wrote {path}")
-    except (BlockingIOError, FileNotFoundError, running.Differs) as error:
+    except (
+        BlockingIOError,
+        FileNotFoundError,
+        running.Differs,
+        running.NotAlone,
+    ) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

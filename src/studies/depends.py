@@ -226,7 +226,7 @@ def recording(data: Path) -> Iterator[dict[str, str | None]]:
     Python tells an audit hook of each file that it opens, and the hook keeps the path;
     `_announce_weights` sees to it that the hook is told of files of weights, too. Those of
     earlier recordings count because a cached function (`functools.cache`) does not open its
-    file again. So a process should run one study only.
+    file again. So a process stores one study only (`studies.running.need_own_process`).
 
     Parameters
     ----------

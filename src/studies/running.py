@@ -36,6 +36,8 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 TIMES = {"seconds", "wall"}  # keys of outcomes that differ from run to run
 TOLERANCE = 1e-3  # relative: outcomes are stored rounded
 ROUNDED = 1e-4  # absolute: most are stored with four digits
+# Studies of which this process has made runs: the name, and the folder of data.
+_ran: set[tuple[str, Path]] = set()
 
 
 def name_of(study: ModuleType) -> str:
@@ -108,6 +110,36 @@ def lock(name: str) -> Iterator[None]:
         yield
 
 
+class NotAlone(RuntimeError):
+    """This process has run another study, so nobody knows what this one reads."""
+
+
+def need_own_process(study: ModuleType) -> None:
+    """Refuse to run a study for its record if this process has run another.
+
+    What the other one has read would be in this one's record (`depends.recording`): a file
+    that both read may be kept in memory, and is not opened again.
+
+    Parameters
+    ----------
+    study : module
+
+    Raises
+    ------
+    NotAlone
+        If so, with the data that are at hand now; the message names the other study, and
+        says what to do.
+    """
+    name, folder = name_of(study), corpora_folder().resolve()
+    others = sorted({ran for ran, data in _ran if data == folder} - {name})
+    if others:
+        raise NotAlone(
+            f"this process has run {', '.join(others)}: what that read would be in the "
+            f"record of {name}. Run each study in a process of its own: "
+            f"`python -m studies {name} …`"
+        )
+
+
 # --- running --------------------------------------------------------------------------
 
 
@@ -143,6 +175,8 @@ def outcomes(
         for setting, path in zip(plan, paths, strict=True)
         if not _is_finished(path)
     ]
+    if missing:
+        _ran.add((name_of(study), corpora_folder().resolve()))
     done = {"total": len(plan), "initial": len(plan) - len(missing)}
     with tqdm(desc=name_of(study), unit="run", **done) as bar:
         finish = delayed(partial(_finish, study.__name__, folder))
@@ -342,7 +376,10 @@ def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
         If the run has another outcome; nothing is written then.
     FileNotFoundError
         If nothing is stored yet.
+    NotAlone
+        If this process has run another study.
     """
+    need_own_process(study)
     path = stored_at(study)
     if not path.is_file():
         command = f"python -m studies {name_of(study)} --write"

@@ -1,5 +1,6 @@
 """Every study: what is stored is of one form and of this code, and a short run works."""
 
+import importlib
 import json
 import os
 import shutil
@@ -599,6 +600,26 @@ def test_a_file_that_an_earlier_run_has_read_is_in_the_record_of_the_next(toy):
     assert command.main(["toy-study", "--write"]) == 0
     runs = [json.loads(path.read_text()) for path in (toy / "runs").rglob("*.json")]
     assert [[*each["data"]] for each in runs] == [["corpus.txt"]] * 3
+
+
+@pytest.mark.parametrize("asked", [["--write"], ["--still-holds", "as before"]])
+def test_a_process_that_has_run_a_study_stores_no_other(stored, monkeypatch, capsys, asked):
+    """What the first has read may be in memory: nobody knows whether the second read it."""
+    other = TOY.replace('os.environ["TOY_DATA"]', 'os.environ["OTHER_DATA"]')
+    (stored / "toys" / "other_study.py").write_text(other)
+    (stored / "data" / "prose.txt").write_text("clover")
+    monkeypatch.setenv("OTHER_DATA", str(stored / "data" / "prose.txt"))
+    module = importlib.import_module("studies.toys.other_study")
+    monkeypatch.setattr(command, "load_studies", lambda: {"other-study": module})
+    path = running.stored_at(module)
+    row = {"seed": 0, "length": 6, "chosen": ""}
+    running.write(path, {"settings": {}, "results": {"runs": [row]}})
+    before = path.read_text()
+    assert command.main(["other-study", *asked]) == 1
+    said = capsys.readouterr().err
+    assert "this process has run toy-study: " in said
+    assert "in a process of its own: `python -m studies other-study …`" in said
+    assert path.read_text() == before
 
 
 LATE_LIBRARY = """
