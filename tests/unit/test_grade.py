@@ -566,6 +566,40 @@ def test_where_nothing_is_shut_in_the_copies_of_kernels_end_as_well():
     assert alive == []
 
 
+# It cannot be pickled, so the copy of the kernel is asked. There it never lets go of
+# Python's lock.
+ENDLESS = """
+import itertools, os
+from pathlib import Path
+kernel, made = os.getpid(), iter([])
+def merge_heads(x, held=(number for number in made)):
+    if os.getpid() != kernel:
+        Path({told!r}).write_text(f"{{os.getpid()}} is the copy")
+        sum(itertools.count())
+    return x
+exercises.check('attention.merge_heads', merge_heads)
+"""
+
+
+def test_if_the_judge_is_killed_a_copy_that_computes_ends_where_nothing_is_shut_in(
+    tmp_path,
+):
+    told = tmp_path / "told.txt"
+    write_submission(tmp_path, "one", [ENDLESS.format(told=str(told))])
+    run = [sys.executable, "-m", "lmbook.grade", tmp_path, "--unsafe"]
+    limits = [f"--{limit}={10 * PATIENCE}" for limit in ("cell", "seconds")]
+    with subprocess.Popen([*run, *limits]) as judge:
+        while not (told.exists() and told.read_text().endswith("copy")):
+            assert judge.poll() is None
+            time.sleep(0.05)
+        copy = psutil.Process(int(told.read_text().split()[0]))
+        judge.kill()
+    _, alive = psutil.wait_procs([copy], PATIENCE)
+    for process in alive:
+        process.kill()
+    assert alive == []
+
+
 @pytest.mark.parametrize(
     ("switch", "value", "said"),
     [

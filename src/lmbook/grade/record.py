@@ -7,13 +7,15 @@ kernel is forked as well, and the copy, in which all is as it was when the check
 waits to be asked.
 """
 
+import fcntl
 import os
 import pickle
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import cloudpickle
@@ -114,8 +116,8 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
     ``{"kind": "failed", "of": message}``. The function ``load`` returns ``answer`` here,
     whatever it is given.
 
-    It ends when its socket is gone, as the whole folder is when the sandbox ends: where
-    nothing is shut in, nobody else would end it.
+    It ends when its socket is gone, as the whole folder is when the sandbox ends, and while
+    it computes when who asked ends: where nothing is shut in, nobody else would end it.
 
     Parameters
     ----------
@@ -129,6 +131,7 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
         come.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)  # which ends the process
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 as long as it lives
     answers.load = lambda content: answer
     with socket.socket(socket.AF_UNIX) as server:
@@ -147,13 +150,37 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
                 continue
             with connection, connection.makefile("rwb") as stream:
                 what, *rest = pickle.loads(read_request(stream))
-                try:
-                    found = getattr(answers, what)(*rest)
-                    text = as_json.dumps(found, answers.hold)
-                except BaseException as error:  # it may raise when it is looked at
-                    failed = f"{type(error).__name__}: {error}"[:999]
-                    text = f'{{"kind": "failed", "of": {as_json.dumps(failed)}}}'
+                with _ending_with(connection):
+                    try:
+                        found = getattr(answers, what)(*rest)
+                        text = as_json.dumps(found, answers.hold)
+                    except BaseException as error:  # it may raise when it is looked at
+                        failed = f"{type(error).__name__}: {error}"[:999]
+                        text = f'{{"kind": "failed", "of": {as_json.dumps(failed)}}}'
                 write_reply(stream, text)
+
+
+@contextmanager
+def _ending_with(connection: socket.socket) -> Iterator[None]:
+    """End this process if the other end of a connection closes inside a ``with``.
+
+    The system sends SIGIO then, which ends the process whatever it computes. A thread that
+    waits could not: a computation in C may never let go of Python's lock.
+
+    Parameters
+    ----------
+    connection : socket
+        Nothing more must come from there, and SIGIO must do what it does by default.
+    """
+    flags = fcntl.fcntl(connection, fcntl.F_GETFL)
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETFL, flags | os.O_ASYNC)
+    with suppress(BlockingIOError):  # it has not closed
+        if not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+            os._exit(0)
+    yield
+    # Who reads the reply would send the signal, too.
+    fcntl.fcntl(connection, fcntl.F_SETFL, flags)
 
 
 def _run_command(command: str) -> None:
