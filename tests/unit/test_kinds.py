@@ -53,6 +53,12 @@ def test_with_another_model_page_and_check_may_differ_and_the_page_says_so(lette
     assert letters("b", LMCOURSE_BERT="small")[1] == []  # they may agree as well
 
 
+def test_with_another_model_none_may_be_right_and_the_page_says_so(letters):
+    options, said = letters("?", LMCOURSE_BERT="small")
+    assert said == ["Found with the built-in all-MiniLM-L6-v2; not so for small."]
+    assert options[0] == ["six", "six is legs."]
+
+
 def test_page_and_check_agree_on_the_letter(letters):
     _, said = letters("a")
     assert len(said) == 2

@@ -14,9 +14,15 @@ PAGE = """
 from myst_nb import glue
 glue("far", "d", display=False)
 glue("near", "a", display=False)
+glue("none", "?", display=False)
 ```
 
 :::{choices} far
+- one
+- two
+:::
+
+:::{choices} none
 - one
 - two
 :::
@@ -169,6 +175,7 @@ def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
     for words in (
         "the choices near stand in no predict, spot or judge task",
         "the choices far: 'd' was glued as the right one; it must be a letter from a to b",
+        "the choices none: '?' was glued as the right one; it must be a letter from a to b",
         "the choices missing: nothing was glued under the name 'missing'",
         "the choices far must hold one list",
         "_figures/bee.svg: there is no drawing",

@@ -2,7 +2,8 @@
 
 On the site a click tells; what it tells of an option stands behind a dash or in a second
 paragraph of it, or else is what the chapter's check says of its letter. Page and check
-agree on the right one, or the build fails; with another model the page tells if not.
+agree on the right one, or the build fails; with another model the page tells if not, and
+there it may be that none is right (`NONE_IS_RIGHT`).
 """
 
 import re
@@ -21,6 +22,7 @@ from lmcourse.exercises import check
 
 logger = logging.getLogger(__name__)
 LETTERS = "abcdefgh"
+NONE_IS_RIGHT = "?"  # what a proof returns in the place of the right letter, if none is
 KINDS_WITH_CHOICES = {"predict", "spot", "judge"}
 
 
@@ -28,7 +30,7 @@ class choice_list(nodes.General, nodes.Element):
     """Docutils' node for a list of options.
 
     Attributes: ``key``, the name under which the page glued the right letter; ``right``,
-    that letter; ``html``, the attributes of its HTML element.
+    that letter, or `NONE_IS_RIGHT`; ``html``, the attributes of its HTML element.
     """
 
 
@@ -65,7 +67,8 @@ class Choices(SphinxDirective):
         """Return the options as a `choice_list`, lettered from a.
 
         It is an error if what stands in the directive is not one list, or if the page did
-        not glue the letter of one of its options under the directive's key.
+        not glue the letter of one of its options under the directive's key. With other
+        models than the default ones the page may say there that none is right.
         """
         key = self.arguments[0]
         content = self.parse_content_to_nodes()
@@ -79,7 +82,9 @@ class Choices(SphinxDirective):
             right = format_glue(self.env.temp_data.get("lmbook_glued", {}), key, "")
         except ValueError as error:
             raise self.error(f"the choices {key}: {error}") from None
-        if len(right) != 1 or right not in LETTERS[: len(options)]:
+        models = self.env.temp_data["lmbook"]["models"]
+        none_may_be = right == NONE_IS_RIGHT and default_models_note(models)
+        if not none_may_be and (len(right) != 1 or right not in LETTERS[: len(options)]):
             allowed = f"a letter from a to {LETTERS[len(options) - 1]}"
             raise self.error(
                 f"the choices {key}: {right!r} was glued as the right one; it must be "
@@ -117,6 +122,8 @@ def add_feedback(app: Sphinx, doctree: nodes.document) -> None:
         label = task_of[node]["label"].replace("_", "-")
         check_name = checks_by_label(app.env.docname).get(label, "")
         note = default_models_note(app.env.temp_data["lmbook"]["models"])
+        if node["right"] == NONE_IS_RIGHT:
+            _put_behind(node, note)
         for letter, option in zip(LETTERS, node[0], strict=False):
             feedback = _split_off_feedback(option)
             if check_name:
@@ -150,10 +157,15 @@ def _compare_with_check(
         than the default ones; empty for these.
     """
     if note and letter == node["right"] and not verdict:
-        node.parent.insert(node.parent.index(node) + 1, note)
+        _put_behind(node, note)
     elif not note and bool(verdict) != (letter == node["right"]):
         text = "the choices %s: the page glued %r, but %s"
         logger.warning(text, node["key"], node["right"], verdict, location=node)
+
+
+def _put_behind(node: choice_list, note: list[nodes.Node]) -> None:
+    """Put a note behind choices, which stand in a page; changed in place."""
+    node.parent.insert(node.parent.index(node) + 1, note)
 
 
 def _split_off_feedback(option: nodes.list_item) -> list[nodes.Node]:

@@ -519,11 +519,12 @@ def widths(weights):
     interval="{span:.1f} bits more above, over heads",
 )
 def middle_is_narrow(page: Page):
-    """The mean entropy of heads in layers 3 to 5, less that in layers 1 and 2.
+    """The mean entropy of heads in layers 3 and above, less that in layers 1 and 2.
 
     The interval over heads is above zero; that over stanzas is above what random weights
     (three seeds) give by 0.2 bits at least, so it is not what layers do anyway. Layers 1
-    and 2 have the lowest means of all layers.
+    and 2 have the lowest means of all layers. In a BERT of three layers, layer 2 is
+    compared with layer 1.
 
     Parameters
     ----------
@@ -535,24 +536,25 @@ def middle_is_narrow(page: Page):
     Returns
     -------
     dict
-        In bits: ``gap``, the entropy in layers 3 to 5 less that in layers 1 and 2;
+        In bits: ``gap``, the entropy in the layers above less that in layers 1 and 2;
         ``span``: its interval over heads; ``random``: the largest with random weights;
         ``even``: the entropy of an even spread over all tokens. ``texts``, ``heads`` of a
         layer: how many.
     """
     numbers = torch.arange(page.stanzas.shape[1])
+    above = min(3, page.model.config.num_hidden_layers - 1)  # the first of these layers
 
     def gap_of(model):
         """Return a BERT's entropies, (texts, layers, heads), and each text's gap, (texts,).
 
-        ``model`` : BertModel. Both are in bits; the gap is the mean of layers 3 to 5 less
-        that of layers 1 and 2, from 0.
+        ``model`` : BertModel. Both are in bits; the gap is the mean of the layers above
+        less that of layers 1 and 2, from 0.
         """
         each = widths(page.read_as(model, page.stanzas, numbers))
-        return each, each[:, 3:].mean((1, 2)) - each[:, 1:3].mean((1, 2))
+        return each, each[:, above:].mean((1, 2)) - each[:, 1:above].mean((1, 2))
 
     each, gaps = gap_of(page.model)
-    low, high = each[:, 1:3].mean(dim=0).flatten(), each[:, 3:].mean(dim=0).flatten()
+    low, high = (part.mean(dim=0).flatten() for part in (each[:, 1:above], each[:, above:]))
     signed = torch.cat([-low, high])  # the mean of the groups' means is half the gap
     group = np.repeat([0, 1], [len(low), len(high)])
     span = tuple(2 * end for end in bootstrap_interval(signed, groups=group))
@@ -570,7 +572,7 @@ def middle_is_narrow(page: Page):
     assert span[0] > 0
     assert bootstrap_interval(gaps)[0] > random + 0.2
     by_layer = each.mean(dim=(0, 2))  # (layers,)
-    assert by_layer[1:3].max() < min(by_layer[0], by_layer[3:].min())
+    assert by_layer[1:above].max() < min(by_layer[0], by_layer[above:].min())
     return found
 
 
