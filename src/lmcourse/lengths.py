@@ -51,6 +51,7 @@ def sample_windows(ids, count, tokens, generator, back=BACK):
     Parameters
     ----------
     ids : int64 Tensor of shape (characters,)
+        At least ``tokens + back + 2``; a RuntimeError if there are fewer.
     count, tokens : int
         How many windows, and how long each is.
     generator : torch.Generator
@@ -64,6 +65,8 @@ def sample_windows(ids, count, tokens, generator, back=BACK):
     answers : int64 Tensor of shape (2, count, tokens)
         The next character, and the one that stood ``back`` positions before.
     """
+    # The start is drawn below this, and one more would still fit: the last character of a
+    # text is never asked for. The stored trainings drew so, and would change.
     last = len(ids) - tokens - 1
     start = torch.randint(back, last, (count, 1), generator=generator)
     positions = start + torch.arange(tokens)  # (count, tokens)

@@ -418,16 +418,22 @@ def train_dpo(model, chosen, rejected, steps, beta=0.1, rate=RATE, batch=32, see
 
 @torch.no_grad()
 def reference_log_probs(model, ids, is_answer, batch=128):
-    """Return the log-probabilities of answers by a model that is not trained, (dialogues,).
+    """Return the log-probability that the reference gives each answer, without gradients.
 
     Parameters
     ----------
     model : GPT
+        The reference: a model whose weights do not change while another one is trained.
     ids : int64 Tensor of shape (dialogues, tokens)
     is_answer : bool Tensor of that shape
         Where the tokens of answers are.
     batch : int
-        How many dialogues are read at a time.
+        How many dialogues are read at a time: all at once may not fit into memory.
+
+    Returns
+    -------
+    Tensor of shape (dialogues,)
+        In nats: a sum over each answer's tokens.
     """
     parts = zip(ids.split(batch), is_answer.split(batch), strict=True)
     return torch.cat([answer_log_probs(model, *part) for part in parts])

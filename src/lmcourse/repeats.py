@@ -15,7 +15,7 @@ from lmcourse.training_loop import train_scheduled
 
 TOKENS = 32  # kinds of token
 LONGEST = 24  # tokens of the longest row
-TEXT = 49  # tokens of a text
+TEXT = 49  # tokens of a text: the longest row twice, and one token more to predict
 
 
 def repeat_rows(lengths, generator):
@@ -188,15 +188,17 @@ def ablate_heads(model, texts):
     ----------
     model : Repeater
     texts : int64 Tensor of shape (texts, 49)
-        Rows of 24 tokens and their repetition.
+        Rows of 24 tokens, each twice, and its first token a third time: what `repeat_rows`
+        makes of the length 24.
 
     Returns
     -------
     list of dict
         One a head: ``layer`` and ``head``, from 0; its mean attention weight, in the
         repetition, on the token ``before`` and on what ``followed`` last time, 0 to 1; how
-        much the loss rises without it on the ``first`` row and on the repetition
-        (``again``), in nats a token.
+        much the loss rises without it on the ``first`` row and on the tokens after the
+        first one of the repetition (``again``), in nats a token. The first token of each
+        is in neither.
     """
     with torch.no_grad():
         whole = token_losses(model, texts)  # (texts, 48)
@@ -207,6 +209,8 @@ def ablate_heads(model, texts):
             with averaged_heads(attention, head), torch.no_grad():
                 rise = (token_losses(model, texts) - whole).mean(0)  # (48,)
             own = weights[layer][:, head, LONGEST:]  # (texts, 24, tokens)
+            # Row r attends from position 24 + r, and the same token stood at r: the token
+            # before is at 23 + r, and what followed last time is at r + 1.
             rows.append(
                 {
                     "layer": layer,

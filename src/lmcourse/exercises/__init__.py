@@ -382,12 +382,14 @@ def _global_state_kept():
     """
     python, dtype = random.getstate(), torch.get_default_dtype()
     legacy = np.random.get_state()  # noqa: NPY002 the reader's own code may use it
+    # Before CUDA is first used no GPU has a state, and to ask for one would start CUDA.
     gpus = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
     with (
         np.printoptions(),
         np.errstate(),
         torch_printoptions(),
         warnings.catch_warnings(),
+        # It changes nothing here; at the end it sets the mode that it found.
         torch.set_grad_enabled(torch.is_grad_enabled()),
         torch.random.fork_rng(gpus),
     ):

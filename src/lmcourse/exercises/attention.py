@@ -418,9 +418,13 @@ def fooled():
     def is_fall(*hidden, times=1):
         """Return a function that tells whether a number is ``times`` a fall, to 2 %.
 
-        The fall is how much less sentences lean to the animal with "wide" than with "tired"
-        (`_falls`). ``hidden`` are the numbers of the nouns that are called "thing" in the
-        measured sentences: 0, the animal; 1, the place; none by default.
+        The function takes the reader's number, a float, and returns a bool. Only when it is
+        called are the falls measured (`_falls`), since that needs BERT. A fall is the mean
+        lean of the sentences to the animal with "tired", less that with "wide".
+
+        ``hidden`` : which nouns are called "thing" in the measured sentences: 0, the
+        animal; 1, the place; none by default. ``times`` : a number, such as -1 for the
+        mistake of the wrong sign.
         """
         return lambda got: _is_near(got, times * _falls()[0][hidden])
 

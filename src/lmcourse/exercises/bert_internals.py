@@ -123,11 +123,14 @@ def _embed_mistakes(parts, ids):
         The embeddings of transformers' BERT: ``word_embeddings``, ``position_embeddings``,
         ``token_type_embeddings`` and ``LayerNorm``, modules.
     ids : int64 Tensor of shape (3, 5)
-        The token types of these texts are `TOKEN_TYPES`, 0 or 1.
+        From 0 to 30; all three tables have a row for each of them (`_bert`), so that the
+        mistake of looking an id up in the wrong table can be made. The token types of these
+        texts are `TOKEN_TYPES`, 0 or 1.
 
     Returns
     -------
     dict of str to Tensor of shape (3, 5, d_model)
+        d_model is 8.
     """
     norm = parts.LayerNorm
     first = parts.token_type_embeddings.weight[0]

@@ -341,9 +341,12 @@ UNTRAINED = {
 
 @torch.no_grad()
 def _sees_one(model, ids):
-    """Return whether a model's logits depend on the last token of ``ids`` alone.
+    """Return whether a model predicts the same when the tokens before the last change.
 
-    The tokens before it are turned round; the logits at the last position are compared.
+    The last token of ``ids`` stays, those before it are put in reverse order. If the logits
+    at the last position are then equal, bit for bit, the model is taken for one that sees
+    the last token alone. It could also be one that heeds no order at all: that is not told
+    apart. A model that fails on ids is `Wrong`.
 
     ``model`` : nn.Module, from ids (batch, tokens) to logits (batch, tokens, vocab_size);
     ``ids`` : int64 Tensor (tokens,).

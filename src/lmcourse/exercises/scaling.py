@@ -211,8 +211,8 @@ CHANGED = 40  # from this position on a window is changed, to see who looks ahea
 def _looks_ahead(model, ids):
     """Return whether a logit depends on a later token; False if the model fails.
 
-    From position 40 (`CHANGED`) on the tokens are turned round; the logits before must not
-    change by more than 0.001.
+    From position 40 (`CHANGED`) on the tokens are put in reverse order; the logits before
+    must not change by more than 0.001.
 
     Parameters
     ----------

@@ -213,7 +213,8 @@ def _frozen(answer):
 
     ``answer`` : sequence of two numbers; anything else is `Unfit`. Returns a
     SimpleNamespace of floats: ``unit``, the number of a unit in the LSTM's memory, and
-    ``value``, at which the unit is to be frozen.
+    ``value``, at which the unit is to be frozen. The unit may be any number here, such as
+    1.5: `knob` says what is wrong with it.
     """
     unit, value = map(number, unpack(answer, 2, "a unit and a value: (unit, value)"))
     return SimpleNamespace(unit=unit, value=value)

@@ -358,8 +358,12 @@ def stream():
 def _after_broken_text(answer):
     """Return what an answer shows for `STREAM` after a text that ended inside a character.
 
+    An answer that keeps the bytes of an unfinished character from one call to the next, as
+    in a global variable, puts them before the second text. What it does with the first
+    text, even an error, is ignored; an error with the second is `Wrong`.
+
     ``answer`` : the reader's callable, from a list of bytes to what is shown, a list of
-    str. What it does with the broken text, even an error, is ignored.
+    str.
     """
     with suppress(Wrong):
         run(answer, [b"caf\xc3"])

@@ -226,21 +226,24 @@ def named_stops(rows, counted) -> list[dict]:
 
 
 def _stored(text: str, rows: list, written: list, stops: list) -> str:
-    """Return what stands there without scripts, as HTML: a table of stops, and a list.
+    """Return the HTML that readers without scripts get: a table, and a list.
 
-    Of how a model goes on, at most 40 characters are shown (`SHORT`).
+    The table has a row for each stop of the training; the list says at which stop the model
+    begins to do something. Of what a model writes, the table shows at most 40 characters
+    (`SHORT`). Texts are escaped.
 
     Parameters
     ----------
     text : str
-        The line.
+        The line that the model continues.
     rows : list of dict
         What the study *film* recorded of each stop: ``step``; ``held_out``, a loss in nats
         a character; ``closest``, the length of the n-grams that agree most.
     written : list of str
-        How the model goes on at each stop.
+        The model's continuation of the line at each stop, as many as ``rows``.
     stops : list of dict
-        Stops at which something begins; ``told`` is a sentence about it.
+        The stops that `named_stops` found, such as that of the "first spaces"; ``told`` is
+        a sentence about each, and becomes an entry of the list.
     """
     lines = [
         (

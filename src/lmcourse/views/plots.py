@@ -50,9 +50,12 @@ def style() -> None:
 
 
 def _number(digits: str) -> float | int:
-    """Return a number of JSON in four significant digits; whole numbers become int.
+    """Return a number that JSON writes with a point or an exponent, in short.
 
-    ``digits`` : as it is written, such as "0.123456". Above 10¹⁵ it stays a float.
+    A whole number becomes an int and keeps all its digits, unless it has more than 15;
+    any other number is rounded to four significant digits (`DIGITS`) and stays a float.
+
+    ``digits`` : a finite number as it is written, such as "0.123456" or "1e20".
     """
     value = float(digits)
     if value == int(value) and abs(value) < EXACT:

@@ -40,6 +40,7 @@ def shannon(tokenizer, model) -> View:
     """
     example, *lines = held_out_lines()
     alphabet, counted = _counting()
+    # Of a line all but its name is handed on: the text before it, and its own text.
     found = {f"{ORDER}-grams": guess_line(counted.next_probs, alphabet, *example[1:])}
     why = why_not_in_page(tokenizer, model) or _strange(tokenizer, [example, *lines])
     if not why:
@@ -83,7 +84,7 @@ def _strange(tokenizer, lines) -> str:
 
 
 def _stored(example, found: dict) -> str:
-    """Return what stands there without scripts, as HTML: a line, guessed by models.
+    """Return the HTML that readers without scripts get: a line, guessed by models.
 
     ``example`` is a `lmcourse.guessing.Line`: its ``name``, the lines ``before`` it, and
     its ``text``. ``found`` : name of a model → a `lmcourse.guessing.Guessed`, lists by

@@ -223,9 +223,11 @@ def _overlaps(words: Sequence[Text]) -> int:
 
 
 def _svg(figure: Figure) -> str:
-    """Return a figure as SVG, its paths in hundredths of a point.
+    """Return a figure as SVG, without digits and metadata that nobody needs.
 
-    Metadata that change by day, such as the date, are left out.
+    The numbers of paths, in points, keep two decimals (`_rounded_path`); what is kept as
+    pixels, such as large clouds, has 200 an inch. Metadata that change by day, such as the
+    date, are left out (`PLAIN`).
     """
     file = StringIO()
     figure.savefig(file, format="svg", dpi=200, bbox_inches="tight", metadata=PLAIN)
@@ -233,7 +235,7 @@ def _svg(figure: Figure) -> str:
 
 
 def _rounded_path(path: re.Match) -> str:
-    """Return an SVG path's attribute with its numbers cut after two decimals.
+    """Return an SVG path's attribute with its numbers cut after two decimals, unrounded.
 
     ``path`` : the match of the whole attribute, such as ``d="M1.2345 2"``.
     """

@@ -137,8 +137,9 @@ def _prompt(text: str, tokenizer) -> str:
 def _write(model, tokenizer, ids: list[int], count: int):
     """Return an iterator of the likeliest next tokens (int) after ``ids``.
 
-    It ends with the answer, or after ``count`` tokens. ``model`` and ``tokenizer`` are a
-    Llama's, as `lmcourse.llama.load_talker` loads them.
+    It stops when the model ends its answer (the special token that says so is not among
+    them), at the latest after ``count`` tokens. ``model`` and ``tokenizer`` are a Llama's,
+    as `lmcourse.llama.load_talker` loads them.
     """
     prompt = torch.tensor([ids], device=model.tokens.weight.device)
     return sample_tokens(model, prompt, count, {tokenizer.eos_token_id})
