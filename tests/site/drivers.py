@@ -210,7 +210,10 @@ class Driver(ABC):
 
 
 def program(*names, how):
-    """Return the path of the first program that is installed."""
+    """Return the path of the first program that is installed.
+
+    ``how`` : what to do if none is, for the message of `MissingBrowser`.
+    """
     for name in names:
         if path := shutil.which(name):
             return path

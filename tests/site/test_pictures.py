@@ -8,6 +8,7 @@ from pictures import CAPTIONS, CUT, PHONE, moves_by_wheel, small
 
 pytestmark = [pytest.mark.browser, pytest.mark.steady]
 
+# Letters of 6 pixels in a figure, a caption of 9, and a box that scrolls without a sign.
 WRONG = """<figure id="fig-tiny"><svg viewBox="0 0 1000 100" width="300"><text y="50"
 font-size="20">bee</text></svg><figcaption><span>bee</span></figcaption></figure>
 <style>#fig-tiny figcaption { font-size: 9px !important }</style>
@@ -17,6 +18,10 @@ SWALLOW = """e => e.addEventListener("wheel", w => w.preventDefault(),
 
 
 def test_what_would_be_wrong_is_seen(browser, demo_server):
+    """The checks that every page goes through find the faults that are put in here.
+
+    These are a view that swallows the wheel (`SWALLOW`), and the three faults of `WRONG`.
+    """
     with visits.visit(browser, f"{demo_server}/views.html", width=PHONE) as visit:
         visit.draw()
         root = next(visit.views())[0]

@@ -104,7 +104,7 @@ def test_words():
 
 
 def looped(texts, window):
-    """Count ordered pairs of places, the slow way."""
+    """Count the ordered pairs of words at most ``window`` positions apart, one by one."""
     pairs = Counter()
     for text in texts:
         for i, word in enumerate(text):

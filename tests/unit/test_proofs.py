@@ -105,7 +105,8 @@ def test_no_reference_is_made_with_another_model(swapped):
 
 
 def test_another_model_has_the_name_of_its_file_or_folder(monkeypatch, tmp_path):
-    monkeypatch.delenv("LMCOURSE_BERT", raising=False)  # of the pages above
+    # The pages of `swapped` are there until the module ends, and with them its variable.
+    monkeypatch.delenv("LMCOURSE_BERT", raising=False)
     (tmp_path / "gpt.2").mkdir()
     (tmp_path / "mine.safetensors").write_text("weights")
     for variable, value, names in (

@@ -57,7 +57,8 @@ def test_the_toy_is_trained_by_adam_at_a_rate_that_falls(bend):
 
 
 def worked_model():
-    model = sparse.SparseAutoencoder(3, 4, 2)
+    """Return an autoencoder whose directions are x, y, z and -x, its scale 2."""
+    model = sparse.SparseAutoencoder(d_model=3, features=4, active=2)
     directions = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0]])
     model.encoder.data, model.decoder.data = directions, directions.clone()
     model.centre, model.scale = torch.tensor([1.0, 2.0, 3.0]), torch.tensor(2.0)

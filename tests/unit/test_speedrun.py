@@ -55,7 +55,11 @@ def other(answer):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """A text whose second half of the last tenth is all `c`, which is rare before."""
+    """A text of 6,000 characters, of which 5,400 are for training.
+
+    The tuning half of the last tenth is all `b` (id 1), the test half all `c` (id 2), which
+    is rare before.
+    """
     path = tmp_path / "text.txt"
     path.write_text("ab" * 2699 + "ca" + "b" * 300 + "c" * 300)
     return str(path)
@@ -129,13 +133,13 @@ def test_the_judge_judges_on_what_no_entry_sees(corpus):
     def entry(training, tuning, vocab_size, seed):
         seen.extend([training, tuning])
         assert (vocab_size, seed) == (VOCAB_SIZE, 5)
-        return Constant()
+        return Constant()  # it expects `c`
 
     found = study.judge(entry, corpus, 5)
     assert found["loss"] < 0.01  # all of it is `c`
     assert found["tuning"] > 5  # of `b`
     training, tuning = seen
-    assert len(training) == 9 * len(tuning) * 2
+    assert len(training) == 9 * 2 * len(tuning)  # nine tenths, and half of the last one
     assert (tuning == 1).all()  # all of it is `b`
     for ids in seen:  # no view of the whole
         assert ids.untyped_storage().nbytes() == ids.nbytes

@@ -209,11 +209,12 @@ def test_the_ladder_counts_what_is_stored(tmp_path):
 
 
 def test_a_rung_has_the_parts_that_it_names():
+    """Only the parts that a rung uses get a gradient: which rungs use a part, from 0."""
     ladder, seen = STUDIES["ladder"], []
     ids = torch.arange(24).reshape(2, 12) % 7
     for rung in ladder.RUNGS:
         torch.manual_seed(0)
-        model = ladder.Rung(7, rung, 0.05)
+        model = ladder.Rung(7, rung, spread=0.05)
         model(ids).sum().backward()
         seen.append({n for n, p in model.named_parameters() if p.grad is not None})
         assert model(ids).shape == (2, 12, 7)

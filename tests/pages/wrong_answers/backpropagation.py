@@ -24,7 +24,13 @@ Attention = attention.ScaledDotProductAttention
 
 
 def attend(scores=None, weights=None, keep=True, order=(0, 1, 2), hide="before"):
-    """Return attention with another forward pass."""
+    """Return attention with another forward pass; by default the right one.
+
+    ``scores`` and ``weights`` : functions that change the scores before the mask, and the
+    weights after the softmax. ``keep`` : whether the weights are kept. ``order`` : which
+    inputs are taken for query, key and value. ``hide`` : whether later tokens are hidden
+    "before" the softmax, "after" it, or "never".
+    """
 
     def compute(self, *inputs):
         q, k, v = (inputs[i] for i in order)
@@ -44,6 +50,7 @@ def attend(scores=None, weights=None, keep=True, order=(0, 1, 2), hide="before")
 
 
 def without_mask(self, delta):
+    """The right way back of attention, but for the mask's."""
     d_weights, d_value = self.mix.backward(delta)
     d_scores = self.scale.backward(self.softmax.backward(d_weights))
     d_query, d_key = self.product.backward(d_scores)
@@ -51,6 +58,12 @@ def without_mask(self, delta):
 
 
 def attention_back(change):
+    """Return attention with another way back from the scores.
+
+    ``change`` : from the module and the gradients of the scaled scores and of the value to
+    those of query, key and value.
+    """
+
     def gradient(self, delta):
         d_w, d_v = self.mix.backward(delta)
         d_s = self.softmax.backward(d_w)
@@ -96,7 +109,10 @@ def unsoftened(self, delta):
 
 
 def softened(change):
-    """Return attention with another way back through its softmax."""
+    """Return attention with another way back through its softmax.
+
+    ``change`` : from the weights and their gradient to the gradient of the scores.
+    """
 
     def gradient(self, delta):
         d_w, d_v = self.mix.backward(delta)
@@ -107,7 +123,7 @@ def softened(change):
 
 
 def hidden_past():
-    """Return attention whose mask is turned round."""
+    """Return attention whose mask hides the tokens before, not those after."""
 
     def init(self, d_head, causal=False):
         Attention.__init__(self, d_head, causal)
@@ -121,6 +137,13 @@ Head = attention.ProjectedAttention
 
 
 def head(turn="qk", value=lambda self, q, k, v: self.value.forward(v), pick=(0, 1, 2)):
+    """Return one head with other passes; by default the right one.
+
+    ``turn`` : which of query, key and value are rotated, their first letters. ``value`` :
+    from the head and its three inputs to the values. ``pick`` : which inputs are taken for
+    query, key and value.
+    """
+
     def compute(self, *inputs):
         q, k, v = (inputs[i] for i in pick)
         mixed = value(self, q, k, v)
@@ -141,6 +164,13 @@ def head(turn="qk", value=lambda self, q, k, v: self.value.forward(v), pick=(0, 
 
 
 def head_back(turned=True, linear=True, summed=False):
+    """Return one head with another backward pass; by default the right one.
+
+    ``turned`` : whether the gradients of query and key are rotated back; "query": only the
+    first; "on": the first is rotated once more, and the second not. ``linear`` : whether
+    the linear layers collect gradients. ``summed`` : whether one array is returned.
+    """
+
     def gradient(self, delta):
         d_q, d_k, d_v = self.attention.backward(delta)
         if turned == "on":
@@ -162,6 +192,12 @@ Heads = attention.MultiHeadAttention
 
 
 def many(last=True, order=1):
+    """Return several heads with another forward pass; by default the right one.
+
+    ``last`` : whether the last linear layer is used. ``order`` : -1 joins the heads in the
+    opposite order.
+    """
+
     def compute(self, *inputs):
         outputs = self.heads.forward(*inputs)[::order]
         joined = self.concat.forward(*outputs)
@@ -172,6 +208,12 @@ def many(last=True, order=1):
 
 
 def many_back(reduce=None, output=True):
+    """Return several heads with another backward pass; by default the right one.
+
+    ``reduce`` : from the gradients that the heads have for an input to one gradient; None,
+    their sum. ``output`` : whether the last linear layer collects gradients.
+    """
+
     def gradient(self, delta):
         inner = delta @ self.output.matrix.T
         if output:
@@ -233,7 +275,14 @@ def negative_value(self, d_s, d_v):
 
 
 def norm_back(mean=1, along=1, scaled=True, calls=1, sign=1):
-    """Return the norm of a sum, a part of its gradient missing or doubled."""
+    """Return the norm of a sum with another gradient; by default the right one.
+
+    ``mean`` and ``along`` : how often the two terms are taken off, the gradient's mean and
+    its part along y: 0 leaves one out; 4, with vectors of 4 numbers, makes a sum of a mean.
+    ``scaled`` : whether the gradient is divided by the standard deviation. ``calls`` : how
+    often the module inside is called for its gradient; with 0 it collects none. ``sign`` :
+    of what comes through that module.
+    """
 
     def gradient(self, delta):
         y = self.y * (delta * self.y).mean(-1, keepdims=True)
@@ -262,7 +311,11 @@ def delta_inside():
 
 
 def built(kind=Head, count=None, hidden=True, turned=True):
-    """Return several heads that are made of a given kind of one."""
+    """Return several heads that are made of a given kind of one.
+
+    ``count`` : how many there are; None, as many as are asked for. ``hidden`` and
+    ``turned`` : whether ``causal`` and ``rotary`` are heeded.
+    """
 
     def init(self, d_model, heads, rng=None, causal=False, rotary=False):
         sizes = d_model, d_model // heads, rng, causal and hidden, rotary and turned
@@ -307,7 +360,14 @@ def descend(
     in_place=False,
     kind=list,
 ):
-    """Return steps of gradient descent, written without modules."""
+    """Return steps of gradient descent, written without modules; by default right ones.
+
+    ``turn`` : what steps are multiplied by. ``moves`` : what those of Q, K and V are
+    multiplied by, 0 or 1. ``keep`` : the share of earlier gradients that is still in.
+    ``scale`` : of the scores. ``more`` : how many steps too many. ``late`` : whether losses
+    are measured after the steps. ``in_place`` : whether the arrays given are changed.
+    ``kind`` : what makes the returned losses of a list of them.
+    """
 
     def answer(Q, K, V, target, rate, steps):
         parts, sums, losses = [Q, K, V], [0, 0, 0], []
