@@ -343,15 +343,14 @@ UNTRAINED = {
 def _sees_one(model, ids):
     """Return whether a model predicts the same when the tokens before the last change.
 
-    The last token of ``ids`` stays, those before it are put in reverse order. If the logits
-    at the last position are then equal, bit for bit, the model is taken for one that sees
-    the last token alone. It could also be one that heeds no order at all: that is not told
-    apart. A model that fails on ids is `Wrong`.
+    The last token of ``ids`` stays, the first stands in the place of all before it. If the
+    logits at the last position are then equal, bit for bit, the model is taken for one that
+    sees the last token alone. A model that fails on ids is `Wrong`.
 
     ``model`` : nn.Module, from ids (batch, tokens) to logits (batch, tokens, vocab_size);
     ``ids`` : int64 Tensor (tokens,).
     """
-    other = torch.cat([ids[:-1].flip(0), ids[-1:]])
+    other = torch.cat([ids[:1].expand(len(ids) - 1), ids[-1:]])
     weight = next(model.parameters(), torch.zeros(1))
     with evaluating(model):
         ends = run(model, torch.stack([ids, other]).to(weight.device))[:, -1]
