@@ -421,9 +421,21 @@ def average_models(folder, tokenizer, parts, seeds, every):
     def row(names, test, by_position):
         """Return a row of the result.
 
-        ``names`` is a list of one or two models. ``test`` and ``by_position`` are arrays
-        (positions,), in nats: of the first the mean over all positions is stored, of the
-        second the mean over those of each sonnet (``sonnets`` has their numbers).
+        Parameters
+        ----------
+        names : list of str
+            One model, or two that are averaged.
+        test : float array of shape (positions,)
+            Their loss, in nats; the mean over all positions is stored.
+        by_position : float array of shape (positions,)
+            Of one model the same loss; of two by how much their average is better than the
+            one of them that is better on the whole, in nats. The mean over the positions of
+            each sonnet is stored; ``sonnets`` has the number of each position's sonnet.
+
+        Returns
+        -------
+        dict
+            ``models``, ``test`` and ``sonnets``, as `average_models` returns them.
         """
         means = [
             round(float(by_position[sonnets == n].mean()), 4) for n in np.unique(sonnets)
@@ -476,11 +488,14 @@ def train_live(folder, tokenizer, parts, steps):
     rows = []
 
     def watch(trainer):
-        """Add a row of step, loss and sample, from the same random numbers each time.
+        """Add a row to ``rows``: ``step``, ``loss`` and ``sample``.
 
-        ``trainer`` : Trainer, at an estimate of the loss.
+        ``trainer`` : Trainer, which calls this after each estimate of the loss. The sample
+        is 120 characters that follow a line break, at temperature 0.8, drawn with the same
+        random numbers each time.
         """
         generator = torch.Generator().manual_seed(1)
+        # Most of the text is beyond the model's context, where a cache can keep nothing.
         sample = generate(trainer.gpt.eval(), start, 120, 0.8, generator, cached=False)
         loss = trainer.history[-1]["val_loss"]
         row = {"step": trainer.progress.step, "loss": round(loss, 4)}

@@ -54,14 +54,14 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether to train for two steps, and to test at few positions.
+        Whether to train two models for two steps, and to test at few positions.
 
     Returns
     -------
     list of dict
-        The arguments of each run: ``group``, which is "trained", "course" or "counting";
-        ``every``: one position in so many is tested; of "trained" also ``seed``, 1 to 3,
-        and ``steps`` of training, 1,000.
+        The arguments of each run: ``group``, which is "trained", "course" (the course's
+        GPT) or "counting" (n-gram models); ``every``: one position in so many is tested; of
+        "trained" also ``seed``, 1 to 3, and ``steps`` of training, 1,000.
     """
     every = {"every": 200 if small else 1}
     steps = {"steps": 2 if small else 1000}

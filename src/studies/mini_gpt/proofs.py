@@ -651,17 +651,19 @@ def new_line_by_ngrams(page, model) -> np.ndarray:
     Parameters
     ----------
     page : Page
-        ``at``: positions after marks in the test text, list of int; ``parts.test``, that
-        text; ``tokenizer``, which encodes it.
+        ``at``: positions after punctuation marks in the test text, from 0, list of int, of
+        the characters that are predicted; ``parts.test``, that text; ``tokenizer``, which
+        encodes it.
     model : NgramModel
 
     Returns
     -------
-    array of shape (marks,)
-        Its probability as a share of that of a new line or a space.
+    float array of shape (marks,)
+        The probability of a new line as a share of that of a new line or a space, 0 to 1.
     """
     test = page.tokenizer.encode(page.parts.test)
     newline, space = page.tokenizer.encode("\n ")
+    # Of each context the model takes the last order - 1 characters.
     probs = np.array([model.next_probs(test[i - model.order : i]) for i in page.at])
     return probs[:, newline] / (probs[:, newline] + probs[:, space])
 

@@ -237,6 +237,7 @@ def train_cached(settings):
     history = trainer.run(quiet=True)
     start = torch.tensor([tokenizer.encode(PROMPT)])
     generator = torch.Generator().manual_seed(0)
+    # 160 characters at temperature 0.8; beyond the context a cache can keep nothing.
     ids = generate(trainer.gpt.eval(), start, 160, 0.8, generator, cached=False)
     return {
         "parameters": trainer.gpt.parameters_count,

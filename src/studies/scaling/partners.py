@@ -213,7 +213,11 @@ def make_model(kind, seed, steps):
         return Repeater()
 
     def sample(batch):
-        """Return ``batch`` (int) new texts, int64 ids (batch, 48)."""
+        """Return new texts of the kind, int64 ids (batch, 48): question, answer, …
+
+        ``batch`` : int, how many. If ``kind`` is "cut", each question has an answer of its
+        own; else both questions of a pair share one.
+        """
         if kind == "cut":
             return sample_cut(batch, generator)
         tasks = in_context.sample_tasks(batch, generator)

@@ -282,6 +282,7 @@ def train_and_test(folder, corpus, size, tokens, seed):
     if seed == SEEDS[0]:
         start = torch.tensor([tokenizer.encode(PROMPT)], device=trainer.accelerator.device)
         generator = torch.Generator().manual_seed(0)
+        # 160 characters at temperature 0.8; beyond the context a cache can keep nothing.
         ids = generate(trainer.gpt, start, 160, 0.8, generator, cached=False)
         row["sample"] = tokenizer.decode(ids[0].tolist())
     return row | {"seconds": round(trainer.progress.seconds, 1)}

@@ -522,16 +522,21 @@ def losses_given_position(page: Page, order=5):
         In nats, as if each character were a line end, of those of ``held_out`` from
         ``FIRST`` on; it means something at line ends alone.
     """
+    # Every tenth sonnet from the fifth and from the tenth on is held out.
     learned = [s for i, s in enumerate(page.sonnets) if i % 10 not in (4, 9)]
     sizes = page.characters.vocab_size, page.newline
 
     def features(counted, ids):
-        """Return what the tree is told of each character of texts, (texts · characters, 2).
+        """Return what the tree is told of each character that is predicted.
 
         ``counted`` : list of int, the text in which n-grams are counted; ``ids`` : the
-        texts, (texts, characters). The columns: log odds of a line end, the position.
+        texts, (texts, characters). The result is an array (texts · (characters - order +
+        1), 2): the first ``order - 1`` characters of each text are not predicted. The
+        columns: log odds of a line end, in nats, and how many characters ago the line
+        began, both after the character before.
         """
         texts = tuple(map(tuple, ids.tolist()))
+        # Both begin after order - 1 characters; nothing follows the last character.
         odds = line_end_log_odds(order, *sizes, tuple(counted), texts)[:, :-1]
         known = page.line_position(ids)[:, order - 2 : -1]
         return np.stack([odds.ravel(), known.ravel().numpy()], axis=1)

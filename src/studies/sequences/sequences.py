@@ -276,6 +276,7 @@ class Poet(nn.Module):
             self.layer = nn.Conv1d(d_model, d_model, 5, padding=2)
         elif kind == "self-attention":
             self.layer = MultiHeadAttention(d_model, 4)
+            # a bias of each head for each distance, from -(tokens - 1) on
             self.near = nn.Parameter(torch.zeros(4, 2 * tokens - 1))
             place = torch.arange(tokens)
             self.offset = place[:, None] - place + tokens - 1
@@ -287,13 +288,15 @@ class Poet(nn.Module):
     def forward(self, ids):  # (batch, tokens)
         """Return a score of Dickinson for each text, a Tensor of shape (batch,).
 
-        ``ids`` : int64 Tensor (batch, tokens). A score is a log odds: above 0 it is that
-        poet.
+        ``ids`` : int64 Tensor (batch, tokens), as many tokens as the network was made for.
+        A score is a log odds: above 0 it is that poet. What happens between the token
+        vectors and the mean over the text depends on the kind, as `Poet` says.
         """
         x = self.table(ids)  # (batch, tokens, d_model)
         if self.kind == "window":
             x = self.layer(x.mT).mT.relu()
         elif self.kind == "self-attention":
+            # for each query and key the head's number of their distance
             bias = self.near[:, self.offset]  # (heads, tokens, tokens)
             x = (x + self.layer(x, bias=bias)[0]).relu()
         elif self.kind != "bag":

@@ -54,7 +54,8 @@ def model_without(off, layers, weights, seed, vocab_size=64, d_model=32):
 def train_without(off, layers, weights, rate, seed, steps):
     """Train a model that lacks parts on the sonnets, by windows of 32 characters.
 
-    A step of Adam reads eight windows; states have a width of 32.
+    A step of Adam reads eight windows; states have a width of 32. The model is judged on a
+    third of the validation sonnets' characters.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def train_without(off, layers, weights, rate, seed, steps):
     Returns
     -------
     loss : float
-        On the validation sonnets, in nats a character.
+        On windows of the validation sonnets, in nats a character.
     spread : float
         How different the states of a text's tokens are after the last block, as a share of
         their length; 0 if they are all the same.
@@ -86,6 +87,7 @@ def train_without(off, layers, weights, rate, seed, steps):
     letters = CharTokenizer(parts.training + parts.validation)
     ids = torch.tensor(letters.encode(parts.training))
     validation = torch.tensor(letters.encode(parts.validation))
+    # A window begins every 96 characters, so that a third of them is predicted.
     held_out = validation.unfold(0, CONTEXT + 1, 3 * CONTEXT)  # (windows, context + 1)
     model = model_without(off, layers, weights, seed, letters.vocab_size)
     optimizer = torch.optim.Adam(model.parameters(), rate, fused=True)
@@ -101,6 +103,7 @@ def train_without(off, layers, weights, rate, seed, steps):
 
     train_model(model, loss_at, steps, [optimizer])
     with torch.no_grad():
+        # The first two parts are the token vectors and the blocks.
         states = model[:2](held_out[:, :-1])  # (windows, context, d_model)
         loss = F.cross_entropy(model[2:](states).mT, held_out[:, 1:])
     return float(loss), spread(states)
