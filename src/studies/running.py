@@ -97,7 +97,7 @@ def lock(name: str) -> Iterator[None]:
     """
     path = runs_folder() / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
+    with path.open("a+") as file:  # not "w": who runs now has written its name there
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

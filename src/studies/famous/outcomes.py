@@ -42,7 +42,7 @@ def outcome(values, null, holds, **more):
 
 
 def above(span, bar):
-    """Return whether what an interval is of is above a bar.
+    """Return whether a number is above a bar, judged by the interval in which it lies.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def above(span, bar):
 
 
 def below(span, bar):
-    """Return whether what an interval is of is below a bar.
+    """Return whether a number is below a bar, judged by the interval in which it lies.
 
     Parameters
     ----------

@@ -75,8 +75,9 @@ def last_logits(texts, model=None):
 def logits_after(beginning, ends):
     """Return SmolLM2's logits of the token that follows a text with each of some ends.
 
-    What those of one length have in common is read once only, and its keys and values are
-    kept, so that this is faster than `last_logits`.
+    Texts of one length, in tokens, are read together. What they begin with in common is
+    read once only, and its keys and values are kept, so that this is faster than
+    `last_logits`, which returns the same but for rounding.
 
     Parameters
     ----------
@@ -95,11 +96,15 @@ def logits_after(beginning, ends):
     for length in sorted({len(ids) for ids in rows}):
         alike = [number for number, ids in enumerate(rows) if len(ids) == length]
         ids = torch.tensor([rows[number] for number in alike])  # (texts, tokens)
+        # 1 at each token up to the first that differs; the last is never shared, since its
+        # logits are asked.
         same = (ids[:, :-1] == ids[:1, :-1]).all(0).int().cumprod(0)
         shared, read = int(same.sum()), Cache(model)
         if shared:
             model(ids[:1, :shared], read, last=True)
+            # each text continues the one row that was read
             read.reorder(torch.zeros(len(alike), dtype=torch.int64))
+        # With the whole texts, of which the model reads what the cache does not hold.
         for number, row in zip(alike, model(ids, read, last=True)[:, -1], strict=True):
             found[number] = row
     return torch.stack(found)
@@ -833,9 +838,12 @@ def recency(small=False):
 
 
 def other_last(examples):
-    """Return examples with another label in the end: the last one that has it goes there.
+    """Return examples in an order that ends in another label than before.
 
-    ``examples`` : list of (str, str), words with their labels; so is what is returned.
+    The last example changes places with the last one that has another label.
+
+    ``examples`` : list of (str, str), words with their labels, of which there are two at
+    least; so is what is returned.
     """
     moved = [*examples]
     at = max(at for at, pair in enumerate(examples) if pair[1] != examples[-1][1])

@@ -232,9 +232,12 @@ def raw_states_stand_in(page: Page):
     centre = page.held.mean(dim=0)
 
     def rise(seed):
-        """Return the rise of the mean loss in nats, a float, with states drawn by a seed.
+        """Return by how much the mean loss rises, a float, in nats a character.
 
-        ``seed`` : int.
+        In place of each state that goes into layer 3, from position ``FIRST`` of a window
+        on, stands a sum of eight of 512 stored states (`pursued`).
+
+        ``seed`` : int, by which the stored states are drawn.
         """
         drawn = torch.randperm(len(page.held), generator=torch.manual_seed(seed))[:512]
         store = torch.nn.functional.normalize(page.held[drawn] - centre, dim=1)

@@ -747,6 +747,7 @@ def two_heads_carry_thou(page: Page):
     dost_two = changed_by(page, dost, page.TWO, "s", " ")
     with ExitStack() as off:
         for layer, head in page.TWO:
+            # zeros in place of what the head returns
             off.enter_context(replaced(page.gpt.blocks[layer], head))
         without = page.lean(page.THOU)
     missed = loses_t_without(page, [there for _, there in pairs], (1, 3))

@@ -824,13 +824,15 @@ def five_heads_repeat(page: Page):
     def losses(off=()):
         """Return the mean losses of each row with some heads off, in nats a token.
 
-        ``off`` : list of (layer, head), from 0. The result is a pair of arrays of shape
-        (rows,): of the first reading, and of the repetition.
+        ``off`` : list of (layer, head), from 0; zeros take the place of what these heads
+        return. The result is a pair of float arrays of shape (rows,): of the first reading,
+        and of the repetition; the first token of either, which nothing tells, is left out.
         """
         with torch.no_grad(), ExitStack() as stack:
             for layer, head in off:
                 stack.enter_context(replaced(page.model.blocks[layer], head))
             logits = page.model(rows)[:, :-1]
+        # From token 1 on, so that token ``length``, the first again, is at length - 1.
         each = F.cross_entropy(logits.mT, rows[:, 1:], reduction="none")
         return each[:, : length - 1].mean(1).numpy(), each[:, length:].mean(1).numpy()
 
