@@ -61,9 +61,10 @@ def plan(small):
 
 @cache
 def model_of(world):
-    """Return BERT's tokenizer and a BERT, a BertModel, on the CPU.
+    """Return a pair, BERT's tokenizer and a BertModel on the CPU.
 
-    ``world`` : "trained", or "shuffled" for the model with its layers' weights shuffled.
+    ``world`` : "trained", or "shuffled" for a copy in which the weights of all layers are
+    shuffled, with seed 0, while the word vectors stay.
     """
     tokenizer, bert = load_bert(device="cpu")
     if world == "shuffled":

@@ -370,6 +370,7 @@ def it_attends_to_the_nouns(page: Page):
     ]
     blank = [page.random_shares]
     for seed in SEEDS:
+        # True: the weights are shuffled, here in all layers.
         model = untrained(page.bert, seed, True, range(len(means)))
         blank.append(noun_shares(page.tokenizer, model, page.drawn))
     blank = [by_kind(each).mean(dim=0) for each in blank]

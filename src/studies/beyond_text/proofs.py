@@ -178,6 +178,7 @@ def neighbours_lead(page):
         rows = table[(table.reader == reader) & (table.steps == count)]
         return rows.set_index(["fold", "seed"]).accuracy
 
+    # What is no network has 0 steps and the seed 0.
     neighbours = of("nearest neighbours", 0).droplevel("seed")
     ours = of("Transformer", steps["steps"])
     longer = of("Transformer", steps["longer"])
@@ -214,11 +215,13 @@ def here_as_in_the_study(page):
         ``accuracy_here``: "Transformer", "nearest neighbours" and "logistic regression" →
         the accuracy on the first part, 0 to 1. ``study`` is the stored study *beyond-text*,
         of which `reader_accuracies` makes a table with the columns ``reader``, ``steps`` of
-        training, ``fold`` (the part, from 0), ``seed`` and ``accuracy``.
+        training (0 of what is no network), ``fold`` (the part, from 0), ``seed`` and
+        ``accuracy``, 0 to 1.
     """
     table = reader_accuracies(page.study)
     table = table[table.fold == 0]
     for reader, found in page.accuracy_here.items():
+        # The page's training is the shorter one; the longer one has ten times the steps.
         rows = table[(table.reader == reader) & (table.steps < 1000)]
         near = 0.05 if reader == "Transformer" else 0.02
         assert abs(found - rows.accuracy.mean()) < near

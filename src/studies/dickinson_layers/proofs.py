@@ -465,6 +465,7 @@ def untrained_last_layer(page: Page):
         poems, d_model), and ``guesses``, the `Predictions` of their sections from each
         level, are computed with it.
     """
+    # With seed 9, as on the page; True: the weights are shuffled, not drawn anew.
     blank = untrained(page.model, 9, True, [page.depth - 1])
     levels = pool_layers(page.texts, page.tokenizer, blank).levels
     guesses = [predict(level, page.sections) for level in levels]
@@ -724,6 +725,7 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
     pooled = pool_layers(texts, tokenizer, model, on_output=catch)
     found = []
     for seed in SEEDS:
+        # True: the weights are shuffled, not drawn anew.
         layer = untrained(model, seed, True, [depth - 1]).encoder.layer[-1]
         vectors = torch.empty_like(pooled.layers[-1])
         with torch.no_grad():

@@ -879,8 +879,9 @@ def counts_are_a_loop(page: Page):
     ----------
     page : Page
         ``cooccurrence(texts, vocabulary, window)`` and ``ppmi(counts, smoothing)`` are the
-        lesson's functions, which return sparse matrices (words, words); ``poems`` is a
-        DataFrame with the column ``text``; ``split`` lists the words of each text.
+        lesson's functions, which return sparse matrices (words, words); without
+        ``smoothing`` the counts of contexts stay as they are. ``poems`` is a DataFrame with
+        the column ``text``; ``split`` lists the words of each text.
 
     Returns
     -------
@@ -902,7 +903,9 @@ def counts_are_a_loop(page: Page):
     with np.errstate(divide="ignore"):
         formula = np.maximum(np.log(looped / by_chance), 0)
     close(page.ppmi(counts).toarray(), formula, atol=1e-9)
-    names, vectors = word_vectors(page.split, 50)  # a column's squares add to its size
+    # A column of the vectors has the root of its singular value as its length. The table is
+    # made as `word_vectors` makes it, with a window of 2 and a smoothing of 0.75.
+    names, vectors = word_vectors(page.split, 50)
     table = page.ppmi(cooccurrence(page.split, names, window=2), 0.75)
     return {"kept": ((vectors**2).sum(axis=0) ** 2).sum() / (table.data**2).sum()}
 

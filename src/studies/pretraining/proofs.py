@@ -352,7 +352,8 @@ def a_table_is_ahead(page: Page):
 def first_line_is_told(page: Page):
     """Of the first line of the first poem that the page shows, how many words are guessed.
 
-    A guess is the word of the highest probability. The encoder guesses more of them after
+    Words are those that are one token, the first five at most: the figure shows no more. A
+    guess is the token of the highest probability. The encoder guesses more of them after
     900 steps than after 100, a table of three neighbours on each side more still. Before
     its first step it guesses `[MASK]` each time.
 
@@ -361,17 +362,18 @@ def first_line_is_told(page: Page):
     page : Page
         ``results`` are those of the study *pretraining*, from which `first_guesses` takes
         for each writer ("untrained", "step 900", "3 a side", …) a list, word by word, of
-        (guess, probability of the right word); in it ``vocabulary``, list of str, and
-        ``counting[0]["places"]``, of each poem, by passage, the positions of whole words.
-        ``training`` and ``unseen`` are its poems, lists of str; ``CHOSEN``, the numbers
-        from 0 of those of ``unseen`` that the page shows; ``tokenizer`` cuts them into
-        tokens.
+        (guess, probability of the right word); in it ``vocabulary``, list of str, the
+        tokens by id, and ``counting[0]["places"]``, of each poem, by passage, the positions
+        of words that are one token. ``training`` and ``unseen`` are its poems, lists of
+        str; ``CHOSEN``, the numbers from 0 of those of ``unseen`` that the page shows;
+        ``tokenizer`` cuts them into tokens.
 
     Returns
     -------
     dict
-        ``words`` of the line, and how many of them are guessed: ``early``, after 100 steps,
-        ``late``, after 900, and by a ``table`` of three neighbours on each side.
+        ``words``, how many words of the line the figure shows, and how many of them are
+        guessed: ``early``, after 100 steps, ``late``, after 900, and by a ``table`` of
+        three neighbours on each side.
     """
     assert not set(page.unseen) & set(page.training)
     poem = page.CHOSEN[0]
@@ -448,7 +450,7 @@ def spans_make_the_text(page: Page):
     generator = torch.Generator().manual_seed(SEED)
     sentinels = range(len(page.tokenizer), len(page.tokenizer) + families.SENTINELS)
     for text in page.texts[:50]:
-        pair = corrupt_spans(text, sentinels, generator, 0.4)
+        pair = corrupt_spans(text, sentinels, generator, 0.4)  # the share that is cut out
         source, target = (each.tolist() for each in pair)
         back = []
         spans = {}

@@ -1049,7 +1049,8 @@ WITH_MARKS = regex.compile(
 def names_cost(pairs, seed, pattern) -> tuple[int, int]:
     """Return how many tokens the names of the half that was not counted need.
 
-    From the other half 1,000 merges are learned.
+    From the other half 1,000 merges are learned. A name is read after a space, as in the
+    study *tokenization*, whose numbers these repeat.
 
     Parameters
     ----------
@@ -1066,6 +1067,7 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
         In English by merges learned from the English names, and in the language by merges
         learned from its own.
     """
+    # The halves are those of the study, too: every other name of the same random order.
     order = np.random.default_rng(seed).permutation(len(pairs))
     size = SETTINGS["merges"]
     found = []
