@@ -51,6 +51,16 @@ def test_what_the_lines_show_is_told_in_words():
     assert f'<li value="4"><a href="d.html">What is d?</a> {took}</li>' in html
 
 
+@pytest.mark.parametrize("numeral", ["1", ""])
+def test_the_text_of_a_box_stands_in_its_middle(numeral):
+    book = {"a": replace(DIAMOND["a"], numeral=numeral, short="Words in a row")}
+    box = BeautifulSoup(course_map(book, str), "html.parser").select_one("svg a")
+    middle = float(box.rect["y"]) + float(box.rect["height"]) / 2
+    feet = [float(line["y"]) for line in box.select("text")]
+    assert len(feet) == len(numeral) + 1
+    assert sum(feet) / len(feet) == middle + 5  # the letters of a line stand above its foot
+
+
 def parts(html):
     return BeautifulSoup(html, "html.parser").select("div > div")
 

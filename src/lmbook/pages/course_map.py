@@ -23,6 +23,9 @@ PATH_TITLES = PATHS | {"whole": "The whole course"}
 PATH_GOALS = {path: f"{path}-goal" for path in PATH_TITLES}
 WIDTH, BOX, ROW = 380, (120, 54), 92  # units, at most one pixel and a half each
 MOST_IN_A_ROW = 3  # chapters in a row
+LINE = 16  # units from one line of a box to the next
+BASELINE = 5  # units from a line's middle down to the foot of its letters
+LINE_LETTERS = 14  # letters of a name that a box has room for in a line
 
 
 def map_rows(chapters: dict[str, Chapter]) -> list[list[str]]:
@@ -127,21 +130,23 @@ def _box(
 ) -> str:
     """Return a chapter as a box with its number and short name, in SVG; it is a link.
 
-    Its name for a screen reader says what the arrows show: "Chapter 3, Attention. Builds on
-    Tokens, Embeddings.".
+    The lines of text stand in the middle of the box: the number, if there is one, and the
+    name, in as many lines as it needs. Its name for a screen reader says what the arrows
+    show: "Chapter 3, Attention. Builds on Tokens, Embeddings.".
 
-    ``chapter`` : with ``numeral``, such as "3", and ``short``; ``centre`` : (x, y), of the
-    box, in units of the drawing; ``builds_on`` : short names of chapters, or "nothing";
-    ``address`` : where the link leads.
+    ``chapter`` : with ``numeral``, such as "3" or "", and ``short``; ``centre`` : (x, y),
+    of the box, in units of the drawing; ``builds_on`` : short names of chapters, or
+    "nothing"; ``address`` : where the link leads.
     """
     x, y = centre
     what = f"Chapter {chapter.numeral}, " if chapter.numeral else ""
     label = f"{what}{chapter.short}. Builds on {builds_on}."
-    name = textwrap.wrap(chapter.short, 14, break_long_words=False)
-    top = y + 5 - 16 * len(name) / 2
+    name = textwrap.wrap(chapter.short, LINE_LETTERS, break_long_words=False)
+    lines = [chapter.numeral, *name] if chapter.numeral else name
+    top = y + BASELINE - LINE * (len(lines) - 1) / 2
     texts = "".join(
-        f'<text x="{x:g}" y="{top + 16 * n:g}">{escape(line)}</text>'
-        for n, line in enumerate(filter(None, [chapter.numeral, *name]))
+        f'<text x="{x:g}" y="{top + LINE * n:g}">{escape(line)}</text>'
+        for n, line in enumerate(lines)
     )
     corner = f'x="{x - BOX[0] / 2:g}" y="{y - BOX[1] / 2:g}"'
     box = f'<rect {corner} width="{BOX[0]}" height="{BOX[1]}" rx="8"/>'
