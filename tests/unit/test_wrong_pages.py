@@ -27,6 +27,18 @@ glue("none", "?", display=False)
 - two
 :::
 
+:::{choices} none
+- more
+- than
+- there
+- are
+- letters
+- for
+- six
+- seven
+- eight
+:::
+
 :::{choices} missing
 - one
 :::
@@ -176,6 +188,7 @@ def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
         "the choices near stand in no predict, spot or judge task",
         "the choices far: 'd' was glued as the right one; it must be a letter from a to b",
         "the choices none: '?' was glued as the right one; it must be a letter from a to b",
+        "the choices none: '?' was glued as the right one; it must be a letter from a to h",
         "the choices missing: nothing was glued under the name 'missing'",
         "the choices far must hold one list",
         "_figures/bee.svg: there is no drawing",

@@ -85,7 +85,7 @@ class Choices(SphinxDirective):
         models = self.env.temp_data["lmbook"]["models"]
         none_may_be = right == NONE_IS_RIGHT and default_models_note(models)
         if not none_may_be and (len(right) != 1 or right not in LETTERS[: len(options)]):
-            allowed = f"a letter from a to {LETTERS[len(options) - 1]}"
+            allowed = f"a letter from a to {LETTERS[: len(options)][-1]}"
             raise self.error(
                 f"the choices {key}: {right!r} was glued as the right one; it must be "
                 f"{allowed}"
