@@ -213,6 +213,14 @@ def test_a_chapter_that_is_none_has_no_findings_and_is_told(capsys):
     assert "attention" in said
 
 
+def test_a_page_that_is_not_utf_8_is_told_before_its_findings_run(tmp_path, capsys):
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "chapters" / "bee.md").write_bytes("A café".encode("latin-1"))
+    assert nulls.main(["bee", "--root", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: chapters/bee.md, line 1: the byte 0xe9 is not UTF-8")
+
+
 def test_a_page_is_read_and_not_written():
     page = Page(defined())
     assert page.x == 1

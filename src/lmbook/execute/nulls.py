@@ -23,6 +23,7 @@ from lmbook.execute.keys import ROOT
 from lmbook.execute.placed import is_placed_proof, proof_name
 from lmbook.execute.run import page_notebook, require_chapter
 from lmbook.execute.verdicts import code_cells, insert_values
+from lmbook.pages.course import CourseError
 from studies.findings import Page, Proof, find, plain_values, same_draws, values_unchecked
 
 
@@ -170,7 +171,8 @@ def main(arguments: list[str] | None = None) -> int:
     fails on the page, or does not fail on its null. With ``--json`` a list is printed: of
     each finding ``name``, ``problem`` ("" if it has none), ``no_null`` (why it has no null,
     "" if it has one) and ``seconds``. ``arguments`` are those of the command line; default:
-    ``sys.argv``. Where there is no such chapter, that is said, and 2 returned.
+    ``sys.argv``. Where there is no such chapter, or a page is not UTF-8, that is said, and
+    2 returned. An error of the lesson is raised as it is.
     """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("name", help="of the chapter")
@@ -179,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         require_chapter(chosen.name, chosen.root.resolve())
-    except LookupError as error:
+    except (LookupError, CourseError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     discarded = io.StringIO()
