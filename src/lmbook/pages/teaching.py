@@ -116,7 +116,7 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
     Parameters
     ----------
     weeks : list of list of str
-        The names of the chapters of each week.
+        The names of the chapters of each week, in the order in which they are taught.
     chapters : dict of str to Chapter
         Name → chapter, all of the book; ``builds_on`` has the names of those that must come
         before it.
@@ -124,14 +124,17 @@ def plan_faults(weeks: list[list[str]], chapters: dict) -> list[str]:
     Returns
     -------
     list of str
-        A fault each, such as "week 2: attention lacks embeddings"; [] if there is none.
+        A fault each, such as "week 2: attention lacks embeddings" or "week 2: there is no
+        chapter atention"; [] if there is none.
     """
     faults = []
     taught = set()
     for number, names in enumerate(weeks, 1):
         for name in names:
-            needed = chapters[name].builds_on if name in chapters else ["no such chapter"]
-            lacks = [other for other in needed if other not in taught]
+            if name not in chapters:
+                faults.append(f"week {number}: there is no chapter {name}")
+                continue
+            lacks = [other for other in chapters[name].builds_on if other not in taught]
             faults += [f"week {number}: {name} lacks {other}" for other in lacks]
             taught.add(name)
     return faults
@@ -181,7 +184,7 @@ def _mistakes(app, link, node) -> str:
     every task what its check says to the wrong answers that it knows, folded.
 
     ``app`` : Sphinx's; ``link`` : callable, from a page's name to its address; ``node`` is
-    not used.
+    not used. A LookupError is raised if a check does not refuse the bug of its task.
     """
     html = ""
     last = None
@@ -219,6 +222,9 @@ def _bug_and_fix(app, link, chapter, task: Task) -> str:
     ``app`` : Sphinx's; ``link`` : callable, from a page's name to its address;
     ``chapter`` : the task's `Chapter`; ``task`` : with ``code``, which has the bug, and
     ``solution``, both Python; the lines that call the check are left out.
+
+    What the check said is missing if the page was not executed to its end. A LookupError is
+    raised if the check did not say that the code is wrong (`_verdict_on_bug`).
     """
     highlight = app.builder.highlighter.highlight_block
     wrong = highlight(_without_checks(task.code), "python")
