@@ -41,8 +41,9 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0 if the site is whole, 1 if it is not, 2 if there was nothing to
-        build from, 130 if it was stopped.
+        The exit status: 0 if the site is whole, 1 if it is not, 2 if what it is made of is
+        at fault (no such chapter, a configuration or front matter that cannot be read, a
+        model that is missing), 130 if it was stopped by Ctrl-C.
     """
     root = root.resolve()
     if page and not _is_chapter(page, root):
@@ -53,7 +54,7 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
     if before == now:
         print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
         return 0
-    try:
+    try:  # what these return is not needed: their errors are told before anything runs
         reader_settings()
         if (root / "_config.yml").exists():
             read_yaml(root / "_config.yml")
@@ -63,9 +64,11 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
         return 2
     fingerprint.forget(root)
     anew = any(before.get(part) != now[part] for part in ("pages", "html"))
-    from lmbook.execute.run import execute_chapters, print_failures
+    from lmbook.execute.run import execute_chapters, print_failures  # slow to import
 
     try:
+        # For one chapter the other pages stay as they are, to be quick. The next build of
+        # all finds no fingerprint, and makes every page anew.
         failures = execute_chapters(root, only=page)
         whole = _build_site(root, anew and not page, page) and not failures
     except KeyboardInterrupt:
@@ -98,6 +101,8 @@ def _is_chapter(page: str, root: Path) -> bool:
 
 def _build_site(root: Path, anew: bool, page: str | None) -> bool:
     """Let Sphinx build the site; say whether it ended without a warning.
+
+    If one chapter alone was executed, warnings do not count: other pages lack outputs.
 
     It builds in ``_build/stage``, from what the last build left if that can be used; what
     it made takes the place of that at the end. If it breaks, the old site stays.
@@ -141,7 +146,7 @@ def _build_site(root: Path, anew: bool, page: str | None) -> bool:
         path_config=root / "_config.yml",
         confoverrides={
             "external_toc_path": toc,
-            "latex_individualpages": False,
+            "latex_individualpages": False,  # Jupyter Book reads it without asking
             "lmbook_only": page or "",
         },
         warningiserror=not page,  # pages that were not executed lack what they show
@@ -162,7 +167,9 @@ def _replace(folder: Path, stage: Path) -> None:
     """Put what was built in the place of what an earlier build left.
 
     That is the site and Sphinx's own folders, named by `OF_SPHINX`. ``folder`` : of builds,
-    where they lie; ``stage`` : where they were built, which is gone after.
+    where they lie; ``stage`` : where they were built, which is gone after, with what was
+    there before. Folders are renamed, not copied, so that the site is away for a moment
+    only; one that was not built anew is gone as well.
     """
     for name in OF_SPHINX:
         old = stage / f"old-{name}"

@@ -17,6 +17,9 @@ from lmcourse.numpy_nn.decoder import Decoder
 from lmcourse.numpy_nn.layers import SoftmaxCrossEntropy
 from lmcourse.positions import rotate
 
+D_MODEL = 60  # numbers in a word's vector
+CONTEXT = 7  # words that the decoder reads
+
 
 def torch_parameters(model):
     """Return the parameters of a model as tensors, by name.
@@ -122,7 +125,8 @@ def numpy_ways(model, numbers, targets):
 
     Parameters
     ----------
-    model : Decoder
+    model : lmcourse.numpy_nn.decoder.Decoder
+        Changed by each step.
     numbers, targets : int array of shape (batch, tokens)
         Words by their number, and the word that follows each.
 
@@ -130,7 +134,8 @@ def numpy_ways(model, numbers, targets):
     -------
     gradients : callable
         Without arguments: runs forward and backward; returns the gradients of all trained
-        parameters, a list of arrays in the order of ``model.parameters()``.
+        parameters, a list of arrays in the order of ``model.parameters()``. They are the
+        model's own arrays, and each call adds to them until ``step`` is called.
     step : callable
         Without arguments: takes a step with Adam, and sets the gradients to zero.
     """
@@ -154,6 +159,7 @@ def torch_ways(parameters, sizes, numbers, targets):
     ----------
     parameters : dict of str to Tensor
         By the names that they have in the NumPy decoder, such as "dictionary.table".
+        Changed by each step.
     sizes : dict
         Has ``heads`` and ``layers``.
     numbers, targets : int array of shape (batch, tokens)
@@ -162,8 +168,9 @@ def torch_ways(parameters, sizes, numbers, targets):
     Returns
     -------
     gradients : callable
-        Without arguments: runs forward and backward; returns the gradients of all trained
-        parameters, a list of arrays in the order of ``parameters``.
+        Without arguments: sets the gradients to zero, runs forward and backward; returns
+        the gradients of all trained parameters, a list of arrays in the order of
+        ``parameters``.
     step : callable
         Without arguments: takes a step with Adam.
     """
@@ -199,13 +206,14 @@ def best_seconds(gradients, step, times):
 def main(*, vocab_size: int = 3193, batch: int = 32, times: int = 5) -> int:
     """Time a training step of the same decoder in NumPy and in PyTorch.
 
-    It prints a table, the milliseconds of a step in each, and one line of JSON. Texts are
-    random, 7 words each.
+    It prints a table, the milliseconds of a step in each, and one line of JSON. The decoder
+    is like that of the page *Backpropagation*: vectors of 60 numbers, and texts of 7 words,
+    which here are random.
 
     Parameters
     ----------
     vocab_size : int
-        Of the decoder.
+        Of the decoder; by default about as many words as the sonnets have.
     batch : int
         How many texts a step is made on.
     times : int
@@ -218,9 +226,9 @@ def main(*, vocab_size: int = 3193, batch: int = 32, times: int = 5) -> int:
     """
     rng = np.random.default_rng(0)
     vocabulary = [str(i) for i in range(vocab_size)]
-    vectors = rng.normal(size=(vocab_size, 60)) / np.sqrt(60)
-    numbers = rng.integers(vocab_size, size=(batch, 8))
-    data = numbers[:, :-1], numbers[:, 1:]
+    vectors = rng.normal(size=(vocab_size, D_MODEL)) / np.sqrt(D_MODEL)
+    numbers = rng.integers(vocab_size, size=(batch, CONTEXT + 1))
+    data = numbers[:, :-1], numbers[:, 1:]  # the words, and the one that follows each
     torch.set_num_threads(1)
     model = Decoder(vocabulary, vectors)
     ways = {
@@ -230,7 +238,7 @@ def main(*, vocab_size: int = 3193, batch: int = 32, times: int = 5) -> int:
     with threadpool_limits(1):
         pairs = zip(*(gradients() for gradients, _ in ways.values()), strict=True)
         difference = max(float(np.abs(a - b).max(initial=0)) for a, b in pairs)
-        best = {way: best_seconds(*both, times) for way, both in ways.items()}
+        best = {way: best_seconds(*halves, times) for way, halves in ways.items()}
     rows = [{"way": way, "ms_a_step": 1000 * taken} for way, taken in best.items()]
     summary = {"times_slower_than_torch": best["numpy"] / best["torch"]}
     report(rows, {"benchmark": "numpy", **summary, "difference": difference})

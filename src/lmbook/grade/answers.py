@@ -49,7 +49,7 @@ def held_function(number: int):
     pickled as a call of this function. So where the judge gives it to another function of
     the answer as an argument, the function itself arrives there.
 
-    ``number`` : int, what `hold` returned.
+    ``number`` : int, what `hold` returned; one beyond is an IndexError.
     """
     return FUNCTIONS[number]
 
@@ -67,7 +67,12 @@ def hold(function) -> int:
 def load(content: bytes) -> object:
     """Return the answer that a pickle holds, of whatever type.
 
-    Who sends it to the judge replaces each function in it by a number (`hold`).
+    Called in the sandbox alone: opening a pickle may run any code. On its way to the judge
+    the answer becomes JSON (`lmbook.grade.inside.serve`), with a number in the place of
+    each function in it (`hold`).
+
+    ``content`` : the pickle, which the submission's kernel wrote. Errors in opening it are
+    raised as they are.
     """
     return pickle.loads(content)
 
@@ -122,7 +127,13 @@ def changeable_state(value: object) -> object:
 
     Of a generator that is its state, a uint8 Tensor; of a module whether each of its parts
     is in training mode, a list of bool; a list, dict, Tensor or array is returned as it is;
-    of another object a dict of its attributes. None if nothing can change.
+    of another object a dict of its attributes. None if it has none, as a number or a text.
+    What changes inside of a tuple or a set is not seen: of these, too, None is returned.
+
+    A module's weights are not among it: answers that may change these are checked beside
+    the submission's code (`lmbook.grade.judge.TOGETHER`). What this returns before a call
+    and after it is compared. If the two differ, the judge is sent the latter, and does the
+    same to its own input (`lmbook.grade.judge.apply_changes`).
     """
     if isinstance(value, torch.Generator):
         return value.get_state()

@@ -15,6 +15,7 @@ from safetensors.torch import load, save
 
 CONTAINERS = {"tuple": tuple, "set": set, "deque": deque}
 MOST_VALUES = 10**6  # values in one text: each takes far more memory than its text does
+SIGNS_A_VALUE = 4  # as {"kind": "tuple", "of": [ has, with the comma behind the value
 
 
 class Failed(Exception):
@@ -117,11 +118,14 @@ def _other_to_plain(value: object, keep) -> dict:
     """Return a function as its number, and anything else as the name of its type.
 
     Both are dicts: ``kind`` "function", the number as ``of``, and the function's ``name``;
-    or ``kind`` "other", and the type's ``name``.
+    or ``kind`` "other", and the type's ``name``. A function is whatever can be called, also
+    a class, or an object with ``__call__``, which often has no name: then its type's name
+    is taken.
 
     ``keep`` : callable, from a function to the number by which the other side knows it; or
     None, and then a function is as anything else.
     """
+    # An answer may have called anything its __name__: str makes JSON of it.
     name = str(getattr(value, "__name__", type(value).__name__))
     if callable(value) and keep:
         return {"kind": "function", "of": keep(value), "name": name}
@@ -150,13 +154,16 @@ def loads(text: str | bytes, held: Callable[[int, str], object] | None = None) -
     Raises
     ------
     Failed
-        If it tells of an error in the sandbox, or may have more than `MOST_VALUES` values,
-        by its commas and brackets.
+        If it tells of an error in the sandbox, or may have more than `MOST_VALUES` values.
+        They are estimated before the text is read, by its commas and opening brackets:
+        `SIGNS_A_VALUE` of these are taken for a value. Those inside of strings count, too;
+        of plain numbers, which have a comma each, four times as many may come.
     ValueError, KeyError, TypeError, SafetensorError
         If it is not what `dumps` writes.
     """
     text = text.encode() if isinstance(text, str) else text
-    if text.count(b",") + text.count(b"[") + text.count(b"{") > 4 * MOST_VALUES:
+    signs = text.count(b",") + text.count(b"[") + text.count(b"{")
+    if signs > SIGNS_A_VALUE * MOST_VALUES:
         raise Failed(f"it has more than {MOST_VALUES:,} values")
     return _from_plain(json.loads(text), held)
 

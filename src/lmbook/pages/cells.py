@@ -28,7 +28,7 @@ def parse_cells(text: str) -> list[Cell]:
     ``text`` : the page, in MyST. A cell has ``source``; ``tags``; ``exercise``, the label
     of its exercise, such as "ex-attention-heads", and ``part``, "exercise" (it stands
     between ``exercise-start`` and ``exercise-end``) or "solution": both "" if it is in
-    none.
+    none. Of an exercise without a label ``exercise`` is the first word of its title.
     """
     cells = []
     label = ""
@@ -42,10 +42,10 @@ def parse_cells(text: str) -> list[Cell]:
             if edge == "end":
                 label, part = "", ""
             elif kind == "solution":
-                label = argument
+                label = argument  # the exercise's, not one of its own
                 part = "solution"
             else:
                 named = _LABEL.search(options)
-                label = named[1] if named else argument
+                label = named[1] if named else argument  # its title's first word
                 part = "exercise"
     return cells

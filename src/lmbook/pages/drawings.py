@@ -21,6 +21,7 @@ from lmbook.pages.glue import format_glue
 STYLE = Path(__file__).parents[1] / "static" / "drawings.css"
 PAPER = ":root { --d-paper: white; }"  # in a notebook, as that of its other figures
 PHONE_WIDTH = 360  # units, on a phone
+MOST_PIXELS = 1.3  # pixels for a unit, at most
 NEW_STEP_STYLE = "font-weight:700;stroke-width:2.75"  # what a step adds stands out
 _VALUE_PLACE = re.compile(r"\{\{\s*([\w.-]+)(?::([^{}]*))?\s*\}\}")
 ARROW_HEAD = """<marker viewBox="0 0 8 8" refX="6.5" refY="4" orient="auto" markerWidth="6"
@@ -89,11 +90,13 @@ def parse_drawing(text: str) -> ElementTree.Element:
 def _complete(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
     """Complete a drawing in place, and return it.
 
-    It gets the lines of its matrices (`_grid_lines`), heads of arrows, and what a screen
-    reader says of it: its title and description.
+    It gets the lines of its matrices (`_grid_lines`), heads of arrows, its greatest width,
+    and what a screen reader says of it: its title and description. Its width in units
+    becomes the variable ``--units`` of CSS, by which ``course.css`` keeps a wide drawing
+    legible on a narrow screen.
 
-    ``root`` : of the drawing, as `parse_drawing` returns it; ``prefix`` : what the ids
-    begin with that it gets.
+    ``root`` : of the drawing, as `parse_drawing` returns it, title and description first;
+    ``prefix`` : what the ids begin with that it gets.
     """
     width = float(root.get("viewBox").split()[2])
     root.attrib |= {
@@ -101,14 +104,14 @@ def _complete(root: ElementTree.Element, prefix: str) -> ElementTree.Element:
         "role": "img",
         "xmlns": "http://www.w3.org/2000/svg",
         "aria-labelledby": f"{prefix}-title {prefix}-desc",
-        "style": f"--units: {width:g}; max-width: {width * 1.3:.0f}px",
+        "style": f"--units: {width:g}; max-width: {width * MOST_PIXELS:.0f}px",
     }
-    for part in root[:2]:
+    for part in root[:2]:  # title and description
         part.set("id", f"{prefix}-{part.tag}")
     for parent in list(root.iter()):
         for rect in parent.findall("rect[@data-cells]"):
             parent.insert(list(parent).index(rect) + 1, _grid_lines(rect))
-    root.insert(2, _add_arrow_heads(root, prefix))
+    root.insert(2, _add_arrow_heads(root, prefix))  # behind these two
     return root
 
 
@@ -177,7 +180,7 @@ def image_html(text: str) -> str:
     style.text = re.sub(r"/\*.*?\*/|\s+(?=\s)", "", rules, flags=re.S)
     root.insert(2, style)
     code = base64.b64encode(ElementTree.tostring(root)).decode()
-    size = f'width="{float(width) * 1.3:.0f}"'
+    size = f'width="{float(width) * MOST_PIXELS:.0f}"'
     return (
         f'<img alt="{escape(alternative)}" {size} src="data:image/svg+xml;base64,{code}">'
     )
@@ -276,9 +279,8 @@ class Drawing(SphinxDirective):
             raise self.error(f"_figures/{name}.svg: {error}") from None
         figure = nodes.figure("", classes=["lm-figure"])
         units = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
-        focus = (
-            'tabindex="0"' if units > PHONE_WIDTH else ""
-        )  # what scrolls is for keys as well
+        # One that is wider than a phone scrolls there: the focus lets arrow keys do it.
+        focus = 'tabindex="0"' if units > PHONE_WIDTH else ""
         caption, *rest = self.parse_content_to_nodes()
         step_lists = [node for node in rest if isinstance(node, nodes.enumerated_list)]
         for items in step_lists:

@@ -119,8 +119,9 @@ def _fold_section(start: fold_edge) -> None:
     heading, or another section of its kind, comes before that, or the page ends, it ends
     there, with a warning.
 
-    ``start`` : where it begins, with ``kind``, "deeper" or "workshop"; both edges are
-    removed.
+    ``start`` : where it begins, with ``kind``, "deeper" or "workshop". The only child of
+    "deeper" is the `fold_line` with its title (`Edge`), which comes first in the fold. Both
+    edges are removed.
     """
     kind = start["kind"]
     parent = start.parent
@@ -140,7 +141,7 @@ def _fold_section(start: fold_edge) -> None:
         section = fold("", *inside, classes=["lm-deeper"])
     else:
         section = nodes.container("", *inside, classes=[WORK_CLASS, "lm-workshop"])
-    section.source, section.line = start.source, start.line
+    section.source, section.line = start.source, start.line  # for warnings
     end = last + 1 if is_closed else last  # the edge at the end goes, too
     parent[first - 1 : end] = [section]
 
@@ -291,7 +292,8 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
     ----------
     about : dict of str to int
         ``statements`` that were checked (assertions in the code); ``proven``, how many of
-        them are in proofs; ``proofs`` and ``findings``, how many the page has.
+        them are in proofs; ``proofs``, how many ran to their end, so that one that failed
+        does not count; ``findings``, how many ran, whether they hold or not.
     env : BuildEnvironment
         Sphinx's.
     """
@@ -327,12 +329,16 @@ def name_folds(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Add directives, nodes, the transform `Fold` and the style sheet to Sphinx."""
+    """Add directives, nodes, the transform `Fold` and the style sheet to Sphinx.
+
+    When a page has been read, its folds get their titles for links (`name_folds`).
+    """
     for name in ("deeper", "workshop"):
         app.add_directive(f"{name}-start", Edge)
         app.add_directive(f"{name}-end", Edge)
     for node, tag in ((fold, "details"), (fold_line, "summary")):
         app.add_node(node, html=html_tag(tag))
+    # One in its place is a cell by now (`lmbook.execute.placed`): Sphinx meets the others.
     app.add_directive("proof", Misplaced)
     app.add_transform(Fold)
     app.connect("doctree-read", name_folds)

@@ -345,7 +345,7 @@ def _make_files(content: bytes, folder: Path) -> None:
 
     A file ``0.bin`` has at most `FILE_PART` bytes. The JSON has ``bytes`` and ``checksum``
     (CRC-32) of the whole; ``parts``, how many files there are; ``files``, a list of
-    ``bytes`` and ``checksum`` of each; and ``key``, the hash.
+    ``bytes`` and ``checksum`` of each; and ``key``, the hash of the content.
 
     ``content`` : the whole store; ``folder`` : where, its name ends in a hyphen and a hash.
     """
@@ -391,9 +391,12 @@ def stage(name: str, lib: Path, work: Path) -> dict:
     -------
     dict
         ``bytes`` and ``checksum`` (CRC-32) of the whole; ``parts``, how many scripts or
-        files there are; ``key``, a hash of what it was made of; of plain files ``files``,
-        bytes and checksum of each.
+        files there are; ``key``, which is another one if the store is: "NAME-HASH", with
+        the hash of what it was made of, or of plain files the hash of the content alone;
+        and of plain files ``files``, bytes and checksum of each.
     """
+    # Plain files are there already, and read at once: their content itself is hashed.
+    # Others take long to make, so what they are made of is.
     if name in AS_FILES:
         content = STORES[name]()
         folder = work / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"

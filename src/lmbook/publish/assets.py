@@ -144,16 +144,17 @@ def view_scripts(kind: str, traces: set[str] = frozenset()) -> list[str]:
         Of view, such as "head_view": a key of `DRAWERS`, or the name of a JavaScript module
         in ``static/play``.
     traces : set of str
-        The kinds of traces that the page's plots have, such as "scatter": if one of the
-        parts of plotly that npm has can draw all of them, it is taken in place of the
-        whole.
+        The kinds of traces that the page's plots have, such as "scatter"; used for the kind
+        "plot" alone. If a part of plotly that npm has (`PARTIAL_BUNDLES`) can draw all of
+        them, the first such part is taken in place of the whole.
 
     Returns
     -------
     list of str
-        Paths below the site's folder of libraries, in the order of loading.
+        Paths below the site's folder of libraries, in the order of loading; the last is
+        `VIEWS_SCRIPT`, which has the modules of all kinds.
     """
-    _, *libraries = DRAWERS.get(kind, (kind,))
+    _module, *libraries = DRAWERS.get(kind, (kind,))
     partial = [bundle for bundle, kinds in PARTIAL_BUNDLES.items() if traces <= kinds]
     if kind == "plot" and partial:
         libraries = partial[:1]

@@ -102,7 +102,8 @@ class BookLinks:
         ``label`` : such as "ex-attention-heads", one that sphinx-exercise knows.
         """
         found = self.exercises[label]
-        word, *subtitle = found["node"].children[0].children
+        title = found["node"].children[0]  # "Exercise", and a node of the words, if any
+        word, *subtitle = title.children
         name = f"{word.astext()} {self._numbered(found['docname'], 'exercise', label)}"
         return f"{name} ({subtitle[0].astext()})" if subtitle else name
 

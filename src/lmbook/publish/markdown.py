@@ -118,11 +118,12 @@ def without_solution_lines(text: str) -> str:
 def folded_outputs(outputs: list) -> str:
     """Return the outputs of a cell that calls a check, as HTML that opens at a click.
 
-    The line to click on is "What does the check say?". Of each output its HTML is shown, or
-    else its text.
+    The line to click on is "What does the check say?". Of each output its HTML is shown, as
+    it is, or else its text, escaped; of one that has neither, as an SVG alone or an error,
+    an empty block.
 
     ``outputs`` : list of dict, as notebooks hold them: with ``data``, MIME type → content,
-    or with ``text``, what was printed.
+    or with ``text``, what was printed; each content is a str.
     """
     said = []
     for output in outputs:
@@ -169,7 +170,8 @@ def _directive(name: str, argument: str, content: str, links: "BookLinks") -> st
 
 
 # Functions of directives: from the argument, the options, and what stands inside, as it
-# stands (_WITHOUT_BODY) or rewritten (_WITH_BODY). ``links`` is as for `to_markdown`.
+# stands (_WITHOUT_BODY) or rewritten (_WITH_BODY). ``links`` is as for `to_markdown`. All
+# of them take these four, since `_directive` calls them alike.
 
 
 def _nothing(argument: str, options: dict, content: str, links: "BookLinks") -> str:
@@ -234,8 +236,8 @@ def _image(argument: str, options: dict, content: str, links: "BookLinks") -> st
     """Return an image as HTML that holds its data.
 
     ``argument`` : its path; ``options`` : dict of str to str, with ``alt``, its alternative
-    text, and maybe a ``label``, whose anchor stands before it; ``links`` : reads the image.
-    ``content`` is not used.
+    text, and maybe a ``label``, whose anchor stands before it; ``links`` : reads the image,
+    and gives the alternative text if there is none. ``content`` is not used.
     """
     return f"{_anchor(options)}{links.image(argument, options.get('alt', ''))}"
 
@@ -281,7 +283,8 @@ def _figure(argument: str, options: dict, body: str, links: "BookLinks") -> str:
 
     ``argument`` : the path of its image; ``options`` : dict of str to str, with ``alt``,
     its alternative text, and maybe ``name``, its label; ``body`` : the caption, in
-    Markdown; ``links`` : reads the image, and knows the figure's number.
+    Markdown; ``links`` : reads the image, gives the alternative text if there is none, and
+    knows the figure's number.
     """
     picture = links.image(argument, options.get("alt", ""))
     return f"{picture}\n\n{_caption(options.get('name', ''), body, links)}"

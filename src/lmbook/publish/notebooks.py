@@ -435,7 +435,7 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
         return
     out = Path(app.outdir)
     book = Path(app.srcdir).parent
-    for folder in (EXECUTED, STUDENT):
+    for folder in (EXECUTED, STUDENT):  # both are below `FOLDER`, which the wheel needs
         (out / folder).mkdir(parents=True, exist_ok=True)
     wheel = build_wheel(out / FOLDER)
     names = {page_name(path, book) for path in chapter_paths(book)} & app.env.found_docs
