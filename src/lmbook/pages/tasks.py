@@ -137,10 +137,9 @@ def fold_verdicts(app: Sphinx, doctree: nodes.document) -> None:
         for container in list(task.findall(nodes.container)):
             is_output = container.get("nb_element") == "cell_code_output"
             if is_output and CHECK_CALL.search(container.parent[0].astext()):
+                # Raw, so that a search skips it.
                 line = nodes.raw("", f"<summary>{VERDICT_SUMMARY}</summary>", format="html")
-                folded = fold(
-                    "", line, classes=["lm-starter"]
-                )  # a search skips what is raw
+                folded = fold("", line, classes=["lm-starter"])
                 container.parent.replace(container, folded)
                 folded += container
 

@@ -13,11 +13,8 @@ from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 from lmbook.pages.proofs import WORK_CLASS, fold
 
 KINDS_IN_CODE = {"spot", "build", "experiment"}  # kinds of tasks
-HIDDEN_OUTPUT_MODES = {
-    "all",
-    "output",
-    "input+output",
-}  # ways to hide a cell that hide what it gave
+# Ways to hide a cell that hide what it gave.
+HIDDEN_OUTPUT_MODES = {"all", "output", "input+output"}
 
 
 def for_work(node: nodes.Node) -> bool:

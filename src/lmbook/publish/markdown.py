@@ -36,9 +36,8 @@ ADMONITIONS = (
     *("admonition", "attention", "caution", "danger", "error", "hint", "important"),
     *("note", "seealso", "tip", "topic", "warning", "margin", "sidebar"),
 )
-LETTER_CHECK = re.compile(
-    r'`exercises\.check\("([\w.-]+)", "a"\)`'
-)  # of `{choices}`, below
+# The call that `_choices` writes below a multiple-choice task.
+LETTER_CHECK = re.compile(r'`exercises\.check\("([\w.-]+)", "a"\)`')
 # Jupyter leaves no room below what folds: what follows would stick to it.
 FOLD_END = "</details>\n<br>"
 # Between two folded sections one rule is enough, also where a label stands between them.
