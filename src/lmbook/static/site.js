@@ -16,6 +16,9 @@ function findTarget() {
   }
 }
 
+/* Show what the address leads to: choose the way of reading that has it (`reveal` in ways.js
+   returns whether it was left out), open all folds around it, and scroll there. The browser has
+   scrolled by itself to what was neither left out nor folded. */
 function openTarget() {
   const target = findTarget();
   if (!target) return;

@@ -80,7 +80,13 @@ function hashAnswer(text) {
   return hash.toString(16).padStart(8, "0");
 }
 
-/** @param {HTMLElement} root a choice that answers */
+/**
+ * Make the options of a choice buttons that answer. Which one is right is told by a hash, see
+ * `hashAnswer`; a right answer is kept and shown again on the next visit, a wrong one is not.
+ *
+ * @param {HTMLElement} root a list of options; those that have an explanation carry it along,
+ *   hidden until tasks.css finds a verdict at the option
+ */
 function choices(root) {
   const task = /** @type {HTMLElement} */ (root.closest("div.exercise"));
   const items = /** @type {Element} */ (root.querySelector("ol")).children;
@@ -97,9 +103,11 @@ function choices(root) {
   }
 
   /**
-   * What is said of an option begins with the verdict.
+   * Show whether an option is right, and its explanation. It begins with the verdict, which is
+   * written there once and stays even when the reader's progress is forgotten.
    *
    * @param {Option} option
+   * @returns {string} what is said of it
    */
   function judge(option) {
     /** @type {HTMLElement | null} */
@@ -139,7 +147,7 @@ function choices(root) {
     });
     option.prepend(option.button);
   });
-  root.dataset.ready = "";
+  root.dataset.ready = ""; // for tasks.css: letters take the place of the list's numbers
   const right = options.find(isRight);
   if (done[task.id] === "right" && right) judge(right);
   resets.push(() => {
@@ -183,6 +191,7 @@ function ring(link) {
       <path d="M6.5 10.5l2.5 2.5l4.5 -5.5"/></svg><span class="visually-hidden">(${text})</span>`;
 }
 
+/* Show what is done: at the tasks of this page, at the links to pages, and in the sum. */
 function show() {
   for (const task of tasks) {
     const input = /** @type {HTMLInputElement} */ (task.querySelector(".lm-done input"));
@@ -193,7 +202,7 @@ function show() {
   links.forEach(ring);
   const count = all.filter((label) => done[label]).length;
   sum.textContent = `${count} of ${all.length} tasks done. `;
-  foot.hidden = !count && !lastLine() && !hasWeights;
+  foot.hidden = !count && !lastLine() && !hasWeights; // then there is nothing to forget
 }
 
 function forget() {

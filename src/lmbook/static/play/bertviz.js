@@ -95,6 +95,9 @@ function nameLines(svg) {
 }
 
 /**
+ * Draw bertviz's head view, with names and keys; its state has the layer and the heads shown.
+ * bertviz draws anew when the layer changes, so the names are given again.
+ *
  * @param {HTMLElement} canvas
  * @param {Data} data
  */
@@ -123,6 +126,9 @@ export function head_view(canvas, data) {
 }
 
 /**
+ * Draw bertviz's model view: a small picture of each layer and head, which is shown large when
+ * it is pressed, and small again when it is pressed once more.
+ *
  * @param {HTMLElement} canvas
  * @param {Data} data
  */
@@ -139,6 +145,7 @@ export function model_view(canvas, data) {
   });
   const svg = /** @type {SVGSVGElement} */ (vis.querySelector("svg")); // as wide as the page, not as it was drawn
   svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
+  // bertviz puts a transparent rectangle last in each picture's group, which hears clicks.
   const cells = Array.from(
     vis.querySelectorAll("g > rect.attn_background"),
     (background) => /** @type {SVGElement} */ (background.parentNode?.lastChild),
@@ -152,7 +159,8 @@ export function model_view(canvas, data) {
   });
   roving(cells, columns);
   const picture = {
-    get: () => open,
+    get: () => open, // -1 if none is
+    // Called with another than the open one; for -1 that one is pressed once more.
     set: (/** @type {number} */ index) =>
       cells[index < 0 ? open : index] && press(cells[index < 0 ? open : index], "click"),
   };

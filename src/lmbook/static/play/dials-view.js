@@ -48,6 +48,7 @@ function turned([x, y], angle) {
 /** @type {(numbers: number[]) => number} */
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const RADIUS = 58;
+const SHORT = 0.72; // the hand of the query: its share of the radius
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 470, 14, 190];
 
 /**
@@ -90,11 +91,11 @@ export function mount(element, data) {
   );
 
   /**
-   * The key's is dashed and longer, so that both can be seen where they meet.
+   * A hand of a dial. The key's has the larger end and is dashed, by the style sheet.
    *
-   * @param {Pair} hand
+   * @param {Pair} hand where it ends, across and up from the middle, in radii
    * @param {"key" | "query"} name
-   * @param {Pair} middle of the dial
+   * @param {Pair} middle of the dial in the drawing
    */
   function hand([x, y], name, [left, top]) {
     const end = { x2: left + RADIUS * x, y2: top - RADIUS * y };
@@ -107,6 +108,9 @@ export function mount(element, data) {
   }
 
   /**
+   * The dial of a pair. The hand of the query is shorter than that of the key, so that both can
+   * be seen where they meet.
+   *
    * @param {number} i the pair
    * @param {number} m position of the query
    * @param {number} n position of the key
@@ -122,7 +126,7 @@ export function mount(element, data) {
       { class: off ? "lmd-off" : "" },
       svg("circle", { cx: middle[0], cy: middle[1], r: RADIUS + 4, class: "lmd-face" }),
       hand(turned(key[i], n * speeds[i]), "key", middle),
-      hand(turned([0.72 * x, 0.72 * y], m * speeds[i]), "query", middle),
+      hand(turned([SHORT * x, SHORT * y], m * speeds[i]), "query", middle),
       svg("text", { x: middle[0], y: middle[1] + 84 }, off ? "not counted" : fixed(product)),
     );
   }

@@ -335,6 +335,7 @@ export function mount(element, data, context) {
   function read() {
     const all = Array.from(area.value).slice(-LONGEST);
     const known = encode(all).filter((id) => id >= 0);
+    // The model has to read something: where it knows no character, the end of a line before.
     const usual = known.length ? known.slice(-room) : [Math.max(0, alphabet.indexOf("\n"))];
     const strange = all.length - known.length;
     let message = "";
@@ -362,7 +363,7 @@ export function mount(element, data, context) {
       loaded = true;
       note.textContent = message;
       const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
-      const options = { keep, logits_of: [] };
+      const options = { keep, logits_of: [] }; // the lens of the last layer is the logits
       const ids = line;
       const found = await film.when("forward", { stop, ids, options }, lane);
       if (!found) return;
@@ -400,7 +401,8 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Of what the model computed, what is at the last character.
+   * Of what the model computed, what is at the last character: the last row of each matrix, and
+   * of each head's.
    *
    * @param {Answer["kept"]} kept
    * @returns {End}

@@ -493,6 +493,7 @@ export function mount(element, data, context) {
     colours.replaceChildren(...spans);
   }
 
+  /* What is read out: the first rows of the bars, each a character and its probability. */
   function tell() {
     const next = Array.from(
       bars.rows,

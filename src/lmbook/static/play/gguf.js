@@ -89,13 +89,21 @@ class Header {
     this.at = 0;
   }
 
-  /** @param {number} length in bytes */
+  /**
+   * Read a text in UTF-8, and go on behind it.
+   *
+   * @param {number} length in bytes
+   */
   text(length) {
     this.at += length;
     return this.decoder.decode(this.bytes.subarray(this.at - length, this.at));
   }
 
-  /** @param {number} type of SCALARS */
+  /**
+   * Read a number, and go on behind it. One of 64 bits is rounded to JavaScript's.
+   *
+   * @param {number} type of SCALARS; a TypeError for any other
+   */
   scalar(type) {
     const [read, size] = SCALARS[type];
     this.at += size;
@@ -104,11 +112,14 @@ class Header {
     return Number(view[read](this.at - size, true));
   }
 
+  /* A text behind its length. */
   string() {
     return this.text(this.scalar(10));
   }
 
   /**
+   * Read the value of a field: a number, a text, or a list behind its type and its length.
+   *
    * @param {number} type
    * @returns {any}
    */

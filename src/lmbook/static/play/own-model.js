@@ -351,7 +351,11 @@ export function offerOwn(context, use) {
   addEventListener(OWN_MODEL, show);
   show();
 
-  /** @param {Uint8Array<ArrayBuffer>} bytes */
+  /**
+   * Use a model; an error is told.
+   *
+   * @param {Uint8Array<ArrayBuffer>} bytes of its file
+   */
   async function open(bytes) {
     try {
       const { config, store } = asStore(bytes);

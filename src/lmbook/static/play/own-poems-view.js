@@ -122,7 +122,7 @@ export function mount(element, data, context) {
   const size = `${(reader.bytes / 1e6).toFixed(1)} MB`;
   let shown = example(data);
   let chosen = data.text;
-  /** @type {Poem[] | null} the reader's, which are not read yet or are */
+  /** @type {Poem[] | null} the reader's texts that came in last, whether they were read or not */
   let own = null;
   /** @type {Poem[] | null} those that the model reads just now */
   let reading = null;
@@ -327,7 +327,8 @@ export function mount(element, data, context) {
   /* --- they are read --- */
 
   /**
-   * Do what takes a while; an error is told.
+   * Do what takes a while; an error is told. Afterwards the switch stands again at what is
+   * shown, because the work may have failed or been stopped.
    *
    * @param {() => Promise<void>} work
    */
@@ -539,7 +540,8 @@ export function mount(element, data, context) {
     const { told: words, dealt } = shown.rivals;
     labels.replaceChildren();
     if (!told || !words || !dealt) return;
-    const share = ([right, from, to] = words) =>
+    /** @param {Told} told */
+    const share = ([right, from, to]) =>
       percent(right) + (from === to ? "" : ` (${percent(from)} to ${percent(to)})`);
     const all = levels.map((name, i) => row(name, share(told[i]))).reverse();
     const [top] = told[told.length - 1];

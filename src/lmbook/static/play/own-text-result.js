@@ -40,7 +40,13 @@ function verdict({ losses, interval }) {
   return `${winner} is better than ${loser}, by ${fixed(Math.abs(apart))} nats a character (${range}).`;
 }
 
-/** @param {Rested} rested */
+/**
+ * Who predicts the test text better: in a sentence, in a table of losses, and how either was
+ * chosen.
+ *
+ * @param {Rested} rested
+ * @returns {HTMLElement[]}
+ */
 function contest({ result, counted }) {
   const { losses, characters, step } = result;
   const { alphabet, order } = counted;

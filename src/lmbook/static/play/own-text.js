@@ -108,15 +108,19 @@ function textBox(context, changed) {
     readFile(dropped);
   }
 
-  /** @param {File | undefined} chosen */
+  /**
+   * Put a file's text in the box, of a long one the beginning; an error is told.
+   *
+   * @param {File | undefined} chosen
+   */
   async function readFile(chosen) {
     if (!chosen) return;
     try {
-      // Four bytes are the most that a character has.
+      // Four bytes are the most that a character has; four more, because the last may be cut.
       const bytes = new Uint8Array(await chosen.slice(0, 4 * MOST + 4).arrayBuffer());
       const whole = chosen.size > 4 * MOST ? bytes.subarray(0, lastWhole(bytes)) : bytes;
-      const { text, note } = decodeText(whole);
-      put(text, text.trim() ? note : "The file is empty: choose another one.");
+      const { text, note: guessed } = decodeText(whole);
+      put(text, text.trim() ? guessed : "The file is empty: choose another one.");
     } catch (error) {
       note.textContent = `The file cannot be read: ${error.message}`;
     }

@@ -96,8 +96,11 @@ function fitted({ width, ...layout }, available) {
 const words = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
 
 /**
+ * Give a slider of a plot a role, a name and keys: arrows go by a step, Home and End to the
+ * first and the last. Plotly draws a slider anew whenever it moves, and this is called again.
+ *
  * @param {Plot} plot
- * @param {HTMLElement} group what plotly drew of a slider
+ * @param {HTMLElement} group what plotly drew of the slider
  * @param {number} number which of the plot's sliders it is
  */
 function sliderKeys(plot, group, number) {
@@ -128,6 +131,7 @@ function sliderKeys(plot, group, number) {
     event.preventDefault();
     const chosen = Math.min(Math.max(target, 0), last);
     await goTo(plot, number, chosen);
+    // What was drawn before may be gone, and the focus with it.
     /** @type {NodeListOf<SVGElement>} */
     const groups = plot.querySelectorAll("g.slider-group");
     groups[number].focus();
@@ -135,6 +139,9 @@ function sliderKeys(plot, group, number) {
 }
 
 /**
+ * Make an entry of a legend a checkbox that shows and hides its trace. Plotly draws the legend
+ * anew after that, so the focus goes to the new entry.
+ *
  * @param {Plot} plot
  * @param {Entry} entry
  */
@@ -158,7 +165,11 @@ function legendKeys(plot, entry) {
   });
 }
 
-/** @param {Plot} plot */
+/**
+ * Give what can be pressed in a plot roles, names and keys.
+ *
+ * @param {Plot} plot
+ */
 function nameParts(plot) {
   /** @type {NodeListOf<HTMLElement>} */
   const sliders = plot.querySelectorAll("g.slider-group");

@@ -146,8 +146,9 @@ function inverse(matrix, count) {
 }
 
 /**
- * Predict each text's label from all the others, the penalty chosen among them: see
- * `lmcourse.probe.predict`.
+ * Predict each text's label from all the others, by the penalty that is best among these: see
+ * `lmcourse.probe.predict`. A label's prediction is divided by its share of the other texts, so
+ * that a frequent one is not preferred.
  *
  * @param {Float64Array[]} rests as `remainders` returns them
  * @param {string[]} labels
@@ -170,15 +171,21 @@ export function hits(rests, labels) {
 }
 
 /**
- * What is said of each text without it, and how wrong the others are then about one another.
+ * Predict each text's label from all the others, and tell from the others alone how good the
+ * penalty is: each of them is predicted without itself and without the text in question. Nothing
+ * is fitted again. Leaving out texts divides what the regression leaves of them by the part of
+ * `rest` that is theirs: a number for one text, two by two numbers for two.
  *
- * @param {Float64Array} rest (texts · texts)
- * @param {number[]} own each text's label
+ * @param {Float64Array} rest (texts · texts), what a ridge regression leaves: see `remainders`
+ * @param {number[]} own each text's label, from 0 on
  * @param {number} width how many labels there are
+ * @returns {{ without: Float64Array, errors: Float64Array }} (texts · width), for each label the
+ *   value that is 1 at the text's own and 0 at the others; (texts,), the sum of the others'
+ *   squared errors
  */
 function guess(rest, own, width) {
   const count = own.length;
-  const residuals = new Float64Array(count * width);
+  const residuals = new Float64Array(count * width); // of all texts, none left out
   for (let i = 0; i < count; i++)
     for (let j = 0; j < count; j++) residuals[i * width + own[j]] += rest[i * count + j];
   const without = new Float64Array(count * width);
@@ -193,7 +200,7 @@ function guess(rest, own, width) {
       const determinant = left * rest[j * count + j] - between ** 2;
       for (let l = 0; l < width; l++) {
         const both = left * residuals[j * width + l] - between * residuals[i * width + l];
-        errors[i] += (both / determinant) ** 2;
+        errors[i] += (both / determinant) ** 2; // of j, with i and j left out
       }
     }
   }

@@ -84,9 +84,9 @@ function makeReader(bytes) {
   const names = ["lstm.read", "lstm.carry", "output"];
   const tokens = at("tokens.weight");
   const [input, carry, output] = names.map((name) => at(`${name}.weight`));
-  const [one, other, last] = names.map((name) => at(`${name}.bias`));
-  const width = output.length / last.length;
-  const wide = input.length / one.length;
+  const [inputBias, carryBias, outputBias] = names.map((name) => at(`${name}.bias`));
+  const width = output.length / outputBias.length; // units
+  const wide = input.length / inputBias.length; // numbers of a character's vector
   /** @param {number} x */
   const sigmoid = (x) => 1 / (1 + Math.exp(-x));
   /**
@@ -107,9 +107,10 @@ function makeReader(bytes) {
     for (const id of ids) {
       if (found.next) found.losses.push(-Math.log(found.next[id]));
       const x = tokens.subarray(id * wide, (id + 1) * wide);
+      // Of each unit: the input gate, the forget gate, what is new, and the output gate.
       const four = Array.from(
-        one,
-        (bias, row) => bias + other[row] + dot(input, row, x) + dot(carry, row, h),
+        inputBias,
+        (bias, row) => bias + carryBias[row] + dot(input, row, x) + dot(carry, row, h),
       );
       for (let i = 0; i < width; i++) {
         const keep = sigmoid(four[width + i]);
@@ -119,7 +120,7 @@ function makeReader(bytes) {
       }
       if (value !== undefined) memory[unit] = value;
       found.memory.push(memory[unit]);
-      const powers = Array.from(last, (bias, row) => Math.exp(bias + dot(output, row, h)));
+      const powers = Array.from(outputBias, (bias, row) => Math.exp(bias + dot(output, row, h)));
       const sum = powers.reduce((a, b) => a + b);
       found.next = powers.map((power) => power / sum);
     }
@@ -299,12 +300,12 @@ export function mount(element, data, context) {
     );
     /** @param {number[]} all */
     const ends = (all) => all.filter((_, i) => text[i] === "\n");
-    const [one, two] = losses.map((all) => fixed(mean(all)));
-    const [three, four] = losses.map((all) => fixed(mean(ends(all))));
+    const [usual, frozen] = losses.map((all) => fixed(mean(all)));
+    const [usualAtEnds, frozenAtEnds] = losses.map((all) => fixed(mean(ends(all))));
     summary.textContent =
       text &&
-      `With unit ${number} frozen at its mean the loss is ${two} nats a character instead of ${one}` +
-        (text.includes("\n") ? `; at line ends ${four} instead of ${three}.` : ".");
+      `With unit ${number} frozen at its mean the loss is ${frozen} nats a character instead of ${usual}` +
+        (text.includes("\n") ? `; at line ends ${frozenAtEnds} instead of ${usualAtEnds}.` : ".");
   }
 
   draw();

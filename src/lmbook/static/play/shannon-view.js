@@ -311,7 +311,7 @@ export function mount(element, data, context) {
    * @param {string} world
    */
   async function ask(player, line, world) {
-    const isRandom = world === WORLDS.random && player !== counting;
+    const isRandom = world === WORLDS.random && player !== counting; // counts have no weights
     const mix = world === WORLDS.shuffled;
     const key = `${player.short} ${isRandom} ${mix} ${line}`;
     if (known.has(key) || asked.has(key)) return;

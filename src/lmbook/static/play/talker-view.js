@@ -281,6 +281,7 @@ export function mount(element, data, context) {
     if (asks) begin();
   }
 
+  /* The model was forgotten, by the button here or with all that the browser keeps. */
   function leave() {
     isHere = false;
     loader.hidden = false;
@@ -491,6 +492,7 @@ export function mount(element, data, context) {
     tellSoon();
     if (later !== null && later < seen.pieces.length) place = later;
     later = null;
+    // Another token than the last one read may just have been chosen by a link.
     told = place === seen.read - 1 ? told : {};
     draw();
     compute();
@@ -553,16 +555,17 @@ export function mount(element, data, context) {
     compute();
   }
 
-  /* All that was computed inside is of something else now. */
+  /* Heads were changed, or the other text: all that was computed inside is asked for anew. */
   function renew() {
     told = {};
     draw();
     compute();
   }
 
-  /* Ask for what the tab shows, if it is not known. */
+  /* Ask for what the tab shows, if it is not known. Where heads are changed, the next tokens of
+     the model unchanged are asked for, too: they are the marks at the bars. */
   async function compute() {
-    const wanted = told;
+    const wanted = told; // `look` and `renew` put another in its place
     const name = tab === "heads" ? "next" : tab;
     if (wanted[name] && (wanted.whole || !changed.size)) return;
     const from = await patched();
@@ -630,7 +633,7 @@ export function mount(element, data, context) {
   /* --- drawing --- */
 
   /** @param {string} piece */
-  const quoted = (piece) => `“\u2068${piece}\u2069”`; // what turns round turns nothing else
+  const quoted = (piece) => `“\u2068${piece}\u2069”`; // isolated: Hebrew turns nothing around it
 
   function draw() {
     drawLog();
@@ -640,7 +643,7 @@ export function mount(element, data, context) {
     layerChoice.value = String(layer);
     headChoice.querySelectorAll("button").forEach((each, i) => {
       each.setAttribute("aria-checked", String(i === head));
-      each.setAttribute("aria-pressed", String(i === head));
+      each.setAttribute("aria-pressed", String(i === head)); // play.css colours it by this
       each.tabIndex = i === head ? 0 : -1;
     });
     chips.replaceChildren(
@@ -727,6 +730,7 @@ export function mount(element, data, context) {
     panel.replaceChildren(...shown);
   }
 
+  /* The next tokens; where heads are changed, a mark at each bar is the model unchanged. */
   function drawBars() {
     const whole = new Map((told.whole ?? []).map(({ id, share }) => [id, share]));
     /** @param {number} share */

@@ -69,11 +69,12 @@ const KEPT = 3; // readings of texts
 // --- the file -------------------------------------------------------------------------
 
 /**
- * Read what comes into a place. Return whether all did.
+ * Read the bytes of a response into a place.
  *
  * @param {Response} response
- * @param {Uint8Array} place
- * @param {(bytes: number) => void} report called with how many came
+ * @param {Uint8Array} place as long as what is expected
+ * @param {(bytes: number) => void} report called with how many more came
+ * @returns {Promise<boolean>} whether the place is filled; false if too little or too much came
  */
 async function receive(response, place, report) {
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
@@ -289,14 +290,15 @@ function common(one, other) {
 }
 
 /**
- * Read a text on from where a reading stands. Return the logits of its last token; or with
- * `again` = false null, if all of it was read before.
+ * Read a text on from where a reading stands: only the tokens behind what both have in common
+ * are computed. The reading is of this text afterwards.
  *
  * @param {Talker} talker
- * @param {Reading} reading
- * @param {number[]} ids
- * @param {boolean} [again]
- * @returns {Generator<unknown, Float32Array | null, any>}
+ * @param {Reading} reading changed
+ * @param {number[]} ids one or more; with none, or more than the model reads, it throws an Error
+ * @param {boolean} [again] whether the last token is read again if all was read before
+ * @returns {Generator<unknown, Float32Array | null, any>} pauses after each layer; returns the
+ *   logits of the last token, (vocab_size,), or null if nothing had to be read
  */
 function* readOn({ model }, reading, ids, again = true) {
   const { cache, streams, off } = reading;
@@ -309,6 +311,7 @@ function* readOn({ model }, reading, ids, again = true) {
   const fresh = ids.slice(same);
   const options = { cache, ablate: off, keep: ["embeddings", "blocks.*"] };
   const { kept, logits } = yield* model.steps(fresh, { ...options, logits_of: [fresh.length - 1] });
+  // They are kept in the order in which they are computed: the embeddings, then each block.
   Object.values(kept).forEach(({ values }, level) => {
     streams[level] = placed(streams[level], values, same * d_model);
   });
@@ -468,9 +471,12 @@ function* tokens(talker, { text = "", turns }) {
 }
 
 /**
- * The probabilities of the next token after each text that is asked for, made once.
+ * Make what returns the probabilities of the next token after a text, with no head off. Each
+ * text is read once, and its probabilities are remembered: they must not be changed.
  *
  * @param {Talker} talker
+ * @returns {(ids: number[]) => Generator<unknown, Float32Array, any>} gives (vocab_size,) for
+ *   one token or more, and throws an Error for none
  */
 function nextTokens(talker) {
   /** @type {Map<string, Float32Array>} */
@@ -481,7 +487,7 @@ function nextTokens(talker) {
     const found = known.get(name);
     if (found) return found;
     const logits = /** @type {Float32Array} */ (yield* readOn(talker, talker.reading([]), ids));
-    const probs = softmax(Float32Array.from(logits));
+    const probs = softmax(Float32Array.from(logits)); // a copy, because softmax changes it
     known.set(name, probs);
     return probs;
   };

@@ -263,13 +263,19 @@ export function mount(element, data) {
     later();
   }
 
-  /** @type {(x: number, y: number) => SVGElement} */
+  /**
+   * An invisible circle around a handle, large enough for a finger.
+   *
+   * @type {(x: number, y: number) => SVGElement}
+   */
   const touch = (x, y) => svg("circle", { cx: x, cy: y, r: 26, class: "lmt-touch" });
 
   /**
+   * A word at the end of its key. The area of its circle grows with its weight.
+   *
    * @param {number} i the word
    * @param {boolean} hidden
-   * @param {number} weight
+   * @param {number} weight from 0 to 1
    */
   function drawWord(i, hidden, weight) {
     const [x, y] = at(keys[i]);

@@ -87,20 +87,19 @@ export const PARTS = {
   stream(reading, { layer }) {
     const { ids, place, pieces, lens, rise, next, sizes } = reading;
     const own = quoted(pieces[ids[place]]);
-    const [[id, share]] = lens[layer];
-    const most = lens[layer][0][1];
+    const [[id, most]] = lens[layer]; // the likeliest, and its probability
     const final = quoted(pieces[next[0][0]]);
     return {
       title: `The stream after layer ${layer}`,
       text:
-        `If the model stopped here, it would say ${quoted(pieces[id])} at ${own}, with ${percent(share)}. ` +
+        `If the model stopped here, it would say ${quoted(pieces[id])} at ${own}, with ${percent(most)}. ` +
         (layer < sizes.layers - 1
           ? `The final answer, ${final}, has ${percent(rise[layer])} here.`
           : "This is the last layer, so this is its answer."),
       shown: [
         table(
-          ...lens[layer].map(([token, own]) =>
-            row(word(pieces[token]), bar(own / most), percent(own, 1)),
+          ...lens[layer].map(([token, share]) =>
+            row(word(pieces[token]), bar(share / most), percent(share, 1)),
           ),
         ),
       ],
@@ -116,7 +115,9 @@ export const PARTS = {
         ...lens.map((found, i) =>
           row(
             i,
-            ...found.slice(0, 3).map(([token, own]) => [word(pieces[token]), ` ${percent(own)}`]),
+            ...found
+              .slice(0, 3)
+              .map(([token, share]) => [word(pieces[token]), ` ${percent(share)}`]),
             percent(rise[i], 1),
             fixed(reading.stream[i], 1),
           ),
@@ -137,16 +138,16 @@ export const PARTS = {
     }));
     const best = all.slice().sort((a, b) => b.weight - a.weight || a.token - b.token);
     /** @param {number} token */
-    const place_ = (token) => (token === place ? "itself" : `position ${token}`);
+    const whereOf = (token) => (token === place ? "itself" : `position ${token}`);
     return {
       title: `Layer ${layer}, head ${head}`,
-      text: `From ${own} it attends most to ${quoted(pieces[ids[best[0].token]])} (${place_(best[0].token)}): ${percent(best[0].weight)}.`,
+      text: `From ${own} it attends most to ${quoted(pieces[ids[best[0].token]])} (${whereOf(best[0].token)}): ${percent(best[0].weight)}.`,
       shown: [
         table(
           ...best
             .slice(0, SHOWN)
             .map(({ token, weight }) =>
-              row(word(pieces[ids[token]]), bar(weight), percent(weight, 1), place_(token)),
+              row(word(pieces[ids[token]]), bar(weight), percent(weight, 1), whereOf(token)),
             ),
         ),
       ],
@@ -222,7 +223,9 @@ export const PARTS = {
       shown: [],
       numbers: [
         heading(unit, "score (logit)", "probability"),
-        ...next.map(([id, logit, own]) => row(word(pieces[id]), fixed(logit), percent(own, 2))),
+        ...next.map(([id, logit, probability]) =>
+          row(word(pieces[id]), fixed(logit), percent(probability, 2)),
+        ),
       ],
     };
   },

@@ -33,6 +33,10 @@ const SHADES = [0.04, 0.12, 0.25, 0.45, 0.7]; // weights from which a colour is 
 const ANSWERS = 8;
 const MAPS = 0.33; // of the open layer's width
 const SUMS = 0.71; // where the heads are added
+const MAP_GAP = 6; // to the right of each head's map
+const NUMBER = 13; // above each map: the head's number
+const MAP_ROW = 17; // that number, and a gap to the map above
+const FLOW = 3; // seconds that a spark takes along the stream: see lmw-flow in whole-view.css
 
 /** @type {(value: number, least: number, most: number) => number} */
 const between = (value, least, most) => Math.max(least, Math.min(most, value));
@@ -222,7 +226,13 @@ export function makePicture({ open, choose }) {
 
   /* --- the stream: a line for each token --- */
 
-  /** @type {(reading: Reading, at: Plan) => SVGElement[]} */
+  /**
+   * For each token the line of its stream through the layers, and a spark that runs along it;
+   * on a narrow screen, where the layers have a strip of their own, also the line from its label
+   * through its vectors. The token that the model is asked at goes on to the answer.
+   *
+   * @type {(reading: Reading, at: Plan) => SVGElement[]}
+   */
   function streams({ place }, at) {
     const left = at.labels + (at.isNarrow ? 2 : 0);
     const right = at.last + (at.isNarrow ? 2 : 16);
@@ -240,7 +250,7 @@ export function makePicture({ open, choose }) {
       const moving = svg("path", {
         d: `M${short(left)} ${short(y)}H${short(at.last)}`,
         class: "lmw-moving",
-        style: `animation-delay: ${-((token * 0.37) % 3)}s`,
+        style: `animation-delay: ${-((token * 0.37) % FLOW)}s`, // not all sparks at once
       });
       return svg("g", { "data-part": "stream" }, ...(at.isNarrow ? [before] : []), line, moving);
     });
@@ -423,13 +433,17 @@ export function makePicture({ open, choose }) {
     });
   }
 
-  /** @type {(reading: Reading, at: Plan) => { columns: number, size: number }} */
+  /**
+   * In how many columns the maps of the heads are largest, and how large they are then.
+   *
+   * @type {(reading: Reading, at: Plan) => { columns: number, size: number }}
+   */
   function mapColumns({ sizes }, at) {
     const width = (at.open - 18) * MAPS - 6;
     let best = { columns: 1, size: 0 };
     for (let columns = 1; columns <= sizes.heads; columns++) {
       const rows = Math.ceil(sizes.heads / columns);
-      const size = Math.min(width / columns - 6, (at.height - 16) / rows - 17, 96);
+      const size = Math.min(width / columns - MAP_GAP, (at.height - 16) / rows - MAP_ROW, 96);
       if (size > best.size) best = { columns, size };
     }
     return best;
@@ -462,15 +476,19 @@ export function makePicture({ open, choose }) {
       svg("path", { d: `M${x - 4} ${y}h8M${x} ${y - 4}v8`, class: "lmw-sign" }),
     );
 
-  /** @type {(reading: Reading, at: Plan, opened: Opened, left: number) => SVGElement} */
+  /**
+   * The attention of each head of the open layer: a small map with its number above it.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened, left: number) => SVGElement}
+   */
   function headMaps(reading, at, opened, left) {
     const { columns, size } = mapColumns(reading, at);
     const { heads } = reading.sizes;
     const rows = Math.ceil(heads / columns);
-    const top = TOP + at.shift + (at.height - rows * (size + 17)) / 2 + 13;
+    const top = TOP + at.shift + (at.height - rows * (size + MAP_ROW)) / 2 + NUMBER;
     const buttons = Array.from({ length: heads }, (_, head) => {
-      const x = left + (head % columns) * (size + 6);
-      const y = top + Math.floor(head / columns) * (size + 17);
+      const x = left + (head % columns) * (size + MAP_GAP);
+      const y = top + Math.floor(head / columns) * (size + MAP_ROW);
       const isOwn = head === opened.head;
       return pressed(
         `head ${head}`,

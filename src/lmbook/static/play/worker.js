@@ -30,7 +30,8 @@ import { write } from "./writing.js";
 const PAUSE = 12; // milliseconds between two looks at what has come in
 
 /**
- * Wait until the messages that have come in are handled.
+ * Wait until the messages that have come in are handled: one that the worker sends itself comes
+ * behind them. A timer would wait longer, because browsers give it at least some milliseconds.
  *
  * @returns {Promise<unknown>}
  */
@@ -94,7 +95,11 @@ export function serve(scope, open = openStore, requests = REQUESTS) {
   /** @type {Set<number>} */
   const cancelled = new Set();
 
-  /** @param {Open} message */
+  /**
+   * Open a model and answer with what is said of it; pieces on the way tell how far it is.
+   *
+   * @param {Open} message
+   */
   async function begin(message) {
     const { id } = message;
     const opened = await open(message, (piece) => scope.postMessage({ id, pieces: [piece] }));
@@ -102,7 +107,11 @@ export function serve(scope, open = openStore, requests = REQUESTS) {
     scope.postMessage({ id, value: opened.value });
   }
 
-  /** @param {Question} message */
+  /**
+   * Answer a question, unless that is cancelled on the way. Pieces are sent a few at a time.
+   *
+   * @param {Question} message
+   */
   async function answer({ id, request, ...details }) {
     /** @type {Piece[]} */
     let pieces = [];
@@ -121,7 +130,11 @@ export function serve(scope, open = openStore, requests = REQUESTS) {
     }
   }
 
-  /** @param {Open | Question} message */
+  /**
+   * Do what a message asks; an error is sent back.
+   *
+   * @param {Open | Question} message
+   */
   async function handle(message) {
     try {
       await messagesHandled(); // a newer request may cancel this one

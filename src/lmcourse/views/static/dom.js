@@ -129,7 +129,8 @@ function askValue(field) {
  * Set a control as a reader does: what listens to it hears of it.
  *
  * @param {Field} field
- * @param {any} value
+ * @param {any} value as `askValue` returns it: of radios the position, of a checkbox whether it
+ *   is checked. A position that no radio has changes nothing
  */
 function setValue(field, value) {
   if ("set" in field) {
