@@ -154,11 +154,18 @@ function textBox(context, changed) {
 }
 
 /**
- * Where the last whole character of a cut file in UTF-8 ends.
+ * Where a cut file is to end so that no character is cut. In UTF-16, which `decodeText` knows by
+ * the same two bytes, a number of two bytes is whole, but it may be the first half of a character.
  *
- * @param {Uint8Array} bytes
+ * @param {Uint8Array} bytes an even number
  */
 function lastWhole(bytes) {
+  const [first, second] = bytes;
+  const isLittle = first === 0xff && second === 0xfe;
+  if (isLittle || (first === 0xfe && second === 0xff)) {
+    const high = bytes[bytes.length - (isLittle ? 1 : 2)];
+    return bytes.length - ((high & 0xfc) === 0xd8 ? 2 : 0);
+  }
   let end = bytes.length;
   while (end > bytes.length - 4 && (bytes[end - 1] & 0xc0) === 0x80) end--;
   return end - 1;
