@@ -523,6 +523,8 @@ export function mount(element, data, context) {
     return found;
   }
 
+  /* A row for the reader and for each player. A reader who has guessed nothing has no row: then
+     the sentence below is about the first player, on a line that is shown as a whole. */
   function drawResults() {
     const own = compared(null);
     const rows = [{ name: "you", ...own }];
