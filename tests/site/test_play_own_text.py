@@ -1,6 +1,7 @@
 """The view *own-text* in a browser: a text is learned, compared, and taken along."""
 
 import base64
+import codecs
 import re
 
 import numpy as np
@@ -246,6 +247,11 @@ FILES = {
     "empty": (b"", "The file is empty"),
     "one line of a megabyte": (b"so long as men " * 70_000, "1,000,000 characters"),
     "more than is read": ("Ü".encode() * 100 + "日本語 ".encode() * 400_000, "1,000,000"),
+    # What is read ends between the two halves of a character.
+    "more than is read, in UTF-16": (
+        codecs.BOM_UTF16_LE + "🐝🐦".encode("utf-16-le") * 550_000,
+        "1,000,000",
+    ),
 }
 
 
