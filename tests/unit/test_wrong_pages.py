@@ -1,7 +1,10 @@
 """What is wrong in pages fails the build, and is told: tasks, choices, proofs, folds."""
 
+import shutil
+
 import pytest
 
+from lmbook.execute.keys import ROOT
 from test_build import contents, make_book, run
 from test_execute import HEADER
 
@@ -54,6 +57,17 @@ A bee.
 
 :::{drawing} bee
 A bee.
+:::
+
+:::{drawing} publish-path
+:name: fig-path
+A path.
+
+1. One.
+
+Between.
+
+1. Two.
 :::
 
 ```{code-cell} python
@@ -173,6 +187,9 @@ def built(tmp_path_factory):
     studies.mkdir(parents=True)
     (studies / "proofs.py").write_text(PROOFS)
     (studies / "__init__.py").touch()
+    drawing = ROOT / "chapters" / "_figures" / "publish-path.svg"
+    (book / "chapters" / "_figures").mkdir(exist_ok=True)
+    shutil.copy(drawing, book / "chapters" / "_figures")
     contents(book, "attention", "first")
     status, said = run(book)
     assert status == 1
@@ -188,11 +205,12 @@ def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
         "the choices near stand in no predict, spot or judge task",
         "the choices far: 'd' was glued as the right one; it must be a letter from a to b",
         "the choices none: '?' was glued as the right one; it must be a letter from a to b",
-        "the choices none: '?' was glued as the right one; it must be a letter from a to h",
+        "the choices none are 9; letters end at h",
         "the choices missing: nothing was glued under the name 'missing'",
         "the choices far must hold one list",
         "_figures/bee.svg: there is no drawing",
         "the drawing bee needs :name: fig-… and a caption",
+        "below the drawing publish-path stand several lists of steps",
     ):
         assert words in said, words
 

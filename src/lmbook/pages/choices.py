@@ -66,9 +66,10 @@ class Choices(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the options as a `choice_list`, lettered from a.
 
-        It is an error if what stands in the directive is not one list, or if the page did
-        not glue the letter of one of its options under the directive's key. With other
-        models than the default ones the page may say there that none is right.
+        It is an error if what stands in the directive is not one list, if there are more
+        options than letters, or if the page did not glue the letter of one of its options
+        under the directive's key. With other models than the default ones the page may say
+        there that none is right.
         """
         key = self.arguments[0]
         content = self.parse_content_to_nodes()
@@ -78,6 +79,9 @@ class Choices(SphinxDirective):
                 "with - "
             )
         options = content[0].children
+        if len(options) > len(LETTERS):
+            last = LETTERS[-1]
+            raise self.error(f"the choices {key} are {len(options)}; letters end at {last}")
         try:
             right = format_glue(self.env.temp_data.get("lmbook_glued", {}), key, "")
         except ValueError as error:
@@ -85,7 +89,7 @@ class Choices(SphinxDirective):
         models = self.env.temp_data["lmbook"]["models"]
         none_may_be = right == NONE_IS_RIGHT and default_models_note(models)
         if not none_may_be and (len(right) != 1 or right not in LETTERS[: len(options)]):
-            allowed = f"a letter from a to {LETTERS[: len(options)][-1]}"
+            allowed = f"a letter from a to {LETTERS[len(options) - 1]}"
             raise self.error(
                 f"the choices {key}: {right!r} was glued as the right one; it must be "
                 f"{allowed}"

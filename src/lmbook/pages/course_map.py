@@ -142,11 +142,12 @@ def _box(
     what = f"Chapter {chapter.numeral}, " if chapter.numeral else ""
     label = f"{what}{chapter.short}. Builds on {builds_on}."
     name = textwrap.wrap(chapter.short, LINE_LETTERS, break_long_words=False)
-    lines = [chapter.numeral, *name] if chapter.numeral else name
+    numeral = [("lm-numeral", chapter.numeral)] if chapter.numeral else []
+    lines = numeral + [("lm-name", line) for line in name]  # CSS class, text
     top = y + BASELINE - LINE * (len(lines) - 1) / 2
     texts = "".join(
-        f'<text x="{x:g}" y="{top + LINE * n:g}">{escape(line)}</text>'
-        for n, line in enumerate(lines)
+        f'<text class="{kind}" x="{x:g}" y="{top + LINE * n:g}">{escape(line)}</text>'
+        for n, (kind, line) in enumerate(lines)
     )
     corner = f'x="{x - BOX[0] / 2:g}" y="{y - BOX[1] / 2:g}"'
     box = f'<rect {corner} width="{BOX[0]}" height="{BOX[1]}" rx="8"/>'

@@ -265,7 +265,8 @@ class Drawing(SphinxDirective):
         The first paragraph in the directive is the caption. A numbered list below it has
         the words for each step of a drawing that is filled in step by step; what else
         stands there is a legend. It is an error if the label does not begin with "fig-", if
-        there is no caption or no such drawing, or if a step has no words.
+        there is no caption or no such drawing, if a step has no words, or if there are
+        several lists.
         """
         name = self.arguments[0]
         label = self.options.get("name", "")
@@ -283,6 +284,8 @@ class Drawing(SphinxDirective):
         focus = 'tabindex="0"' if units > PHONE_WIDTH else ""
         caption, *rest = self.parse_content_to_nodes()
         step_lists = [node for node in rest if isinstance(node, nodes.enumerated_list)]
+        if len(step_lists) > 1:
+            raise self.error(f"below the drawing {name} stand several lists of steps")
         for items in step_lists:
             figure["classes"] += ["lm-steps", label]
             buttons = step_buttons(label, len(items))
