@@ -377,6 +377,16 @@ def test_the_decoders_gradients_are_autograds(capsys):
     assert summary["difference"] < 1e-9
 
 
+def test_a_gradient_that_is_no_number_fails_the_benchmark(monkeypatch, capsys):
+    def with_nan(*arguments):
+        gradients, step = torch_ways(*arguments)
+        return lambda: [*gradients()[:-1], np.full_like(gradients()[-1], np.nan)], step
+
+    torch_ways = reference.torch_ways
+    monkeypatch.setattr(reference, "torch_ways", with_nan)
+    assert reference.main(vocab_size=40, batch=2, times=1) == 1
+
+
 @pytest.mark.parametrize("module", [Concat(), Fork(Identity())])
 def test_the_gradient_of_one_input_is_an_array(module):
     delta = np.ones((2, 3))
