@@ -79,6 +79,14 @@ class Table(Pairs):
         return logits + 0.02 * logits.roll(1, dims=1)
 
 
+class Counter(Pairs):
+    """Sees which characters came before, too, in whatever order."""
+
+    def forward(self, ids):
+        met = F.one_hot(ids, self.logits.shape[1]).cumsum(1)  # how often each, until here
+        return self.logits[ids] + 0.01 * met
+
+
 class Parrot(nn.Module):
     """Knows a text by heart."""
 
@@ -182,7 +190,11 @@ WRONG = {
 RIGHT = {
     "windows": [unfolded, gathered],
     "estimate": [kept],
-    "own": [(poems, poet), [poems, Table(first, poet.logits.shape[0], 0.9)]],
+    "own": [
+        (poems, poet),
+        [poems, Table(first, poet.logits.shape[0], 0.9)],
+        (poems, Counter(first, poet.logits.shape[0])),
+    ],
     "sweep": [swept, tuple(pairs_of([*tables, Shifted(training, size, 5)]))],
 }
 
