@@ -50,7 +50,8 @@ WAYS = {"sum": (-1, 1, 1), "own": (0, 0, 1), "added": (0, 1, 1)}  # weights of a
 
 
 @proof(
-    "A lookup is a product with one-hot vectors; only the rows looked up get a gradient."
+    "To look tokens up is to multiply one-hot vectors by the table; only the rows that "
+    "are looked up get a gradient."
 )
 def lookup_is_a_product(page: Page):
     """Row by row; a token that occurs twice gets the sum of two gradients.
@@ -92,7 +93,7 @@ def lookup_is_a_product(page: Page):
     return found | {"vocab": vocab, "d_model": d_model}
 
 
-@proof("One product gives the cosines of a loop.")
+@proof("One matrix product gives the same cosines as a loop over the words.")
 def one_product(page: Page):
     """The six nearest of *bee*, each cosine by the formula.
 
@@ -167,8 +168,8 @@ def own_group(vectors, labels) -> np.ndarray:
 
 
 @finding(
-    "Draw BERT's word vectors in three dimensions, and most of our words stand nearest to "
-    "one of their own group, as months do.",
+    "Draw BERT's word vectors in three dimensions, and the nearest neighbour of most words "
+    "that we chose is one of their own group: next to a month stands a month.",
     rival="three random directions, {by_chance_directions:.0%}; the tokens' numbers, "
     "{numbered:.0%}",
     null=random_map,
@@ -447,8 +448,8 @@ buck doe
 
 
 @finding(
-    "In BERT's table, sums like king − man + woman succeed less often with other, mostly "
-    "rarer pairs of male and female than with those that Google asks for.",
+    "In BERT's table, sums like king − man + woman work less often for pairs of male and "
+    "female that Google does not ask for, and most of these are rarer words.",
     rival="the third word's own neighbour, {own:.0%} of the pairs; only the {frequent} "
     "pairs that are at least as frequent as the middle one of Google's, "
     "{kin_frequent:.0%}: no fewer than of Google's",
@@ -641,8 +642,8 @@ def pairs_match(page: Page):
 
 
 @finding(
-    "Of two uses of a word, the verb's vector usually leans more to the verbs after BERT's "
-    "last layer, even if the word before is the same.",
+    "Use a word once as a verb and once as a noun: after BERT's last layer, the verb's "
+    "vector is usually the one more like other verbs, even after the same word.",
     rival="the table's rows of all words before, added up, {before:.0%}: not shown to be "
     "worse; words that are never verbs, in the same positions, {placed:.0%}; before layer "
     "0, {first:.0%}",
@@ -729,7 +730,7 @@ def flipped(vectors, turned) -> np.ndarray:
     return np.where(turned[:, None, None, None], vectors[::-1], vectors)
 
 
-@proof("The state before layer 0 is not the table's row: two more rows are added to it.")
+@proof("What enters layer 0 is not the table's row alone: two more rows are added to it.")
 def static_is_not_level_0(page: Page):
     """Word, position and token type added, and normalised, give it, to 1e-5 of the largest.
 
@@ -754,7 +755,7 @@ def static_is_not_level_0(page: Page):
 # --- skip-gram ----------------------------------------------------------------------------
 
 
-@proof("The loss is PyTorch's, and flat where the score is PMI less ln k, nowhere else.")
+@proof("The loss equals PyTorch's, and it is flat only where the score is PMI minus ln k.")
 def flat_at_pmi(page: Page):
     """On a table of nine counts; for one pair met as often as by chance at -ln k.
 
@@ -805,7 +806,7 @@ def flat_at_pmi(page: Page):
     return {"answer": "a" if settled[4] < -1 else "b", "words": sum(page.counted.values())}
 
 
-@proof("The stored trainings begin as this page's do, and their scores fall by ln k.")
+@proof("The stored trainings begin like this page's, and their scores fall by about ln k.")
 def cones_again(page: Page):
     """The first 180 steps of two of them; words and contexts point opposite ways.
 
@@ -871,7 +872,7 @@ def cones_again(page: Page):
 # --- counts -------------------------------------------------------------------------------
 
 
-@proof("Sparse counts are those of a loop, and PPMI is the formula.")
+@proof("The sparse counts equal those of a loop, and `ppmi` gives what the formula says.")
 def counts_are_a_loop(page: Page):
     """On twenty poems, by two loops; and how much fifty directions keep of the whole.
 
@@ -1083,8 +1084,8 @@ def poems_teach(page: Page):
 
 
 @finding(
-    "If the words of each poem are shuffled, counting two words to each side finds fewer "
-    "of BERT's neighbours, but still more than if all words are shuffled.",
+    "Shuffle each poem by itself, and counting two words to each side finds fewer of "
+    "BERT's neighbours, but still more than if the words of all poems are shuffled.",
     rival="each poet's words shuffled, {by_poet_2:.1%} at a window of 2 and "
     "{by_poet_5:.1%} at 5; all words shuffled, {across_2:.1%} and {across_5:.1%}",
     null=shuffled_text,
@@ -1150,7 +1151,7 @@ def shuffled_poems(page: Page):
     return found
 
 
-@proof("The letter is that of the list made from shuffled words.")
+@proof("The right answer is the list that was made from shuffled words.")
 def random_list(page: Page):
     """And the three lists are what their texts give.
 

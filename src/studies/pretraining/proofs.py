@@ -57,8 +57,8 @@ def shares_by_kind(rows):
 
 
 @finding(
-    "In simple sentences SmolLM2 fits *was* or *were* to the real subject, whether "
-    "another noun comes before it or stands between it and the verb.",
+    "In simple sentences SmolLM2 chooses *was* or *were* by the real subject, even if "
+    "another noun comes first or stands between the subject and the verb.",
     rival="the first noun, and the nearest: each is right in half of the sentences; word "
     "vectors without order: {similarity:.0%}",
     null=random_weights,
@@ -113,8 +113,8 @@ def verb_follows_subject(page: Page):
 
 
 @finding(
-    "Offered two words to complete a sentence, SmolLM2 mostly picks the right one, "
-    "whether that takes a known fact, the topic or a judgement.",
+    "Given two words to choose from, SmolLM2 mostly completes a sentence correctly, "
+    "whether it takes a fact, the topic or a judgement.",
     rival="word vectors without order: {fact_vectors:.0%}, {topic_vectors:.0%} and "
     "{judgement_vectors:.0%}",
     null=random_weights,
@@ -157,7 +157,7 @@ def blanks_are_filled(page: Page):
     return values | {"pairs": len(found["topic"])}
 
 
-@proof("Sums and pronouns are filled hardly better than by guessing, in the stored runs.")
+@proof("In the stored runs, SmolLM2 does hardly better than guessing at sums and pronouns.")
 def two_are_not_filled(page: Page):
     """The 95 % intervals of their shares of right choices, over twins, end below 60 %.
 
@@ -224,7 +224,10 @@ def shares_are_kept(page: Page):
     assert torch.equal(chosen, page.chosen)
 
 
-@proof("In ten epochs 15 % of positions are hidden, or four in five if chosen afresh.")
+@proof(
+    "Over ten epochs 15 % of the positions are hidden if they are chosen once, and four in "
+    "five if they are chosen afresh each time."
+)
 def ten_epochs(page: Page):
     """Counted over 500 copies of a line, special tokens left out; within three points.
 
@@ -348,7 +351,10 @@ def a_table_is_ahead(page: Page):
     }
 
 
-@proof("The guesses told for the first line are stored, and no test poem was trained on.")
+@proof(
+    "The guesses reported for the first line are those of the study, and no poem that it "
+    "was tested on was in its training."
+)
 def first_line_is_told(page: Page):
     """Of the first line of the first poem that the page shows, how many words are guessed.
 
@@ -397,7 +403,10 @@ def first_line_is_told(page: Page):
     }
 
 
-@proof("In hidden sequences of three, fewer than one blank in ten keeps both neighbours.")
+@proof(
+    "If sequences of three tokens are hidden, fewer than one blank in ten keeps both "
+    "neighbours."
+)
 def sequences_hide_neighbours(page: Page):
     """At the same share of hidden tokens, 15 %, on the training passages.
 
@@ -565,7 +574,7 @@ def two_questions(page: Page):
 # --- sizes --------------------------------------------------------------------------------
 
 
-@proof("All computed sizes but two, once rounded, are the published ones.")
+@proof("Once they are rounded, all computed sizes but two equal the published ones.")
 def sizes_are_published(page: Page):
     """T5's 3B was published cut off, not rounded; for its large one fewer are computed.
 
