@@ -56,7 +56,10 @@ def random_weights(page: Page):
 # --- choosing -----------------------------------------------------------------------------
 
 
-@proof("The rules are those of `transformers`, and the loop writes what `generate` writes.")
+@proof(
+    "The page's rules give what those of `transformers` give, and its loop writes the same "
+    "text as `generate`."
+)
 def rules_are_those_of_transformers(page: Page):
     """Check the page's rules of sampling against `transformers`, and its loop.
 
@@ -113,8 +116,8 @@ def human_lines(page: Page):
 
 
 @finding(
-    "Text that always takes the likeliest letter is more probable to our GPT than "
-    "Shakespeare's own lines; but it repeats itself, and he hardly does.",
+    "If our GPT always writes the likeliest letter, it finds its text more probable than "
+    "Shakespeare's own lines; but the text repeats itself, and he hardly does.",
     rival="greedy writing with a penalty on repetition, which repeats {penalty:.0%}; four "
     "beams, which repeat {beams:.0%}",
     null=human_lines,
@@ -184,7 +187,10 @@ def share_repeated(text: str, size: int = 10) -> float:
     return 1 - len({*found}) / len(found)
 
 
-@proof("With a cache logits and text are the same, also beyond the context.")
+@proof(
+    "With a cache the logits and the text stay the same, even if the text grows longer "
+    "than the context."
+)
 def cache_changes_nothing(page: Page):
     """Check that with a cache logits and text are the same as without.
 
@@ -394,7 +400,7 @@ def thou_reaches_over_a_word(page: Page):
 # --- inside -------------------------------------------------------------------------------
 
 
-@proof("After the last layer the lens reads the model's own logits.")
+@proof("After the last layer the lens gives the model's own logits.")
 def lens_ends_in_the_model(page: Page):
     """Check that after the last layer the logit lens gives the model's own logits.
 
@@ -423,8 +429,8 @@ def lens_ends_in_the_model(page: Page):
 
 
 @finding(
-    "Removed one by one, our GPT's heads are hardly missed on average; removed all at "
-    "once, they are missed far more than that adds up to.",
+    "Remove our GPT's heads one by one, and they are hardly missed on average; remove all "
+    "at once, and they are missed far more than the single losses add up to.",
     rival="the sum of the single losses: {sum:.2f} nats a character, all together: "
     "{together:.2f}; an average that hides a rare case: at {line_ends} line ends the loss "
     "rises by {line_rise:.2f} without head {line_head}",
@@ -659,8 +665,8 @@ def loses_t_without(page: Page, texts, head) -> float:
 
 
 @finding(
-    "Two of our GPT's sixteen heads carry the “thou” of “shalt” and “wilt”: copied from "
-    "“thou … shal” into “they … shal”, they bring the t.",
+    "Two of our GPT's sixteen heads carry the “thou” of “shalt” and “wilt”: copy their "
+    "output from “thou … shal” into “they … shal”, and the t follows.",
     rival="the other fourteen heads together, which change {others} of {told} answers; but "
     "“dost” uses another head, {dost_head}: alone it changes {dost} of {dost_told}, the "
     "two {dost_two}; and for “thou art” the fourteen, too, change {art} of {art_told}",
@@ -961,8 +967,8 @@ def share_brought(page: Page, words) -> float:
 
 
 @finding(
-    "Our GPT takes “though” for “thou”: after it, and even after an invented “thoup”, it "
-    "expects the t of “shalt”; after “youth” it never does.",
+    "Our GPT takes “though” for “thou”: after “though”, and even after an invented "
+    "“thoup”, it expects the t of “shalt”; after “youth” it never does.",
     rival="n-gram models of 4 to 10 letters: a t after {ngram} of {thou_prompts} prompts "
     "with “thou”; the four letters in their {orders} other orders: {other_order:.0%}; "
     "thee, thy, thine, you and youth: {never:.0%}; “when they” in the place of “though "
@@ -1065,7 +1071,10 @@ def it_spells_thou(page: Page):
 # --- repeating ----------------------------------------------------------------------------
 
 
-@proof("Two layers have a lower loss on the repetition than one, on every seed.")
+@proof(
+    "On every seed, a model of two layers predicts the repetition better than a model of "
+    "one layer."
+)
 def two_layers_repeat(page: Page):
     """Check that every model of two layers repeats better than every one of one layer.
 
@@ -1213,8 +1222,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
 
 
 @finding(
-    "When a line is repeated, our GPT predicts it hardly any better; a program that counts "
-    "letters in the text so far predicts it much better.",
+    "When a line is repeated, our GPT predicts it hardly any better; mixed with counts of "
+    "what followed the last two letters before, it predicts it much better.",
     rival="the same GPT, half of its prediction replaced by what followed the last two "
     "letters before in this text: {counted:.1f} nats a character less",
     null=counts_in_text,
@@ -1259,7 +1268,10 @@ def it_does_not_repeat_lines(page: Page):
 # --- going deeper -------------------------------------------------------------------------
 
 
-@proof("What the parts put into the margin adds up to it.")
+@proof(
+    "The margin between the two likeliest tokens is the sum of what the model's parts add "
+    "to it."
+)
 def parts_add_up(page: Page):
     """Check that what the parts put into the margin adds up to it.
 
