@@ -164,7 +164,7 @@ def places():
     Case
         What the answer is called with, the right result, and known mistakes: what the
         reader is told → the result that the mistake gives. ``instead`` has what is said of
-        an answer that stopped with a RuntimeError.
+        an answer that stopped because two sizes do not match.
     """
     tokens = normal(9, 4).double()
     positions = normal(8, 4, seed=1).double()
@@ -194,7 +194,7 @@ def places():
             "there are not as many positions as new tokens: the table has rows for "
             "longer texts, too."
         )
-        stopped = {"stopped with RuntimeError": unequal}
+        stopped = {"must match the size of tensor": unequal}
         given = [tokens, positions, ids, kept]
         yield Case(given, whole[:, kept:], mistakes, instead=stopped)
 
@@ -394,6 +394,9 @@ def art():
         "these are sums over the openings; the mean is asked for.": lambda: 16 * _art(),
         "these are percentages; hand in shares, where 1 is the whole difference.": lambda: (
             100 * _art()
+        ),
+        "they are rounded to two places; hand them in as they were measured.": lambda: (
+            _art().round(2)
         ),
         "the layers are in the wrong order.": lambda: _art()[::-1],
         "this is the difference between t and l; take that between t and e.": partial(

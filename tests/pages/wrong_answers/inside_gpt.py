@@ -212,6 +212,9 @@ WRONG = {
         "these are probabilities": lambda *given: sliced(*given).softmax(-1),
     },
     "places": {
+        "stopped with RuntimeError: mat1": lambda tokens, positions, ids, kept: (
+            tokens[ids] @ positions
+        ),
         "last rows": lambda tokens, positions, ids, kept: (
             tokens[ids[:, kept:]] + positions[kept - ids.shape[1] :]
         ),
@@ -220,6 +223,7 @@ WRONG = {
         ),
     },
     "art": {
+        "rounded to two places": ART.round(2),
         "rows and": ART.T,
         "sums": 16 * ART,
         "percentages": 100 * ART,
