@@ -37,6 +37,7 @@ def content_words():
     pairs = [(token, vector) for token, vector in together if token not in stop]
     left = [token for token in tokens if token in stop]
     stay = [token for token, _ in pairs]
+    last = {token: row for row, token in enumerate(tokens)}
 
     def ask(place, answer):
         """Call an answer; return the tokens that stay (``place`` 0) or their vectors (1).
@@ -77,6 +78,8 @@ def content_words():
         ),
         "the second bee has the vector of the first: tokens.index finds only the "
         "first position.": vectors[[tokens.index(token) for token in stay]],
+        "the first bee has the vector of the second: a dict keeps one vector for each "
+        "word.": vectors[[last[token] for token in stay]],
     }
     yield Case([], [vector for _, vector in pairs], mistakes, ask=partial(ask, 1))
 
@@ -188,11 +191,12 @@ def fourth_word():
     }
 
     def ask(answer):
-        """Return what an answer gives for each of the thirty questions, a list.
+        """Return what an answer gives for each of the thirty questions, a list of float.
 
-        ``answer`` : the reader's callable, called with the vectors and the rows a, b and c.
+        ``answer`` : the reader's callable, called with the vectors and the rows a, b and c;
+        if it returns anything but one number, that is `Unfit`.
         """
-        return [run(answer, vectors, *rows) for rows in asked]
+        return [number(run(answer, vectors, *rows)) for rows in asked]
 
     yield Case([], solved(), mistakes, ask=ask)
     away = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [-1, -0.2], [-1, 0.5]])
@@ -371,6 +375,11 @@ def _texts(answer):
         raise NotTried
     if not isinstance(texts, (list, tuple)) or any(isinstance(t, str) for t in texts):
         raise Unfit("the texts are a list of lists of words, as split is.")
+    if any(text is None for text in texts):
+        raise Unfit(
+            "some of the texts are None: `shuffle` changes a list and returns nothing; "
+            "`permutation` returns a shuffled copy."
+        )
     mine, null = _ours()
     theirs = [_poem(text) for text in texts]
     counts = {"ours": len(mine), "count": len(theirs)}
@@ -495,6 +504,12 @@ def scrambled():
         "your two numbers have changed places: the window of 2 comes first.": (
             lambda seen: (
                 _is_close(seen.found, seen.want[::-1])
+                and not _is_close(seen.found, seen.want)
+            )
+        ),
+        "they are rounded too far: hand in the numbers as mean() returns them.": (
+            lambda seen: (
+                np.allclose(seen.found, np.round(seen.want, 2), rtol=0, atol=1e-9)
                 and not _is_close(seen.found, seen.want)
             )
         ),

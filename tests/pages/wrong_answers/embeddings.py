@@ -117,6 +117,10 @@ WRONG = {
             [w for w in t if w not in s],
             v[[t.index(w) for w in t if w not in s]],
         ),
+        "first bee": lambda t, v, s: (
+            [w for w in t if w not in s],
+            [dict(zip(t, v, strict=True))[w] for w in t if w not in s],
+        ),
     },
     "fourth_word": {
         "one of the three words": answered(out=()),
@@ -130,6 +134,9 @@ WRONG = {
         "second nearest": answered(rank=1),
         "farthest away": answered(rank=-1),
         "take -np.inf": zeroed,
+        "one number is expected": lambda vectors, a, b, c: vectors[
+            by_hand(vectors, a, b, c)
+        ],
     },
     "static_vectors": {
         "rows of the positions": lambda model, ids: model.embeddings.position_embeddings(
@@ -144,6 +151,8 @@ WRONG = {
         ),
     },
     "scrambled": {
+        "`shuffle` changes a list": ([None for _ in POEMS], (0.04, 0.06)),
+        "rounded too far": (shuffled(), [round(share, 2) for share in measured()]),
         "two things: the texts": [POEMS, 0.06],
         "a list of lists of words": [
             (" ".join(POEMS[0]), (0.04, 0.06)),
