@@ -402,7 +402,9 @@ def array(value: object) -> np.ndarray:
             raise Unfit(said) from error
         raise Unfit(f"an array or tensor is expected, not {type_name(value)}.") from error
     if found.dtype.kind not in "biuf":
-        raise Unfit(f"numbers are expected, not {type_name(value)}.")
+        listed = isinstance(value, (list, tuple))
+        held = f"a {type_name(value)} of {type_name(value[0])}" if listed else ""
+        raise Unfit(f"numbers are expected, not {held or type_name(value)}.")
     return found
 
 

@@ -248,8 +248,8 @@ def _mistakes(logits, ids, chosen, each):
         "`cross_entropy` takes logits; it was given what a softmax returned.": soft,
         f"{takes}: `log_softmax` first.": F.nll_loss(logits[chosen], right),
         f"{takes}: the logarithm is missing.": F.nll_loss(share, right),
-        "positions that were not chosen have their logits set to 0, and they still "
-        "count.": zero,
+        "positions that were not chosen have all their logits set to one number, and "
+        "they still count.": zero,
         "positions that were not chosen have id 0 as their target, and they still "
         "count.": rest,
         "only the positions that were *not* chosen count.": each[~chosen].mean(),
