@@ -84,7 +84,9 @@ def test_another_hash_is_refused(tmp_path):
 def test_every_package_is_locked_by_its_hash(staged, work):
     lock, wanted = read("package-lock.json")["packages"], read("package.json")
     lock.pop("")
-    assert {package for package, *_ in npm.FILES.values()} == set(wanted["dependencies"])
+    assert {library.package for library in npm.LIBRARIES.values()} == set(
+        wanted["dependencies"]
+    )
     for path, entry in lock.items():
         digest = base64.b64decode(entry["integrity"].removeprefix("sha512-"))
         assert len(digest) == 64, path

@@ -29,11 +29,17 @@ SCRIPTS_OF_EVERY_PAGE = ("site.js",)
 VIEWS_SCRIPT = "play.js"  # all views that run in the page
 NEVER_LOADED = ("**/*.map", "copybutton_funcs.js")
 
-
 # plotly's partial bundles, and traces that each draws. The whole is three times theirs.
 PARTIAL_BUNDLES = {
     "plotly-cartesian/plotly-cartesian.min.js": {
-        *("bar", "box", "contour", "heatmap", "histogram", "image", "scatter", "violin")
+        "bar",
+        "box",
+        "contour",
+        "heatmap",
+        "histogram",
+        "image",
+        "scatter",
+        "violin",
     },
     "plotly-gl3d/plotly-gl3d.min.js": {"mesh3d", "scatter", "scatter3d", "surface"},
 }
@@ -110,7 +116,7 @@ def stage_library(name: str, lib: Path, work: Path) -> None:
     if (lib / name).is_file():
         return
     folder = name.partition("/")[0]
-    if folder in npm.FILES:
+    if folder in npm.LIBRARIES:
         npm.copy_library(npm.install(work), folder, lib)
     else:
         (lib / name).parent.mkdir(parents=True, exist_ok=True)

@@ -9,24 +9,45 @@ is installed; esbuild, Biome and TypeScript are programs inside packages for eac
 import os
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 from sphinx.errors import ExtensionError
 
 from lmbook.execute.keys import hash_json
 
 LOCK = Path(__file__).parents[1] / "js"
-# Folder below the site's libraries → package, folder in it, and what is wanted of that. The
-# package's licence comes with it.
-FILES = {
-    "mathjax": (
-        *("mathjax", "es5", "tex-chtml.js", "output/chtml/fonts/woff-v2/*"),
-        *("input/tex/extensions/**/*", "a11y/**/*", "sre/mathmaps/base.json"),
-        *("sre/mathmaps/en.json", "sre/mathmaps/nemeth.json"),
+
+
+class Library(NamedTuple):
+    """What the site takes of a package. The package's licence comes with it."""
+
+    package: str
+    folder: str  # in the package
+    patterns: list[str]  # glob patterns of the files wanted of that folder
+
+
+LIBRARIES = {  # by the name of the folder below the site's libraries
+    "mathjax": Library(
+        "mathjax",
+        "es5",
+        [
+            "tex-chtml.js",
+            "output/chtml/fonts/woff-v2/*",
+            "input/tex/extensions/**/*",
+            "a11y/**/*",
+            "sre/mathmaps/base.json",
+            "sre/mathmaps/en.json",
+            "sre/mathmaps/nemeth.json",
+        ],
     ),
-    "minisearch": ("minisearch", "dist/umd", "index.js"),
-    "plotly-cartesian": ("plotly.js-cartesian-dist-min", "", "plotly-cartesian.min.js"),
-    "plotly-gl3d": ("plotly.js-gl3d-dist-min", "", "plotly-gl3d.min.js"),
-    "source-serif": ("@fontsource-variable/source-serif-4", "", "wght*.css", "*/*wght*2"),
+    "minisearch": Library("minisearch", "dist/umd", ["index.js"]),
+    "plotly-cartesian": Library(
+        "plotly.js-cartesian-dist-min", "", ["plotly-cartesian.min.js"]
+    ),
+    "plotly-gl3d": Library("plotly.js-gl3d-dist-min", "", ["plotly-gl3d.min.js"]),
+    "source-serif": Library(
+        "@fontsource-variable/source-serif-4", "", ["wght*.css", "*/*wght*2"]
+    ),
 }
 PROGRAM = "esbuild/bin/esbuild"  # one of those that every system has
 FAILED = (
@@ -122,14 +143,15 @@ def copy_library(packages: Path, name: str, lib: Path) -> None:
     packages : Path
         The folder ``node_modules``.
     name : str
-        A key of `FILES`, such as "mathjax", which says what is copied of which package.
+        A key of `LIBRARIES`, such as "mathjax", which says what is copied of which package.
     lib : Path
         The site's folder of libraries.
     """
-    package, folder, *patterns = FILES[name]
+    library = LIBRARIES[name]
+    package = packages / library.package
     shutil.rmtree(lib / name, ignore_errors=True)
-    _copy(packages / package, ["LICENSE*"], lib / name)
-    _copy(packages / package / folder, patterns, lib / name)
+    _copy(package, ["LICENSE*"], lib / name)
+    _copy(package / library.folder, library.patterns, lib / name)
 
 
 def _copy(source: Path, patterns: list[str], target: Path) -> None:
