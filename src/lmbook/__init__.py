@@ -3,16 +3,23 @@
 from importlib import import_module
 
 PARTS = (
-    *(
-        "pages.glue",
-        "pages.outputs",
-        "pages.renderer",
-        "pages.proofs",
-        "pages.first_screen",
-    ),
-    *("pages.findings", "pages.drawings", "pages.tasks", "pages.choices", "pages.frame"),
-    *("pages.ways", "pages.search", "pages.course_map", "pages.teaching"),
-    *("pages.surprise", "publish.assets", "publish.notebooks"),
+    "pages.glue",
+    "pages.outputs",
+    "pages.renderer",
+    "pages.proofs",
+    "pages.first_screen",
+    "pages.findings",
+    "pages.drawings",
+    "pages.tasks",
+    "pages.choices",
+    "pages.frame",
+    "pages.ways",
+    "pages.search",
+    "pages.course_map",
+    "pages.teaching",
+    "pages.surprise",
+    "publish.assets",
+    "publish.notebooks",
 )
 
 

@@ -34,10 +34,24 @@ NOTEBOOKS = Path(__file__).parents[2] / "_build" / "html" / "notebooks"
 CELL_TIMEOUT = 600  # seconds
 IN_COLAB = "import sys, types; sys.modules['google.colab'] = types.ModuleType('colab')"
 COLAB = (
-    *("ipykernel==6.17.*", "ipython==7.34.*", "numpy==2.1.3", "plotly==5.24.1"),
-    *("seaborn==0.13.2", "torch", "transformers==5.15.*", "importlib-metadata"),
-    *("matplotlib", "nbclient", "nbformat", "pandas>=2.2,<3", "platformdirs", "regex"),
-    *("requests", "scikit-learn", "scipy", "tqdm"),
+    "ipykernel==6.17.*",
+    "ipython==7.34.*",
+    "numpy==2.1.3",
+    "plotly==5.24.1",
+    "seaborn==0.13.2",
+    "torch",
+    "transformers==5.15.*",
+    "importlib-metadata",
+    "matplotlib",
+    "nbclient",
+    "nbformat",
+    "pandas>=2.2,<3",
+    "platformdirs",
+    "regex",
+    "requests",
+    "scikit-learn",
+    "scipy",
+    "tqdm",
 )
 OFFLINE = '''\
 """Refuse connections to other machines."""

@@ -46,17 +46,39 @@ MOST = 6 * 2**30  # bytes that it may fill
 NOT_THE_COPY = 99  # no exit status of pytest's
 SURVIVED = "SURVIVED"
 PYTEST = (
-    *("-x", "-q", "-p", "no:cacheprovider"),
-    *("-o", "addopts=", "--strict-markers"),  # no nbval: importing it takes seconds
-    *("-m", "not slow", "-k", "not same_code"),
+    "-x",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-o",
+    "addopts=",  # no nbval: importing it takes seconds
+    "--strict-markers",
+    "-m",
+    "not slow",
+    "-k",
+    "not same_code",
 )
 # What the tests import, most of the time that they take: once, then each run is a fork.
 PRELOAD = (
-    *("pytest", "_pytest.assertion.rewrite", "hypothesis.strategies", "matplotlib.pyplot"),
-    *("pandas", "plotly.graph_objects", "scipy.stats", "sklearn.neighbors", "tokenizers"),
-    *("sklearn.decomposition", "torch", "torch.utils.flop_counter", "torch.testing"),
-    *("transformers.models.bert.modeling_bert", "transformers.models.t5.modeling_t5"),
-    *("transformers.models.llama.modeling_llama", "jupytext", "regex", "tqdm.auto"),
+    "pytest",
+    "_pytest.assertion.rewrite",
+    "hypothesis.strategies",
+    "matplotlib.pyplot",
+    "pandas",
+    "plotly.graph_objects",
+    "scipy.stats",
+    "sklearn.neighbors",
+    "tokenizers",
+    "sklearn.decomposition",
+    "torch",
+    "torch.utils.flop_counter",
+    "torch.testing",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.t5.modeling_t5",
+    "transformers.models.llama.modeling_llama",
+    "jupytext",
+    "regex",
+    "tqdm.auto",
     "transformers.models.bloom.modeling_bloom",
 )
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (?:tests/)?(.+?)(?: - .*)?$", re.MULTILINE)

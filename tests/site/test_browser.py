@@ -21,8 +21,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PHONE, DESK = 360, 1400  # pixels
 FEW = ["site:index", "demo:views"]
 LABELS = [  # the tokens of the demonstration
-    *("[CLS]", "</script>", "<b>bold</b>", '"quoted"', "&lt;"),
-    *("<img src=x onerror=harm()>", "🦋", "שלום", "##ing", "[SEP]"),
+    "[CLS]",
+    "</script>",
+    "<b>bold</b>",
+    '"quoted"',
+    "&lt;",
+    "<img src=x onerror=harm()>",
+    "🦋",
+    "שלום",
+    "##ing",
+    "[SEP]",
 ]
 
 

@@ -119,7 +119,9 @@ def test_attention_and_lens_are_those_of_pytorch(ask, talker):
         const heads = await talker.when("attention", { ids, place, layer });
         return [heads.map((head) => Array.from(head)),
                 await talker.when("lens", { ids, place })];""",
-        *(ids, place, layer),
+        ids,
+        place,
+        layer,
     )
     weights = model.attentions(torch.tensor([ids]))[layer][0, :, place, : place + 1]
     near(found[0], weights)

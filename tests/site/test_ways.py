@@ -10,11 +10,21 @@ import visits
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 BOTH = [
     *(f"{n} paragraph that both ways show" for n in ("First", "Second", "Third", "Fourth")),
-    *("printed, for both", "a table for both", "A task for both", "A last section"),
+    "printed, for both",
+    "a table for both",
+    "A task for both",
+    "A last section",
 ]
 WORK = [
-    *("printed, for Work", "quokka", "sum_of_two", "All of it is code", "One and one"),
-    *("folded", "A task that needs code", "A section of code alone", "statement"),
+    "printed, for Work",
+    "quokka",
+    "sum_of_two",
+    "All of it is code",
+    "One and one",
+    "folded",
+    "A task that needs code",
+    "A section of code alone",
+    "statement",
 ]
 # The last block, of those that both ways show, that begins above a third of the window.
 UNDER_THE_EYE = """() => Array.from(document.querySelectorAll(

@@ -37,9 +37,7 @@ def test_imports_and_drawing_come_after_the_picture_in_their_order():
     imports = cell("imports", hide_mode="input")
     draw = cell("draw", picture(), hide_mode="input")
     found, document = told(text(), imports, text("try"), draw, text("after"))
-    assert found == [
-        *("title", "text", "try", "picture", "imports", "draw", "after", "more")
-    ]
+    assert found == ["title", "text", "try", "picture", "imports", "draw", "after", "more"]
     cells = [
         n for n in document.findall(nodes.container) if n.get("nb_element") == "cell_code"
     ]
@@ -56,9 +54,7 @@ def test_code_that_shows_something_stays_where_it_is():
     lesson = cell("lesson")
     prints = cell("prints", text("7"), hide_mode="input")
     found, _ = told(lesson, prints, cell("draw", picture()), cell("later"))
-    assert found == [
-        *("title", "lesson", "prints", "7", "draw", "picture", "later", "more")
-    ]
+    assert found == ["title", "lesson", "prints", "7", "draw", "picture", "later", "more"]
 
 
 def test_a_page_without_a_picture_is_as_it_was():

@@ -33,8 +33,20 @@ _SOLUTION = re.compile(
 )
 
 ADMONITIONS = (
-    *("admonition", "attention", "caution", "danger", "error", "hint", "important"),
-    *("note", "seealso", "tip", "topic", "warning", "margin", "sidebar"),
+    "admonition",
+    "attention",
+    "caution",
+    "danger",
+    "error",
+    "hint",
+    "important",
+    "note",
+    "seealso",
+    "tip",
+    "topic",
+    "warning",
+    "margin",
+    "sidebar",
 )
 # The call that `_choices` writes below a multiple-choice task.
 LETTER_CHECK = re.compile(r'`exercises\.check\("([\w.-]+)", "a"\)`')

