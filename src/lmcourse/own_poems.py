@@ -308,7 +308,7 @@ def check(texts):
     """
     _check_columns(texts)
     if not LEAST <= len(texts) <= MOST:
-        count = f"{len(texts):,} text{'s' * (len(texts) != 1)}"
+        count = f"{len(texts):,} {plural(len(texts), 'text')}"
         what = (
             "there is nothing to compare" if len(texts) < LEAST else "take a part of them"
         )

@@ -54,7 +54,8 @@ def multiplier(seed: int) -> torch.Tensor:
     An odd number, another for each of 32 seeds in a row, in the first 6 of 32 bits.
     """
     odd = (26 * seed + 1) % 64
-    return number((odd - 64 * (odd >= 32)) << 26)
+    signed = odd - 64 if odd >= 32 else odd
+    return number(signed << 26)
 
 
 CACHED = 2**15  # numbers that stay in the cache from pass to pass

@@ -9,6 +9,7 @@ import visits
 from lmcourse import views
 from lmcourse.ablation import without
 from lmcourse.gpt.checkpoints import load_gpt
+from lmcourse.numbers import plural
 from test_engine import near
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -95,6 +96,16 @@ def test_what_is_stored_is_what_the_model_writes(opened):
     assert drawn(page) == before
 
 
+def strongest(weights):
+    """Return how a summary says which character a head attends to most, and how much."""
+    best = int(weights.argmax())
+    back = len(weights) - 1 - best
+    position = f"{back} {plural(back, 'character')} before the last"
+    if back == 0:
+        position = "the last itself"
+    return f"{position}, with {100 * weights[best]:.0f} % of its attention"
+
+
 @pytest.mark.parametrize("text", ["O", "\n\nLove is not love\nW"])
 def test_a_line_typed_gets_pytorch_s_answer(opened, text):
     write(opened.page, text)
@@ -106,12 +117,7 @@ def test_a_line_typed_gets_pytorch_s_answer(opened, text):
     spans = opened.page.locator(".play-shades span")
     found = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
     near(torch.tensor(found), weights, 1e-3)
-    best = weights.argmax()
-    back = int(len(weights) - 1 - best)
-    before = f"{back} character{'s' * (back != 1)} before the last"
-    told = before if back else "the last itself"
-    told += f", with {100 * weights[best]:.0f} % of its attention"
-    assert opened.page.locator(".lmg-summary").text_content().endswith(told)
+    assert opened.page.locator(".lmg-summary").text_content().endswith(strongest(weights))
 
 
 def test_a_head_switched_off_is_pytorch_s_with_it_zeroed(opened):

@@ -94,7 +94,7 @@ CHECKED = {
     "one lacks a label": [{"text": text, "label": text.strip("d")} for text in "abcd"],
     "one label": [{"text": text, "label": "x"} for text in "abcd"],
     "rare labels": [{"text": text, "label": text} for text in "abcd"],
-    "labels": [{"text": text, "label": "xy"[text > "c"]} for text in "abcdef"],
+    "labels": [{"text": text, "label": "x" if text <= "c" else "y"} for text in "abcdef"],
     "no labels": [{"text": text} for text in "abcd"],
 }
 

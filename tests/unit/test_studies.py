@@ -103,7 +103,8 @@ HEAVY |= {
     "four-ideas",
 }
 SHORT = [
-    pytest.param(name, marks=[pytest.mark.steady] * (name in HEAVY)) for name in STUDIES
+    pytest.param(name, marks=[pytest.mark.steady] if name in HEAVY else [])
+    for name in STUDIES
 ]
 
 
@@ -258,7 +259,7 @@ def run(folder, group, seed):
         raise KeyboardInterrupt
     text = Path(os.environ["TOY_DATA"]).read_text()
     chosen = os.environ.get("LMCOURSE_BERT", "")
-    return {"seed": seed + toy_helper.NOTHING, "length": len(text), "chosen": chosen}
+    return {"seed": seed + toy_helper.OFFSET, "length": len(text), "chosen": chosen}
 def summary(results):
     return {"n": len(results["runs"]), "seeds": [0], "interval": [0, 1], "verdict": "holds"}
 '''
@@ -347,8 +348,8 @@ CHANGES = {
     "its code": ("toys/toy_study.py", '{"x": 1}', '{"x": 2}', "studies.toys.toy_study"),
     "a helper": (
         "toys/toy_helper.py",
-        "NOTHING = 0",
-        "NOTHING = 1",
+        "OFFSET = 0",
+        "OFFSET = 1",
         "studies.toys.toy_helper",
     ),
     "a corpus": ("data/corpus.txt", "bee", "fly", "data/corpus.txt"),
@@ -416,7 +417,7 @@ def test_what_weights_rest_on_makes_them_stale(weights, capsys, change):
 
 
 def test_a_record_of_weights_is_renewed_with_a_reason(weights):
-    edit(weights / "toys" / "toy_helper.py", "NOTHING = 0", "NOTHING = 0 + 0")
+    edit(weights / "toys" / "toy_helper.py", "OFFSET = 0", "OFFSET = 0 + 0")
     assert command.main(["--stale"]) == 1
     assert command.main(["toy-study", "--still-holds", "nothing is added, as before"]) == 0
     assert command.main(["--stale"]) == 0
@@ -493,7 +494,7 @@ def test_a_study_ignores_what_the_reader_chose(toy, monkeypatch):
 
 
 def test_a_record_is_renewed_with_a_reason(stored):
-    edit(stored / "toys" / "toy_helper.py", "NOTHING = 0", "NOTHING = 0 + 0")
+    edit(stored / "toys" / "toy_helper.py", "OFFSET = 0", "OFFSET = 0 + 0")
     results = data.stored("toy-study")["results"]
     assert command.main(["--stale"]) == 1
     assert command.main(["toy-study", "--still-holds", "nothing is added, as before"]) == 0
@@ -664,7 +665,7 @@ def test_a_study_that_trains_in_other_processes_rests_on_what_they_run():
 
 
 def test_a_record_is_not_renewed_if_a_run_has_another_outcome(stored, capsys):
-    edit(stored / "toys" / "toy_helper.py", "NOTHING = 0", "NOTHING = 1")
+    edit(stored / "toys" / "toy_helper.py", "OFFSET = 0", "OFFSET = 1")
     sys.modules.pop("studies.toys.toy_helper", None)
     sys.modules.pop("studies.toys.toy_study", None)
     path = stored / "data" / "studies" / "toy-study.json"

@@ -33,10 +33,10 @@ def neurons(found, seed: int = 0) -> View:
     if not found:
         raise ValueError("one neuron or more, please")
     sides = np.random.default_rng(seed).integers(2, size=len(found)).tolist()
-    pairs = [
-        {"name": name, "lists": [own, other][:: -1 if side else 1], "neuron": side}
-        for side, (name, (own, other)) in zip(sides, found.items(), strict=True)
-    ]
+    pairs = []
+    for side, (name, (own, other)) in zip(sides, found.items(), strict=True):
+        lists = [other, own] if side else [own, other]
+        pairs.append({"name": name, "lists": lists, "neuron": side})
     name, lists = next(iter(found.items()))
     counts = [Counter(text[-1] for text in texts).most_common(1)[0][1] for texts in lists]
     alt = (
