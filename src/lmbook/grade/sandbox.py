@@ -2,7 +2,8 @@
 
 On Linux it has namespaces of its own (`unshare` of util-linux): no network; of the file
 system only Python, the project's code and data, read-only, and a folder in memory; no
-other process to be seen. It is another user, or the same without rights.
+other process to be seen. Started by root, it runs as a user of its own, otherwise as the
+caller; either way it has no privileges.
 """
 
 import math

@@ -211,7 +211,7 @@ def step_buttons(label: str, count: int) -> str:
         later = ",".join(f'[data-step="{i}"]' for i in range(now + 1, count + 1))
         rules += f"{at} li:nth-child({now}){{display:list-item}}"
         rules += f'{at} [data-step="{now}"]:not(.d-grid){{{NEW_STEP_STYLE}}}'
-        if later:  # Bootstrap has a class d-grid of its own, and is sure of it.
+        if later:  # Bootstrap has a class d-grid, too, whose display is !important.
             rules += f"{at} :is({later}){{display:none!important}}"
         checked = " checked" if now == 1 else ""
         button = f'<input type="radio" name="{label}" value="{now}"{checked}>'
