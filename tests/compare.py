@@ -22,7 +22,7 @@ FIGURE_TOLERANCE = 0.05
 VIEW_ABSOLUTE = 1.01e-3  # one unit of the third decimal, to which views are rounded
 # Lists of a view whose whole numbers are measurements, rounded: shares, cosines, places.
 _ROUNDED = re.compile(r"\.(?:weights|untrained|support|planes|looks|probs|lists)\[")
-KEPT = ("text/plain", "application/papermill.record/text/plain", VIEW, FIGURE)
+COMPARED_TYPES = ("text/plain", "application/papermill.record/text/plain", VIEW, FIGURE)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?!\w)")
 _PERCENT = re.compile(r"\s?%")
 
@@ -44,7 +44,9 @@ def strip_outputs(outputs: list) -> list[dict]:
             about = {"ename": output["ename"], "evalue": output["evalue"]}
             kept.append({"output_type": kind, **about, "traceback": []})
         elif "data" in output:
-            data = {key: output["data"][key] for key in KEPT if key in output["data"]}
+            data = {
+                key: output["data"][key] for key in COMPARED_TYPES if key in output["data"]
+            }
             more = {"output_type": "display_data", "metadata": {}, "data": data}
             kept += [more] if data else []
     return kept

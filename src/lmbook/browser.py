@@ -26,7 +26,7 @@ MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 LOCK = Path(__file__).parent / "js" / "chromium"
 FETCHED = Path(sys.prefix) / "share" / "lmbook" / "chromium"
 PATIENCE = 600  # seconds: only a program that hangs takes as long to say its version
-HOW = (
+HOW_TO_INSTALL = (
     "Install Chromium (Debian: `apt-get install chromium`), or set CHROMIUM to the path of "
     "one, and run it again."
 )
@@ -52,7 +52,7 @@ def find_chromium() -> str:
             return path
     what = f"CHROMIUM is {wanted}; it does not start" if wanted else "There is no Chromium"
     raise FileNotFoundError(
-        f"{what}, and tests in a browser and `make pdf` need one. {HOW}"
+        f"{what}, and tests in a browser and `make pdf` need one. {HOW_TO_INSTALL}"
     )
 
 

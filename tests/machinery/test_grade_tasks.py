@@ -6,7 +6,7 @@ import cloudpickle
 import pytest
 
 from lmbook.grade import sandbox
-from lmbook.grade.judge import TOGETHER, judge
+from lmbook.grade.judge import NEED_ANSWER, judge
 from lmcourse.exercises import check
 from test_exercises_on_pages import WRITTEN, rows_of, solution
 
@@ -28,7 +28,7 @@ def given(name):
 
 
 @pytest.mark.skipif(sandbox.why_no_sandbox() != "", reason="nothing can be shut in here")
-@pytest.mark.parametrize("name", [task for task in WRITTEN if task not in TOGETHER])
+@pytest.mark.parametrize("name", [task for task in WRITTEN if task not in NEED_ANSWER])
 def test_a_task_is_judged_apart_as_at_hand(name, box):
     answers = given(name)
     for module in [m for n, m in sys.modules.items() if n.startswith("wrong_answers.")]:

@@ -333,18 +333,18 @@ class WebKit(Driver):
     """WebKitGTK's small browser, on a screen of its own that nobody sees."""
 
     name = "webkit"
-    HOW = "apt install webkit2gtk-driver xvfb"
+    INSTALL = "apt install webkit2gtk-driver xvfb"
 
     def __init__(self):
-        driver = program("WebKitWebDriver", how=self.HOW)
-        screen = program("Xvfb", how=self.HOW)
+        driver = program("WebKitWebDriver", how=self.INSTALL)
+        screen = program("Xvfb", how=self.INSTALL)
         places = (
             "/usr/lib*/*/webkit2gtk-*/MiniBrowser",
             "/usr/lib*/webkit2gtk-*/MiniBrowser",
         )
         browsers = sorted(path for place in places for path in glob(place))
         if not browsers:
-            raise MissingBrowser(f"no MiniBrowser of WebKitGTK here: {self.HOW}")
+            raise MissingBrowser(f"no MiniBrowser of WebKitGTK here: {self.INSTALL}")
         self.processes, self.session = [], None
         with self.or_close():
             display = self.start_screen(screen)

@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TITLE = "Poems & <letters>"
 TITLES = {"index": "Demonstration", "ways": "Two ways", "proofs": "Proofs and folds"}
 TITLES |= {"tasks": "Tasks and drawings", "views": "Every view"}
-HOW = {("read", "open"): ["views"], ("work", "out"): []}
+# Way and fold → the pages that are printed so and in no other form.
+FURTHER_PAGES = {("read", "open"): ["views"], ("work", "out"): []}
 WORK = ["sum_of_two = 1 + 1", "Prose about the quokka", "A task that needs code"]
 FOLDED = ["It is judged.", "Prose in the fold", "that would be the mean", "Right. "]
 BOTH = ["Second paragraph that both ways show.", "printed, for both", "A task for both"]
@@ -42,7 +43,10 @@ def printed(browser, demo):
 
     @cache
     def made(*how):
-        book = [("", ["index"]), ("A <part>", ["ways", "proofs", "tasks", *HOW[how]])]
+        book = [
+            ("", ["index"]),
+            ("A <part>", ["ways", "proofs", "tasks", *FURTHER_PAGES[how]]),
+        ]
         pdf = print_pages(browser, demo, TITLE, book, *how)
         reader = PdfReader(io.BytesIO(pdf))
         return reader, [words(sheet.extract_text()) for sheet in reader.pages]
@@ -50,7 +54,7 @@ def printed(browser, demo):
     return made
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", FURTHER_PAGES)
 def test_each_way_has_what_belongs_to_it(printed, how):
     whole, (way, folded) = " ".join(printed(*how)[1]), how
     assert [text for text in BOTH if text not in whole] == []
@@ -59,7 +63,7 @@ def test_each_way_has_what_belongs_to_it(printed, how):
     assert "It is written." not in whole  # folded, and for work
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", FURTHER_PAGES)
 def test_nothing_stands_there_to_press(printed, how):
     reader, texts = printed(*how)
     assert [word for word in BUTTONS if word in " ".join(texts)] == []
@@ -97,7 +101,7 @@ def test_sheets_have_numbers_and_a_size(printed):
     assert {tuple(map(round, page.mediabox[2:])) for page in reader.pages} == {(595, 842)}
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", FURTHER_PAGES)
 def test_links_lead_to_what_is_there(printed, how):
     reader, _ = printed(*how)
     found = [a.get_object() for page in reader.pages for a in page.get("/Annots", [])]

@@ -92,7 +92,7 @@ def test_its_state_is_there_without_scripts_and_keys_go_through_it(
         press_tab_through(visit.page)
 
 
-LOOK = """() => {
+FOCUS_IS_SEEN = """() => {
   const e = document.activeElement;
   return e.closest(".lmc-view")
     && (e.matches("g") || parseFloat(getComputedStyle(e).outlineWidth) > 0);
@@ -104,7 +104,7 @@ def press_tab_through(page):
     rings = []
     while None not in rings:
         page.keyboard.press("Tab")
-        rings.append(page.evaluate(LOOK))
+        rings.append(page.evaluate(FOCUS_IS_SEEN))
     assert set(rings) == {True, None}
 
 

@@ -13,7 +13,9 @@ from test_browser import DESK, does_not_scroll_sideways
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-KEPT = "() => JSON.parse(localStorage.getItem('lmcourse:Inside Language Models'))"
+STORED_VERDICTS = (
+    "() => JSON.parse(localStorage.getItem('lmcourse:Inside Language Models'))"
+)
 KINDS = ["Predict", "Spot the bug", "Build", "Experiment", "Judge"]
 # The words of a drawing, and by how much they leave the picture.
 DRAWN = """svg => {
@@ -149,7 +151,7 @@ def test_keys_answer_and_a_screen_reader_hears_the_option(tasks):
     assert "(2 of 5 tasks done)" in progress(page)
     page.keyboard.press("Space")  # what is done can be undone
     assert done(page) == ["ex-tasks-mean"]
-    assert page.evaluate(KEPT) == {"ex-tasks-mean": "right"}
+    assert page.evaluate(STORED_VERDICTS) == {"ex-tasks-mean": "right"}
     tasks.clean()
 
 
@@ -159,7 +161,10 @@ def test_verdicts_are_kept_and_forgotten(tasks):
     assert not page.locator(".lm-sum").is_visible()
     options(page).nth(1).locator("button").click()
     page.locator("#ex-tasks-good .lm-done input").check()
-    assert page.evaluate(KEPT) == {"ex-tasks-mean": "right", "ex-tasks-good": "done"}
+    assert page.evaluate(STORED_VERDICTS) == {
+        "ex-tasks-mean": "right",
+        "ex-tasks-good": "done",
+    }
     # A task that an earlier edition had.
     label = "'lmcourse:Inside Language Models'"
     kept = json.dumps({"ex-tasks-mean": "right", "ex-of-old": "done"})
@@ -182,7 +187,7 @@ def test_verdicts_are_kept_and_forgotten(tasks):
     button.click()
     assert done(page) == []
     assert page.evaluate("localStorage.getItem('lmcourse:line')") is None
-    assert page.evaluate(KEPT) is None
+    assert page.evaluate(STORED_VERDICTS) is None
     assert not page.locator(".lm-told:visible").count()
     assert "(0 of 5 tasks done)" in progress(page)
     page.reload()
@@ -202,13 +207,13 @@ def test_what_is_kept_and_broken_counts_as_nothing(tasks, broken):
     assert done(page) == []
     assert "(0 of 5 tasks done)" in progress(page)
     page.locator("#ex-tasks-good .lm-done input").check()
-    assert page.evaluate(KEPT) == {"ex-tasks-good": "done"}
+    assert page.evaluate(STORED_VERDICTS) == {"ex-tasks-good": "done"}
     page.reload()
     assert done(page) == ["ex-tasks-good"]
     page.evaluate(f"broken => localStorage.setItem({label!r}, broken)", broken)
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Forget my progress").click()
-    assert page.evaluate(KEPT) is None
+    assert page.evaluate(STORED_VERDICTS) is None
     tasks.clean()
 
 

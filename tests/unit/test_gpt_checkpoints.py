@@ -14,7 +14,13 @@ from lmcourse.train import new_run
 TEXT = "Shall I compare thee to a summer's day?\nThou art more lovely, and more so.\n" * 3
 CORPUS, ALPHABET = fingerprint(TEXT), CharTokenizer(TEXT).alphabet
 SIZES = {"context": 5, "layers": 1, "heads": 2, "d_model": 8, "ngrams": (13, 17)}
-HOW = {"steps": 8, "batch": 3, "warmup": 2, "evaluate_every": 2, "validation_windows": 4}
+TRAINING = {
+    "steps": 8,
+    "batch": 3,
+    "warmup": 2,
+    "evaluate_every": 2,
+    "validation_windows": 4,
+}
 
 
 @pytest.fixture
@@ -23,7 +29,7 @@ def path(tmp_path):
 
 
 def trainer(**changes):
-    return new_run(TEXT, "fast", device="cpu", **SIZES | HOW | changes)[1]
+    return new_run(TEXT, "fast", device="cpu", **SIZES | TRAINING | changes)[1]
 
 
 def advance(one, steps, path=None):

@@ -29,7 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from lmbook.grade import __main__ as command
 from lmbook.grade import as_json, marks, pool, sandbox
 from lmbook.grade import judge as judging
-from lmbook.grade.judge import TOGETHER, judge
+from lmbook.grade.judge import NEED_ANSWER, judge
 from lmbook.grade.sandbox import PROGRAM, Sandbox, Stopped
 from patience import PATIENCE
 
@@ -873,8 +873,8 @@ def test_the_page_for_instructors_names_what_is_judged_together():
     for word in named.replace("`and`", "`,`").rstrip(".").split(","):
         chapter = word.strip("`").partition(".")[0] or chapter
         found.add(f"{chapter}.{word.strip('`').partition('.')[2]}")
-    assert found == TOGETHER
-    assert all(t in marks.exercises.names(t.partition(".")[0]) for t in TOGETHER)
+    assert found == NEED_ANSWER
+    assert all(t in marks.exercises.names(t.partition(".")[0]) for t in NEED_ANSWER)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """In the sandbox: the answers that were handed in, to be called from outside.
 
 Nothing that is said here is a verdict, with one exception: an answer that cannot be judged
-from outside (`lmbook.grade.judge.TOGETHER`) is checked here.
+from outside (`lmbook.grade.judge.NEED_ANSWER`) is checked here.
 """
 
 import pickle
@@ -131,9 +131,9 @@ def changeable_state(value: object) -> object:
     What changes inside of a tuple or a set is not seen: of these, too, None is returned.
 
     A module's weights are not among it: answers that may change these are checked beside
-    the submission's code (`lmbook.grade.judge.TOGETHER`). What this returns before a call
-    and after it is compared. If the two differ, the judge is sent the latter, and does the
-    same to its own input (`lmbook.grade.judge.apply_changes`).
+    the submission's code (`lmbook.grade.judge.NEED_ANSWER`). What this returns before a
+    call and after it is compared. If the two differ, the judge is sent the latter, and does
+    the same to its own input (`lmbook.grade.judge.apply_changes`).
     """
     if isinstance(value, torch.Generator):
         return value.get_state()

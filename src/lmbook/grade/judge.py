@@ -22,7 +22,7 @@ from lmcourse import exercises
 # Answers that are models or classes, or are given a model that they may change: their
 # checks need them at hand, so they run beside the submission's code, in a fresh process of
 # the sandbox, and the table says so.
-TOGETHER = {
+NEED_ANSWER = {
     "backpropagation.attention",
     "backpropagation.heads",
     "backpropagation.norm",
@@ -253,7 +253,7 @@ def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: floa
     """Check an answer; return the verdict of the course's own check.
 
     The check runs here and calls the answer's functions in the sandbox. Only for the tasks
-    of `TOGETHER`, whose checks need the answer itself, it runs in the sandbox as well.
+    of `NEED_ANSWER`, whose checks need the answer itself, it runs in the sandbox as well.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def judge(name: str, content: bytes, box: Sandbox | WaitingKernel, seconds: floa
     Failed
         If the answer cannot be opened in the sandbox.
     """
-    if name in TOGETHER:
+    if name in NEED_ANSWER:
         ok, tried, message = box.ask("check", name, content, seconds=seconds)
         return exercises.Verdict(name, bool(ok), str(message), bool(tried))
     clock = Clock(seconds)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from lmbook.grade.as_json import Failed
 from lmbook.grade.inside import KERNEL_NOT_BEGUN, START_SECONDS
-from lmbook.grade.judge import TOGETHER, WaitingKernel, judge
+from lmbook.grade.judge import NEED_ANSWER, WaitingKernel, judge
 from lmbook.grade.sandbox import Ended, Sandbox, Stopped
 from lmcourse import exercises
 
@@ -295,7 +295,7 @@ def _judge_answers(
     list of dict
         ``task``; ``verdict``, "right", "wrong", "not tried", "not handed in" or "not
         graded"; ``diagnosis``, a sentence. Of an answer also ``judged``: "together" if its
-        check ran beside the answer's own code (`lmbook.grade.judge.TOGETHER`), else
+        check ran beside the answer's own code (`lmbook.grade.judge.NEED_ANSWER`), else
         "apart"; and maybe ``ended``, True, if a sandbox ended by itself.
 
     Notes
@@ -315,12 +315,12 @@ def _judge_answers(
                 row = {"task": task, "verdict": "not handed in", "diagnosis": run.problems}
                 rows.append(row)
                 continue
-            if kept.pickle and (box is None or box.stopped or task in TOGETHER):
+            if kept.pickle and (box is None or box.stopped or task in NEED_ANSWER):
                 boxes.close()
                 box = boxes.enter_context(Sandbox(limits.memory, limits.unsafe))
-                chapter = task.partition(".")[0] if task in TOGETHER else ""
+                chapter = task.partition(".")[0] if task in NEED_ANSWER else ""
                 box.begin("prepare", code, chapter)
-            how = "together" if task in TOGETHER else "apart"
+            how = "together" if task in NEED_ANSWER else "apart"
             rows.append(
                 {"task": task, **_judge_answer(task, kept, box, ran, limits), "judged": how}
             )
@@ -335,7 +335,7 @@ def _judge_answer(
     Its pickle is opened first, in a process in which the notebook has not run. If it is not
     right there, it may rest on what its notebook did before: then the copy of the kernel
     that waits with it is asked, and counts if it is right, or if there was no pickle that
-    could be judged. That is not done for a task of `lmbook.grade.judge.TOGETHER`.
+    could be judged. That is not done for a task of `lmbook.grade.judge.NEED_ANSWER`.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def _judge_answer(
     first = {"verdict": "not graded", "diagnosis": reason}
     if kept.pickle:
         first = _verdict_cells(task, kept.pickle, box, limits.cell)
-    can_ask_again = kept.waits and task not in TOGETHER and not ran.stopped
+    can_ask_again = kept.waits and task not in NEED_ANSWER and not ran.stopped
     if first["verdict"] in ("right", "not tried") or not can_ask_again:
         return first
     stem = task.encode().hex()

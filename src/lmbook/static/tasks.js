@@ -5,7 +5,7 @@
    models that the browser keeps (`play/store.js`), too. */
 
 import { button, forgetLine, LINE, lastLine, make } from "./dom.js";
-import { FORGOTTEN, forgetWeights, KEPT, keepsWeights } from "./play/store.js";
+import { forgetWeights, keepsWeights, WEIGHTS_FORGOTTEN, WEIGHTS_KEPT } from "./play/store.js";
 import { inClass } from "./tasks/class-codes.js";
 
 /** @typedef {HTMLElement & { button: HTMLButtonElement }} Option one of a choice */
@@ -235,7 +235,7 @@ choosers.forEach(choices);
 tasks.forEach(box);
 show();
 lookForWeights();
-for (const event of [KEPT, FORGOTTEN]) addEventListener(event, lookForWeights);
+for (const event of [WEIGHTS_KEPT, WEIGHTS_FORGOTTEN]) addEventListener(event, lookForWeights);
 for (const event of ["storage", "pageshow", LINE])
   addEventListener(event, () => {
     load();

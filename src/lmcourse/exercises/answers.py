@@ -24,7 +24,14 @@ METHODS = {"forward": "compute", "backward": "gradient"}
 CELL_FILE = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython keeps a cell
 CONTAINERS = (list, tuple, dict, set)  # whose entries are copied and shown
 # Bytecode instructions of a function whose body is still `...`, in any version of Python.
-NOTHING = {"RESUME", "NOP", "COPY_FREE_VARS", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
+EMPTY_BODY = {
+    "RESUME",
+    "NOP",
+    "COPY_FREE_VARS",
+    "LOAD_CONST",
+    "RETURN_CONST",
+    "RETURN_VALUE",
+}
 _COLLECTING: list[list[str]] = []  # the lists that `noted` fills with diagnoses
 _BRIEF = reprlib.Repr()  # writes values so short that a message can show them
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxdict = 12
@@ -143,13 +150,13 @@ def _is_empty(function: object) -> bool:
     """Say whether a function's body is only ``...``, as the page gave it; a bool.
 
     Of a method ``forward`` or ``backward`` of our `Module` this is asked of what the reader
-    wrote for it, ``compute`` or ``gradient`` (`METHODS`). `NOTHING` names the bytecode
+    wrote for it, ``compute`` or ``gradient`` (`METHODS`). `EMPTY_BODY` names the bytecode
     instructions of an empty body. What has no Python code is not empty.
     """
     written = METHODS.get(str(getattr(function, "__name__", "")), "")
     method = getattr(getattr(function, "__self__", None), written, function)
     code = getattr(method, "__code__", None)
-    return bool(code) and {step.opname for step in dis.get_instructions(code)} <= NOTHING
+    return bool(code) and {step.opname for step in dis.get_instructions(code)} <= EMPTY_BODY
 
 
 def _name(function: object) -> str:

@@ -276,7 +276,7 @@ def many():
 
 # Nats a character: below which Dickinson is learned, below which Shakespeare is kept, and
 # below which a model must have been trained on the test poems.
-LEARNED, KEPT, TOO_LOW = 1.92, 1.63, 1.4
+LEARNED_BELOW, KEPT_BELOW, TOO_LOW = 1.92, 1.63, 1.4
 
 
 def _losses(answer):
@@ -310,9 +310,9 @@ def own():
 
     The answer is the model. Oracle: its losses on both poets' test poems and on Dickinson's
     validation poems (`_losses`), compared with those of our runs. Dickinson counts as
-    learned below 1.92 nats a character (`LEARNED`), the Sonnets as kept below 1.63
-    (`KEPT`); below 1.4 (`TOO_LOW`) the model is taken for one that was trained on test
-    poems.
+    learned below 1.92 nats a character (`LEARNED_BELOW`), the Sonnets as kept below 1.63
+    (`KEPT_BELOW`); below 1.4 (`TOO_LOW`) the model is taken for one that was trained on
+    test poems.
 
     Yields
     ------
@@ -329,15 +329,15 @@ def own():
         ),
         f"{told} Shakespeare is kept, but Dickinson is not learned. Train longer, at a "
         "higher learning rate, or train more of the weights.": (
-            lambda seen: seen.new >= LEARNED and seen.old < KEPT
+            lambda seen: seen.new >= LEARNED_BELOW and seen.old < KEPT_BELOW
         ),
         f"{told} Dickinson is learned, but too much of Shakespeare is forgotten. What if "
         "the model goes on reading him?": (
-            lambda seen: seen.new < LEARNED and seen.old >= KEPT
+            lambda seen: seen.new < LEARNED_BELOW and seen.old >= KEPT_BELOW
         ),
         f"{told} The new poet is not learned, and the old one is forgotten: is the "
         "learning rate too high?": lambda seen: (
-            not (seen.new < LEARNED and seen.old < KEPT)
+            not (seen.new < LEARNED_BELOW and seen.old < KEPT_BELOW)
         ),
     }
     yield Faults(_losses, faults, right=told)

@@ -11,7 +11,7 @@
 
 import source from "worker:./worker.js";
 import { startWorker } from "./start-worker.js";
-import { CACHE, KEPT, loadParts } from "./store.js";
+import { CACHE, loadParts, WEIGHTS_KEPT } from "./store.js";
 
 /** @import { Answer, Config, ForwardOptions, Neighbour } from "./engine.js" */
 /** @import { Piece, Sampling, WriteOptions } from "./writing.js" */
@@ -142,7 +142,7 @@ export class Client {
       for (const { url } of await cache.keys())
         if (url.split("?")[0] === place) await cache.delete(url);
       await cache.put(this.address, new Response(new Blob(parts)));
-      dispatchEvent(new Event(KEPT));
+      dispatchEvent(new Event(WEIGHTS_KEPT));
       return null;
     } catch (error) {
       return `the browser has no room for them (${error.name})`;

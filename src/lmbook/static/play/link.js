@@ -16,7 +16,7 @@ const LONGEST = 8000; // characters behind the address: longer ones are cut by m
 /** @typedef {Record<string, string | number | boolean>} State */
 
 /** The state of a view that nothing can be changed in. */
-const NOTHING = { say: () => ({}), take() {} };
+const STATELESS = { say: () => ({}), take() {} };
 
 /** @type {WeakMap<HTMLElement, NonNullable<View["state"]>>} the state of each view as it is now */
 const states = new WeakMap();
@@ -69,7 +69,7 @@ const short = (text) => (text.length > 30 ? `${text.slice(0, 29)}…` : text);
  * @param {string} name of its figure
  * @param {View["state"]} [state]
  */
-export function attach(root, name, state = NOTHING) {
+export function attach(root, name, state = STATELESS) {
   follow(root, state);
   const beginning = state.say();
   const current = () => states.get(root) ?? state;

@@ -10,7 +10,7 @@ export const LINES = 2;
 const LONGEST = 300;
 export const ROOM = 46; // characters and tokens of a line
 export const SEED = 1; // of random weights, and of another order
-const NOTHING = "There is nothing to read yet: type a line.";
+const NO_LINE = "There is nothing to read yet: type a line.";
 export const ONE_ORDER = "A single word has one order only.";
 
 /** @import { Config } from "./engine.js" */
@@ -73,7 +73,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
 
   async function load() {
     if (!area.value.trim()) {
-      note.textContent = NOTHING;
+      note.textContent = NO_LINE;
       area.focus();
       return;
     }
@@ -114,7 +114,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     return [
       lines.length > LINES ? "The first two lines are read." : "",
       isCut ? `Of a line the first ${ROOM} tokens are read.` : "",
-      all.some(({ length }) => length) ? "" : NOTHING,
+      all.some(({ length }) => length) ? "" : NO_LINE,
       tokenizer.tellUnknown(all.flat()),
     ]
       .filter(Boolean)

@@ -7,7 +7,7 @@
 
 import { Client } from "./client.js";
 import { button, make } from "./dom.js";
-import { CACHE, checksum, FORGOTTEN, KEPT } from "./store.js";
+import { CACHE, checksum, WEIGHTS_FORGOTTEN, WEIGHTS_KEPT } from "./store.js";
 import { demand, readSafetensors, toFloats } from "./weights.js";
 
 /** @import { Config } from "./engine.js" */
@@ -241,7 +241,7 @@ export async function keepOwn(bytes, context) {
       const cache = await caches.open(CACHE);
       await cache.put(place(context), new Response(bytes));
       kept = true;
-      dispatchEvent(new Event(KEPT));
+      dispatchEvent(new Event(WEIGHTS_KEPT));
     }
   } catch {
     // there is no room: this page has it
@@ -250,7 +250,7 @@ export async function keepOwn(bytes, context) {
   return kept;
 }
 
-addEventListener(FORGOTTEN, () => {
+addEventListener(WEIGHTS_FORGOTTEN, () => {
   own = null;
   dispatchEvent(new Event(OWN_MODEL));
 });
@@ -323,7 +323,7 @@ export function sayOwn(element, leave) {
     leave();
     element.querySelector("textarea")?.focus();
   });
-  addEventListener(FORGOTTEN, () => back.isConnected && leave());
+  addEventListener(WEIGHTS_FORGOTTEN, () => back.isConnected && leave());
   return make("p", { class: "play-controls" }, make("strong", {}, "This is your model."), back);
 }
 

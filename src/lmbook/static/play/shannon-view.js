@@ -20,7 +20,7 @@ import {
 import { bitsOf, guessLine, LETTERS, letterOf, letterProbs, lettersOf, MOST } from "./guessing.js";
 import { Ngrams } from "./ngrams.js";
 import { reordered } from "./random.js";
-import { FORGOTTEN, readText } from "./store.js";
+import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 
 /** @import { Guessed } from "./guessing.js" */
@@ -626,7 +626,7 @@ export function mount(element, data, context) {
     draw();
   }
 
-  addEventListener(FORGOTTEN, () => {
+  addEventListener(WEIGHTS_FORGOTTEN, () => {
     talker.stop();
     isHere = false;
     about.textContent = "";

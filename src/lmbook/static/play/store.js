@@ -14,10 +14,10 @@ const IN_WORDS = {
 export const CACHE = "lmcourse-weights";
 
 /** The event that the window hears when the browser has kept weights. */
-export const KEPT = "lmcourse:weights-kept";
+export const WEIGHTS_KEPT = "lmcourse:weights-kept";
 
 /** The event that the window hears when the browser has forgotten all weights. */
-export const FORGOTTEN = "lmcourse:weights-forgotten";
+export const WEIGHTS_FORGOTTEN = "lmcourse:weights-forgotten";
 
 /**
  * Forget the weights that the browser keeps for this book; views hear of it.
@@ -26,7 +26,7 @@ export const FORGOTTEN = "lmcourse:weights-forgotten";
  */
 export async function forgetWeights() {
   await Promise.resolve(window.caches?.delete(CACHE)).catch(() => false); // nothing was kept
-  window.dispatchEvent(new Event(FORGOTTEN));
+  window.dispatchEvent(new Event(WEIGHTS_FORGOTTEN));
 }
 
 /**

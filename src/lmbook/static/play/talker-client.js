@@ -9,7 +9,7 @@
 
 import source from "worker:./talker-worker.js";
 import { Client } from "./client.js";
-import { CACHE, KEPT } from "./store.js";
+import { CACHE, WEIGHTS_KEPT } from "./store.js";
 
 /** @type {Record<string, TalkerClient>} */
 const opened = {};
@@ -75,7 +75,7 @@ class TalkerClient extends Client {
     /** @param {any[]} pieces */
     const tell = (pieces) => progress(pieces.at(-1).share);
     const answer = await this.ask("open", details, undefined, tell);
-    if (answer && !answer.notKept) dispatchEvent(new Event(KEPT));
+    if (answer && !answer.notKept) dispatchEvent(new Event(WEIGHTS_KEPT));
     return answer;
   }
 

@@ -23,7 +23,7 @@ import {
   WORLDS,
 } from "./dom.js";
 import { reordered } from "./random.js";
-import { FORGOTTEN } from "./store.js";
+import { WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 
 const LONGEST = 2000; // characters of a line
@@ -791,7 +791,7 @@ export function mount(element, data, context) {
     return last?.role === "assistant" ? `It writes: ${last.content}` : "";
   }
 
-  addEventListener(FORGOTTEN, () => {
+  addEventListener(WEIGHTS_FORGOTTEN, () => {
     talker.stop();
     leave();
   });

@@ -64,7 +64,7 @@ import { draw, nextProbs, randomness } from "./writing.js";
 
 const TOP = 10; // next tokens that are told
 const LENS = 3; // of each layer
-const KEPT = 3; // readings of texts
+const READINGS = 3; // of texts, that are kept
 
 // --- the file -------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ class Talker {
       );
       found = { made, off, ids: [], cache: this.model.cache(), streams };
     }
-    this.readings = [found, ...this.readings.filter((each) => each !== found)].slice(0, KEPT);
+    this.readings = [found, ...this.readings.filter((each) => each !== found)].slice(0, READINGS);
     return found;
   }
 

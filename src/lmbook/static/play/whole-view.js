@@ -22,7 +22,7 @@ import {
 import { follow } from "./link.js";
 import { OwnClient, offerOwn, ownState, sayOwn } from "./own-model.js";
 import { reordered } from "./random.js";
-import { FORGOTTEN, readText } from "./store.js";
+import { readText, WEIGHTS_FORGOTTEN } from "./store.js";
 import { openTalker } from "./talker-client.js";
 import { shown, WordPiece } from "./tokenizers.js";
 import { inside, PARTS } from "./whole-inside.js";
@@ -193,7 +193,7 @@ export function mount(element, data, context) {
     once: true,
   });
   new ResizeObserver(draw).observe(frame);
-  addEventListener(FORGOTTEN, () => {
+  addEventListener(WEIGHTS_FORGOTTEN, () => {
     if (!models.some(({ name }) => name === "talker")) return;
     talker().stop();
     isHere = false;
