@@ -1,8 +1,9 @@
 """What a study's results rest on, and whether it has changed.
 
 - **Code**: the modules of `lmcourse` and `studies` that a study imports, and those that
-  they import. Each has a hash of its program, without comments, docstrings, the texts of a
-  study's claim and its place in the order. So has a file beside a module that it names.
+  they import. Each has a hash of its program, without comments, docstrings, names of local
+  variables, the texts of a study's claim and its place in the order. So has a file beside
+  a module that it names.
 - **Files of data**: those that its runs opened, corpora and weights, each with its hash.
 
 Both are stored with the results as ``rests_on``; the files are recorded while a study runs
@@ -22,6 +23,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from studies.program import program_text
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("lmcourse", "studies")
 # What no result depends on: the texts of a study, and which studies go before it. The
@@ -34,27 +37,17 @@ CLAIMS = ("CLAIM", "RIVAL", "NULL", "AFTER")
 
 @cache
 def code_hash(source: str) -> str:
-    """Return the SHA-256 of a program's syntax tree, 64 hexadecimal digits.
+    """Return the SHA-256 of what a program does (`program_text`), 64 hexadecimal digits.
 
     Parameters
     ----------
     source : str
-        The program. Its comments and docstrings do not count, nor does what a study
-        assigns to ``CLAIM``, ``RIVAL``, ``NULL`` and ``AFTER``, each in a statement of its
-        own.
+        The program. What a study assigns to ``CLAIM``, ``RIVAL``, ``NULL`` and ``AFTER``,
+        each in a statement of its own, does not count.
     """
     tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_docstring(body[0]):
-            del body[0]
     tree.body = [node for node in tree.body if not _is_claim(node)]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    """Return whether a statement is a constant alone, as a docstring is."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return hashlib.sha256(program_text(tree).encode()).hexdigest()
 
 
 def _is_claim(node: ast.AST) -> bool:

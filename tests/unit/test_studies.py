@@ -359,6 +359,12 @@ CHANGES = {
     "a rule's comment": ("toys/rules.toml", "# low", "# high", None),
     "a comment": ("toys/toy_helper.py", "# added", "# nothing is added", None),
     "a file that it does not name": ("toys/unnamed.toml", "bar = 1", "bar = 2", None),
+    "a variable's name": (
+        "toys/toy_study.py",
+        '"seed": seed} for seed in',
+        '"seed": i} for i in',
+        None,
+    ),
     "a docstring": ("toys/toy_helper.py", "Helps.", "It helps.", None),
     "no docstring": ("toys/toy_helper.py", '"""Helps."""', "", None),
 }
