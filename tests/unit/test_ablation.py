@@ -49,9 +49,9 @@ def test_a_part_is_away_and_comes_back(model, part):
         whole = block(x)[0]
         wanted = by_hand(block, x, part)
         with without(block, part):
-            found = block(x)[0]
-        assert (found - whole).abs().max() > 1e-3
-        torch.testing.assert_close(found, wanted, atol=1e-9, rtol=1e-9)
+            output = block(x)[0]
+        assert (output - whole).abs().max() > 1e-3
+        torch.testing.assert_close(output, wanted, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(block(x)[0], whole, atol=0, rtol=0)
 
 
@@ -60,10 +60,10 @@ def test_with_the_norm_last_only_a_head_can_be_away():
     with pytest.raises(ValueError, match="norm_first"), without(block, "norm_1"):
         pass
     with without(block, 1):
-        found, _ = block(x)
+        output, _ = block(x)
     with torch.no_grad():
         block.attention.output.weight[:, 4:8] = 0
-    torch.testing.assert_close(found, block(x)[0])
+    torch.testing.assert_close(output, block(x)[0])
 
 
 def test_changes_of_the_loss_are_paired(model):

@@ -59,7 +59,7 @@ MODELS = {  # how it is made, and what it is given
 FITTING = [(k, n) for k in MAKERS for n in MODELS if k == "lora" or n in ("gpt", "rotary")]
 
 
-def made(name, **options):
+def small_model(name, **options):
     """Return a small model of numbers that float32 has, too, none of them zero."""
     torch.manual_seed(0)
     model = MODELS[name][0](**options).eval()
@@ -70,8 +70,8 @@ def made(name, **options):
 
 def computed(model, *given):
     """Return what a model makes of its inputs."""
-    found = model(*given)
-    return getattr(found, "last_hidden_state", found)
+    output = model(*given)
+    return getattr(output, "last_hidden_state", output)
 
 
 def unchanged(model, before):
@@ -80,7 +80,7 @@ def unchanged(model, before):
 
 @pytest.mark.parametrize(("kind", "name"), FITTING)
 def test_only_the_adapters_learn_and_taking_them_away_gives_the_model_back(name, kind):
-    model, given = made(name), MODELS[name][1]
+    model, given = small_model(name), MODELS[name][1]
     before, want = copy.deepcopy(model.state_dict()), computed(model, *given)
     trained(MAKERS[kind](model, 3))
     names = {n for n, w in model.named_parameters() if w.requires_grad}
@@ -100,7 +100,7 @@ def test_only_the_adapters_learn_and_taking_them_away_gives_the_model_back(name,
 
 @pytest.mark.parametrize("name", MODELS)
 def test_lora_begins_at_the_model_itself_and_can_be_merged(name):
-    model, given = made(name), MODELS[name][1]
+    model, given = small_model(name), MODELS[name][1]
     want = computed(model, *given)
     adapters.add_lora(model, 3, scale=0.7)
     assert torch.equal(computed(model, *given), want)
@@ -115,14 +115,14 @@ def test_lora_begins_at_the_model_itself_and_can_be_merged(name):
 
 def test_prefix_is_pefts():
     """And two prefixes in one batch: each text has its own."""
-    base, length = made("gpt"), 3
+    base, length = small_model("gpt"), 3
     config = PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=length)
     theirs = get_peft_model(to_transformers(base, "eager").double(), config).double().eval()
     ours = trained(adapters.add_prefix(copy.deepcopy(base), length))
     parts = [x for b in ours.blocks for x in (b.attention.keys, b.attention.values)]
     theirs.prompt_encoder["default"].embedding.weight.data = torch.cat(parts, 1).detach()
-    places = theirs.base_model.transformer.wpe.weight  # theirs count the prefix, too
-    places.data = places.data.roll(length, 0)
+    positions = theirs.base_model.transformer.wpe.weight  # theirs count the prefix, too
+    positions.data = positions.data.roll(length, 0)
     close(ours(IDS), theirs(IDS).logits, rtol=0, atol=1e-9)
     other = trained(adapters.add_prefix(copy.deepcopy(base), length), seed=1)
     for own, its in zip(ours.parameters(), other.parameters(), strict=True):
@@ -134,25 +134,25 @@ def test_prefix_is_pefts():
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_cache_changes_nothing(kind, name):
     """And nothing later is seen: of the first tokens no more was there."""
-    model = trained(MAKERS[kind](made(name), 3))
+    model = trained(MAKERS[kind](small_model(name), 3))
     cache = Cache(model)
-    found = torch.cat([model(IDS[:, :4], cache), model(IDS, cache)], dim=1)
-    exactly(found, model(IDS))
+    logits = torch.cat([model(IDS[:, :4], cache), model(IDS, cache)], dim=1)
+    exactly(logits, model(IDS))
 
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_file_holds_the_adapters_alone(kind, tmp_path):
     path, make = tmp_path / "own.safetensors", MAKERS[kind]
-    model = trained(make(made("gpt").float(), 3))
+    model = trained(make(small_model("gpt").float(), 3))
     adapters.save_adapters(path, model)
     assert path.stat().st_size < 4 * adapters.trainable(model) + 3000
-    other = trained(make(made("gpt").float(), 3), seed=1)
+    other = trained(make(small_model("gpt").float(), 3), seed=1)
     adapters.load_adapters(path, adapters.merge(other))
     assert torch.equal(other(IDS), model(IDS))
 
 
 @pytest.mark.parametrize(
-    ("make", "layers", "said"),
+    ("make", "layers", "message"),
     [
         (lambda m: adapters.add_lora(m, 2), 2, r"has the shape \(3, 12\), not \(2, 12\)"),
         (lambda m: adapters.add_lora(m, 3, scale=2.0), 2, "'scale': 1.0"),
@@ -162,12 +162,12 @@ def test_a_file_holds_the_adapters_alone(kind, tmp_path):
         (lambda m: m, 2, "has no adapters"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused(make, layers, said, tmp_path):
+def test_a_file_that_does_not_fit_is_refused(make, layers, message, tmp_path):
     path = tmp_path / "own.safetensors"
-    adapters.save_adapters(path, trained(adapters.add_lora(made("gpt"), 3)))
-    model = make(made("gpt", layers=layers))
+    adapters.save_adapters(path, trained(adapters.add_lora(small_model("gpt"), 3)))
+    model = make(small_model("gpt", layers=layers))
     before = copy.deepcopy(model.state_dict())
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         adapters.load_adapters(path, model)
     assert unchanged(model, before)
 
@@ -186,7 +186,7 @@ def trainable_names(model):
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_what_was_trainable_is_so_again_without_the_adapters(kind):
-    model = made("gpt")
+    model = small_model("gpt")
     model.blocks[0].norm_1.requires_grad_(False)  # a reader's own choice
     before = trainable_names(model)
     assert 0 < len(before) < len(list(model.parameters()))
@@ -200,7 +200,7 @@ def test_what_was_trainable_is_so_again_without_the_adapters(kind):
 
 
 def test_adapters_of_a_part_are_taken_away_with_the_whole():
-    model = made("gpt")
+    model = small_model("gpt")
     before = trainable_names(model)
     adapters.add_lora(model.blocks, 2)
     assert trainable_names(adapters.remove(model)) == before
@@ -209,7 +209,7 @@ def test_adapters_of_a_part_are_taken_away_with_the_whole():
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_size_that_is_refused_leaves_the_model_trainable(kind):
     """Also where the first layers could be wrapped and a later one cannot."""
-    model = made("gpt")
+    model = small_model("gpt")
     model.blocks[1].feed_forward.down = nn.Linear(48, 2)
     before, weights = trainable_names(model), copy.deepcopy(model.state_dict())
     sizes = {"lora": (0, 3), "prefix": (0, -1)}
@@ -222,15 +222,21 @@ def test_a_size_that_is_refused_leaves_the_model_trainable(kind):
 
 
 @pytest.mark.parametrize(
-    ("wrap", "said"),
+    ("wrap", "message"),
     [
-        (lambda: adapters.add_lora(made("gpt"), 13), "a rank from 1 to 12, please, not 13"),
-        (lambda: adapters.add_lora(made("gpt"), 0), "a rank from 1 to 12, please, not 0"),
+        (
+            lambda: adapters.add_lora(small_model("gpt"), 13),
+            "a rank from 1 to 12, please, not 13",
+        ),
+        (
+            lambda: adapters.add_lora(small_model("gpt"), 0),
+            "a rank from 1 to 12, please, not 0",
+        ),
         (lambda: adapters.add_lora(nn.Linear(2, 2), 2), "no linear layer whose name ends"),
-        (lambda: adapters.add_prefix(made("bert"), 2), "no attention of a GPT"),
-        (lambda: adapters.add_lora(adapters.add_lora(made("gpt"), 2), 2), "already"),
+        (lambda: adapters.add_prefix(small_model("bert"), 2), "no attention of a GPT"),
+        (lambda: adapters.add_lora(adapters.add_lora(small_model("gpt"), 2), 2), "already"),
     ],
 )
-def test_what_cannot_be_wrapped_is_told(wrap, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_wrapped_is_told(wrap, message):
+    with pytest.raises(ValueError, match=message):
         wrap()

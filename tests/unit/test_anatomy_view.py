@@ -22,10 +22,10 @@ def test_without_an_untrained_model_there_is_a_panel_a_word_and_no_switch():
 
 def test_each_word_has_a_panel_of_the_untrained_model_that_a_rule_shows():
     view = views.anatomy("Which?", TRAINED, "sun", RANDOM)
-    found = panels(view)
-    assert found.keys() == {"0", "1", "random-0", "random-1"}
-    assert "noise of bee" in found["random-0"]
-    assert "noise" not in found["0"]
+    texts = panels(view)
+    assert texts.keys() == {"0", "1", "random-0", "random-1"}
+    assert "noise of bee" in texts["random-0"]
+    assert "noise" not in texts["0"]
     assert "Had it learned nothing?" in view.stored
     for world in ("trained", "random"):
         assert view.stored.count(f':has([value="{world}"]:checked)') == len(TRAINED)

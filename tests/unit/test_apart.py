@@ -13,17 +13,17 @@ TOKENS = ["[CLS]", "<b>it", "animal"]
 
 
 def parts(seed=0, d_head=4):
-    draw = torch.Generator().manual_seed(seed)
-    query, *rest = torch.randn(7, d_head, generator=draw).double()
+    generator = torch.Generator().manual_seed(seed)
+    query, *rest = torch.randn(7, d_head, generator=generator).double()
     return query, torch.stack(rest[:3]), torch.stack(rest[3:])
 
 
 def bars(svg, scale):
     """Return the numbers that are drawn."""
     assert {*re.findall("13v(.)", svg.find(class_="lm-up")["d"])} <= {"-"}
-    found = re.findall(r"M(\d+) 13v(-?[\d.]+)h3", str(svg))
+    strokes = re.findall(r"M(\d+) 13v(-?[\d.]+)h3", str(svg))
     return torch.tensor(
-        [-float(v) * scale / 13 for _, v in sorted(found, key=lambda f: int(f[0]))]
+        [-float(v) * scale / 13 for _, v in sorted(strokes, key=lambda f: int(f[0]))]
     )
 
 
@@ -53,8 +53,8 @@ def test_it_tells_the_products_the_scores_the_weights_and_the_mixture():
                 f"{product.sum() / 2:.1f}",
                 f"{100 * weight:.0f} %",
             )
-            said = tuple(cell.text.replace("−", "-") for cell in numbers)
-            assert said == wanted
+            shown = tuple(cell.text.replace("−", "-") for cell in numbers)
+            assert shown == wanted
         scale_mixed = max(m.abs().max() for m in mixtures)
         last = section.find_all("p")[-1]
         assert (bars(last, scale_mixed) - mixed).abs().max() < 0.06 * scale_mixed / 13
@@ -74,6 +74,6 @@ def test_the_querys_bars_stand_in_the_column_of_its_products():
     page = bs4.BeautifulSoup(view.stored, "html.parser")
     rows = [row for row in page.find_all("tr") if row.find(class_="lm-bars")]
     assert len(rows) == 1 + len(TOKENS)
-    places = {[cell.name for cell in row].index("td") for row in rows}
-    assert places == {1}
+    columns = {[cell.name for cell in row].index("td") for row in rows}
+    assert columns == {1}
     assert all(row.find_all("td")[0].find(class_="lm-bars") for row in rows)

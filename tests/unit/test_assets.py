@@ -193,9 +193,9 @@ def test_a_page_gets_the_libraries_that_it_uses(staged):
     ((name, options),) = scripts
     assert name == "lib/views.js"
     table = json.loads(options["data-libraries"])
-    bare = {key: [n.partition("?v=")[0] for n in names] for key, names in table.items()}
+    files = {key: [n.partition("?v=")[0] for n in names] for key, names in table.items()}
     plotly = "plotly-cartesian/plotly-cartesian.min.js"
-    assert bare == {
+    assert files == {
         "attention_heads": ["circuitsvis/iife.js", "play.js"],
         "plot": [plotly, "play.js"],
     }

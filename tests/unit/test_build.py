@@ -58,21 +58,21 @@ def shown(book: Path, name: str) -> str:
 @pytest.mark.slow
 def test_a_site_is_of_its_sources(book):
     html = book / "_build" / "html"
-    status, said = run(book)
-    assert status == 0, said
+    status, output = run(book)
+    assert status == 0, output
     assert "42" in shown(book, "first")
     assert "It is 0.250." in shown(book, "other")
     left = files(book)
 
-    status, said = run(book)  # without changes
+    status, output = run(book)  # without changes
     assert (status, files(book)) == (0, left)
-    assert said.startswith("Nothing changed: ")
+    assert output.startswith("Nothing changed: ")
 
     # A word more: nothing is executed, published or installed that did not change.
     (book / "chapters" / "index.md").write_text("# Prose\n\nStill no code.\n")
-    status, said = run(book)
-    assert status == 0, said
-    assert said.count("from cache") == 2
+    status, output = run(book)
+    assert status == 0, output
+    assert output.count("from cache") == 2
     written = {path.name for path, when in files(book).items() if left.get(path) != when}
     assert "index.html" in written
     assert not [name for name in written if name.endswith((".whl", ".ipynb"))]
@@ -82,10 +82,10 @@ def test_a_site_is_of_its_sources(book):
     page(book, "first", "21 * 2", "1 / 0", "'third of first'")
     (book / "chapters" / "other.md").rename(book / "chapters" / "renamed.md")
     contents(book, "first", "renamed")
-    status, said = run(book)
+    status, output = run(book)
     assert status == 1
-    assert said.rstrip().endswith("FAILED: first")
-    assert "--- first: cell 2 failed (ZeroDivisionError)\n1 / 0\n\n" in said
+    assert output.rstrip().endswith("FAILED: first")
+    assert "--- first: cell 2 failed (ZeroDivisionError)\n1 / 0\n\n" in output
     text = shown(book, "first")
     top, _, rest = text.partition("21")
     assert "This page is not whole: cell 2 failed (ZeroDivisionError)" in top
@@ -106,11 +106,11 @@ def files(book: Path) -> dict[Path, int]:
 
 @pytest.fixture
 def sphinx(book, monkeypatch):
-    """Sphinx as a function of ours: what it returns, what it found when called."""
-    found, result = [], [0]
+    """Sphinx as a function of ours: which pages it sees when called, what it returns."""
+    pages_seen, result = [], [0]
 
     def stand_in(source, target, **_):
-        found.append(sorted(path.name for path in Path(target).glob("*.html")))
+        pages_seen.append(sorted(path.name for path in Path(target).glob("*.html")))
         target.mkdir(parents=True, exist_ok=True)
         (target / "page.html").touch()
         return result[0]
@@ -118,7 +118,7 @@ def sphinx(book, monkeypatch):
     monkeypatch.setattr("jupyter_book.sphinx.build_sphinx", stand_in)
     monkeypatch.setattr("lmbook.execute.run.execute_chapters", lambda root, only: {})
     (book / "_build").mkdir()
-    return found, result
+    return pages_seen, result
 
 
 CHANGES = {
@@ -155,10 +155,10 @@ def test_whatever_changed_is_noticed(book, sphinx, monkeypatch, capsys, change):
     assert len(sphinx[0]) == 1
     CHANGES[change](book)
     assert build.build(book) == 0
-    (_, found) = sphinx[0]
+    (_, pages_seen) = sphinx[0]
     pages = ("settings", "contents", "new chapter", "new chapter below")
     pages += ("edited page", "deleted page")
-    assert found == ([] if change in pages else ["page.html"])  # or all are made anew
+    assert pages_seen == ([] if change in pages else ["page.html"])  # or all are made anew
 
 
 def test_packages_and_files_of_this_checkout_are_inputs(book, monkeypatch):
@@ -191,12 +191,12 @@ def test_a_site_that_was_whole_stays_until_another_one_is_done(book, sphinx, res
 
 
 def test_what_a_broken_build_left_is_not_built_upon(book, sphinx):
-    found, results = sphinx
+    pages_seen, results = sphinx
     results[0] = RuntimeError("a bug")
     assert build.build(book) == 1
     assert not (book / "_build" / "html").exists()
     build.build(book)
-    assert found == [[], []]
+    assert pages_seen == [[], []]
 
 
 BROKEN = {
@@ -269,10 +269,10 @@ def test_pages_as_others_write_them(book):
         "format: jb-book\nroot: index\nparts:\n- numbered: true\n"
         f"  chapters:{files}{sections}- chapters:\n  - file: last\n"
     )
-    status, said = run(book)
-    assert status == 1, said  # two pages have something unknown
-    assert re.search(r"unknown\.md:\d+: WARNING: no plain Markdown .*\{clover\}", said)
-    assert re.search(r"cites\.md.*nobody1900", said)
+    status, output = run(book)
+    assert status == 1, output  # two pages have something unknown
+    assert re.search(r"unknown\.md:\d+: WARNING: no plain Markdown .*\{clover\}", output)
+    assert re.search(r"cites\.md.*nobody1900", output)
     html = book / "_build" / "html"
     for name in PAGES:
         assert "42" in shown(book, name), name
@@ -294,9 +294,9 @@ def test_pages_as_others_write_them(book):
 
     before = files_of(html)
     (chapters / "references.bib").write_text("@article{broken, title = {\n")
-    status, said = run(book)
+    status, output = run(book)
     assert status == 1
-    assert "The site could not be built" in said
+    assert "The site could not be built" in output
     assert files_of(html) == before
 
 
@@ -306,20 +306,20 @@ def files_of(folder: Path) -> dict[Path, bytes]:
 
 @pytest.mark.slow
 def test_one_page_alone(book):
-    status, said = run(book, "--page", "first")
-    assert status == 0, said
+    status, output = run(book, "--page", "first")
+    assert status == 0, output
     assert "42" in shown(book, "first")
-    assert not re.search(r"^other .* executed", said, re.MULTILINE)
-    assert "nothing was glued" not in said  # of the other page, which was not executed
-    assert re.search(r"^\d+ warnings that name other pages were left out", said, re.M)
+    assert not re.search(r"^other .* executed", output, re.MULTILINE)
+    assert "nothing was glued" not in output  # of the other page, which was not executed
+    assert re.search(r"^\d+ warnings that name other pages were left out", output, re.M)
     with (book / "chapters" / "first.md").open("a") as file:
         file.write("\nIt is {glue:text}`m:.3f`.\n")
-    status, said = run(book, "--page", "first")
-    assert re.search(r"first\.md.* nothing was glued under the name 'm'", said)
+    status, output = run(book, "--page", "first")
+    assert re.search(r"first\.md.* nothing was glued under the name 'm'", output)
     edit = (book / "chapters" / "first.md").read_text().replace("{glue:text}`m:.3f`", "so")
     (book / "chapters" / "first.md").write_text(edit)
-    status, said = run(book)
-    assert status == 0, said
+    status, output = run(book)
+    assert status == 0, output
     assert "It is 0.250." in shown(book, "other")
 
 
@@ -339,8 +339,8 @@ def test_front_matter_is_checked_before_anything_is_executed(book, sphinx, capsy
     (book / "_toc.yml").write_text(f"format: jb-book\nroot: index\n{parts}")
     assert build.build(book) == 2
     assert sphinx[0] == []
-    said = capsys.readouterr().out
-    assert said.startswith("error: chapters/first.md: its front matter needs `course:`")
+    output = capsys.readouterr().out
+    assert output.startswith("error: chapters/first.md: its front matter needs `course:`")
 
 
 def test_a_site_without_its_repository_says_so(book, sphinx, monkeypatch, capsys):

@@ -15,16 +15,16 @@ from lmcourse.views import svg
 @pytest.fixture
 def drawn(monkeypatch):
     """What a figure is when its function shows it."""
-    found = []
-    monkeypatch.setattr(plt, "show", lambda: found.append(plt.gcf()))
+    figures = []
+    monkeypatch.setattr(plt, "show", lambda: figures.append(plt.gcf()))
     with plt.rc_context():
         views.style()
-        yield found
+        yield figures
     plt.close("all")
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "label"),
     [
         (1, "10⁰"),
         (12_345, "1.2 · 10⁴"),
@@ -34,8 +34,8 @@ def drawn(monkeypatch):
         (1e11, "10¹¹"),
     ],
 )
-def test_large_numbers_are_powers_of_ten(number, said):
-    assert scaling.power_of_ten(number) == said
+def test_large_numbers_are_powers_of_ten(number, label):
+    assert scaling.power_of_ten(number) == label
 
 
 def test_poems_stand_in_a_page_as_text():

@@ -33,8 +33,8 @@ def test_a_words_way_up_has_strips_and_words_and_is_escaped():
 
 def test_each_setting_of_the_switches_has_its_own_shares():
     shown = {key: {"layer <0>": (key[0] + 2 * key[1]) / 10} for key in SETTINGS}
-    told = {key: f"{key} & so on" for key in SETTINGS}
-    page = read(views.switches("Share?", NAMES, shown, told, even=0.25))
+    sentences = {key: f"{key} & so on" for key in SETTINGS}
+    page = read(views.switches("Share?", NAMES, shown, sentences, even=0.25))
     assert [field.text.split() for field in page.select("fieldset")] == [
         ["<off>", "on"],
         ["here", "there"],
@@ -49,7 +49,7 @@ def test_each_setting_of_the_switches_has_its_own_shares():
         assert section.select("td")[1].text == f"{share} %"
         assert f"h{share}.0v20" in section.path["d"]
         assert section.select("path")[1]["d"] == "M25.0 0v26"
-        assert section.p.text == told[setting]
+        assert section.p.text == sentences[setting]
     assert not page.select("off")
 
 

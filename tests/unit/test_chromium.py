@@ -11,7 +11,7 @@ from lmbook.execute.keys import ROOT
 
 
 @pytest.fixture(autouse=True)
-def bare(tmp_path, monkeypatch):
+def without_chromium(tmp_path, monkeypatch):
     """A machine without Chromium."""
     browser.find_chromium.cache_clear()
     monkeypatch.delenv("CHROMIUM", raising=False)
@@ -64,9 +64,9 @@ def test_where_none_can_be_had_the_end_says_what_did_not_run(machine, monkeypatc
     assert browser.main() == 1
     ways = ["x86_64", "playwright"] if machine == "x86_64" else ["playwright"]
     assert tried == ways
-    said = capsys.readouterr().out
-    assert "apt-get install chromium" in said
-    assert said.endswith("NOT RUN: the tests of tests/site that open pages, make pdf.\n")
+    output = capsys.readouterr().out
+    assert "apt-get install chromium" in output
+    assert output.endswith("NOT RUN: the tests of tests/site that open pages, make pdf.\n")
 
 
 @pytest.mark.parametrize(("target", "goes_on"), [("test", True), ("pdf", False)])

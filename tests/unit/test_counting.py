@@ -35,18 +35,18 @@ def outputs(notebook):
     """Return what the cells of a notebook print, and the words of its figures."""
     for cell in notebook["cells"]:
         for output in cell["outputs"]:
-            found = [output.get("text", ""), *map(output.get("data", {}).get, SAID)]
-            for text in filter(None, found):
+            texts = [output.get("text", ""), *map(output.get("data", {}).get, SAID)]
+            for text in filter(None, texts):
                 yield text if isinstance(text, str) else json.dumps(text)
 
 
 def test_nothing_is_counted_from_one():
-    found = [
+    faults = [
         f"{name}: …{text[max(0, fault.start() - 30) : fault.end() + 30]}…"
         for name, text in sources()
         for fault in (FAULT_OF_DEEPER if name.startswith(DEEPER) else FAULT).finditer(text)
     ]
-    assert not found, "\n".join(found)
+    assert not faults, "\n".join(faults)
 
 
 FROM_ONE = """the first layer is layer 1

@@ -41,15 +41,15 @@ def named(name, *below):
 def test_chapters_come_in_the_order_of_the_book(tmp_path):
     fronts = {"b": named("b"), "a": named("a", "b"), "c": named("c", "b", "a")}
     fronts["a"]["paths"] = ["weekend"]
-    found = read_course(book(tmp_path, **fronts))
-    assert list(found) == ["b", "a", "c"]
-    assert [c.number for c in found.values()] == [1, 2, 3]
-    assert found["c"].title == "What is c?"
-    assert found["c"].builds_on == ("b", "a")
-    assert found["c"].minutes == {"read": 5, "work": 20}
-    assert [c.paths for c in found.values()] == [(), ("weekend",), ()]
-    assert direct_prerequisites(found) == {"b": [], "a": ["b"], "c": ["a"]}
-    assert [c.name for c in next_chapters("b", found)] == ["a"]  # by it one comes to c
+    chapters = read_course(book(tmp_path, **fronts))
+    assert list(chapters) == ["b", "a", "c"]
+    assert [c.number for c in chapters.values()] == [1, 2, 3]
+    assert chapters["c"].title == "What is c?"
+    assert chapters["c"].builds_on == ("b", "a")
+    assert chapters["c"].minutes == {"read": 5, "work": 20}
+    assert [c.paths for c in chapters.values()] == [(), ("weekend",), ()]
+    assert direct_prerequisites(chapters) == {"b": [], "a": ["b"], "c": ["a"]}
+    assert [c.name for c in next_chapters("b", chapters)] == ["a"]  # by it one comes to c
 
 
 BELOW = {"file": "b", "sections": [{"file": "c"}]}
@@ -102,12 +102,12 @@ def test_a_chapter_has_its_minutes_wherever_it_stands_in_the_contents(tmp_path, 
     (folder / "chapters" / "plain.md").write_text("# A page that is no chapter\n")
     head = {"format": "jb-book", "root": "index"}
     (folder / "_toc.yml").write_text(yaml.safe_dump(head | toc))
-    found = read_course(folder)
-    assert {name: c.numeral for name, c in found.items()} == dict(
+    chapters = read_course(folder)
+    assert {name: c.numeral for name, c in chapters.items()} == dict(
         zip("abc", numerals, strict=True)
     )
-    assert all(c.minutes == {"read": 5, "work": 20} for c in found.values())
-    assert [c.number for c in found.values()] == [1, 2, 3]
+    assert all(c.minutes == {"read": 5, "work": 20} for c in chapters.values())
+    assert [c.number for c in chapters.values()] == [1, 2, 3]
 
 
 def test_parts_have_the_pages_that_files_and_patterns_name(tmp_path):
@@ -143,7 +143,7 @@ def test_a_chapter_without_a_number_builds_on_chapters(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("front", "said"),
+    ("front", "message"),
     [
         (None, "needs `course:` with short, minutes, builds_on, and no more but paths"),
         ({"short": "One", "builds_on": []}, "needs `course:`"),
@@ -163,12 +163,12 @@ def test_a_chapter_without_a_number_builds_on_chapters(tmp_path):
         (GOOD | {"short": "Zero"}, "short is as that of zero.md"),
     ],
 )
-def test_what_is_wrong_is_said_and_where(tmp_path, front, said):
+def test_what_is_wrong_is_said_and_where(tmp_path, front, message):
     others = {"two": named("two"), "three": named("three", "one")}
     with pytest.raises(CourseError) as error:
         read_course(book(tmp_path, zero=named("zero"), one=front, **others))
     assert str(error.value).startswith("chapters/one.md: ")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_every_mistake_is_told_at_once(tmp_path):

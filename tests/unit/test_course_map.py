@@ -30,7 +30,7 @@ CROSSED = chapters(a=[], b=[], c=["b"], d=["a"])
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"),
+    ("book", "wanted"),
     [
         (DIAMOND, [["a"], ["b", "c"], ["d"]]),
         (WIDE, [["a"], ["b", "c", "d"], ["e"], ["f"]]),
@@ -38,8 +38,8 @@ CROSSED = chapters(a=[], b=[], c=["b"], d=["a"])
         ({}, []),
     ],
 )
-def test_a_chapter_stands_below_what_it_builds_on(found, wanted):
-    assert map_rows(found) == wanted
+def test_a_chapter_stands_below_what_it_builds_on(book, wanted):
+    assert map_rows(book) == wanted
 
 
 def test_what_the_lines_show_is_told_in_words():
@@ -66,35 +66,35 @@ def parts(html):
 
 
 def test_two_doors_lead_to_the_first_chapter():
-    told = {"read": "No code.", "work": "Code & <b>all</b>."}
-    made = parts(doors(DIAMOND, lambda name: f"{name}.html", **told))
-    links = [part.select_one("a.lm-door") for part in made]
+    descriptions = {"read": "No code.", "work": "Code & <b>all</b>."}
+    cards = parts(doors(DIAMOND, lambda name: f"{name}.html", **descriptions))
+    links = [card.select_one("a.lm-door") for card in cards]
     assert [link.get_text() for link in links] == ["Read it", "Work through it"]
     assert [a["data-way"] for a in links] == ["read", "work"]
     assert {a["href"] for a in links} == {"a.html"}
-    assert [part.p.get_text() for part in made] == [*told.values()]
+    assert [card.p.get_text() for card in cards] == [*descriptions.values()]
 
 
 def test_a_path_has_its_chapters_in_order_and_their_minutes():
     on = {"a": ("poems",), "b": (), "c": ("weekend", "poems"), "d": ("weekend",)}
     book = {name: replace(DIAMOND[name], paths=way) for name, way in on.items()}
-    told = {"poems": "For <an> hour.", "weekend": "Two days.", "whole": "All."}
-    goals = {f"{path}-goal": f"play#{path} Your <own> {path}" for path in told}
-    made = parts(paths(book, lambda name: f"{name}.html", **told, **goals))
-    assert [part.p.get_text() for part in made] == [*told.values()]
-    links = [" ".join(a["href"] for a in part.select("li a")) for part in made]
+    descriptions = {"poems": "For <an> hour.", "weekend": "Two days.", "whole": "All."}
+    goals = {f"{path}-goal": f"play#{path} Your <own> {path}" for path in descriptions}
+    cards = parts(paths(book, lambda name: f"{name}.html", **descriptions, **goals))
+    assert [card.p.get_text() for card in cards] == [*descriptions.values()]
+    links = [" ".join(a["href"] for a in card.select("li a")) for card in cards]
     assert links == [
         "a.html c.html play.html#poems",
         "c.html d.html play.html#weekend",
         "a.html b.html c.html d.html play.html#whole",
     ]
-    assert made[0].strong.get_text() == "Your <own> poems"
-    assert made[1].small.get_text() == "100 min to read · 4 h 30 min to work through"
-    assert made[2].small.get_text() == "3 h 20 min to read · 9 h 0 min to work through"
+    assert cards[0].strong.get_text() == "Your <own> poems"
+    assert cards[1].small.get_text() == "100 min to read · 4 h 30 min to work through"
+    assert cards[2].small.get_text() == "3 h 20 min to read · 9 h 0 min to work through"
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "book", "said"),
+    ("name", "options", "book", "message"),
     [
         ("course-map", {}, {}, "course-map needs a numbered part with chapters"),
         ("doors", {"read": "a", "work": "b"}, {}, "doors needs a numbered part"),
@@ -102,11 +102,11 @@ def test_a_path_has_its_chapters_in_order_and_their_minutes():
         ("course-map", {"read": "a"}, DIAMOND, "course-map takes no options"),
     ],
 )
-def test_what_the_front_page_lacks_is_an_error(name, told, book, said):
+def test_what_the_front_page_lacks_is_an_error(name, options, book, message):
     env = SimpleNamespace(config=SimpleNamespace(lmbook_chapters=book))
     state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
     machine = SimpleNamespace(reporter=None)
-    directive = FrontPage(name, [], told, StringList(), 1, 0, "", state, machine)
+    directive = FrontPage(name, [], options, StringList(), 1, 0, "", state, machine)
     with pytest.raises(DirectiveError) as caught:
         directive.run()
-    assert said in caught.value.msg
+    assert message in caught.value.msg

@@ -115,7 +115,7 @@ def test_how_a_file_was_saved_is_not_in_the_corpus(tmp_path, content, text):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"caf\xe9", "is not UTF-8"),
         ("A bee".encode("utf-16"), "is not UTF-8 text, save it as such"),
@@ -124,10 +124,10 @@ def test_how_a_file_was_saved_is_not_in_the_corpus(tmp_path, content, text):
         (b"\xef\xbb\xbf", "is empty"),
     ],
 )
-def test_what_is_no_text_is_refused_by_name(tmp_path, content, said):
+def test_what_is_no_text_is_refused_by_name(tmp_path, content, message):
     path = tmp_path / "mine.txt"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=said) as error:
+    with pytest.raises(ValueError, match=message) as error:
         load_corpus(path)
     assert str(path) in str(error.value)
 
@@ -153,5 +153,5 @@ def test_poems_are_split_whole():
     parts = data.train_val_test_split(texts)
     assert parts.validation == "poem 4\nline\n\npoem 14\nline\n"
     assert parts.test == "poem 9\nline\n\npoem 19\nline\n"
-    found = [piece for part in parts for piece in part.removesuffix("\n").split("\n\n")]
-    assert sorted(found) == sorted(texts)
+    poems = [poem for part in parts for poem in part.removesuffix("\n").split("\n\n")]
+    assert sorted(poems) == sorted(texts)

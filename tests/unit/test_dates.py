@@ -55,8 +55,8 @@ def test_ids_become_the_text_again_without_padding():
 
 
 def test_the_parts_of_a_source():
-    found = dates.parts(dates.to_ids([SHORT, LONG]))[0].tolist()
-    assert found == [0, 3, 1, 1, 1, 3, 2, 2, 2, 2] + [4] * (len(LONG) - len(SHORT))
+    indices = dates.parts(dates.to_ids([SHORT, LONG]))[0].tolist()
+    assert indices == [0, 3, 1, 1, 1, 3, 2, 2, 2, 2] + [4] * (len(LONG) - len(SHORT))
 
 
 def test_exchanged_months_have_their_length_and_nothing_else():
@@ -153,11 +153,11 @@ def test_a_day_in_all_styles():
 
 
 def test_centuries_have_all_their_days():
-    found = dates.days_of(17, 19)
-    assert found[0] == datetime.date(1700, 1, 1)
-    assert found[-1] == datetime.date(1999, 12, 31)
-    assert len(found) == len(set(found)) == 2 * 36_524  # 24 leap years each
-    assert not any(day.year // 100 == 18 for day in found)
+    every_day = dates.days_of(17, 19)
+    assert every_day[0] == datetime.date(1700, 1, 1)
+    assert every_day[-1] == datetime.date(1999, 12, 31)
+    assert len(every_day) == len(set(every_day)) == 2 * 36_524  # 24 leap years each
+    assert not any(day.year // 100 == 18 for day in every_day)
 
 
 def test_held_out_are_the_days_of_the_page_and_two_thousand_at_random():
@@ -231,9 +231,9 @@ def test_the_share_right_is_of_the_characters_that_count(monkeypatch):
 
 
 def test_attention_to_all_parts_is_the_whole():
-    found = dates.attention_to_parts(reader(), dates.pairs_of(days(8)))
-    assert found.shape == (11, 4)  # ten characters and the end
-    assert_close(found.sum(1), torch.ones(11))
+    weights = dates.attention_to_parts(reader(), dates.pairs_of(days(8)))
+    assert weights.shape == (11, 4)  # ten characters and the end
+    assert_close(weights.sum(1), torch.ones(11))
 
 
 def test_what_reads_is_kept_and_what_writes_is_trained():

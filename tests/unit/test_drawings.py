@@ -38,15 +38,17 @@ def drawing(body="", words=WORDS, box="0 0 400 100", more=""):
 def faults(root):
     """Return what in a drawing breaks the rules of docs/tasks-and-drawings.md."""
     width = float(root.get("viewBox").split()[2])
-    found = []
+    messages = []
     if width > WIDEST:
-        found.append(f"{width:g} units wide")
+        messages.append(f"{width:g} units wide")
     for part in root.iter():
         if part is not root and part.tag not in KNOWN:
-            found.append(f"<{part.tag}>")
-        found += [f"{n}={v!r}" for n, v in part.items() if FORBIDDEN.fullmatch(f"{n}={v}")]
-        found += [f"the class {n!r}" for n in {*part.get("class", "").split()} - CLASSES]
-    return found
+            messages.append(f"<{part.tag}>")
+        messages += [
+            f"{n}={v!r}" for n, v in part.items() if FORBIDDEN.fullmatch(f"{n}={v}")
+        ]
+        messages += [f"the class {n!r}" for n in {*part.get("class", "").split()} - CLASSES]
+    return messages
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
@@ -58,7 +60,7 @@ def test_every_drawing_keeps_the_rules(path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("<svg", "not well-formed"),
         ("<p/>", "must begin with <svg viewBox"),
@@ -68,8 +70,8 @@ def test_every_drawing_keeps_the_rules(path):
         (drawing(words="<desc>x</desc><title>y</title>"), "<title> and <desc>"),
     ],
 )
-def test_what_is_no_drawing_is_told(text, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_what_is_no_drawing_is_told(text, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         parse_drawing(text)
 
 
@@ -93,8 +95,8 @@ def test_what_is_no_drawing_is_told(text, said):
     ],
 )
 def test_a_broken_rule_is_found(text, fault):
-    (found,) = faults(parse_drawing(text))
-    assert found.startswith(fault)
+    (message,) = faults(parse_drawing(text))
+    assert message.startswith(fault)
 
 
 def test_a_namespace_changes_nothing():
@@ -132,5 +134,5 @@ def test_the_authors_guide_shows_every_class():
     drawn = (ROOT / "tests/site/demo/_figures/every-class.svg").read_text()
     assert set(re.findall(r"d-[\w-]+", drawn)) >= CLASSES - {"d-grid", "d-head", "d-paper"}
     guide = ROOT / "docs" / "drawing-classes.svg"
-    made = base64.b64decode(re.search(r"base64,([^\"]+)", image_html(drawn))[1]).decode()
-    assert guide.read_text("utf-8") == made + "\n", f"write `made` into {guide}"
+    svg = base64.b64decode(re.search(r"base64,([^\"]+)", image_html(drawn))[1]).decode()
+    assert guide.read_text("utf-8") == svg + "\n", f"write `svg` into {guide}"

@@ -211,20 +211,20 @@ def test_a_file_is_hashed_piece_by_piece(tmp_path):
         file.truncate(size)
     tracemalloc.start()
     try:
-        found = keys.hash_files(tmp_path, tmp_path)
+        hashes = keys.hash_files(tmp_path, tmp_path)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == {"model.gguf": hashlib.sha256(bytes(size)).hexdigest()}
+    assert hashes == {"model.gguf": hashlib.sha256(bytes(size)).hexdigest()}
     assert peak < size / 8
 
 
 @pytest.mark.parametrize(("module", "stale"), [("wordpiece.py", True), ("data.py", False)])
 def test_modules_of_the_course_that_a_page_imports(book, monkeypatch, module, stale):
     def changed(root, original=keys.hash_watched_files):
-        found = original(root)
-        (path,) = (p for p in found if p.endswith(os.path.join("lmcourse", module)))
-        return found | {path: "another"}
+        hashes = original(root)
+        (path,) = (p for p in hashes if p.endswith(os.path.join("lmcourse", module)))
+        return hashes | {path: "another"}
 
     monkeypatch.setattr(keys, "hash_watched_files", changed)
     assert bool(trouble(book)) is stale
@@ -328,9 +328,9 @@ def test_all_failures_are_collected(failing, capsys):
     assert failures["dies"]["what"] == "cell 1 failed (DeadKernelError)"
     assert failures["hangs"]["what"] == "cell 1 failed (CellTimeoutError)"
     execute.print_failures(failures)
-    said = capsys.readouterr().out
-    assert "--- raises: cell 2 failed" in said
-    assert said.endswith("FAILED: dies, finds, hangs, moving, raises\n")
+    output = capsys.readouterr().out
+    assert "--- raises: cell 2 failed" in output
+    assert output.endswith("FAILED: dies, finds, hangs, moving, raises\n")
 
 
 def test_the_others_are_executed_all_the_same(failing):
@@ -339,8 +339,8 @@ def test_the_others_are_executed_all_the_same(failing):
         load_executed_chapter("good", root).cells[-1].outputs[0].data["text/plain"]
         == "'well'"
     )
-    kept = sorted(path.stem for path in (root / "_build" / "executed").iterdir())
-    assert kept == ["dies", "finds", "good", "hangs", "moving", "raises"]
+    names = sorted(path.stem for path in (root / "_build" / "executed").iterdir())
+    assert names == ["dies", "finds", "good", "hangs", "moving", "raises"]
 
 
 def test_a_chapter_that_failed_is_not_executed(failing):
@@ -382,9 +382,9 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path):
     while not begun.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130, said
-    assert "stopped" in said
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, output
+    assert "stopped" in output
     assert list((tmp_path / "_build" / "executed").iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text()), 0)

@@ -60,7 +60,7 @@ def test_the_line_of_the_cell_that_failed_is_shown():
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (lambda x: [].append(x), "returns nothing; end it with `return`."),
         (5, "pass the function itself; this is of type int"),
@@ -73,10 +73,10 @@ def test_the_line_of_the_cell_that_failed_is_shown():
         (lambda x: [[1], [2, 3]], "the rows differ in length"),
     ],
 )
-def test_other_answers_get_a_friendly_word(answer, said):
+def test_other_answers_get_a_friendly_word(answer, message):
     verdict = check("toy.double", answer)
     assert not verdict
-    assert said in verdict.message
+    assert message in verdict.message
 
 
 def test_unknown_exercises(monkeypatch):
@@ -100,7 +100,7 @@ def test_compare_takes_tensors_arrays_and_lists():
 
 
 @pytest.mark.parametrize(
-    ("got", "want", "said"),
+    ("got", "want", "message"),
     [
         ([1.0, 2.1], [1.0, 2.0], r"1 of 2 numbers differ, the first at \(1,\)"),
         ([1.1e-9, 0.0], [1e-9, 0.0], r"the first at \(0,\)"),
@@ -110,8 +110,8 @@ def test_compare_takes_tensors_arrays_and_lists():
         (np.ones((1, 3)), np.ones(3), r"the shape is \(1, 3\); it should be \(3,\)"),
     ],
 )
-def test_what_differs_is_told(got, want, said):
-    with pytest.raises(Wrong, match=said):
+def test_what_differs_is_told(got, want, message):
+    with pytest.raises(Wrong, match=message):
         compare(got, want)
 
 
@@ -124,7 +124,7 @@ def test_texts_are_compared():
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ("b", None),
         (" B ", None),
@@ -132,11 +132,11 @@ def test_texts_are_compared():
         ("c", "choose one letter of a, b, as a string."),
     ],
 )
-def test_a_letter_is_compared(answer, said):
+def test_a_letter_is_compared(answer, message):
     predict("toy.axis", a="the mean runs over rows.", b=None)
     verdict = check("toy.axis", answer)
-    assert verdict.ok == (said is None)
-    assert verdict.message.startswith(said or "right.")
+    assert verdict.ok == (message is None)
+    assert verdict.message.startswith(message or "right.")
 
 
 def test_a_diagnosis_shows_call_and_result_if_both_are_short():
@@ -167,8 +167,8 @@ def test_a_diagnosis_shows_neither_call_nor_result_if_both_are_long():
 def test_inputs_are_copies_unless_asked_otherwise(keep):
     inputs = torch.zeros(2), np.zeros(2), [0], (np.zeros(2),), {"a": [0]}
 
-    def spoil(tensor, array, numbers, pair, found):
-        tensor[0] = array[0] = numbers[0] = pair[0][0] = found["a"][0] = 1
+    def spoil(tensor, array, numbers, pair, mapping):
+        tensor[0] = array[0] = numbers[0] = pair[0][0] = mapping["a"][0] = 1
         return 1
 
     run(spoil, *inputs, keep=keep)
@@ -189,8 +189,8 @@ def test_the_first_fault_of_those_declared_counts():
             right="{value:.2f} is a good one.",
         )
 
-    found = check("toy.faults", 4)
-    assert (found.ok, found.message) == (True, "right. 4.00 is a good one.")
+    verdict = check("toy.faults", 4)
+    assert (verdict.ok, verdict.message) == (True, "right. 4.00 is a good one.")
     assert check("toy.faults", 11).message == "odd."
     small = check("toy.faults", 2)
     assert (small.message, small.diagnosis) == ("2.0 is small.", "… is small.")
@@ -251,9 +251,9 @@ def test_what_a_check_raises_by_hand_is_not_declared():
 def test_a_case_may_ask_for_something_else_and_say_it_in_other_words():
     @exercise("toy.second")
     def second():
-        said = {"stopped with": "{error}. It said: {text}!", "differ": "look again."}
+        wordings = {"stopped with": "{error}. It said: {text}!", "differ": "look again."}
         ask, mistakes = lambda answer: run(answer, 3)[1], {"one.": lambda: 1}
-        yield Case([], 2, mistakes, ask=ask, instead=said, told="the second:")
+        yield Case([], 2, mistakes, ask=ask, instead=wordings, told="the second:")
 
     def fails(x):
         raise KeyError("a")
@@ -261,9 +261,9 @@ def test_a_case_may_ask_for_something_else_and_say_it_in_other_words():
     assert check("toy.second", lambda x: (0, 2))
     assert check("toy.second", lambda x: (0, 1)).message == "the second: one."
     assert check("toy.second", lambda x: (0, 5)).message == "look again."
-    said = check("toy.second", fails)
-    assert said.message == "fails stopped with KeyError: 'a'. It said: 'a'!"
-    assert said.diagnosis == "…. It said: …!"
+    verdict = check("toy.second", fails)
+    assert verdict.message == "fails stopped with KeyError: 'a'. It said: 'a'!"
+    assert verdict.diagnosis == "…. It said: …!"
     assert not check("toy.second", lambda x: ...).tried
 
 
@@ -350,10 +350,10 @@ def test_a_verdict_is_escaped():
 
 
 def test_code_in_a_verdict_is_shown_as_code():
-    said = (
+    message = (
         "`states[0]` is *not* `2 * x < 1 *`; one ` alone, 2 * 3 * 4 and f(*args) are left."
     )
-    shown = Verdict("toy.x", False, said)._repr_html_()
+    shown = Verdict("toy.x", False, message)._repr_html_()
     assert "<code>states[0]</code> is <em>not</em> <code>2 * x &lt; 1 *</code>;" in shown
     assert "one ` alone, 2 * 3 * 4 and f(*args) are left." in shown
 

@@ -40,11 +40,11 @@ def pairs(line):
     return words[::2], [float(word) for word in words[1::2]]
 
 
-def near(found, wanted, limit=6e-4):
+def near(values, wanted, limit=6e-4):
     """Compare; three digits after the point are kept."""
-    found = numbers(found) if isinstance(found, str) else found
-    found = torch.as_tensor(found)
-    torch.testing.assert_close(found, wanted, atol=limit, rtol=1e-3)
+    values = numbers(values) if isinstance(values, str) else values
+    values = torch.as_tensor(values)
+    torch.testing.assert_close(values, wanted, atol=limit, rtol=1e-3)
 
 
 def test_numbers_of_every_head_are_those_of_transformers(case, tokenizer):
@@ -53,8 +53,8 @@ def test_numbers_of_every_head_are_those_of_transformers(case, tokenizer):
     assert view.data["tokens"] == batch.tokens()
     for layer, head in product(range(3), range(2)):
         weights, lengths, moved, _ = of_a_head(model, batch, layer, head)
-        found = [view.data[name][layer][head] for name in ("weights", "lengths", "moved")]
-        for line, wanted in zip(found, (weights.flatten(), lengths, moved), strict=True):
+        lines = [view.data[name][layer][head] for name in ("weights", "lengths", "moved")]
+        for line, wanted in zip(lines, (weights.flatten(), lengths, moved), strict=True):
             near(line, wanted)
         assert moved.max() > 0.01
 
@@ -65,9 +65,9 @@ def test_neighbours_are_the_nearest_of_the_whole_table(case, tokenizer):
     *_, states = of_a_head(model, tokenizer(LINE, return_tensors="pt"), 0, 0)
     for level, state in enumerate(states):
         cosines = torch.cosine_similarity(state[4], table, dim=-1)
-        pieces, found = pairs(view.data["near"][level][4])
-        near(found, cosines.topk(len(found)).values)
-        near(found, cosines[tokenizer.convert_tokens_to_ids(pieces)])
+        tokens, stored = pairs(view.data["near"][level][4])
+        near(stored, cosines.topk(len(stored)).values)
+        near(stored, cosines[tokenizer.convert_tokens_to_ids(tokens)])
 
 
 def test_it_begins_with_the_head_that_matters_most(case):
@@ -86,11 +86,11 @@ def test_what_is_stored_is_read_without_a_script(case):
     weights = numbers(data["weights"][layer][head])[count : 2 * count]
     lengths, moved = (numbers(data[key][layer][head]) for key in ("lengths", "moved"))
     shown = [weights, weights * lengths, moved]
-    found = torch.tensor([[float(x) for x in row[1:]] for row in rows[1 : 1 + count]])
-    near(found, torch.stack(shown).T, 0.0051)
-    pieces, cosines = pairs(data["near"][layer + 1][1])
-    piece, cosine = rows[2 + count][1].split()
-    assert piece == pieces[0]
+    printed = torch.tensor([[float(x) for x in row[1:]] for row in rows[1 : 1 + count]])
+    near(printed, torch.stack(shown).T, 0.0051)
+    tokens, cosines = pairs(data["near"][layer + 1][1])
+    token, cosine = rows[2 + count][1].split()
+    assert token == tokens[0]
     assert float(cosine) == pytest.approx(cosines[0], abs=0.0051)
     assert f"In layer {layer}, head {head}, “fame” attends most to" in page.text
     assert view.alt in " ".join(page.text.split())

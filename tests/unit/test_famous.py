@@ -42,13 +42,13 @@ def test_an_outcome_is_a_mean_with_its_interval():
         seen.append((mean, span))
         return span[0] > 0.2
 
-    found = outcomes.outcome([0.0, 1.0, 1.0, 0.0] * 25, 0.123456, holds, more=1 / 3)
-    assert found["ours"] == 0.5
-    assert found["n"] == 100
-    assert found["holds"] is True
-    assert found["null"] == 0.1235
-    assert found["more"] == 0.3333
-    low, high = found["interval"]
+    result = outcomes.outcome([0.0, 1.0, 1.0, 0.0] * 25, 0.123456, holds, more=1 / 3)
+    assert result["ours"] == 0.5
+    assert result["n"] == 100
+    assert result["holds"] is True
+    assert result["null"] == 0.1235
+    assert result["more"] == 0.3333
+    low, high = result["interval"]
     assert 0.38 < low < 0.5 < high < 0.62  # a share of 100: ± 1.96 · .05
     assert seen[0][0] == 0.5
 
@@ -97,18 +97,18 @@ def test_cosines_are_numpys():
         a @ b / np.linalg.norm(a) / np.linalg.norm(b)
         for a, b in zip(first, second, strict=True)
     ]
-    found = outcomes.cosines(torch.tensor(first), torch.tensor(second))
-    np.testing.assert_allclose(found, want, rtol=1e-12)
+    cosines = outcomes.cosines(torch.tensor(first), torch.tensor(second))
+    np.testing.assert_allclose(cosines, want, rtol=1e-12)
 
 
 def test_what_is_asked_in_other_forms_says_so_in_its_rule():
-    told = {name for name, result in RESULTS.items() if result.elsewhere}
-    assert told == {*elsewhere.SETTINGS["results"]}
-    assert {name for name, result in RESULTS.items() if result.known} == told
+    names = {name for name, result in RESULTS.items() if result.elsewhere}
+    assert names == {*elsewhere.SETTINGS["results"]}
+    assert {name for name, result in RESULTS.items() if result.known} == names
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
+    ("answers", "verdict"),
     [
         ([True, True], "holds"),
         ([False, False, False], "not so"),
@@ -118,15 +118,15 @@ def test_what_is_asked_in_other_forms_says_so_in_its_rule():
         ([False, None], "too close to say"),
     ],
 )
-def test_a_row_says_what_all_of_its_forms_say(said, verdict):
-    found, *others = [{"holds": each} for each in said]
+def test_a_row_says_what_all_of_its_forms_say(answers, verdict):
+    first, *others = [{"holds": each} for each in answers]
     forms = dict(enumerate(others))
-    assert proofs.verdict_over(found, forms) == verdict
+    assert proofs.verdict_over(first, forms) == verdict
 
 
 def test_who_can_not_be_asked_can_not_be_asked_in_another_form():
-    found = {"holds": True, "able": False}
-    assert proofs.verdict_over(found, {"other": {"holds": False}}) == "can’t be asked"
+    result = {"holds": True, "able": False}
+    assert proofs.verdict_over(result, {"other": {"holds": False}}) == "can’t be asked"
     assert proofs.verdict_over({"holds": None}, {}) == "too close to say"
 
 
@@ -148,7 +148,7 @@ def test_the_summary_counts_what_holds():
 
 
 @pytest.mark.parametrize(
-    ("found", "verdict"),
+    ("result", "verdict"),
     [
         ({"holds": True}, "holds"),
         ({"holds": False}, "not so"),
@@ -157,8 +157,8 @@ def test_the_summary_counts_what_holds():
         ({"holds": True, "able": False}, "can’t be asked"),
     ],
 )
-def test_a_verdict_is_one_of_four(found, verdict):
-    assert proofs.verdict_on(found) == verdict
+def test_a_verdict_is_one_of_four(result, verdict):
+    assert proofs.verdict_on(result) == verdict
 
 
 # --- SmolLM2 -----------------------------------------------------------------------------
@@ -191,8 +191,8 @@ def small(monkeypatch):
 def test_logits_of_texts_of_any_length_come_in_their_order(small):
     words, model = small
     texts = ["a b c d", "a b", "e", "b a c d", "c d"]
-    found = smollm2.last_logits(texts)
-    for text, row in zip(texts, found, strict=True):
+    logits = smollm2.last_logits(texts)
+    for text, row in zip(texts, logits, strict=True):
         want = model(torch.tensor([words(text).input_ids]))[0, -1]
         torch.testing.assert_close(row, want, rtol=1e-5, atol=1e-5)
 
@@ -268,8 +268,8 @@ def test_what_was_said_before_is_counted(ids, share):
 def test_ends_of_a_text_get_the_logits_of_the_whole(small):
     words, model = small
     ends = ["x y", "z y", "x", "", "x y"]
-    found = smollm2.logits_after("a b c d ", ends)
-    for end, row in zip(ends, found, strict=True):
+    logits = smollm2.logits_after("a b c d ", ends)
+    for end, row in zip(ends, logits, strict=True):
         want = model(torch.tensor([words("a b c d " + end).input_ids]))[0, -1]
         torch.testing.assert_close(row, want, rtol=1e-4, atol=1e-5)
 
@@ -290,10 +290,10 @@ def test_examples_and_what_is_asked_are_different_words(task):
 
 
 def test_the_other_label_is_put_last():
-    told = [("oak", "plant"), ("cow", "animal"), ("fern", "plant"), ("moss", "plant")]
-    moved = smollm2.other_last(told)
-    assert moved == [told[0], told[3], told[2], told[1]]
-    assert smollm2.other_last(moved)[-1] == told[2]  # the last plant now
+    examples = [("oak", "plant"), ("cow", "animal"), ("fern", "plant"), ("moss", "plant")]
+    moved = smollm2.other_last(examples)
+    assert moved == [examples[0], examples[3], examples[2], examples[1]]
+    assert smollm2.other_last(moved)[-1] == examples[2]  # the last plant now
 
 
 def test_who_does_not_heed_the_order_says_the_last_label_half_of_the_time(monkeypatch):
@@ -301,20 +301,23 @@ def test_who_does_not_heed_the_order_says_the_last_label_half_of_the_time(monkey
     (examples, _), *_ = smollm2.draws_of(task)
     orders = [examples, smollm2.other_last(examples)]
     always = {"cow": "animal", "ox": "animal", "fern": "plant"}
-    monkeypatch.setattr(smollm2, "guessed", lambda task, told, words: [*always.values()])
+    monkeypatch.setattr(smollm2, "guessed", lambda task, order, words: [*always.values()])
     assert smollm2.said_last(task, orders, [*always])[0] == 0.5
     monkeypatch.setattr(
-        smollm2, "guessed", lambda task, told, words: [told[-1][1]] * len(words)
+        smollm2, "guessed", lambda task, order, words: [order[-1][1]] * len(words)
     )
     assert smollm2.said_last(task, orders, [*always])[0] == 1
 
 
 def test_tasks_are_told_apart():
-    costs = np.arange(6).repeat(2) + np.tile([-0.5, 0.5], 6)
-    found = smollm2.by_task(costs)
-    assert found["tasks"] == 6
-    assert (found["lowest"], found["highest"]) == (0, 5)
-    assert (found["low_task"], found["high_task"]) == ("animal or plant", "body or clothes")
+    values = np.arange(6).repeat(2) + np.tile([-0.5, 0.5], 6)
+    result = smollm2.by_task(values)
+    assert result["tasks"] == 6
+    assert (result["lowest"], result["highest"]) == (0, 5)
+    assert (result["low_task"], result["high_task"]) == (
+        "animal or plant",
+        "body or clothes",
+    )
 
 
 def test_a_verb_agrees_with_the_first_noun(monkeypatch):
@@ -371,9 +374,9 @@ def named_in(text):
 
 @pytest.mark.parametrize("form", elsewhere.STORIES)
 def test_a_story_is_another_and_names_the_giver_last(form):
-    told = errands(6, seed=1, form=form)
-    changed = elsewhere.third_gives(told)
-    for text, other, giver, third in zip(*told, changed, strict=True):
+    stories = errands(6, seed=1, form=form)
+    changed = elsewhere.third_gives(stories)
+    for text, other, giver, third in zip(*stories, changed, strict=True):
         names, then = (named_in(each) for each in (text, third))
         assert len(names) == 3
         assert set(names[:2]) == {other, giver}
@@ -399,15 +402,15 @@ def test_rows_are_read_twice_or_followed_by_others(monkeypatch):
 
     monkeypatch.setattr(elsewhere, "continued", continued)
     known = torch.tensor([5, 7, 11, 13, 17])
-    found = elsewhere.read_twice(known, 9, 6)
+    result = elsewhere.read_twice(known, 9, 6)
     twice, once = asked
     assert twice.shape == once.shape == (9, 12)
     assert torch.equal(twice[:, :6], twice[:, 6:])
     assert torch.equal(once[:, :6], twice[:, :6])
     assert not (once[:, 6:] == once[:, :6]).all(1).any()
     assert set(twice.flatten().tolist()) == set(known.tolist())
-    assert (found["n"], found["length"], found["heads"]) == (9, 6, 2)
-    assert found["holds"] is True
+    assert (result["n"], result["length"], result["heads"]) == (9, 6, 2)
+    assert result["holds"] is True
 
 
 def test_without_a_head_that_looks_for_it_nothing_is_continued(monkeypatch):
@@ -443,7 +446,7 @@ def test_bits_of_a_letter_are_those_of_what_comes_after_what_was_read(
     for module in (elsewhere, smollm2):
         monkeypatch.setattr(module, "talker", lambda: (spelled, model))
     ids = torch.randint(96, (4, 8), generator=torch.Generator().manual_seed(2))
-    found = elsewhere.bits_a_letter(ids, before)
+    result = elsewhere.bits_a_letter(ids, before)
     logs = model(ids).log_softmax(-1)
     bits = letters = 0
     for row in range(4):
@@ -451,13 +454,13 @@ def test_bits_of_a_letter_are_those_of_what_comes_after_what_was_read(
             bits -= float(logs[row, at - 1, ids[row, at]]) / np.log(2)
         letters += len(spelled.decode(ids[row, 1:]))
         letters -= len(spelled.decode(ids[row, 1:before]))
-    assert found["ours"] == pytest.approx(bits / letters, abs=1e-3)
-    assert found["null"] == pytest.approx(
+    assert result["ours"] == pytest.approx(bits / letters, abs=1e-3)
+    assert result["null"] == pytest.approx(
         4 * (8 - before) * np.log2(96) / letters, abs=1e-3
     )
-    assert found["interval"][0] < found["ours"] < found["interval"][1]
+    assert result["interval"][0] < result["ours"] < result["interval"][1]
     shortest = min(len(spelled.decode(row[:before])) for row in ids)
-    assert found["letters_before"] == shortest
+    assert result["letters_before"] == shortest
 
 
 def test_paragraphs_are_long_and_hold_no_marks_of_a_page():
@@ -491,9 +494,9 @@ def test_what_stays_right_is_a_share_of_what_was_right():
     changed = whole.copy()
     changed[:15] += 8  # half of the first kind now looks like the second
     groups = [str(number) for number in range(60)]
-    kept, right = minilm.stay_right(whole, changed, labels, groups)
+    stays, right = minilm.stay_right(whole, changed, labels, groups)
     assert right.all()
-    assert kept.tolist() == [False] * 15 + [True] * 45
+    assert stays.tolist() == [False] * 15 + [True] * 45
 
 
 def test_pieces_of_words_are_no_words():
@@ -522,10 +525,10 @@ def test_a_gpt_without_the_letters_of_the_sonnets_can_not_be_asked(monkeypatch, 
     try:
         for name in ("counts", "heads"):
             stored = {"name": name, "ours": 0.7, "interval": [0.6, 0.8], "holds": True}
-            found = proofs.measured(name, stored)
-            assert proofs.verdict_on(found) == "can’t be asked"
-            assert {found[key] for key in ("ours", "interval")} == {UNMEASURED}
-            assert format_glue({"x": found["ours"]}, "x", ".0%") == "–"
+            result = proofs.measured(name, stored)
+            assert proofs.verdict_on(result) == "can’t be asked"
+            assert {result[key] for key in ("ours", "interval")} == {UNMEASURED}
+            assert format_glue({"x": result["ours"]}, "x", ".0%") == "–"
     finally:
         little.sonnets.cache_clear()
 
@@ -550,19 +553,19 @@ def test_a_gpt_that_read_something_else_is_not_compared_with_ngrams_of_the_sonne
     monkeypatch.setattr(proofs, "measure", lambda name: little.counts(small=True))
     little.sonnets.cache_clear()
     try:
-        found = proofs.measured("counts", stored_outcome)
+        result = proofs.measured("counts", stored_outcome)
     finally:
         little.sonnets.cache_clear()
-    assert found["ours"] == UNMEASURED
-    assert proofs.verdict_on(found) == "can’t be asked"
-    assert proofs.with_reason("can’t be asked", found).startswith(
+    assert result["ours"] == UNMEASURED
+    assert proofs.verdict_on(result) == "can’t be asked"
+    assert proofs.with_reason("can’t be asked", result).startswith(
         f"can’t be asked: {reason}"
     )
 
 
 def test_our_gpt_is_compared_with_ngrams_of_the_sonnets(monkeypatch):
-    kept = load_gpt("sonnets", device="cpu")
-    monkeypatch.setattr(little, "loaded", lambda: kept)
+    sonnets_gpt = load_gpt("sonnets", device="cpu")
+    monkeypatch.setattr(little, "loaded", lambda: sonnets_gpt)
     little.refuse_other_texts()  # raises nothing
     assert proofs.with_reason("holds", {"holds": True}) == "holds"
 
@@ -582,13 +585,13 @@ def test_a_removed_head_adds_nothing(other_gpt):
     ids = torch.randint(11, (2, 9), generator=torch.Generator().manual_seed(1))
     inputs, targets = ids[:, :-1], ids[:, 1:]
     assert little.every_head() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-    found = little.window_losses([(1, 2)], inputs, targets)
+    losses = little.window_losses([(1, 2)], inputs, targets)
     whole = little.window_losses([], inputs, targets)
     other_gpt.blocks[1].attention.output.weight[:, 8:] = 0  # the columns of the last head
     logits = other_gpt(inputs)
     want = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none").mean(1)
-    np.testing.assert_allclose(found, want.numpy(), rtol=1e-5)
-    assert (abs(found - whole) > 1e-6).all()
+    np.testing.assert_allclose(losses, want.numpy(), rtol=1e-5)
+    assert (abs(losses - whole) > 1e-6).all()
 
 
 def test_heads_are_removed_in_rounds(other_gpt, monkeypatch):
@@ -616,9 +619,9 @@ def test_the_likeliest_token_has_half_a_context_before_it(other_gpt, context):
     # Of an odd context one token is not used.
     other_gpt.config = dataclasses.replace(other_gpt.config, context=context)
     ids = torch.randint(11, (21,), generator=torch.Generator().manual_seed(1))
-    found = little.likeliest(ids)
-    assert len(found) == 20
-    for at, token in enumerate(found.tolist()):
+    tokens = little.likeliest(ids)
+    assert len(tokens) == 20
+    for at, token in enumerate(tokens.tolist()):
         start = 0 if at < 8 else (at // 4 - 1) * 4
         assert token == int(other_gpt(ids[None, start : at + 1])[0, -1].argmax())
 
@@ -647,13 +650,17 @@ def untrained():
     reader, _ = load_talker(device="cpu")
     sizes = {"layers": 4, "heads": 4, "kv_heads": 2, "d_model": 96, "d_ff": 40}
     llama = Llama(LlamaConfig(vocab_size=49152, context=512, **sizes))
-    pieces, _ = load_bert(device="cpu")
+    bert_tokenizer, _ = load_bert(device="cpu")
     bert = BertModel(
-        BertConfig(vocab_size=len(pieces), **SMALL, attn_implementation="eager")
+        BertConfig(vocab_size=len(bert_tokenizer), **SMALL, attn_implementation="eager")
     )
     letters, ours, _ = load_gpt("sonnets", device="cpu")
     gpt = GPT(ours.config)
-    models = {smollm2: (reader, llama), minilm: (pieces, bert), little: (letters, gpt)}
+    models = {
+        smollm2: (reader, llama),
+        minilm: (bert_tokenizer, bert),
+        little: (letters, gpt),
+    }
     return {
         module: (tokenizer, model.eval().requires_grad_(False))
         for module, (tokenizer, model) in models.items()
@@ -668,10 +675,10 @@ def test_nothing_holds_of_a_model_with_random_weights(name, untrained, monkeypat
     cached = (smollm2.poem_tokens, minilm.poems, little.sonnets)
     for function in cached:
         function.cache_clear()
-    found = measure(name, small=True)
+    result = measure(name, small=True)
     for function in cached:
         function.cache_clear()
-    assert proofs.verdict_on(found) in ("not so", "can’t be asked"), found
+    assert proofs.verdict_on(result) in ("not so", "can’t be asked"), result
 
 
 @pytest.mark.slow

@@ -34,8 +34,8 @@ def test_true_directions_are_found():
     there = torch.rand(6000, 24, generator=generator) < 0.06
     states = (there * (0.5 + torch.rand(6000, 24, generator=generator))) @ directions
     model = train_autoencoder(states, features=48, active=2, steps=1500, batch=256)
-    found = (directions @ model.decoder.T).amax(1)
-    assert (found > 0.9).float().mean() > 0.8
+    cosines = (directions @ model.decoder.T).amax(1)
+    assert (cosines > 0.9).float().mean() > 0.8
 
 
 def test_f1_is_scikit_learn_s():
@@ -71,8 +71,8 @@ def test_names_are_tried_where_they_were_not_made():
     numbers = torch.zeros(400, 1)
     numbers[:20] = 5.0  # the strongest have both: the rarer one gives the name
     numbers[20:100] = 1.0
-    found = named(numbers, marks, numbers, marks)
-    assert found == {"tried": 1, "names": [[0, 1, 0.4, 1.0]]}
+    result = named(numbers, marks, numbers, marks)
+    assert result == {"tried": 1, "names": [[0, 1, 0.4, 1.0]]}
 
 
 def test_marks_are_told_by_the_text_so_far():

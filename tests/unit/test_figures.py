@@ -22,9 +22,9 @@ def described(draw):
     figure, axes = plt.subplots()
     draw(axes)
     axes.set(xlim=(0, 10), ylim=(0, 5))
-    found = describe(figure)["axes"][0]
-    assert json.loads(json.dumps(found)) == found
-    return found
+    description = describe(figure)["axes"][0]
+    assert json.loads(json.dumps(description)) == description
+    return description
 
 
 def test_lines_are_described_in_shares_of_the_axes():
@@ -32,28 +32,28 @@ def test_lines_are_described_in_shares_of_the_axes():
         axes.plot([0, 5, 10], [0, 1, 5])
         axes.axvline(2)
 
-    found = described(draw)
-    assert found["limits"] == [0, 10, 0, 5]
-    assert found["lines"] == [
+    description = described(draw)
+    assert description["limits"] == [0, 10, 0, 5]
+    assert description["lines"] == [
         {"count": 3, "at": [[0, 0], [0.5, 0.2], [1, 1]]},
         {"count": 2, "at": [[0.2, 0], [0.2, 1]]},
     ]
 
 
 def test_bars_are_described_by_their_corners_in_shares_of_the_axes():
-    found = described(lambda axes: axes.bar([1, 4], [2, 3], width=2))
+    description = described(lambda axes: axes.bar([1, 4], [2, 3], width=2))
     corners = [[0, 0], [0.2, 0.4], [0.3, 0], [0.5, 0.6]]
-    assert found["patches"] == [{"count": 4, "at": corners}]
+    assert description["patches"] == [{"count": 4, "at": corners}]
 
 
 def test_points_are_described_in_shares_of_the_axes_and_missing_ones_as_none():
-    found = described(lambda axes: axes.scatter([2.5, np.nan], [2.5, 1]))
-    assert found["points"] == [{"count": 2, "at": [[0.25, 0.5], [None, None]]}]
+    description = described(lambda axes: axes.scatter([2.5, np.nan], [2.5, 1]))
+    assert description["points"] == [{"count": 2, "at": [[0.25, 0.5], [None, None]]}]
 
 
 def test_areas_are_described_by_their_corners_in_shares_of_the_axes():
-    found = described(lambda axes: axes.fill_between([0, 10], [1, 1], [4, 4]))
-    (area,) = found["shapes"]
+    description = described(lambda axes: axes.fill_between([0, 10], [1, 1], [4, 4]))
+    (area,) = description["shapes"]
     corners = {(0, 0.2), (0, 0.8), (1, 0.2), (1, 0.8)}
     assert {tuple(place) for place in area["at"]} <= corners
 
@@ -88,9 +88,9 @@ def test_words_of_the_whole_and_at_the_ticks():
     right.set_yticks([0, 1], ["dark", "light"])
     figure.suptitle("both")
     figure.legend(title="what")
-    found = describe(figure)
-    assert found["words"] == ["what", "noise", "both"]
-    one, two = found["axes"]
+    description = describe(figure)
+    assert description["words"] == ["what", "noise", "both"]
+    one, two = description["axes"]
     assert [one["ticks"], two["ticks"]] == [["bee", "fly"], ["dark", "light"]]
     assert one["words"] == two["words"] == []
     right.set_axis_off()

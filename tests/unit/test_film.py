@@ -24,21 +24,21 @@ def states(changes, seed=0):
     generator = torch.Generator().manual_seed(seed)
     shapes = {"table": (7, 20), "middle": (5, 3, 24), "vector": (30,)}
     now = {name: torch.zeros(*shape) for name, shape in shapes.items()}
-    found = []
+    stops = []
     for change in changes:
         now = {
             name: x + change * torch.randn(x.shape, generator=generator)
             for name, x in now.items()
         }
-        found.append(now)
-    return found
+        stops.append(now)
+    return stops
 
 
-def unpacked(made):
-    tensors = pack(made)
-    shapes = {name: x.shape for name, x in made[0].items()}
-    film = Film(None, range(len(made)), shapes, tensors)
-    return [film.state(i) for i in range(len(made))]
+def unpacked(stops):
+    tensors = pack(stops)
+    shapes = {name: x.shape for name, x in stops[0].items()}
+    film = Film(None, range(len(stops)), shapes, tensors)
+    return [film.state(i) for i in range(len(stops))]
 
 
 def error(one, other):
@@ -46,35 +46,37 @@ def error(one, other):
 
 
 def test_weights_come_back_rounded_and_errors_do_not_add_up():
-    made = states([1.0] * 12)
-    for before, found, wanted in zip([None, *made], unpacked(made), made, strict=False):
-        assert found.keys() == wanted.keys()
+    stops = states([1.0] * 12)
+    for before, restored, wanted in zip(
+        [None, *stops], unpacked(stops), stops, strict=False
+    ):
+        assert restored.keys() == wanted.keys()
         for name, x in wanted.items():
-            assert found[name].shape == x.shape
+            assert restored[name].shape == x.shape
             step = error(x, before[name]) if before else error(x, 0 * x)
-            assert error(found[name], x) < (0.03 if name == "vector" else 0.35) * step
+            assert error(restored[name], x) < (0.03 if name == "vector" else 0.35) * step
 
 
 def test_a_small_step_is_not_drowned_by_what_was_rounded_off_before():
-    made = states([1.0, 1e-3, 1e-3])
-    found = unpacked(made)
+    stops = states([1.0, 1e-3, 1e-3])
+    restored = unpacked(stops)
     for i in (1, 2):
-        for name in made[0]:
-            wanted = (made[i][name] - made[i - 1][name]).flatten()
-            got = (found[i][name] - found[i - 1][name]).flatten()
+        for name in stops[0]:
+            wanted = (stops[i][name] - stops[i - 1][name]).flatten()
+            got = (restored[i][name] - restored[i - 1][name]).flatten()
             assert torch.cosine_similarity(wanted, got, dim=0) > 0.9
 
 
 def test_a_stop_is_the_sum_of_rounded_changes_by_numpy():
-    made = states([1.0, 0.1, 0.5])
-    tensors = pack(made)
+    stops = states([1.0, 0.1, 0.5])
+    tensors = pack(stops)
     total = np.zeros(7 * 20 + 5 * 3 * 24 + 30, np.float32)
     widths = np.repeat([20, 24, 30], [7, 15, 1])
-    for i, found in enumerate(unpacked(made)):
+    for i, restored in enumerate(unpacked(stops)):
         numbers = np.frombuffer(zlib.decompress(tensors[f"{i}.numbers"].numpy()), np.int8)
         scales = np.repeat(tensors[f"{i}.scales"].numpy().astype(np.float64), widths)
         total = (total + scales * numbers).astype(np.float32)  # rounded once, as in a page
-        assert np.array_equal(torch.cat([x.flatten() for x in found.values()]), total)
+        assert np.array_equal(torch.cat([x.flatten() for x in restored.values()]), total)
 
 
 def test_no_such_stop():
@@ -139,9 +141,9 @@ def test_the_record_is_of_these_weights():
 def test_what_thou_adds_grows_before_it_decides():
     """Told on *Play*: the lead of *t* grows for long, then it passes *l*."""
     stops = {each["step"]: each for each in data.stored("film")["results"]["stops"]}
-    told = [stops[step]["told"] for step in (300, 500, 700, 1500, 2000)]
-    assert told == sorted(told)
-    assert told[2] > told[-1] / 2
+    leads = [stops[step]["told"] for step in (300, 500, 700, 1500, 2000)]
+    assert leads == sorted(leads)
+    assert leads[2] > leads[-1] / 2
     shares = [each["t"]["thou"] for step, each in stops.items() if step >= 50]
     assert max(shares[:-1]) < 0.2 < 0.9 < shares[-1]
 
@@ -181,8 +183,8 @@ def test_the_lead_of_t_is_that_of_each_text_alone(small):
         "they doth shal",
         "And they love shal",
     ]
-    found = study.lead_of_t(tokenizer, model, texts)
-    for text, lead in zip(texts, found, strict=True):
+    leads = study.lead_of_t(tokenizer, model, texts)
+    for text, lead in zip(texts, leads, strict=True):
         with torch.no_grad():
             logits = model(torch.tensor([tokenizer.encode(text)]))[0, -1]
         wanted = logits[tokenizer.encode("t")[0]] - logits[tokenizer.encode("l")[0]]
@@ -192,14 +194,14 @@ def test_the_lead_of_t_is_that_of_each_text_alone(small):
 def test_heads_are_copied_from_the_other_text_s_last_character(small):
     tokenizer, model = small
     text, source = "And they sweet shal", "And we sweet shal"
-    kept = []
+    stored = []
 
     def keep(heads):
-        kept.append(heads[0, -1, 2].clone())
+        stored.append(heads[0, -1, 2].clone())
 
     def put(heads):
         changed = heads.clone()
-        changed[0, -1, 2] = kept[0]
+        changed[0, -1, 2] = stored[0]
         return changed
 
     ids = {each: torch.tensor([tokenizer.encode(each)]) for each in (text, source)}
@@ -210,31 +212,31 @@ def test_heads_are_copied_from_the_other_text_s_last_character(small):
         with hooked_heads(attention, put):
             logits = model(ids[text])[0, -1]
     yes, no = tokenizer.encode("tl")
-    (found,) = study.lead_of_t(tokenizer, model, [text], [source], [(1, 2)])
-    assert found == pytest.approx(float(logits[yes] - logits[no]), abs=1e-4)
-    assert found != pytest.approx(study.lead_of_t(tokenizer, model, [text])[0], abs=1e-4)
+    (lead,) = study.lead_of_t(tokenizer, model, [text], [source], [(1, 2)])
+    assert lead == pytest.approx(float(logits[yes] - logits[no]), abs=1e-4)
+    assert lead != pytest.approx(study.lead_of_t(tokenizer, model, [text])[0], abs=1e-4)
 
 
 def test_agreement_is_counted_at_the_places_that_n_grams_are_asked(small):
     tokenizer, model = small
-    ids, _, places, sonnets = study.held_out(tokenizer)
-    assert len(places) == len(sonnets) == len({*places})
-    assert places[0] == 33
+    ids, _, positions, sonnets = study.held_out(tokenizer)
+    assert len(positions) == len(sonnets) == len({*positions})
+    assert positions[0] == 33
     assert sonnets[0] == 0
     assert sonnets[-1] == sonnets.max() > 5
     own = []
-    for place in places:
-        start = (place - 1) // 32 * 32 - 32
+    for position in positions:
+        start = (position - 1) // 32 * 32 - 32
         if len(own) < 40:
             with torch.no_grad():
-                own.append(int(model(ids[None, start:place])[0, -1].argmax()))
-    likeliest = np.zeros((6, len(places)), int)
+                own.append(int(model(ids[None, start:position])[0, -1].argmax()))
+    likeliest = np.zeros((6, len(positions)), int)
     likeliest[2, :40] = own
     likeliest[2, 40:] = -1
     likeliest[:2] = likeliest[3:] = -1
-    found = study.agreement(likeliest, tokenizer, model)
-    assert found["agrees"][2] == pytest.approx(40 / len(places), abs=1e-4)
-    assert found["closest"] == 3
+    result = study.agreement(likeliest, tokenizer, model)
+    assert result["agrees"][2] == pytest.approx(40 / len(positions), abs=1e-4)
+    assert result["closest"] == 3
 
 
 def row(step, **more):
@@ -261,15 +263,15 @@ def test_stops_are_where_something_begins_for_good():
             t={"thou": 0.9, "they": 0.1, "though": 0.3},
         )
     )
-    found = named_stops(rows, {"spaces": 0.16, "losses": [2.5, 1.8]})
-    assert [(each["stop"], each["name"]) for each in found] == [
+    stops = named_stops(rows, {"spaces": 0.16, "losses": [2.5, 1.8]})
+    assert [(each["stop"], each["name"]) for each in stops] == [
         (2, "first spaces"),
         (2, "words of two letters"),
         (4, "better than n-grams"),
         (4, "“thou” begins to matter"),
         (4, "“thou” decides"),
     ]
-    assert found[0]["told"].startswith("From step 10 on, first spaces: 15\xa0% of")
+    assert stops[0]["told"].startswith("From step 10 on, first spaces: 15\xa0% of")
 
 
 def test_one_step_is_a_step():
