@@ -10,7 +10,7 @@ TEXT = "Shall I compare thee to a summer's day? Thou art more lovely and more te
 SMALL = {"n_layer": 3, "n_head": 2, "n_embd": 24, "n_positions": 80}
 
 
-def pieces(vocab_size=300):
+def byte_level_tokenizer(vocab_size=300):
     """Return a byte-level BPE tokenizer, as GPT-2's is made, of a line of text."""
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator(
@@ -37,7 +37,7 @@ def random_gpt2(seed=0, std=0.3, **sizes):
 
 def write_gpt2(folder, seed=0, std=0.3, **sizes):
     """Write a GPT-2 and its tokenizer to a folder; return the model."""
-    tokenizer = pieces()
+    tokenizer = byte_level_tokenizer()
     model = random_gpt2(seed, std, vocab_size=len(tokenizer), **sizes)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

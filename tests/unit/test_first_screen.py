@@ -5,17 +5,19 @@ from docutils import nodes, utils
 from lmbook.pages.first_screen import FirstScreen
 
 
-def cell(name, output=None, **about):
+def cell(name, output=None, **attributes):
     """Return a code cell as myst-nb leaves it."""
     source = nodes.container("", nodes.literal_block(name, name))
     source["nb_element"] = "cell_code_source"
-    made = nodes.container("", source, nb_element="cell_code", cell_metadata=name, **about)
+    node = nodes.container(
+        "", source, nb_element="cell_code", cell_metadata=name, **attributes
+    )
     if output:
-        made += nodes.container("", output, nb_element="cell_code_output")
-    return made
+        node += nodes.container("", output, nb_element="cell_code_output")
+    return node
 
 
-def told(*parts):
+def put_in_order(*parts):
     """Return what stands on a page of these parts, in order, once it was put in order."""
     document = utils.new_document("page")
     inner = nodes.section("", nodes.title("", "more"))
@@ -35,9 +37,9 @@ def text(words="text"):
 
 def test_imports_and_drawing_come_after_the_picture_in_their_order():
     imports = cell("imports", hide_mode="input")
-    draw = cell("draw", picture(), hide_mode="input")
-    found, document = told(text(), imports, text("try"), draw, text("after"))
-    assert found == ["title", "text", "try", "picture", "imports", "draw", "after", "more"]
+    drawing = cell("draw", picture(), hide_mode="input")
+    texts, document = put_in_order(text(), imports, text("try"), drawing, text("after"))
+    assert texts == ["title", "text", "try", "picture", "imports", "draw", "after", "more"]
     cells = [
         n for n in document.findall(nodes.container) if n.get("nb_element") == "cell_code"
     ]
@@ -46,17 +48,17 @@ def test_imports_and_drawing_come_after_the_picture_in_their_order():
 
 
 def test_a_drawing_may_be_the_picture():
-    found, _ = told(text(), cell("imports", hide_mode="input"), picture())
-    assert found == ["title", "text", "picture", "imports", "more"]
+    texts, _ = put_in_order(text(), cell("imports", hide_mode="input"), picture())
+    assert texts == ["title", "text", "picture", "imports", "more"]
 
 
 def test_code_that_shows_something_stays_where_it_is():
     lesson = cell("lesson")
     prints = cell("prints", text("7"), hide_mode="input")
-    found, _ = told(lesson, prints, cell("draw", picture()), cell("later"))
-    assert found == ["title", "lesson", "prints", "7", "draw", "picture", "later", "more"]
+    texts, _ = put_in_order(lesson, prints, cell("draw", picture()), cell("later"))
+    assert texts == ["title", "lesson", "prints", "7", "draw", "picture", "later", "more"]
 
 
 def test_a_page_without_a_picture_is_as_it_was():
-    found, _ = told(text(), cell("imports", hide_mode="input"))
-    assert found == ["title", "text", "imports", "more"]
+    texts, _ = put_in_order(text(), cell("imports", hide_mode="input"))
+    assert texts == ["title", "text", "imports", "more"]

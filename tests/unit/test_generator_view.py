@@ -4,7 +4,7 @@ import bs4
 import pytest
 import torch
 
-from gpts import pieces, small_gpt
+from gpts import byte_level_tokenizer, small_gpt
 from lmcourse import views
 from lmcourse.gpt.gpt2 import WrappedTokenizer
 from lmcourse.gpt.inside import states
@@ -31,8 +31,8 @@ def test_the_stored_state_is_torch_s(gpt):
     assert [name for name, *_ in rows] == [
         names.get(c, c) for c in tokenizer.decode(ids.tolist())
     ]
-    for (_, found), share in zip(rows, 100 * shares, strict=True):
-        assert float(found.removesuffix(" %")) == pytest.approx(share.item(), abs=0.06)
+    for (_, shown), share in zip(rows, 100 * shares, strict=True):
+        assert float(shown.removesuffix(" %")) == pytest.approx(share.item(), abs=0.06)
     lens = [[cell.text for cell in row] for row in page.select(".lmg-lens tr")]
     assert len(lens) == 2
     likeliest = tokenizer.alphabet[logits.argmax()]
@@ -49,11 +49,11 @@ def test_the_stored_state_is_torch_s(gpt):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("", "1 to 8 tokens.* these are 0"), ("a" * 9, "these are 9"), ("z", "z")],
 )
-def test_what_cannot_be_begun_with_is_told(gpt, text, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_begun_with_is_told(gpt, text, message):
+    with pytest.raises(ValueError, match=message):
         views.generator(text, *gpt)
 
 
@@ -70,16 +70,16 @@ def settled(vocab_size, **options):
 
 
 def test_pieces_of_words_are_shown_and_do_not_run():
-    tokenizer = WrappedTokenizer(pieces())
+    tokenizer = WrappedTokenizer(byte_level_tokenizer())
     model = settled(tokenizer.vocab_size + 4)  # a table may have been filled up
     with torch.no_grad():
         model.tokens.weight.mul_(50)
     line = "Shall <I> compare"
     view = views.generator(line, tokenizer, model, count=20)
-    said = "does not run in the page: it reads 300 pieces of words, not characters"
+    message = "does not run in the page: it reads 300 pieces of words, not characters"
     page = bs4.BeautifulSoup(view._repr_html_(), "html.parser")
-    assert said in page.text
-    assert said in repr(view)
+    assert message in page.text
+    assert message in repr(view)
     text = page.select_one(".lmg-text")
     assert text.text.startswith(line)
     assert not {*view.stored, *view.alt} & {*map(chr, range(32))} - {"\n"}
@@ -95,7 +95,7 @@ def test_pieces_of_words_are_shown_and_do_not_run():
 
 def test_pieces_of_the_same_name_each_have_a_bar():
     """A byte that is no whole character is shown as �, and there are many such bytes."""
-    tokenizer = WrappedTokenizer(pieces())
+    tokenizer = WrappedTokenizer(byte_level_tokenizer())
     model = settled(tokenizer.vocab_size)
     parts = [i for i in range(300) if tokenizer.decode([i]) == "\ufffd"]
     assert len(parts) > 9

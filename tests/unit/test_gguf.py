@@ -70,12 +70,12 @@ def test_tensors_are_as_the_library_reads_them(written, kind):
 def test_a_block_of_four_bits_by_hand():
     scale, minimum = np.array([0.5, -2], np.float16).view(np.uint8).reshape(2, 2)
     nibbles = np.arange(16, dtype=np.uint8) | (np.arange(15, -1, -1, dtype=np.uint8) << 4)
-    found = dequantise(np.concatenate([scale, minimum, nibbles]), "Q4_1")
+    numbers = dequantise(np.concatenate([scale, minimum, nibbles]), "Q4_1")
     expected = [
         *(0.5 * i - 2 for i in range(16)),
         *(0.5 * i - 2 for i in range(15, -1, -1)),
     ]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(numbers, expected)
     assert unpack_nibbles(nibbles[None])[0, [0, 1, 16, 17]].tolist() == [0, 1, 15, 14]
 
 

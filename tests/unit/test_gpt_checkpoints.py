@@ -48,7 +48,7 @@ def same(one, other):
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def kept(one):
+def optimizer_states(one):
     """Return what the optimizers keep, by number, parameter and key."""
     return {
         (number, index, key): tensor.clone()
@@ -73,8 +73,8 @@ def test_a_restored_run_goes_on_as_if_it_had_not_stopped(path, optimizer, steps)
     for one in (whole, resumed):
         advance(one, 4)
     assert same(resumed.gpt.state_dict(), whole.gpt.state_dict())
-    assert kept(resumed)
-    assert same(kept(resumed), kept(whole))
+    assert optimizer_states(resumed)
+    assert same(optimizer_states(resumed), optimizer_states(whole))
     losses = [
         [(h["train_loss"], h["val_loss"]) for h in x.history] for x in (whole, resumed)
     ]
@@ -104,12 +104,12 @@ def refused(path, message, loads=False):
     """Nothing is restored (or loaded, unless it ``loads``); the error names the file."""
     one = advance(trainer(), 1)
     weights = {name: x.clone() for name, x in one.gpt.state_dict().items()}
-    before, progress = kept(one), (one.progress.step, list(one.history))
+    before, progress = optimizer_states(one), (one.progress.step, list(one.history))
     with pytest.raises(ValueError, match=message) as caught:
         restore(path, one, CORPUS)
     assert str(path) in str(caught.value)
     assert same(one.gpt.state_dict(), weights)  # all or nothing
-    assert same(kept(one), before)
+    assert same(optimizer_states(one), before)
     assert (one.progress.step, one.history) == progress
     if loads:
         load_gpt(path, "cpu")

@@ -107,7 +107,7 @@ def test_what_is_kept_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"temperature": -0.1}, "temperature -0.1 is no"),
         ({"temperature": math.nan}, "temperature nan is no"),
@@ -120,8 +120,8 @@ def test_what_is_kept_by_hand():
     ],
     ids=str,
 )
-def test_settings_out_of_their_range(settings, said):
-    with pytest.raises(ValueError, match=said):
+def test_settings_out_of_their_range(settings, message):
+    with pytest.raises(ValueError, match=message):
         generate(gpt(), some_ids(), 1, **settings)
 
 
@@ -192,8 +192,8 @@ def test_cached_text_equals_uncached_beyond_the_context_too(options, prompt):
     model, ids = lively(**options), some_ids(tokens=prompt)
     texts = []
     for cached in (True, False):
-        draw = torch.Generator().manual_seed(2)
-        texts.append(generate(model, ids, CONTEXT, generator=draw, cached=cached))
+        generator = torch.Generator().manual_seed(2)
+        texts.append(generate(model, ids, CONTEXT, generator=generator, cached=cached))
     assert torch.equal(*texts)
 
 
@@ -202,14 +202,14 @@ def test_cached_text_equals_uncached_beyond_the_context_too(options, prompt):
 def test_logits_with_a_cache_equal_those_without(options, parts):
     """However a text is cut into what is read at once, its positions go on."""
     model, ids = lively(**options), some_ids(tokens=7)
-    cache, read, found = Cache(model), 0, []
+    cache, read, logits = Cache(model), 0, []
     with torch.no_grad():
         for part in parts:
             read += part
-            found.append(model(ids[:, :read], cache))
-            assert found[-1].shape == (BATCH, part, VOCAB)
+            logits.append(model(ids[:, :read], cache))
+            assert logits[-1].shape == (BATCH, part, VOCAB)
             assert cache.tokens == read
-        near(torch.cat(found, 1), model(ids))
+        near(torch.cat(logits, 1), model(ids))
 
 
 def test_a_cache_computes_nothing_again():

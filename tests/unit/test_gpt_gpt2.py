@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import pipeline
 
-from gpts import SMALL, TEXT, pieces, random_gpt2, write_gpt2
+from gpts import SMALL, TEXT, byte_level_tokenizer, random_gpt2, write_gpt2
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.gpt2 import WrappedTokenizer, to_tokenizer, to_transformers
 from lmcourse.models import load_gpt2_vocabulary
@@ -61,7 +61,7 @@ def test_it_is_gpt2_s_own_vocabulary_that_is_read(tmp_path):
 
 
 def test_a_long_text_is_cut_up_without_a_warning(caplog):
-    tokenizer = WrappedTokenizer(pieces())
+    tokenizer = WrappedTokenizer(byte_level_tokenizer())
     tokenizer.tokenizer.model_max_length = 10
     assert len(tokenizer.encode(TEXT)) > 10
     assert not caplog.records
@@ -70,13 +70,13 @@ def test_a_long_text_is_cut_up_without_a_warning(caplog):
 def test_names_without_a_prefix_masks_and_half_precision(folder):
     """As the file on the hub is: it has no prefix, and keeps causal masks."""
     weights = load_file(folder / "model.safetensors")
-    bare = {n.removeprefix("transformer."): x.half() for n, x in weights.items()}
-    bare["h.0.attn.bias"] = torch.ones(1, 1, 80, 80).half()
-    bare["lm_head.weight"] = bare["wte.weight"].clone()
-    save_file(bare, folder / "model.safetensors")
+    renamed = {n.removeprefix("transformer."): x.half() for n, x in weights.items()}
+    renamed["h.0.attn.bias"] = torch.ones(1, 1, 80, 80).half()
+    renamed["lm_head.weight"] = renamed["wte.weight"].clone()
+    save_file(renamed, folder / "model.safetensors")
     _, model, _ = load_gpt(folder, "cpu")
     assert {x.dtype for x in model.state_dict().values()} == {torch.float32}
-    assert torch.equal(model.norm.weight, bare["ln_f.weight"].float())
+    assert torch.equal(model.norm.weight, renamed["ln_f.weight"].float())
 
 
 # --- which one ------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_the_reader_s_choice_is_the_default(written, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"model_type": "llama"}, "model_type is 'llama', not .*unset LMCOURSE_BERT or LM"),
         ({"activation_function": "relu"}, "activation_function is 'relu', not 'gelu_new'"),
@@ -118,10 +118,10 @@ def test_the_reader_s_choice_is_the_default(written, monkeypatch):
     ],
     ids=str,
 )
-def test_a_configuration_that_does_not_fit(folder, change, said):
+def test_a_configuration_that_does_not_fit(folder, change, message):
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         load_gpt(folder, "cpu")
     assert str(folder) in str(caught.value)
 

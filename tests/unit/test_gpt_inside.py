@@ -38,21 +38,21 @@ def test_states_are_those_of_transformers():
     model, ids = exact(), some_ids()
     with torch.no_grad():
         theirs = to_transformers(model).double()(ids, output_hidden_states=True)
-    found = states(model, ids)
-    assert found.shape == (LAYERS + 1, *ids.shape, D_MODEL)
-    for got, want in zip(found[:-1], theirs.hidden_states[:-1], strict=True):
+    ours = states(model, ids)
+    assert ours.shape == (LAYERS + 1, *ids.shape, D_MODEL)
+    for got, want in zip(ours[:-1], theirs.hidden_states[:-1], strict=True):
         near(got, want)
-    near(model.norm(found[-1]), theirs.hidden_states[-1])  # theirs: after the norm
+    near(model.norm(ours[-1]), theirs.hidden_states[-1])  # theirs: after the norm
 
 
 def test_a_line_is_read_as_if_it_stood_alone():
     model, ids = exact(), some_ids()
     lengths = torch.arange(len(ids)) % ids.shape[1] + 1
     for last in (False, True):
-        found = line_states(model, ids, lengths, last)
+        vectors = line_states(model, ids, lengths, last)
         for i, n in enumerate(lengths):
             own = states(model, ids[i : i + 1, :n])[:, 0]  # (layers + 1, tokens, d_model)
-            near(found[:, i], own[:, -1] if last else own.mean(1))
+            near(vectors[:, i], own[:, -1] if last else own.mean(1))
 
 
 @pytest.mark.parametrize(
@@ -67,21 +67,21 @@ def test_a_line_is_read_as_if_it_stood_alone():
 )
 def test_the_lens_is_what_a_shorter_model_says(options):
     model, ids = exact(**options), some_ids()
-    found = lens(model, ids)
+    logits = lens(model, ids)
     for layers in range(LAYERS + 1):
         shorter = copy.deepcopy(model)
         shorter.blocks = shorter.blocks[:layers]
-        near(found[layers], shorter(ids))
+        near(logits[layers], shorter(ids))
 
 
 def test_losses_are_of_the_token_that_follows_what_is_shown():
     model, text = exact(dropout=0.5).train(), some_ids(batch=1, tokens=20)[0]
     positions = torch.tensor([4, 11, 19])
-    found = losses_at(model, text, positions, 4)
+    losses = losses_at(model, text, positions, 4)
     model.eval()
-    for place, loss in zip(positions.tolist(), found, strict=True):
-        logits = model(text[None, place - 4 : place])[0, -1]
-        near(torch.tensor(loss), -logits.log_softmax(-1)[text[place]])
+    for position, loss in zip(positions.tolist(), losses, strict=True):
+        logits = model(text[None, position - 4 : position])[0, -1]
+        near(torch.tensor(loss), -logits.log_softmax(-1)[text[position]])
 
 
 @KINDS
@@ -91,9 +91,9 @@ def test_contributions_add_up_to_the_logit(options, training):
     logits = model(ids)[0, -1]
     model.train(training)
     for token in range(VOCAB):
-        found = contributions(model, ids, token)
-        assert len(found) == 3 + LAYERS * (HEADS + 2)
-        assert found.contribution.sum() == pytest.approx(logits[token].item(), rel=1e-9)
+        table = contributions(model, ids, token)
+        assert len(table) == 3 + LAYERS * (HEADS + 2)
+        assert table.contribution.sum() == pytest.approx(logits[token].item(), rel=1e-9)
     assert model.training is training
 
 
@@ -102,8 +102,8 @@ def test_contributions_add_up_to_the_logit(options, training):
 )
 def test_contributions_of_models_that_are_no_gpt2(options):
     model, ids = exact(**options), some_ids(batch=1)
-    found = contributions(model, ids, 3).contribution.sum()
-    assert found == pytest.approx(model(ids)[0, -1, 3].item(), rel=1e-9)
+    total = contributions(model, ids, 3).contribution.sum()
+    assert total == pytest.approx(model(ids)[0, -1, 3].item(), rel=1e-9)
 
 
 def test_nothing_is_turned_to_float64_where_there_is_none(monkeypatch):
@@ -136,20 +136,22 @@ def parts_by_hand(model, ids):
         seen, attention = block.norm_1(x), block.attention
         _, _, value = attention.project(seen)
         heads = (attention.weights(seen) @ value).unbind(1)
-        for head, found in enumerate(heads):  # (batch, tokens, d_head)
+        for head, returned in enumerate(heads):  # (batch, tokens, d_head)
             columns = attention.output.weight[:, head * D_HEAD : (head + 1) * D_HEAD]
-            yield layer, head, found, found @ columns.T
+            yield layer, head, returned, returned @ columns.T
         x = x + attention(seen)[0]
-        found = block.feed_forward(block.norm_2(x))
-        yield layer, "feed_forward", found, found
-        x = x + found
+        returned = block.feed_forward(block.norm_2(x))
+        yield layer, "feed_forward", returned, returned
+        x = x + returned
 
 
 def test_each_contribution_is_what_the_logit_loses_directly():
     """With the scale of the last norm and all other parts held as they were."""
     model, ids, token = exact(), some_ids(batch=1), 4
     table = contributions(model, ids, token)
-    found = {(row.layer, row.part): row.contribution for row in table[2:-1].itertuples()}
+    contributed = {
+        (row.layer, row.part): row.contribution for row in table[2:-1].itertuples()
+    }
     end = states(model, ids)[-1, 0, -1]
     scale = (end.var(correction=0) + model.norm.eps).sqrt()
 
@@ -161,7 +163,7 @@ def test_each_contribution_is_what_the_logit_loses_directly():
     for layer, block in enumerate(model.blocks):
         adds[layer, "attention bias"] = block.attention.output.bias
     want = {name: logit(end) - logit(end - x) for name, x in adds.items()}
-    assert found == pytest.approx(want, abs=1e-9)
+    assert contributed == pytest.approx(want, abs=1e-9)
     others = table.contribution.iloc[[0, 1, -1]].tolist()
     last = model.tokens.weight[ids[0, -1]], model.positions.weight[ids.shape[1] - 1]
     want = [logit(end) - logit(end - x) for x in last]
@@ -190,11 +192,11 @@ def test_contributions_are_of_one_text():
 
 def test_means_are_those_of_what_the_parts_return():
     model, ids = exact(), some_ids()
-    found = means(model, ids)
+    averages = means(model, ids)
     want = {(layer, part): x for layer, part, x, _ in parts_by_hand(model, ids)}
-    assert [*found] == [*want]
+    assert [*averages] == [*want]
     for name, x in want.items():
-        near(found[name], x.mean((0, 1)))
+        near(averages[name], x.mean((0, 1)))
 
 
 # --- replacing ------------------------------------------------------------------------
@@ -234,8 +236,8 @@ def test_what_is_replaced_is_replaced_while_it_writes():
 
 @pytest.mark.parametrize("part", [-1, HEADS, "attention", "norm_1"])
 def test_there_is_no_such_part(part):
-    said = "neither 'feed_forward' nor a head below 2"
-    with pytest.raises(ValueError, match=said), replaced(gpt().blocks[0], part):
+    message = "neither 'feed_forward' nor a head below 2"
+    with pytest.raises(ValueError, match=message), replaced(gpt().blocks[0], part):
         pass
 
 

@@ -145,7 +145,7 @@ def test_ngrams_share_a_row_only_if_equal(ids, order, tokens):
                 window[k] if k >= 0 else None for k in range(j - order + 1, j + 1)
             )
             seen.setdefault(ngram, set()).add(rows[i, j].item())
-    assert all(len(found) == 1 for found in seen.values())
+    assert all(len(own_rows) == 1 for own_rows in seen.values())
     assert len(set.union(*seen.values())) == len(seen)
 
 

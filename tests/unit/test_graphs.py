@@ -27,11 +27,11 @@ def test_distances_are_those_of_networkx(drawn):
     joined, marked = drawn
     assert torch.equal(joined, joined.mT)
     assert not joined.diagonal(0, 1, 2).any()
-    for graph, mark, found in zip(joined, marked.tolist(), distances(*drawn), strict=True):
+    for graph, mark, ours in zip(joined, marked.tolist(), distances(*drawn), strict=True):
         lengths = nx.single_source_shortest_path_length(
             nx.from_numpy_array(graph.numpy()), mark
         )
-        assert [lengths[node] for node in range(12)] == found.tolist()
+        assert [lengths[node] for node in range(12)] == ours.tolist()
     assert distance_classes(*drawn).max() == 4 < distances(*drawn).max()
 
 
@@ -45,18 +45,18 @@ def test_a_pair_has_the_price_of_its_kind():
 
 
 def test_a_table_that_sees_more_tells_more():
-    found = table_accuracies(
+    accuracies = table_accuracies(
         *sample_graphs(300, torch.Generator().manual_seed(5)), learned=3000
     )
-    assert [*found] == ["nothing", "counts", "one step", "two steps"]
-    assert sorted(found.values()) == [*found.values()]
+    assert [*accuracies] == ["nothing", "counts", "one step", "two steps"]
+    assert sorted(accuracies.values()) == [*accuracies.values()]
     shares = (
         distance_classes(*sample_graphs(20_000, torch.Generator().manual_seed(6)))
         .flatten()
         .bincount()
     )
     most = (shares[1:].max() / shares[1:].sum()).item()
-    assert found["nothing"] == pytest.approx(most, abs=0.05)
+    assert accuracies["nothing"] == pytest.approx(most, abs=0.05)
 
 
 @pytest.mark.parametrize("counted", [False, True])
@@ -117,8 +117,8 @@ def test_counts_have_a_row_for_each_true_distance():
         return torch.nn.functional.one_hot(fewer, FAR + 1).double(), None
 
     counts = [int((classes == each).sum()) for each in range(1, FAR + 1)]
-    found = torch.tensor(count_told(oracle, joined, joined, marked))
-    assert found.tolist() == torch.diag(torch.tensor(counts)).tolist()
-    found = torch.tensor(count_told(one_less, joined, joined, marked))
-    assert found.diagonal(-1).tolist() == counts[1:]
-    assert found.sum() == sum(counts[1:])  # an answer of 0 is in no column
+    confusion = torch.tensor(count_told(oracle, joined, joined, marked))
+    assert confusion.tolist() == torch.diag(torch.tensor(counts)).tolist()
+    confusion = torch.tensor(count_told(one_less, joined, joined, marked))
+    assert confusion.diagonal(-1).tolist() == counts[1:]
+    assert confusion.sum() == sum(counts[1:])  # an answer of 0 is in no column

@@ -59,15 +59,15 @@ def test_impossible_guesses_are_refused(wrong):
 
 def test_the_interval_is_the_jackknife_over_letters():
     guesses = [1, 1, 1, 2, 1, 5, 1, 1, 9, 2, 1, 1]
-    found = guessing.bits_of(guesses)
+    bits = guessing.bits_of(guesses)
     n = len(guesses)
     left = np.array([guessing.bounds(guesses[:i] + guesses[i + 1 :]) for i in range(n)])
     whole = np.array(guessing.bounds(guesses))
     centre = n * whole - (n - 1) * left.mean(0)
     error = np.sqrt((n - 1) * left.var(0))
-    assert found.low == pytest.approx(max(0, (centre - 1.96 * error)[0]))
-    assert found.high == pytest.approx((centre + 1.96 * error)[1])
-    assert (found.lower, found.upper) == pytest.approx(tuple(whole))
+    assert bits.low == pytest.approx(max(0, (centre - 1.96 * error)[0]))
+    assert bits.high == pytest.approx((centre + 1.96 * error)[1])
+    assert (bits.lower, bits.upper) == pytest.approx(tuple(whole))
 
 
 def test_intervals_of_few_letters_are_wide_and_hold_the_truth():
@@ -81,8 +81,8 @@ def test_intervals_of_few_letters_are_wide_and_hold_the_truth():
         return [guessing.bits_of(sample) for sample in samples]
 
     few, many = draw(30), draw(600)
-    for found in (few, many):
-        assert np.mean([x.low <= entropy <= x.high for x in found]) > 0.9
+    for intervals in (few, many):
+        assert np.mean([x.low <= entropy <= x.high for x in intervals]) > 0.9
     assert np.median([x.high - x.low for x in few]) > 1.5 * np.median(
         [x.high - x.low for x in many]
     )
@@ -106,8 +106,8 @@ def test_capitals_are_letters_and_marks_are_not():
 def test_the_likeliest_is_guessed_first_and_ties_in_order():
     probs = np.zeros(27)
     probs[[2, 4]] = 0.3, 0.7
-    found = [guessing.guesses_for(probs, letter) for letter in "ecab "]
-    assert found == [1, 2, 3, 4, 27]
+    guesses = [guessing.guesses_for(probs, letter) for letter in "ecab "]
+    assert guesses == [1, 2, 3, 4, 27]
 
 
 def test_a_line_is_guessed_after_its_true_letters():
@@ -119,10 +119,10 @@ def test_a_line_is_guessed_after_its_true_letters():
         seen.append("".join(alphabet[i] for i in ids))
         return np.where(np.arange(5) == ids[-1], 0.6, 0.1)
 
-    found = guessing.guess_line(again, alphabet, "b\n", "aa,b")
+    line = guessing.guess_line(again, alphabet, "b\n", "aa,b")
     assert seen == ["b\n", "b\na", "b\naa,"]
-    assert found.guesses == [1, 1, 2]
-    assert found.bits == pytest.approx([np.log2(3), np.log2(0.8 / 0.6), np.log2(3)])
+    assert line.guesses == [1, 1, 2]
+    assert line.bits == pytest.approx([np.log2(3), np.log2(0.8 / 0.6), np.log2(3)])
 
 
 def test_no_line_of_the_game_was_learned_from():

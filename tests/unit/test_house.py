@@ -39,13 +39,13 @@ def rooms() -> dict[str, dict[Path, str]]:
 
 def imported(source: str) -> set[str]:
     """Return the dotted names that a program imports, anywhere in it."""
-    found = set()
+    names = set()
     for node in parsed(source):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-    return found
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+    return names
 
 
 def within(names: set[str], *packages: str) -> set[str]:

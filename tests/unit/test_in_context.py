@@ -23,25 +23,25 @@ def test_tasks_are_shuffled_once(monkeypatch):
 
 
 def drawn(count=200):
-    dice = torch.Generator().manual_seed(0)
-    tasks = in_context.sample_tasks(count, dice)
-    return tasks, in_context.sample_texts(tasks, dice)
+    generator = torch.Generator().manual_seed(0)
+    tasks = in_context.sample_tasks(count, generator)
+    return tasks, in_context.sample_texts(tasks, generator)
 
 
 def test_a_text_tells_its_task_and_pairs_share_their_answer():
     tasks, ids = drawn()
-    asked, told = ids[:, ::2], ids[:, 1::2] - QUESTIONS
+    asked, answered = ids[:, ::2], ids[:, 1::2] - QUESTIONS
     assert asked.unique().tolist() == list(range(QUESTIONS))
-    assert told.unique().tolist() == list(range(ANSWERS))
-    right = (told == tasks.gather(1, PAIRS[asked])).float().mean()
+    assert answered.unique().tolist() == list(range(ANSWERS))
+    right = (answered == tasks.gather(1, PAIRS[asked])).float().mean()
     assert right == pytest.approx(1 - NOISE * (1 - 1 / ANSWERS), abs=0.02)
     assert PAIRS.bincount().tolist() == [2] * 8
 
 
 def test_tasks_that_are_held_back_are_never_drawn_for_training():
-    dice = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     apart = [
-        {tuple(task) for task in in_context.sample_tasks(20_000, dice, held).tolist()}
+        {tuple(task) for task in in_context.sample_tasks(20_000, generator, held).tolist()}
         for held in (False, True)
     ]
     assert not apart[0] & apart[1]
@@ -60,10 +60,10 @@ def test_shuffled_texts_have_the_same_answers_elsewhere():
 @pytest.mark.parametrize("pairs", [False, True])
 def test_counting_is_bayes_rule(pairs):
     _, ids = drawn(3)
-    found = in_context.count_losses(ids, 0.9, pairs)
+    losses = in_context.count_losses(ids, 0.9, pairs)
     for row, text in enumerate(ids.tolist()):
         shown = list(zip(text[::2], text[1::2], strict=True))
-        for at, (asked, told) in enumerate(shown):
+        for at, (asked, answered) in enumerate(shown):
             odds = [1.0] * ANSWERS
             for question, answer in shown[:at]:
                 if question == asked or (pairs and question % 8 == asked % 8):
@@ -72,16 +72,16 @@ def test_counting_is_bayes_rule(pairs):
                         odds[right] *= 0.9 if hit else 0.1 / 3
             chances = [each / sum(odds) for each in odds]
             share = sum(
-                chance * (0.9 if right == told - QUESTIONS else 0.1 / 3)
+                chance * (0.9 if right == answered - QUESTIONS else 0.1 / 3)
                 for right, chance in enumerate(chances)
             )
-            assert found[row, at].item() == pytest.approx(-math.log(share), abs=1e-4)
+            assert losses[row, at].item() == pytest.approx(-math.log(share), abs=1e-4)
 
 
 def test_copying_takes_the_last_answer():
     text = torch.tensor([[0, 16, 8, 17, 0, 18, 0, 18, 0, 16] + [1, 16] * 19])
-    found = in_context.copy_losses(text, 0.7)[0, :5].exp()
-    assert (1 / found).tolist() == pytest.approx([0.25, 0.25, 0.1, 0.7, 0.1])
+    perplexities = in_context.copy_losses(text, 0.7)[0, :5].exp()
+    assert (1 / perplexities).tolist() == pytest.approx([0.25, 0.25, 0.1, 0.7, 0.1])
 
 
 def test_answers_are_judged_by_the_targets_and_training_is_repeated_by_its_seed():
@@ -92,15 +92,15 @@ def test_answers_are_judged_by_the_targets_and_training_is_repeated_by_its_seed(
     mixed = in_context.shuffle_answers(ids, torch.Generator().manual_seed(1))
     with torch.no_grad():
         logits = model(mixed)[0][:, ::2].log_softmax(-1)
-        found = in_context.answer_losses(model, mixed, ids)
+        losses = in_context.answer_losses(model, mixed, ids)
         want = -logits.gather(-1, ids[:, 1::2, None])[..., 0]
-        torch.testing.assert_close(found, want)
-        assert not torch.equal(found, in_context.answer_losses(model, mixed))
+        torch.testing.assert_close(losses, want)
+        assert not torch.equal(losses, in_context.answer_losses(model, mixed))
 
 
 def test_what_came_before_an_answer_is_sorted():
     _, ids = drawn(20)
-    found = evidence(ids)
+    masks = evidence(ids)
     for row, text in enumerate(ids[:, ::2].tolist()):
         for at in range(12):
             *before, asked = text[: 13 + at]
@@ -112,13 +112,13 @@ def test_what_came_before_an_answer_is_sorted():
                 "both": itself and partner,
                 "neither": not itself and not partner,
             }
-            assert {name: bool(found[name][row, at]) for name in names} == names
+            assert {name: bool(masks[name][row, at]) for name in names} == names
 
 
 def test_where_the_link_is_cut_partners_agree_by_chance():
     ids = sample_cut(2000, torch.Generator().manual_seed(0))
-    asked, told = ids[:, ::2], ids[:, 1::2]
-    agree = told[:, :, None] == told[:, None, :]
+    asked, answered = ids[:, ::2], ids[:, 1::2]
+    agree = answered[:, :, None] == answered[:, None, :]
     earlier = torch.ones(24, 24).tril(-1).bool()
     same = (asked[:, :, None] == asked[:, None, :]) & earlier
     partner = (asked[:, :, None] == (asked[:, None, :] + 8) % 16) & earlier

@@ -15,9 +15,9 @@ def letters(monkeypatch):
     monkeypatch.setattr(exercises, "_load", lambda chapter: None)
     words = {"a": "`six` is legs.", "b": None, "c": "a bee is no fly."}
     exercises.predict("bees.wings", **words)
-    said = []
+    messages = []
     monkeypatch.setattr(
-        choices.logger, "warning", lambda text, *a, **_: said.append(text % a)
+        choices.logger, "warning", lambda text, *a, **_: messages.append(text % a)
     )
 
     def settle(right, **models):
@@ -28,40 +28,40 @@ def letters(monkeypatch):
         document = nodes.document(None, None)
         document += exercise_enumerable_node("", choose, label="ex-bees-wings")
         document[0]["classes"] = ["predict"]
-        about = {"docname": "bees", "temp_data": {"lmbook": {"models": models}}}
-        app = type("App", (), {"env": type("Env", (), about)})
+        attributes = {"docname": "bees", "temp_data": {"lmbook": {"models": models}}}
+        app = type("App", (), {"env": type("Env", (), attributes)})
         choices.add_feedback(app, document)
         notes = document[0].findall(nodes.paragraph)
-        said.extend(n.astext() for n in notes if "lm-found-note" in n["classes"])
-        return [[node.astext() for node in item] for item in listed], said
+        messages.extend(n.astext() for n in notes if "lm-found-note" in n["classes"])
+        return [[node.astext() for node in item] for item in listed], messages
 
     return settle
 
 
 def test_what_a_click_tells_is_the_checks_or_the_pages(letters):
-    options, said = letters("b")
+    options, messages = letters("b")
     assert options == [["six", "six is legs."], ["four"], ["two or so", "a fly."]]
-    assert said == []
+    assert messages == []
 
 
 def test_with_another_model_page_and_check_may_differ_and_the_page_says_so(letters):
-    found = "Found with the built-in all-MiniLM-L6-v2; not so for small."
-    options, said = letters("a", LMCOURSE_BERT="small")
-    assert said == [found]
+    note = "Found with the built-in all-MiniLM-L6-v2; not so for small."
+    options, messages = letters("a", LMCOURSE_BERT="small")
+    assert messages == [note]
     assert options[0] == ["six"]  # right here: no words of a mistake
-    said.clear()
+    messages.clear()
     assert letters("b", LMCOURSE_BERT="small")[1] == []  # they may agree as well
 
 
 def test_with_another_model_none_may_be_right_and_the_page_says_so(letters):
-    options, said = letters("?", LMCOURSE_BERT="small")
-    assert said == ["Found with the built-in all-MiniLM-L6-v2; not so for small."]
+    options, messages = letters("?", LMCOURSE_BERT="small")
+    assert messages == ["Found with the built-in all-MiniLM-L6-v2; not so for small."]
     assert options[0] == ["six", "six is legs."]
 
 
 def test_page_and_check_agree_on_the_letter(letters):
-    _, said = letters("a")
-    assert len(said) == 2
-    assert said[0].startswith("the choices wings: the page glued 'a', but ✗ bees.wings")
+    _, messages = letters("a")
+    assert len(messages) == 2
+    assert messages[0].startswith("the choices wings: the page glued 'a', but ✗ bees.wings")
     right = "the choices wings: the page glued 'a', but ✓ bees.wings: right."
-    assert said[1].startswith(right)
+    assert messages[1].startswith(right)

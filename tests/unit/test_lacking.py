@@ -67,10 +67,10 @@ def test_xavier_has_the_variance_of_the_paper():
 
 
 def test_a_flow_has_a_value_for_each_level_and_its_gradient_is_the_numerical_one():
-    found = flow((), seed=0, layers=3, d_model=8)
-    assert {len(values) for values in found.values()} == {4}
+    measured = flow((), seed=0, layers=3, d_model=8)
+    assert {len(values) for values in measured.values()} == {4}
     again = flow((), seed=0, layers=3, d_model=8)
-    assert found == again
+    assert measured == again
     torch.manual_seed(0)
     blocks = nn.ModuleList([Lacking(8) for _ in range(3)])
     use_xavier(blocks)
@@ -92,10 +92,10 @@ def test_a_flow_has_a_value_for_each_level_and_its_gradient_is_the_numerical_one
         states = block(states)
     (gradient,) = torch.autograd.grad(F.cross_entropy(end(states).mT, answers), x)
     assert slope == pytest.approx((gradient * step).sum().item(), rel=1e-4)
-    assert found["gradient"][0] == pytest.approx(gradient.norm().item(), rel=1e-4)
+    assert measured["gradient"][0] == pytest.approx(gradient.norm().item(), rel=1e-4)
 
 
 def test_every_kind_of_stack_flows():
-    found = random_flows(range(2), layers=2, d_model=8)
-    assert found.keys() == LACKING.keys()
-    assert {len(runs) for runs in found.values()} == {2}
+    flows = random_flows(range(2), layers=2, d_model=8)
+    assert flows.keys() == LACKING.keys()
+    assert {len(runs) for runs in flows.values()} == {2}

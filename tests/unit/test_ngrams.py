@@ -73,8 +73,8 @@ def recounted(ids, vocab_size, order, other):
 @settings(max_examples=60, deadline=None)
 @given(texts, texts, orders)
 def test_it_equals_a_plain_recount(ids, other, order):
-    found = NgramModel(ids, order, 6).probabilities(other)  # token 5 never occurs
-    np.testing.assert_allclose(found, recounted(ids, 6, order, other), rtol=1e-12)
+    probs = NgramModel(ids, order, 6).probabilities(other)  # token 5 never occurs
+    np.testing.assert_allclose(probs, recounted(ids, 6, order, other), rtol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)

@@ -31,8 +31,11 @@ def test_a_words_ground_says_for_what_it_speaks_and_what_is_without_it():
     assert not first.find("b")
     grounds = ["background" in word["style"] for word in first.find_all("span")]
     assert grounds == [True, False, True, False]
-    said = first.find_next("p").text
-    assert said == "The editors: Love. The model after layer 0: Life. Without “a”: Love."
+    explanation = first.find_next("p").text
+    assert (
+        explanation
+        == "The editors: Love. The model after layer 0: Life. Without “a”: Love."
+    )
     assert second.find_parent("details").summary.text == "second"
     assert first.find_parent("details") is None
 

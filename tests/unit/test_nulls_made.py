@@ -20,8 +20,10 @@ def test_weights_are_shuffled_within_each_tensor():
     model = tied()
     before = [each.clone() for each in model.parameters()]
     other = nulls.shuffled_weights(model)
-    for old, new, kept in zip(before, other.parameters(), model.parameters(), strict=True):
-        assert torch.equal(old, kept)
+    for old, new, unchanged in zip(
+        before, other.parameters(), model.parameters(), strict=True
+    ):
+        assert torch.equal(old, unchanged)
         assert not torch.equal(old, new)
         assert torch.equal(old.flatten().sort().values, new.flatten().sort().values)
     assert other["out"].weight is other["embed"].weight

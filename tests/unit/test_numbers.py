@@ -61,18 +61,18 @@ def test_what_no_format_fits_is_refused(value, form):
 def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
     values = stats.norm(3, 2).ppf(np.linspace(0.001, 0.999, 400))
     half = 1.96 * values.std() / 20
-    found = bootstrap_interval(values, draws=8000)
-    assert found == pytest.approx((3 - half, 3 + half), abs=0.01)
+    interval = bootstrap_interval(values, draws=8000)
+    assert interval == pytest.approx((3 - half, 3 + half), abs=0.01)
 
 
 def test_in_groups_each_group_weighs_the_same():
     rng = np.random.default_rng(1)
     groups = [rng.normal(0, 1, 900), rng.normal(4, 1, 100), rng.normal(10, 2, 400)]
     labels = np.repeat(["a", "b", "c"], [900, 100, 400])
-    found = bootstrap_interval(np.concatenate(groups), groups=labels, draws=8000)
+    interval = bootstrap_interval(np.concatenate(groups), groups=labels, draws=8000)
     middle = np.mean([group.mean() for group in groups])
     half = 1.96 * np.sqrt(sum(group.var() / len(group) for group in groups)) / 3
-    assert found == pytest.approx((middle - half, middle + half), abs=0.01)
+    assert interval == pytest.approx((middle - half, middle + half), abs=0.01)
 
 
 def test_a_ratio_is_of_samples_that_are_drawn_together():
@@ -116,9 +116,9 @@ def test_a_table_has_the_interval_of_all_ways_to_draw_rows_and_columns():
     rows = [list(drawn) for drawn in itertools.product(range(2), repeat=2)]
     columns = [list(drawn) for drawn in itertools.product(range(3), repeat=3)]
     means = [table[i][:, j].mean() for i in rows for j in columns]  # each as likely
-    found = crossed_interval(table, draws=20_000)
+    interval = crossed_interval(table, draws=20_000)
     wanted = np.quantile(means, [0.025, 0.975], method="inverted_cdf")
-    assert found == pytest.approx(tuple(wanted))
+    assert interval == pytest.approx(tuple(wanted))
 
 
 def test_rows_of_a_table_are_not_taken_as_independent_cells():
@@ -131,8 +131,8 @@ def test_a_table_of_one_column_has_the_interval_of_the_normal_distribution():
     half = np.random.default_rng(0).normal(size=(200, 1))
     rows = np.concatenate([half, -half])  # no skew: both ends are as far from 0
     end = 1.96 * rows.std() / 20
-    found = crossed_interval(rows, draws=20_000)
-    assert found == pytest.approx((-end, end), rel=0.04)
+    interval = crossed_interval(rows, draws=20_000)
+    assert interval == pytest.approx((-end, end), rel=0.04)
 
 
 def table_with_a_gap():

@@ -236,7 +236,7 @@ def test_errors_name_the_module_and_the_shapes(module, wrong):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Linear(3, 2, weight=Linear(2, 3).weight), r"Linear: .* \(2, 3\), not"),
         (lambda: MultiHeadAttention(10, 4), "4 heads of 10"),
@@ -245,8 +245,8 @@ def test_errors_name_the_module_and_the_shapes(module, wrong):
         (lambda: OneHotDictionary("aba", Parameter(np.eye(3))), "2 different words"),
     ],
 )
-def test_what_cannot_be_built_says_why(make, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_built_says_why(make, message):
+    with pytest.raises(ValueError, match=message):
         make()
 
 
@@ -353,9 +353,11 @@ NO_DECODER = {
 @pytest.mark.parametrize("kind", NO_DECODER)
 def test_a_file_that_holds_no_decoder_is_refused(kind, tmp_path):
     path = tmp_path / "decoder.safetensors"
-    write, said = NO_DECODER[kind]
+    write, message = NO_DECODER[kind]
     write(path)
-    with pytest.raises(ValueError, match=f"decoder.safetensors holds no decoder: .*{said}"):
+    with pytest.raises(
+        ValueError, match=f"decoder.safetensors holds no decoder: .*{message}"
+    ):
         load(path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nowhere.safetensors")
