@@ -68,16 +68,16 @@ def of_a_head(model, batch, layer, head):
     hook.remove()
     value = part.self.value(out.hidden_states[layer][0])[:, here]
     lengths = (value @ part.output.dense.weight[:, here].T).norm(dim=-1)
-    final = out.last_hidden_state[0]
-    moved = (without - final).norm(dim=-1) / final.norm(dim=-1)
+    last_states = out.last_hidden_state[0]
+    moved = (without - last_states).norm(dim=-1) / last_states.norm(dim=-1)
     states = torch.stack(out.hidden_states)[:, 0]
     return out.attentions[layer][0, head], lengths, moved, states
 
 
-def bits_at(seed: int, places: np.ndarray) -> np.ndarray:
+def bits_at(seed: int, positions: np.ndarray) -> np.ndarray:
     """Return the random numbers of 32 bits that ``random.js`` has at these positions."""
-    places = (places + 1).astype(np.uint32)
-    state = np.uint32(seed) + places * np.uint32(0x6D2B79F5)
+    positions = (positions + 1).astype(np.uint32)
+    state = np.uint32(seed) + positions * np.uint32(0x6D2B79F5)
     mixed = (state ^ (state >> 15)) * (state | 1)
     mixed ^= mixed + (mixed ^ (mixed >> 7)) * (mixed | 61)
     return mixed ^ (mixed >> 14)
@@ -99,17 +99,19 @@ def shuffled_in_the_page(model: BertModel, seed: int, as_int8: bool = True) -> B
     file = stores.bert_file(model, as_int8)
     header = json.loads(file[8 : 8 + int.from_bytes(file[:8], "little")])
     names = [name for name in header if name != "__metadata__"]  # in the file's order
-    found = load(file)
+    tensors = load(file)
     for place, name in enumerate(names):
-        numbers = shuffled_numbers(found[name].flatten().tolist(), seed + place)
-        found[name] = torch.tensor(numbers, dtype=found[name].dtype).view(found[name].shape)
+        numbers = shuffled_numbers(tensors[name].flatten().tolist(), seed + place)
+        tensors[name] = torch.tensor(numbers, dtype=tensors[name].dtype).view(
+            tensors[name].shape
+        )
     other = copy.deepcopy(model)
     for name, weight in other.named_parameters():
         for old, new in stores.RENAMES.items():
             if bert.rename(name).startswith(old):
                 stored = new + bert.rename(name).removeprefix(old)
-                scale = found.get(f"{stored}.scale", torch.ones(len(weight)))
-                whole = found[stored].float()
+                scale = tensors.get(f"{stored}.scale", torch.ones(len(weight)))
+                whole = tensors[stored].float()
                 weight.copy_(whole * scale[:, None] if weight.ndim == 2 else whole)
     return other
 

@@ -29,14 +29,14 @@ def definitions_code(chapter: str) -> str:
     That is what it imports, its functions and classes, its constants (in capitals) that
     need nothing else, and all of the cells tagged ``trial``.
     """
-    kept, known = [], set(dir(builtins))
+    statements, known = [], set(dir(builtins))
     for cell in page_cells(chapter):
         for node in [] if cell.part else ast.parse(cell.source).body:
             definition = isinstance(node, _IMPORTS + _DEFINITIONS)
             if definition or "trial" in cell.tags or _is_constant(node, known):
-                kept.append(node)
+                statements.append(node)
                 known |= _defined(node)
-    return ast.unparse(ast.Module(kept, []))
+    return ast.unparse(ast.Module(statements, []))
 
 
 def page_namespace(chapter: str) -> dict:

@@ -40,9 +40,9 @@ def test_a_readers_own_classes_are_trained(capsys):
     space = run(["attention", "heads"])
     assert [type(part) for part in parts(space)] == [space[name] for name in CLASSES]
     assert {type(part).__module__ for part in parts(space)} == {"the_readers_page"}
-    said = capsys.readouterr().out
-    assert said.count("goes on with your") == 2
-    assert "the package's" not in said
+    output = capsys.readouterr().out
+    assert output.count("goes on with your") == 2
+    assert "the package's" not in output
     numbers = space["text"][:8]
     losses = train_decoder(space["model"], numbers, 30, batch=2)
     assert losses[-1] < losses[0] - 0.5
@@ -51,8 +51,8 @@ def test_a_readers_own_classes_are_trained(capsys):
 def test_what_is_not_written_yet_is_the_packages_and_the_page_says_so(capsys):
     space = run(["attention"])
     assert type(space["model"].blocks.modules[0].attention) is attention.MultiHeadAttention
-    said = capsys.readouterr().out
-    assert said.count("goes on with your") == said.count("does not pass its check") == 1
+    output = capsys.readouterr().out
+    assert output.count("goes on with your") == output.count("does not pass its check") == 1
 
 
 def test_no_solution_takes_a_readers_name():

@@ -32,7 +32,7 @@ class Task(NamedTuple):
 
 def tasks():
     """Return the tasks of all pages, "chapter.exercise" → task, without running any."""
-    found = {}
+    by_name = {}
     for path in sorted(CHAPTERS.glob("*.md")):
         text = path.read_text(encoding="utf-8")
         for gated in re.findall(r"\{exercise-start\}.*?\{exercise-end\}", text, re.DOTALL):
@@ -40,8 +40,8 @@ def tasks():
             kind = re.search(r"^:class:[ \t]*(\S+)", gated, re.MULTILINE)[1]
             name = label.removeprefix(f"ex-{path.stem}-").replace("-", "_")
             task = Task(path.stem, label, kind, "exercises.check(" in gated)
-            found[f"{path.stem}.{name}"] = task
-    return found
+            by_name[f"{path.stem}.{name}"] = task
+    return by_name
 
 
 TASKS = tasks()
@@ -154,10 +154,10 @@ def starter_is_told_kindly(name):
 
 def others_pass(name):
     """Another algorithm or library passes, and the same in another container."""
-    right, told = rows_of(name, "RIGHT"), solution(name)[1]
+    right, solved = rows_of(name, "RIGHT"), solution(name)[1]
     others = list(right)
-    contained_answer = contained(told)
-    if contained_answer is not told:
+    contained_answer = contained(solved)
+    if contained_answer is not solved:
         others.append(contained_answer)
     for answer in (*right, contained_answer):
         assert check(name, answer), check(name, answer)
@@ -169,28 +169,28 @@ def mistakes_are_told(name):
     answer = solution(name)[1]
     tables, right = compared(name, answer)
     assert right, right
-    assert {blank(said) for table in tables for said in table} <= {
+    assert {blank(message) for table in tables for message in table} <= {
         *exercises.diagnoses(name)
     }
-    told = {said: False for mistakes in tables for said in mistakes}
+    is_given = {message: False for mistakes in tables for message in mistakes}
     for at, mistakes in enumerate(tables):
-        for said, result in mistakes.items():  # an example may be too small to tell two
+        for message, result in mistakes.items():  # an example may be too small to tell two
             _, verdict = compared(name, answer, at, result)
-            told[said] |= verdict.diagnosis == blank(said)
-    assert all(told.values()), told
+            is_given[message] |= verdict.diagnosis == blank(message)
+    assert all(is_given.values()), is_given
 
 
 def wrong_answers_are_told(name):
     """Each wrong answer gets its words, which the check declares or which fit any task."""
     wrong, messages = rows_of(name, "WRONG"), []
     declared = {"", *exercises.diagnoses(name)}
-    for said, given in wrong.items():
+    for words, given in wrong.items():
         for answer in given if isinstance(given, list) else [given]:
             verdict = check(name, answer)
             assert not verdict
-            assert said in verdict.message, verdict
+            assert words in verdict.message, verdict
             assert verdict.diagnosis in declared, verdict
-            assert [s for s in wrong if s in verdict.message and s not in said] == []
+            assert [s for s in wrong if s in verdict.message and s not in words] == []
         messages.append(verdict.message)
     assert len(set(messages)) == len(messages)
     assert len(exercises.diagnoses(name)) >= 3
@@ -198,8 +198,8 @@ def wrong_answers_are_told(name):
 
 def nonsense_fails(name):
     """Three answers of the right type and shape fail, and the check goes through."""
-    told = solution(name)[1]
-    for answer in rows_of(name, "NONSENSE") or [nonsense(told, way) for way in WAYS]:
+    solved = solution(name)[1]
+    for answer in rows_of(name, "NONSENSE") or [nonsense(solved, way) for way in WAYS]:
         verdict = check(name, answer)
         assert not verdict, verdict
         assert verdict.tried, verdict
@@ -210,10 +210,10 @@ def forbidden_is_noticed(name):
     """What the page forbids fails, though its result is right."""
     forbidden = rows_of(name, "FORBIDDEN")
     assert forbidden or name not in FORBIDS
-    for said, answer in dict(forbidden).items():
+    for words, answer in dict(forbidden).items():
         verdict = check(name, answer)
         assert not verdict
-        assert said in verdict.message, verdict
+        assert words in verdict.message, verdict
 
 
 def typed_claims_fail(name):
@@ -238,8 +238,8 @@ def letters_are_told(name):
     assert len(feedback) == len(wrong) + 1 >= 3
     assert len(set(wrong.values())) == len(wrong)
     for letter in feedback:
-        for said in (letter, f" {letter.upper()} "):
-            verdict = check(name, said)
+        for typed in (letter, f" {letter.upper()} "):
+            verdict = check(name, typed)
             assert verdict.message == wrong.get(letter, "right.")
             assert verdict.ok == (letter not in wrong)
     assert not any(check(name, answer).tried for answer in ("", None, ...))

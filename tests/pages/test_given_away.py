@@ -38,7 +38,7 @@ class Page(NamedTuple):
 @cache
 def tasks() -> dict[str, Page]:
     """Return all tasks, "chapter.exercise" → its source."""
-    found = {}
+    by_name = {}
     for path in sorted(CHAPTERS.glob("*.md")):
         page = path.read_text(encoding="utf-8")
         for task in TASK.finditer(page):
@@ -48,21 +48,21 @@ def tasks() -> dict[str, Page]:
             last = solved.end() if solved else task.end()
             name = label.removeprefix(f"ex-{path.stem}-").replace("-", "_")
             parts = page[task.start() : last], page[: task.start()], page[last:]
-            found[f"{path.stem}.{name}"] = Page(*parts)
-    return found
+            by_name[f"{path.stem}.{name}"] = Page(*parts)
+    return by_name
 
 
 @cache
 def right_letters() -> dict[str, str]:
     """Return the right letter of every multiple choice."""
-    found = {}
+    letters = {}
     for name, task in tasks().items():
         if task.options:
             exercises.names(name.partition(".")[0])
-            told = exercises._EXERCISES[name].feedback
-            assert "".join(told) == LETTERS[: len(task.options)], name
-            found[name] = next(letter for letter, words in told.items() if not words)
-    return found
+            feedback = exercises._EXERCISES[name].feedback
+            assert "".join(feedback) == LETTERS[: len(task.options)], name
+            letters[name] = next(letter for letter, words in feedback.items() if not words)
+    return letters
 
 
 def test_no_letter_is_right_more_than_a_third_of_the_time():
@@ -86,7 +86,7 @@ def given_away(name: str) -> list[str]:
         "it is by far the longest": lengths[place] > max(1.25 * most, most + 30),
         "its letter is glued or checked before": any(x in task.before for x in early),
     }
-    return [way for way, found in ways.items() if found]
+    return [way for way, gives in ways.items() if gives]
 
 
 @pytest.mark.parametrize("name", right_letters())

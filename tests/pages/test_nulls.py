@@ -23,12 +23,12 @@ QUICK = (
 
 def findings():
     """Return page and name of every finding that a page places."""
-    found = []
+    placed = []
     for path in chapter_paths():
         for cell in filter(is_placed_proof, page_notebook(path).cells):
             if find(path.stem, proof_name(cell)).kind == "finding":
-                found.append((path.stem, proof_name(cell)))
-    return found
+                placed.append((path.stem, proof_name(cell)))
+    return placed
 
 
 def proofs_of(chapter):
@@ -76,18 +76,18 @@ def asked(page, root=ROOT, asserts=True):
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "name"), [marked(*each) for each in findings()])
 def test_a_finding_holds_on_its_page_and_fails_on_its_null(page, name):
-    told = asked(page)[name]
-    assert not told["problem"], told["problem"]
-    if told["no_null"]:
-        pytest.skip(f"{page}: {name} has no null, since {told['no_null']}")
+    outcome = asked(page)[name]
+    assert not outcome["problem"], outcome["problem"]
+    if outcome["no_null"]:
+        pytest.skip(f"{page}: {name} has no null, since {outcome['no_null']}")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "name"), [marked(*each) for each in findings()])
 def test_a_finding_that_asserted_nothing_would_be_seen(page, name):
     """Trivially true, it would hold in its null as well, and the test above would fail."""
-    told = asked(page, asserts=False)[name]
-    assert told["no_null"] or "it holds in its null as well" in told["problem"]
+    outcome = asked(page, asserts=False)[name]
+    assert outcome["no_null"] or "it holds in its null as well" in outcome["problem"]
 
 
 # --- the test itself ----------------------------------------------------------------------
@@ -200,19 +200,19 @@ def book(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(book):
+def outcomes(book):
     return asked("of_nulls", book)
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_with_a_finding_is_seen(told, name):
-    assert WRONG[name] in told[name]["problem"]
-    assert bool(told[name]["problem"]) == bool(WRONG[name])
-    assert bool(told[name]["no_null"]) == (name == "exact")
+def test_what_is_wrong_with_a_finding_is_seen(outcomes, name):
+    assert WRONG[name] in outcomes[name]["problem"]
+    assert bool(outcomes[name]["problem"]) == bool(WRONG[name])
+    assert bool(outcomes[name]["no_null"]) == (name == "exact")
 
 
 def test_without_its_assertions_a_finding_is_seen_to_be_trivially_true(book):
-    told = asked("of_nulls", book, asserts=False)
+    outcomes_without = asked("of_nulls", book, asserts=False)
     for name in ("sums", "trivial", "untrue", "mistaken"):
         wanted = "has not defined" if name == "mistaken" else "it holds in its null as well"
-        assert wanted in told[name]["problem"]
+        assert wanted in outcomes_without[name]["problem"]

@@ -105,16 +105,16 @@ def cell(source, text):
     return nbformat.v4.new_code_cell(source, outputs=[output])
 
 
-def made(*cells):
+def reference_of(*cells):
     return references.reference(nbformat.v4.new_notebook(cells=list(cells)))
 
 
 def test_only_what_changed_is_rewritten():
-    old = made(cell("a", "0.1234"), cell("b", "x"))
-    rounding = made(cell("a", "0.1235"), cell("b", "x"))
+    old = reference_of(cell("a", "0.1234"), cell("b", "x"))
+    rounding = reference_of(cell("a", "0.1235"), cell("b", "x"))
     references.keep_old(old, rounding)
     assert rounding == old
-    more = made(cell("new", ""), cell("a", "0.2"), cell("b", "x"))
+    more = reference_of(cell("new", ""), cell("a", "0.2"), cell("b", "x"))
     references.keep_old(old, more)
     assert more.cells[1].outputs[0].text == "0.2"
     assert more.cells[2] == old.cells[1]
@@ -130,4 +130,4 @@ def test_a_row_of_numbers_is_one_line():
 
 def test_an_address_is_refused():
     with pytest.raises(ValueError, match="0x7f00aabbccdd"):
-        made(cell("a", "<X object at 0x7f00aabbccdd>"))
+        reference_of(cell("a", "<X object at 0x7f00aabbccdd>"))

@@ -34,15 +34,15 @@ def taken(ids, size, order):
     """What is taken from counts of 0, 1, 2 and 3+, as Chen and Goodman have it (26)."""
     n = Counter(counted(ids, size, order).values())
     n1, n2, n3, n4 = n[1], n[2], n[3], n[4]
-    found = [0, 0.5, 1, 1.5]  # where the text is too short to tell
+    amounts = [0, 0.5, 1, 1.5]  # where the text is too short to tell
     if n1 and n2:
         y = n1 / (n1 + 2 * n2)
-        found[1] = 1 - 2 * y * n2 / n1
+        amounts[1] = 1 - 2 * y * n2 / n1
         if n3 and 2 - 3 * y * n3 / n2 > 0:
-            found[2] = 2 - 3 * y * n3 / n2
+            amounts[2] = 2 - 3 * y * n3 / n2
         if n3 and n4 and 3 - 4 * y * n4 / n3 > 0:
-            found[3] = 3 - 4 * y * n4 / n3
-    return found
+            amounts[3] = 3 - 4 * y * n4 / n3
+    return amounts
 
 
 def recount(ids, vocab_size, order, context, token):

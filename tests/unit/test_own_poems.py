@@ -67,8 +67,8 @@ def test_a_file_is_cut_into_its_texts(tmp_path, name):
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_file_that_cannot_be_read_is_told_where_and_why(tmp_path, name):
-    content, said = BAD[name]
-    with pytest.raises(ValueError, match=said):
+    content, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
         own_poems.read(stored(tmp_path, name, content))
 
 
@@ -80,7 +80,7 @@ def test_a_file_is_read_as_it_is_said_to_be_stored_and_its_titles_are_kept(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("texts", "message"),
     [
         (pd.DataFrame({"poem": ["a"] * 5}), r"columns \['poem'\]"),
         (pd.DataFrame({"text": ["a"] * 3}), "3 texts, .*nothing to compare"),
@@ -109,8 +109,8 @@ def test_a_file_is_read_as_it_is_said_to_be_stored_and_its_titles_are_kept(tmp_p
         ),
     ],
 )
-def test_texts_that_cannot_be_compared_are_refused_before_a_model_reads(texts, said):
-    with pytest.raises(ValueError, match=said):
+def test_texts_that_cannot_be_compared_are_refused_before_a_model_reads(texts, message):
+    with pytest.raises(ValueError, match=message):
         own_poems.encode_texts(texts)
 
 
@@ -162,12 +162,12 @@ def test_levels_are_the_means_of_transformers_own_states(climbed):
 
 def test_nearest_are_those_of_the_cosine_around_the_mean(climbed):
     mine, _, _ = climbed
-    told = mine.nearest(7)
+    titles = mine.nearest(7)
     x = (mine.levels[3] - mine.levels[3].mean(dim=0)).numpy()
     cosines = x @ x[7] / np.linalg.norm(x, axis=1)
     others = [i for i in np.argsort(-cosines) if i != 7][:3]
-    assert told.loc["after layer 1"].tolist() == mine.texts.title[others].tolist()
-    assert told.index[0] == "after layer 1"
+    assert titles.loc["after layer 1"].tolist() == mine.texts.title[others].tolist()
+    assert titles.index[0] == "after layer 1"
 
 
 def test_labels_are_told_by_words_and_not_when_they_are_dealt(climbed):
@@ -212,9 +212,9 @@ def test_the_view_shows_the_words_in_another_order_as_the_model_reads_them(climb
     for near, vectors in zip(data["reordered"]["near"], own, strict=True):
         cosines = torch.cosine_similarity(vectors[:, None], vectors[None], dim=-1)
         closest = cosines.fill_diagonal_(-2).argmax(-1)
-        found = [cosines[i, row[0]].item() for i, row in enumerate(near)]
+        shown = [cosines[i, row[0]].item() for i, row in enumerate(near)]
         best = [cosines[i, j].item() for i, j in enumerate(closest)]
-        assert found == pytest.approx(best, abs=1e-5)
+        assert shown == pytest.approx(best, abs=1e-5)
 
 
 def test_words_in_another_order_are_the_same_words_to_a_level_without_context(climbed):
@@ -224,8 +224,8 @@ def test_words_in_another_order_are_the_same_words_to_a_level_without_context(cl
     assert not torch.allclose(levels[2], mine.levels[2], atol=1e-3)
     read = own_poems.encode_texts(mine.texts.assign(text=mixed), tokenizer, model)
     assert torch.equal(read.levels, levels)
-    told = mine.table["shuffled words"].dropna()
-    assert told.tolist() == read.table.right[mine.names].tolist()
+    shares = mine.table["shuffled words"].dropna()
+    assert shares.tolist() == read.table.right[mine.names].tolist()
 
 
 def test_a_long_text_is_mixed_where_it_is_read(climbed):

@@ -60,9 +60,9 @@ def test_each_character_is_predicted_once_from_half_a_context_at_least():
     torch.manual_seed(0)
     model = GPT(GPTConfig(7, 8, 1, heads=1, d_model=8)).double().eval()
     ids = torch.randint(7, (45,))
-    found = own_text.losses(model, ids)
-    assert len(found) == 44
-    for at, loss in enumerate(found, 1):
+    losses = own_text.losses(model, ids)
+    assert len(losses) == 44
+    for at, loss in enumerate(losses, 1):
         start = 0 if at <= 8 else (at - 5) // 4 * 4
         assert at <= 8 or 4 < at - start <= 8
         logits = model(ids[None, start:at])[0, -1]
@@ -100,9 +100,9 @@ def test_a_gpt_that_grows_worse_is_taken_at_its_best(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text(VERSE * 60)
     wild = TINY | {"learning_rate": 3.0, "warmup": 29}
-    found = own_text.contest(path, steps=30, device="cpu", **wild)
-    assert found.history["validation loss"].iloc[-1] > 4
-    assert found.table.loss["GPT"] < 4
+    result = own_text.contest(path, steps=30, device="cpu", **wild)
+    assert result.history["validation loss"].iloc[-1] > 4
+    assert result.table.loss["GPT"] < 4
 
 
 @pytest.mark.parametrize(

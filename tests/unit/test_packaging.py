@@ -30,8 +30,8 @@ def test_the_lock_has_a_hash_of_every_pinned_package():
 def test_reading_notebooks_builds_no_grammar():
     """It would take a second of every kernel that glues a number: requirements.txt."""
     assert not {"rfc3987-syntax", "lark"} & pins("requirements.lock").keys()
-    told = "run `pip uninstall rfc3987-syntax` in an environment from before"
-    code = f"import nbformat, sys; assert 'lark' not in sys.modules, {told!r}"
+    advice = "run `pip uninstall rfc3987-syntax` in an environment from before"
+    code = f"import nbformat, sys; assert 'lark' not in sys.modules, {advice!r}"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -49,20 +49,20 @@ def test_a_copied_state_is_the_other_texts_from_there_on(model):
 
 def test_copied_heads_change_the_last_token_by_what_they_returned_there(model):
     one, two = texts()
-    found, heads = outputs(model, two), [(1, 0), (1, 3)]
+    source, heads = outputs(model, two), [(1, 0), (1, 3)]
     x = states(model, one)[1]
     own = outputs(model, one)
     update, _ = model.blocks[1].attention(model.blocks[1].norm_1(x))
     columns = model.blocks[1].attention.output.weight.unflatten(1, (4, -1))
     for layer, head in heads:
-        change = (found[layer, head] - own[layer, head])[:, -1]  # (batch, d_head)
+        change = (source[layer, head] - own[layer, head])[:, -1]  # (batch, d_head)
         update[:, -1] += change @ columns[:, head].T
     x = x + update
     x = x + model.blocks[1].feed_forward(model.blocks[1].norm_2(x))
-    with copied_heads(model, heads, found):
+    with copied_heads(model, heads, source):
         copied = model(one)
     torch.testing.assert_close(copied, ended(model, x, 2))
-    mean = {key: value[:, -1].mean(0) for key, value in found.items()}
+    mean = {key: value[:, -1].mean(0) for key, value in source.items()}
     with copied_heads(model, heads, mean):  # one vector for all texts
         assert not torch.allclose(model(one), copied)
 
@@ -85,8 +85,8 @@ def test_a_twin_has_the_other_person_give(first_gives):
 
 def test_every_place_is_told_with_every_thing():
     drawn = errands(16).texts
-    told = [(text.split()[7].strip(","), text.split()[11]) for text in drawn]
-    assert set(told) == set(product(PLACES, THINGS))
+    pairs = [(text.split()[7].strip(","), text.split()[11]) for text in drawn]
+    assert set(pairs) == set(product(PLACES, THINGS))
 
 
 def test_what_else_a_block_is_given_stays():

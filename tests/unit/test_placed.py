@@ -74,8 +74,10 @@ def book_with(root, **pages):
     for name, proofs in pages.items():
         page(root, name, DEFINES)
         path = root / "chapters" / f"{name}.md"
-        said = "".join(f"\n:::{{proof}} {each}\n:::\n\nProse.\n" for each in proofs)
-        path.write_text(path.read_text() + said + "\n```{code-cell} python\n'after'\n```\n")
+        directives = "".join(f"\n:::{{proof}} {each}\n:::\n\nProse.\n" for each in proofs)
+        path.write_text(
+            path.read_text() + directives + "\n```{code-cell} python\n'after'\n```\n"
+        )
         folder = root / "src" / "studies" / name
         folder.mkdir(parents=True)
         (folder / "__init__.py").touch()
@@ -98,28 +100,28 @@ def book(tmp_path_factory):
 
 
 def test_a_proof_runs_where_it_is_placed_and_leaves_what_the_text_quotes(book):
-    found = load_executed_chapter("placed_well", book[0])
-    values = glued_values(found)
+    notebook = load_executed_chapter("placed_well", book[0])
+    values = glued_values(notebook)
     assert values["twice_is_two.two"] == "2"
     assert (
         format_glue(values, "no_other_model.span", ".0%") == "25 to 50\N{NO-BREAK SPACE}%"
     )
-    placed = [cell for cell in found.cells if is_placed_proof(cell)]
+    placed = [cell for cell in notebook.cells if is_placed_proof(cell)]
     assert [proof_record(cell)["sentence"] for cell in placed] == [
         "Twice one is two",
         "No other model was chosen",
     ]
     assert [is_finding(cell) for cell in placed] == [False, True]
-    told = proof_record(placed[1])
-    assert dict(told["fields"]) == {
+    record = proof_record(placed[1])
+    assert dict(record["fields"]) == {
         "rival": "a guess",
         "null": "A page whose model has no name. Nothing can be found in it",
         "n": "{letters} letters",
         "interval": "{span:.0%}",
     }
-    assert "page.model" in told["source"]
-    about = note_verdicts(found, whole=True)
-    assert (about["proofs"], about["findings"], about["statements"]) == (2, 1, 2)
+    assert "page.model" in record["source"]
+    verdicts = note_verdicts(notebook, whole=True)
+    assert (verdicts["proofs"], verdicts["findings"], verdicts["statements"]) == (2, 1, 2)
     assert placed[0].metadata["lmbook"] == "checked"
 
 
@@ -208,17 +210,17 @@ def defined():
 
 def test_a_chapter_that_is_none_has_no_findings_and_is_told(capsys):
     assert nulls.main(["atention"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: there is no chapters/atention.md with code in it")
-    assert "attention" in said
+    output = capsys.readouterr().err
+    assert output.startswith("error: there is no chapters/atention.md with code in it")
+    assert "attention" in output
 
 
 def test_a_page_that_is_not_utf_8_is_told_before_its_findings_run(tmp_path, capsys):
     (tmp_path / "chapters").mkdir()
     (tmp_path / "chapters" / "bee.md").write_bytes("A café".encode("latin-1"))
     assert nulls.main(["bee", "--root", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: chapters/bee.md, line 1: the byte 0xe9 is not UTF-8")
+    output = capsys.readouterr().err
+    assert output.startswith("error: chapters/bee.md, line 1: the byte 0xe9 is not UTF-8")
 
 
 def test_a_page_is_read_and_not_written():
@@ -259,7 +261,7 @@ SAID = {"rival": "a guess", "n": "3 words", "null": some_null}
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"rival": ""}, "must say its rival"),
         ({"n": " "}, "its n"),
@@ -268,8 +270,8 @@ SAID = {"rival": "a guess", "n": "3 words", "null": some_null}
         ({"null": lambda page: page}, "no docstring"),
     ],
 )
-def test_a_finding_says_what_it_is_held_against(changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_finding_says_what_it_is_held_against(changed, message):
+    with pytest.raises(ValueError, match=message):
         finding("It is as said", **SAID | changed)(some_null)
     assert isinstance(finding("It is as said", **SAID)(some_null), Proof)
 
@@ -280,8 +282,10 @@ def test_a_proof_has_a_sentence():
 
 
 def test_what_has_no_null_says_why():
-    made = finding("It is as said", rival="a", n="b", no_null="all are drawn")(some_null)
-    assert made.fields()["null"] == "none, since all are drawn"
+    statement = finding("It is as said", rival="a", n="b", no_null="all are drawn")(
+        some_null
+    )
+    assert statement.fields()["null"] == "none, since all are drawn"
 
 
 @proof("It returns what it is given")
@@ -339,15 +343,15 @@ def test_a_proof_takes_no_random_number_from_its_page():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("it.is", "it returns no 'is'; it returns a, b"),
         ("that.is", "no proof on this page returns 'that.is'"),
         ("is", "nothing was glued under the name 'is'"),
     ],
 )
-def test_a_name_that_nothing_returns_is_told_with_what_there_is(name, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_name_that_nothing_returns_is_told_with_what_there_is(name, message):
+    with pytest.raises(ValueError, match=message):
         format_glue({"it.a": "1", "it.b": "2"}, name, "")
 
 

@@ -14,23 +14,23 @@ SIZES |= {"steps": 9, "batch": 3, "warmup": 2, "validation_windows": 4}
 
 
 def test_a_store_is_made_once_and_staged_anew_when_it_changes(tmp_path, monkeypatch):
-    made = []
+    calls = []
 
     def make():
-        made.append(1)
+        calls.append(1)
         return b"x" * 10
 
     monkeypatch.setitem(play.STORES, "gpt", make)
     lib, work = tmp_path / "lib", tmp_path / "work"
-    about = play.stage("gpt", lib, work)
-    assert about == play.stage("gpt", lib, work)
+    description = play.stage("gpt", lib, work)
+    assert description == play.stage("gpt", lib, work)
     (lib / "play" / "gpt" / "about.json").unlink()
     play.stage("gpt", lib, work)
     assert (lib / "play" / "gpt" / "about.json").is_file()
-    assert len(made) == 1
+    assert len(calls) == 1
     monkeypatch.setenv("LMCOURSE_GPT", str(tmp_path))
-    assert play.stage("gpt", lib, work)["key"] != about["key"]
-    assert len(made) == 2
+    assert play.stage("gpt", lib, work)["key"] != description["key"]
+    assert len(calls) == 2
 
 
 def gpt_2(path):

@@ -178,14 +178,14 @@ def roberta():
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (roberta, "a BERT is needed, not a 'roberta' model"),
         (lambda: tiny().train(), "training mode"),
     ],
 )
-def test_a_model_that_is_no_bert_or_not_ready(tokenizer, make, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_model_that_is_no_bert_or_not_ready(tokenizer, make, message):
+    with pytest.raises(ValueError, match=message):
         pool_layers(LINES, tokenizer, make())
 
 

@@ -40,8 +40,8 @@ def test_properties_are_counted(line, counted):
 
 
 def test_differences_are_first_less_second():
-    found = pref.differences(["a a b", "c"], ["a b", "c d e"], ("words", "echoes"))
-    assert found.tolist() == [[1, 2], [-2, 0]]
+    differences = pref.differences(["a a b", "c"], ["a b", "c d e"], ("words", "echoes"))
+    assert differences.tolist() == [[1, 2], [-2, 0]]
     assert pref.differences([], []).shape == (0, 5)
 
 
@@ -60,13 +60,13 @@ def test_log_probs_and_loss_are_those_of_the_answer(model):
     ids, is_answer = pref.encode_dialogues(TOKENIZER, ["(A)\n", "(T)\n"], ["ab\n", "t\n"])
     with torch.no_grad():
         logits = model(ids)
-        found = pref.answer_log_probs(model, ids, is_answer)
+        log_probs = pref.answer_log_probs(model, ids, is_answer)
     by_hand = []
     for row, text in enumerate(("ab\n", "t\n")):
         at = logits[row, 3 : 3 + len(text)]  # the last character of the request foretells
         wanted = torch.tensor(TOKENIZER.encode(text))
         by_hand.append(-F.cross_entropy(at, wanted, reduction="sum"))
-    torch.testing.assert_close(found, torch.stack(by_hand))
+    torch.testing.assert_close(log_probs, torch.stack(by_hand))
     loss = pref.answer_loss(logits, ids, is_answer)
     torch.testing.assert_close(loss, -sum(by_hand) / 5)
 
@@ -95,10 +95,12 @@ def test_reward_is_a_logistic_regression(ridge):
     chosen = rows @ [0.1, -1, 0.3] + rng.logistic(size=40) > 0
     other = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-10, max_iter=10_000)
     expected = other.fit(rows, chosen).coef_[0]
-    found = pref.fit_reward(rows, chosen, ridge)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    coefficients = pref.fit_reward(rows, chosen, ridge)
+    np.testing.assert_allclose(coefficients, expected, rtol=1e-4, atol=1e-6)
     # Which of the two stands first is nothing to the reward.
-    np.testing.assert_allclose(pref.fit_reward(-rows, ~chosen, ridge), found, atol=1e-9)
+    np.testing.assert_allclose(
+        pref.fit_reward(-rows, ~chosen, ridge), coefficients, atol=1e-9
+    )
 
 
 def test_reward_of_choices_that_can_all_be_foretold_stays_finite():
@@ -240,10 +242,10 @@ def test_a_round_trains_the_model_on_what_was_chosen_of_its_lines(monkeypatch, w
         "train_answers",
         lambda model, dialogues, steps, *_, **__: (model, dialogues, steps),
     )
-    trained, found = rounds.one_round(runs, "before", way, ["(A)", "(F)"], groups, None)
+    trained, lines = rounds.one_round(runs, "before", way, ["(A)", "(F)"], groups, None)
     pairs = {"the best": list(zip(["(A)", "(F)"], chosen, strict=False))}
     pairs["DPO"] = [("(A)", "a a b b b", "a b c d e")]
-    assert found == chosen
+    assert lines == chosen
     assert trained == ("before", pairs[way], 100)
 
 
@@ -269,8 +271,8 @@ def test_a_line_is_asked_for_by_its_letter():
     ],
 )
 def test_words_hold_apostrophes_and_hyphens_and_marks_are_counted(line, words, marks):
-    found = pref.properties(line)
-    assert (found["words"], found["marks"]) == (words, marks)
+    counts = pref.properties(line)
+    assert (counts["words"], counts["marks"]) == (words, marks)
 
 
 def by_hand(model, loss_of, steps, rate):
@@ -287,11 +289,11 @@ def by_hand(model, loss_of, steps, rate):
     return model
 
 
-def assert_same_weights(found, expected):
-    for a, b in zip(found.parameters(), expected.parameters(), strict=True):
+def assert_same_weights(trained, expected):
+    for a, b in zip(trained.parameters(), expected.parameters(), strict=True):
         torch.testing.assert_close(a, b.detach(), rtol=1e-4, atol=1e-6)
-    assert not found.training
-    assert not any(weight.requires_grad for weight in found.parameters())
+    assert not trained.training
+    assert not any(weight.requires_grad for weight in trained.parameters())
 
 
 def test_fine_tuning_is_adamw_at_a_rate_that_falls_to_zero(model):
@@ -305,8 +307,8 @@ def test_fine_tuning_is_adamw_at_a_rate_that_falls_to_zero(model):
 
     expected = by_hand(model, loss_of, 5, 3e-3)
     frozen = model.requires_grad_(False)
-    found = pref.train_answers(frozen, (ids, is_answer), 5, 3e-3, 4)
-    assert_same_weights(found, expected)
+    tuned = pref.train_answers(frozen, (ids, is_answer), 5, 3e-3, 4)
+    assert_same_weights(tuned, expected)
 
 
 def test_dpo_is_trained_against_the_model_that_it_began_with(model):
@@ -327,8 +329,8 @@ def test_dpo_is_trained_against_the_model_that_it_began_with(model):
         return torch.log1p(torch.exp(-margins)).mean()
 
     expected = by_hand(model, loss_of, 5, 3e-3)
-    found = pref.train_dpo(model, chosen, rejected, 5, 0.5, 3e-3, 4)
-    assert_same_weights(found, expected)
+    tuned = pref.train_dpo(model, chosen, rejected, 5, 0.5, 3e-3, 4)
+    assert_same_weights(tuned, expected)
 
 
 def test_log_probs_are_the_same_in_parts(model):

@@ -52,7 +52,7 @@ def test_the_penalty_is_chosen_by_the_others_alone(vectors, labels):
     """Each text's choice and support, done slowly; its own label changes neither."""
     kernel, y = probe.gram(vectors).numpy(), truth(labels).numpy()
     penalties = (0.1, 1.0, 10.0)
-    found = probe.predict(vectors, labels, penalties)
+    predicted = probe.predict(vectors, labels, penalties)
     for i in (0, 5, 23):
         others = [j for j in range(TEXTS) if j != i]
         errors = [
@@ -60,14 +60,14 @@ def test_the_penalty_is_chosen_by_the_others_alone(vectors, labels):
             for p in penalties
         ]
         best = penalties[int(np.argmin(errors))]
-        assert found.penalty[i] == best
-        said = refitted(kernel, y, best, [i], i) / y[others].mean(axis=0)
-        np.testing.assert_allclose(found.support[i], said, atol=1e-8)
-        assert found.hits[i] == (found.names[said.argmax()] == labels[i])
+        assert predicted.penalty[i] == best
+        support = refitted(kernel, y, best, [i], i) / y[others].mean(axis=0)
+        np.testing.assert_allclose(predicted.support[i], support, atol=1e-8)
+        assert predicted.hits[i] == (predicted.names[support.argmax()] == labels[i])
     other = labels.copy()
     other[5] = "a" if labels[5] != "a" else "b"
     again = probe.predict(vectors, other, penalties)
-    np.testing.assert_allclose(again.support[5], found.support[5], atol=1e-8)
+    np.testing.assert_allclose(again.support[5], predicted.support[5], atol=1e-8)
 
 
 def test_smoothers_may_be_given_and_say_the_same(vectors, labels):
@@ -93,12 +93,12 @@ def test_the_score_weighs_each_label_the_same():
 
 def test_a_new_version_of_a_text_is_judged_by_all_others(vectors, labels):
     """As it is, it gets what `predict` says; another version, what scikit-learn says."""
-    found = probe.predict(vectors, labels, (0.1, 10.0))
+    predicted = probe.predict(vectors, labels, (0.1, 10.0))
     for text in (0, 5, 23):
         versions = torch.stack([vectors[text], vectors[text] + 1])
-        penalty = found.penalty[text].item()
+        penalty = predicted.penalty[text].item()
         support = probe.ask(vectors, labels, text, versions, penalty)
-        torch.testing.assert_close(support[0], found.support[text])
+        torch.testing.assert_close(support[0], predicted.support[text])
         swapped = vectors.clone()
         swapped[text] = versions[1]
         others = np.delete(np.arange(TEXTS), text)

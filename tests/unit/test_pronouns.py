@@ -36,8 +36,8 @@ def alone(bert, text):
     tokenizer, model = bert
     encoded = tokenizer(text, return_tensors="pt")
     with torch.no_grad():
-        found = model(**encoded, output_attentions=True).attentions
-    return encoded.tokens(), torch.cat(found)
+        weights = model(**encoded, output_attentions=True).attentions
+    return encoded.tokens(), torch.cat(weights)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_shares_of_nouns_are_those_of_each_sentence_alone(bert):
     shares = noun_shares(*bert, sentences)
     assert shares.shape[:2] == (2, 2)
     tokens, weights = alone(bert, sentences[0].text)
-    pieces = range(tokens.index("the") + 1, tokens.index("left"))
-    assert len(pieces) > 1  # the noun has several tokens
+    positions = range(tokens.index("the") + 1, tokens.index("left"))
+    assert len(positions) > 1  # the noun has several tokens
     it = tokens.index("it")
-    near(shares[0, 0], weights[:, :, it, list(pieces)].sum(-1), slack=10)
+    near(shares[0, 0], weights[:, :, it, list(positions)].sum(-1), slack=10)
     near(shares[0, 1], weights[:, :, it, tokens.index("lamp")], slack=10)
     tokens, weights = alone(bert, sentences[1].text)
     near(shares[1, 0], weights[:, :, tokens.index("it"), tokens.index("dog")], slack=10)

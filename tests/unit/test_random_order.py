@@ -70,9 +70,9 @@ def test_of_a_long_text_the_same_tokens_are_read(tokenizer):
 def test_ideographs_are_words_and_words_are_not_joined(tokenizer):
     text = "床前明月光，ab 疑是cd地上霜"
     mixed = random_order.reordered_words(text, tokenizer, 100)
-    found = tokens(tokenizer, mixed, 100)
-    assert found != tokens(tokenizer, text, 100)
-    assert sorted(found) == sorted(tokens(tokenizer, text, 100))
+    subwords = tokens(tokenizer, mixed, 100)
+    assert subwords != tokens(tokenizer, text, 100)
+    assert sorted(subwords) == sorted(tokens(tokenizer, text, 100))
 
 
 def test_a_text_without_two_words_stays(tokenizer):

@@ -45,9 +45,9 @@ def test_watching_changes_nothing_and_holding_holds():
     )
     held = torch.full((2, 128), torch.nan)
     held[1, 98] = 0.5
-    (logits, gates), (seen, memories, kept) = reader(ids), watch(reader, ids, held)
+    (logits, gates), (seen, memories, watched_gates) = reader(ids), watch(reader, ids, held)
     close(seen[0], logits[0])
-    close(kept[0], gates[0])
+    close(watched_gates[0], gates[0])
     assert (memories[1, :, 98] == 0.5).all()
     close(seen[1, 0], logits[1, 0])  # it is held after the character, not before
     assert (seen[1, -1] - logits[1, -1]).abs().max() > 1e-3

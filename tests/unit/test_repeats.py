@@ -43,8 +43,8 @@ def test_counting_is_that_of_a_loop():
                 whole = 0.1 + len(ends)
                 share = [(0.1 * x + ends.count(k)) / whole for k, x in enumerate(share)]
             losses.append(-torch.tensor(share[row[at + 1]]).log())
-        found = count_losses(text, order, 0.1)[0]
-        torch.testing.assert_close(found, torch.stack(losses), rtol=1e-3, atol=1e-5)
+        ours = count_losses(text, order, 0.1)[0]
+        torch.testing.assert_close(ours, torch.stack(losses), rtol=1e-3, atol=1e-5)
 
 
 def by_hand(model, texts, layer, head):

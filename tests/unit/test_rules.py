@@ -40,7 +40,7 @@ def test_ablated_heads_are_those_of_a_model_changed_by_hand():
     """A head whose columns are zero and whose mean is in the bias, instead of a hook."""
     torch.manual_seed(0)
     model = SequenceModel().double().requires_grad_(False)
-    found = ablate_heads(model, 50, seed=3)
+    result = ablate_heads(model, 50, seed=3)
     ids, turn = sample_sequences(50, torch.Generator().manual_seed(3))
     attention = model.blocks[0].attention
     x = model.blocks[0].norm_1(model.embed(ids))
@@ -57,15 +57,15 @@ def test_ablated_heads_are_those_of_a_model_changed_by_hand():
         columns.zero_()
         losses = letter_losses(changed, ids)[:, FIRST_JUDGED - 1 :]
         want = [losses[turn == back].mean().item() for back in TURNS]
-        assert found["without"][head] == pytest.approx(want, abs=1e-4)
-        for back, share in enumerate(found["attention"][head]):  # of what predicts
+        assert result["without"][head] == pytest.approx(want, abs=1e-4)
+        for back, share in enumerate(result["attention"][head]):  # of what predicts
             seen = [
                 weights[:, head, i, i - back].mean().item() for i in range(8 + back, 32)
             ]
             assert share == pytest.approx(sum(seen) / len(seen), abs=1e-4)
     losses = letter_losses(model, ids)[:, FIRST_JUDGED - 1 :]
     want = [losses[turn == back].mean().item() for back in TURNS]
-    assert found["whole"] == pytest.approx(want, abs=1e-4)  # the heads came back
+    assert result["whole"] == pytest.approx(want, abs=1e-4)  # the heads came back
 
 
 def _rotate(x):
@@ -81,7 +81,7 @@ def _rotate(x):
 
 
 def test_the_stored_model_attends_where_the_rules_look():
-    found = ablate_heads(trained("rules", SequenceModel), 100)
-    assert sorted(x.index(max(x)) + 1 for x in found["attention"]) == [2, 4]
-    wholly = [after - before for after, before in zip(*found["without"], strict=True)]
+    result = ablate_heads(trained("rules", SequenceModel), 100)
+    assert sorted(x.index(max(x)) + 1 for x in result["attention"]) == [2, 4]
+    wholly = [after - before for after, before in zip(*result["without"], strict=True)]
     assert wholly[0] * wholly[1] < 0  # each head carries one of the rules

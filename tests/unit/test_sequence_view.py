@@ -42,8 +42,8 @@ def test_it_tells_the_likeliest_and_what_the_unit_is_worth(view):
     data = view.data
     best = data["alphabet"][int(np.argmax(data["counted"]))]
     first = f"{best} {100 * max(data['counted']):.1f} %"
-    told = f"After “your ep” the likeliest characters of the 4-gram model: {first}"
-    assert told in view.alt
+    sentence = f"After “your ep” the likeliest characters of the 4-gram model: {first}"
+    assert sentence in view.alt
     least = int(np.argmin(data["memory"]))
     low, shown = data["memory"][least], {"\n": "⏎", " ": "·"}.get(TEXT[least], TEXT[least])
     assert f"98 is lowest, {low:.2f}, at character {least + 1}, “{shown}”" in view.alt
@@ -60,7 +60,7 @@ def test_what_is_stored_is_escaped():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"text": ""}, "1 to 640"),
         ({"text": "a" * 641}, "1 to 640"),
@@ -69,6 +69,6 @@ def test_what_is_stored_is_escaped():
         ({"text": "day 7"}, "the character .7. is not"),
     ],
 )
-def test_what_it_cannot_show_is_refused(given, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_it_cannot_show_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
         views.sequence(**given)

@@ -26,13 +26,13 @@ def test_the_stored_numbers_are_those_of_the_models(view):
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     first = guessing.held_out_lines()[0]
     model = model.half().float().eval()
-    found = guessing.guess_line(
+    line = guessing.guess_line(
         guessing.gpt_probs(model), tokenizer.alphabet, first.before, first.text
     )
     row = re.search(r'<th scope="row">GPT</th>(.*?)</tr>', view.stored)[1]
     shown = [int(cell) for cell in re.findall(r"<td>(\d+)</td>", row)]
-    assert shown == found.guesses
-    bits = guessing.bits_of(found.guesses)
+    assert shown == line.guesses
+    bits = guessing.bits_of(line.guesses)
     assert f"between {bits.lower:.1f} and {bits.upper:.1f} bits" in view.alt.split("GPT")[1]
 
 

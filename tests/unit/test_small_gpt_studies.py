@@ -65,9 +65,9 @@ def averages(long, other):
 
 @pytest.mark.parametrize(("long", "verdict"), [(0.3, "holds"), (0.1, "not so")])
 def test_the_claim_of_lengths_goes_by_the_worst_of_the_long_ones(long, verdict):
-    found = ngram_lengths.summary({"averaged": averages(long, 0.2)})
-    assert found["verdict"] == verdict
-    assert found["interval"] == pytest.approx([long - 0.2, long - 0.2])
+    summary = ngram_lengths.summary({"averaged": averages(long, 0.2)})
+    assert summary["verdict"] == verdict
+    assert summary["interval"] == pytest.approx([long - 0.2, long - 0.2])
 
 
 def layer(heads, **changed):
@@ -93,5 +93,5 @@ def layer(heads, **changed):
     ],
 )
 def test_one_layer_goes_by_characters_with_every_seed(runs, verdict):
-    found = one_layer.summary({"runs": runs})
-    assert (found["verdict"], found["interval"]) == (verdict, [0.5, 0.5])
+    summary = one_layer.summary({"runs": runs})
+    assert (summary["verdict"], summary["interval"]) == (verdict, [0.5, 0.5])

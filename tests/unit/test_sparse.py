@@ -50,10 +50,10 @@ def test_the_toy_is_trained_by_adam_at_a_rate_that_falls(bend):
         loss.backward()
         optimizer.step()
         falling.step()
-    found = sparse.train_toy(0.5, 5, 4, 2, 3, bend)
-    assert_close(found[0], weights.detach())
-    assert_close(found[1], bias.detach())
-    assert found[2] == pytest.approx(loss.item())
+    trained = sparse.train_toy(0.5, 5, 4, 2, 3, bend)
+    assert_close(trained[0], weights.detach())
+    assert_close(trained[1], bias.detach())
+    assert trained[2] == pytest.approx(loss.item())
 
 
 def worked_model():
@@ -120,8 +120,8 @@ def test_an_autoencoder_is_trained_on_centred_states_of_size_one():
         falling.step()
         lengths = by_hand.decoder.data.norm(dim=1, keepdim=True)
         by_hand.decoder.data /= lengths
-    for found, wanted in zip(model.parameters(), by_hand.parameters(), strict=True):
-        assert_close(found, wanted.detach(), rtol=1e-4, atol=1e-6)
+    for ours, wanted in zip(model.parameters(), by_hand.parameters(), strict=True):
+        assert_close(ours, wanted.detach(), rtol=1e-4, atol=1e-6)
 
 
 class Plus(torch.nn.Module):

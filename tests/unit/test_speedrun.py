@@ -135,9 +135,9 @@ def test_the_judge_judges_on_what_no_entry_sees(corpus):
         assert (vocab_size, seed) == (VOCAB_SIZE, 5)
         return Constant()  # it expects `c`
 
-    found = study.judge(entry, corpus, 5)
-    assert found["loss"] < 0.01  # all of it is `c`
-    assert found["tuning"] > 5  # of `b`
+    verdict = study.judge(entry, corpus, 5)
+    assert verdict["loss"] < 0.01  # all of it is `c`
+    assert verdict["tuning"] > 5  # of `b`
     training, tuning = seen
     assert len(training) == 9 * 2 * len(tuning)  # nine tenths, and half of the last one
     assert (tuning == 1).all()  # all of it is `b`
@@ -151,8 +151,8 @@ def test_the_clock_runs_from_the_call_to_the_return(corpus, monkeypatch):
     now = iter([10.0, 17.0])
     monkeypatch.setattr(study.time, "perf_counter", lambda: next(now))
     monkeypatch.setattr(study.time, "process_time", iter([1.0, 3.0]).__next__)
-    found = study.judge(lambda *_: Constant(), corpus, 0)
-    assert (found["wall"], found["seconds"]) == (7.0, 2.0)
+    verdict = study.judge(lambda *_: Constant(), corpus, 0)
+    assert (verdict["wall"], verdict["seconds"]) == (7.0, 2.0)
 
 
 def held(size):
@@ -207,12 +207,12 @@ def test_an_entry_is_judged_beside_the_reference(tmp_path, corpus, quick, capsys
     file = tmp_path / "mine.py"
     file.write_text(ENTRY)
     assert bench.main(corpus, "--with", str(file), "--seeds", "2") == 0
-    told = capsys.readouterr().out.splitlines()
-    ways = [line.split()[0] for line in told[1:4]]
+    lines = capsys.readouterr().out.splitlines()
+    ways = [line.split()[0] for line in lines[1:4]]
     assert ways == ["reference", "record", str(file)]
-    found = json.loads(told[-1])
-    assert (found["way"], found["parameters"]) == (str(file), 12)
-    assert found["reached"] == (found["loss"] <= study.SETTINGS["target"])
+    verdict = json.loads(lines[-1])
+    assert (verdict["way"], verdict["parameters"]) == (str(file), 12)
+    assert verdict["reached"] == (verdict["loss"] <= study.SETTINGS["target"])
 
 
 def test_the_pages_entry_is_a_file_of_its_own(tmp_path, monkeypatch):

@@ -14,11 +14,11 @@ def model():
 
 def test_what_a_part_is_given_and_returns():
     net, ids = model(), torch.randint(11, (2, 5))
-    found = given_and_returned(net, [net[1], net[3]], ids)
-    given, returned = found[net[1]]
+    recorded = given_and_returned(net, [net[1], net[3]], ids)
+    given, returned = recorded[net[1]]
     assert torch.equal(given, net[0](ids).view(10, 4))
     assert torch.equal(returned, net[1](given))
-    assert torch.equal(found[net[3]][1], net(ids).view(10, 3))
+    assert torch.equal(recorded[net[3]][1], net(ids).view(10, 3))
     assert not net[1]._forward_hooks
 
 

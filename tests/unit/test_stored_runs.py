@@ -39,7 +39,7 @@ def test_gains_are_means_over_the_seeds_of_the_small_gpt():
     rows = [row("counting", seed, gain=int(seed)) for seed in ("1", "2", "3")]
     rows += [row("1", "2", gain=1), row("1", "3", gain=2), row("2", "3", gain=6)]
     rows.append(row("counting", "the course's", gain=5))
-    found = stored_runs.gains(rows)
-    np.testing.assert_allclose(found["n-grams + small GPT"], [2, 4])
-    np.testing.assert_allclose(found["small GPT + another"], [3, 6])
-    np.testing.assert_allclose(found["n-grams + the course's GPT"], [5, 10])
+    gains = stored_runs.gains(rows)
+    np.testing.assert_allclose(gains["n-grams + small GPT"], [2, 4])
+    np.testing.assert_allclose(gains["small GPT + another"], [3, 6])
+    np.testing.assert_allclose(gains["n-grams + the course's GPT"], [5, 10])

@@ -39,8 +39,8 @@ def test_which_list_is_the_neurons_is_told_in_a_fold(seed):
         views.neurons({}, seed=seed)
     view = views.neurons({"neuron 7": (["an a", "a"], ["of c", "d"])}, seed=seed)
     page, pair = read(view), view.data["pairs"][0]
-    told = page.details.extract().p.text
-    assert told.startswith(f"{'AB'[pair['neuron']]} is neuron 7’s: 2 of its 2 texts end")
+    answer = page.details.extract().p.text
+    assert answer.startswith(f"{'AB'[pair['neuron']]} is neuron 7’s: 2 of its 2 texts end")
     assert "neuron 7" not in page.text
     assert "shuffled" not in page.text
     assert [row[1:] for row in rows_of(page)] == [

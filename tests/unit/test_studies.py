@@ -39,24 +39,26 @@ FORM = {
 }
 
 
-def assert_of_the_form(found):
-    assert found.keys() == FORM.keys()
-    assert all(isinstance(found[key], kind) for key, kind in FORM.items())
-    assert found["verdict"] in ("holds", "not so")
-    assert found["interval"] is None or found["interval"] == sorted(found["interval"])
-    assert found["n"] >= len(found["seeds"]) > 0
+def assert_of_the_form(document):
+    assert document.keys() == FORM.keys()
+    assert all(isinstance(document[key], kind) for key, kind in FORM.items())
+    assert document["verdict"] in ("holds", "not so")
+    assert document["interval"] is None or document["interval"] == sorted(
+        document["interval"]
+    )
+    assert document["n"] >= len(document["seeds"]) > 0
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if name not in MODELS])
 def test_what_is_stored_is_of_this_code(name):
-    study, found = STUDIES[name], data.stored(name)
-    assert_of_the_form(found)
-    told = {"claim": study.CLAIM, "rival": study.RIVAL, "null": study.NULL}
-    told |= {"command": f"python -m studies {running.name_of(study)} --write"}
-    told |= study.summary(found["results"])
-    told |= {"settings": json.loads(json.dumps(study.SETTINGS))}
-    assert {key: found[key] for key in told} == told
-    for group, rows in found["results"].items():
+    study, document = STUDIES[name], data.stored(name)
+    assert_of_the_form(document)
+    expected = {"claim": study.CLAIM, "rival": study.RIVAL, "null": study.NULL}
+    expected |= {"command": f"python -m studies {running.name_of(study)} --write"}
+    expected |= study.summary(document["results"])
+    expected |= {"settings": json.loads(json.dumps(study.SETTINGS))}
+    assert {key: document[key] for key in expected} == expected
+    for group, rows in document["results"].items():
         plan = [each for each in study.plan(small=False) if each["group"] == group]
         several = len(rows) % len(plan) == 0 and len(rows) > len(plan)
         for setting, row in zip(plan, rows, strict=True) if not several else []:
@@ -80,14 +82,14 @@ def shapes(path):
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
 
 
-def stored_shapes(made, ours):
+def stored_shapes(short, whole):
     """Return shapes of what was made in short and of what is stored, of one form."""
-    found, stored = shapes(made), shapes(ours)
-    if made.stem == "film":  # fewer stops, and what is compressed is as long as it comes
-        stored = {name: stored[name] for name in found}
-        packed = {name: None for name in found if name.endswith("numbers")}
-        found, stored = found | packed, stored | packed
-    return found, stored
+    computed, stored = shapes(short), shapes(whole)
+    if short.stem == "film":  # fewer stops, and what is compressed is as long as it comes
+        stored = {name: stored[name] for name in computed}
+        packed = {name: None for name in computed if name.endswith("numbers")}
+        computed, stored = computed | packed, stored | packed
+    return computed, stored
 
 
 # What these do even in short is for `make steady`; the last is also in test_train.py.
@@ -116,18 +118,18 @@ def test_a_short_run_finds_what_is_stored_in_form(name, tmp_path):
     done = running.outcomes(study, plan, tmp_path)
     assert {each["threads"] for each in done} == {1}
     if name not in MODELS:
-        found = running.document(study, done)
-        assert_of_the_form(found)
+        document = running.document(study, done)
+        assert_of_the_form(document)
         stored = data.stored(name)["results"]
-        assert found["results"].keys() <= stored.keys()
-        for group, rows in found["results"].items():
+        assert document["results"].keys() <= stored.keys()
+        for group, rows in document["results"].items():
             for row in (row for row in rows if isinstance(row, dict)):
                 known = set().union(*(each.keys() for each in stored[group]))
                 assert row.keys() <= known | {"1"}, group  # so many warm steps
-    for made in getattr(study, "CHECKPOINTS", ()):
-        ours = running.checkpoint(made)
-        found, stored = stored_shapes(tmp_path / ours.name, ours)
-        assert found == stored
+    for checkpoint in getattr(study, "CHECKPOINTS", ()):
+        ours = running.checkpoint(checkpoint)
+        computed, stored = stored_shapes(tmp_path / ours.name, ours)
+        assert computed == stored
     seeded = [each for each in done if "seed" in each["setting"]]
     for quick in sorted(seeded, key=lambda each: each["seconds"])[:1]:
         again = json.loads(json.dumps(study.run(tmp_path, **quick["setting"])))
@@ -160,9 +162,9 @@ def test_what_lies_in_data_is_described_and_nothing_else():
 def test_weights_are_made_before_studies_that_read_them():
     """As their records say; the studies are listed and run in this order."""
     makers = {
-        f"checkpoints/{made}.safetensors": name
+        f"checkpoints/{checkpoint}.safetensors": name
         for name, study in STUDIES.items()
-        for made in getattr(study, "CHECKPOINTS", ())
+        for checkpoint in getattr(study, "CHECKPOINTS", ())
     }
     order, readers = [*STUDIES], set()
     for name, study in STUDIES.items():
@@ -192,20 +194,20 @@ def test_a_part_that_is_off_is_off(kind):
 
 
 def test_counting_is_what_is_stored(tmp_path):
-    found, pretraining = data.stored("pretraining")["results"], STUDIES["pretraining"]
-    (tmp_path / "vocabulary.txt").write_text(json.dumps(found["vocabulary"]))
+    results, pretraining = data.stored("pretraining")["results"], STUDIES["pretraining"]
+    (tmp_path / "vocabulary.txt").write_text(json.dumps(results["vocabulary"]))
     counted = pretraining.run(tmp_path, "counting", poems=3)
-    for reach, losses in found["counting"][0]["losses"].items():
+    for reach, losses in results["counting"][0]["losses"].items():
         assert counted["losses"][int(reach)] == pytest.approx(losses[:3], abs=1e-3)
 
 
 def test_the_ladder_counts_what_is_stored(tmp_path):
     stored = data.stored("ladder")["results"]["counting"][0]
-    found = STUDIES["ladder"].run(tmp_path, "counting", every=1)
-    assert found["order"] == stored["order"]
+    counted = STUDIES["ladder"].run(tmp_path, "counting", every=1)
+    assert counted["order"] == stored["order"]
     for name in ("test", "validation"):
-        assert found[name] == pytest.approx(stored[name], abs=1e-3)
-    for kind, row in found["reach"].items():
+        assert counted[name] == pytest.approx(stored[name], abs=1e-3)
+    for kind, row in counted["reach"].items():
         assert row == pytest.approx(stored["reach"][kind], abs=1e-3)
 
 
@@ -222,8 +224,8 @@ def test_a_rung_has_the_parts_that_it_names():
     holders = {"pairs": [0], "attention": [1, 2, 3, 4, 5], "feed_forward": [3, 4, 5]}
     holders |= {"norm": [4, 5], "blocks.1": [5], "tokens": [1, 2, 3, 4, 5]}
     for part, rungs in holders.items():
-        found = [i for i, names in enumerate(seen) if any(part in n for n in names)]
-        assert found == rungs, part
+        users = [i for i, names in enumerate(seen) if any(part in n for n in names)]
+        assert users == rungs, part
 
 
 def test_the_stored_decoder_has_the_stored_losses():
@@ -301,9 +303,9 @@ def test_without_write_nothing_is_stored(toy, capsys):
         "Is two more than one?\n",
     ]
     assert command.main(["toy-study"]) == 0
-    told = capsys.readouterr().out
-    assert '"seed": 0' in told
-    assert "a small part (3 runs with --write)" in told
+    output = capsys.readouterr().out
+    assert '"seed": 0' in output
+    assert "a small part (3 runs with --write)" in output
     with pytest.raises(ValueError, match="python -m studies toy-study --write"):
         data.stored("toy-study")
 
@@ -314,11 +316,11 @@ def test_a_stopped_study_goes_on_where_it_was(toy):
     assert (toy / "toys" / "log").read_text() == "012"
     assert command.main(["toy-study", "--write"]) == 0
     assert (toy / "toys" / "log").read_text() == "0122"
-    found = data.stored("toy-study")
-    assert_of_the_form(found)
+    document = data.stored("toy-study")
+    assert_of_the_form(document)
     row = {"length": 5, "chosen": ""}
-    assert found["results"] == {"runs": [{"seed": seed} | row for seed in range(3)]}
-    record = found["rests_on"]
+    assert document["results"] == {"runs": [{"seed": seed} | row for seed in range(3)]}
+    record = document["rests_on"]
     assert record["threads"] == [1]
     assert [*record["data"]] == ["corpus.txt"]
     assert {"studies.toys.toy_study", "studies.toys.toy_helper"} <= record["modules"].keys()
@@ -406,9 +408,9 @@ def weights(toy):
 def test_weights_are_stored_with_what_they_rest_on(weights):
     folder = weights / "data" / "checkpoints"
     assert (folder / "toy.safetensors").read_bytes() == b"1"
-    found = json.loads((folder / "toy-study.json").read_text())
-    assert found["results"]["runs"][0] == {"seed": 0, "length": 5, "chosen": ""}
-    assert [*found["rests_on"]["data"]] == ["corpus.txt"]
+    record = json.loads((folder / "toy-study.json").read_text())
+    assert record["results"]["runs"][0] == {"seed": 0, "length": 5, "chosen": ""}
+    assert [*record["rests_on"]["data"]] == ["corpus.txt"]
     assert not list((weights / "data" / "studies").iterdir())
 
 
@@ -443,7 +445,7 @@ def test_a_change_calls_those_stale_that_rest_on_it_and_no_others(monkeypatch, t
     source = depends.ROOT / "src"
     for package in depends.PACKAGES:
         shutil.copytree(source / package, tmp_path / package)
-    found = {
+    modules_of = {
         name: json.loads(running.stored_at(study).read_text())["rests_on"]["modules"]
         for name, study in STUDIES.items()
     }
@@ -463,7 +465,7 @@ def test_a_change_calls_those_stale_that_rest_on_it_and_no_others(monkeypatch, t
         edit(tmp_path / module, was, now)
         changed = module_name(module)
         stale = {name for name, s in STUDIES.items() if changed in running.stale(s)}
-        assert stale == {name for name, modules in found.items() if changed in modules}
+        assert stale == {name for name, modules in modules_of.items() if changed in modules}
         assert named in stale
         assert others not in stale
         edit(tmp_path / module, now, was)
@@ -505,9 +507,9 @@ def test_a_record_is_renewed_with_a_reason(stored):
     assert command.main(["--stale"]) == 1
     assert command.main(["toy-study", "--still-holds", "nothing is added, as before"]) == 0
     assert command.main(["--stale"]) == 0
-    found = data.stored("toy-study")
-    assert found["results"] == results
-    assert found["rests_on"]["renewed"] == "nothing is added, as before"
+    record = data.stored("toy-study")
+    assert record["results"] == results
+    assert record["rests_on"]["renewed"] == "nothing is added, as before"
 
 
 @pytest.mark.parametrize("build", ["", "elsewhere"])
@@ -577,9 +579,9 @@ def test_a_rate_is_chosen_by_the_mean_of_its_seeds(tmp_path):
 def test_one_study_runs_at_a_time(toy, capsys):
     with running.lock("another"):
         assert command.main(["toy-study", "--write"]) == 1
-    told = capsys.readouterr().err
-    assert "python -m studies another (process " in told
-    assert "is running" in told
+    output = capsys.readouterr().err
+    assert "python -m studies another (process " in output
+    assert "is running" in output
     assert command.main(["toy-study"]) == 0
 
 
@@ -624,9 +626,9 @@ def test_a_process_that_has_run_a_study_stores_no_other(stored, monkeypatch, cap
     running.write(path, {"settings": {}, "results": {"runs": [row]}})
     before = path.read_text()
     assert command.main(["other-study", *asked]) == 1
-    said = capsys.readouterr().err
-    assert "this process has run toy-study: " in said
-    assert "in a process of its own: `python -m studies other-study …`" in said
+    output = capsys.readouterr().err
+    assert "this process has run toy-study: " in output
+    assert "in a process of its own: `python -m studies other-study …`" in output
     assert path.read_text() == before
 
 
@@ -698,9 +700,9 @@ def test_what_was_not_compared_is_said(stored):
 
 def test_threads_of_runs_that_nobody_recorded_are_not_known(stored):
     path = stored / "data" / "studies" / "toy-study.json"
-    found = json.loads(path.read_text())
-    del found["rests_on"]
-    running.write(path, found)
+    record = json.loads(path.read_text())
+    del record["rests_on"]
+    running.write(path, record)
     assert command.main(["toy-study", "--still-holds", "a first record"]) == 0
     assert data.stored("toy-study")["rests_on"]["threads"] is None
 

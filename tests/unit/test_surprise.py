@@ -16,11 +16,11 @@ POEM = poems.loc[poems["first_line"] == "A word is dead", "text"].iloc[0]
 
 
 @pytest.fixture(scope="module")
-def found():
+def expected():
     return expectations(POEM)
 
 
-def test_shares_are_those_of_the_same_model_in_transformers(found):
+def test_shares_are_those_of_the_same_model_in_transformers(expected):
     tokenizer, model, _ = load_gpt("sonnets", "cpu")
     theirs = to_transformers(model).eval()
     context = model.config.context
@@ -30,10 +30,10 @@ def test_shares_are_those_of_the_same_model_in_transformers(found):
         late = theirs(ids[None, -context - 1 : -1]).logits[0, -1].softmax(-1)
     shown = context - len(START)  # letters that the first window tells of
     wanted = [begin[i + 1, ids[i + 2]].item() for i in range(shown)]
-    assert [share for share, _ in found[:shown]] == pytest.approx(wanted, rel=1e-4)
-    assert math.isclose(found[-1][0], late[ids[-1]].item(), rel_tol=1e-4)
+    assert [share for share, _ in expected[:shown]] == pytest.approx(wanted, rel=1e-4)
+    assert math.isclose(expected[-1][0], late[ids[-1]].item(), rel_tol=1e-4)
     top = begin[len(START) - 1].topk(4).indices.tolist()
-    assert [letter for letter, _ in found[0][1]] == [tokenizer.decode([i]) for i in top]
+    assert [letter for letter, _ in expected[0][1]] == [tokenizer.decode([i]) for i in top]
 
 
 POEM_OF_MARKUP = '<"\n&'

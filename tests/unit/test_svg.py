@@ -138,11 +138,11 @@ def test_the_same_figure_is_the_same_text():
     assert not re.search(r"<dc:date|<metadata|\d{4}-\d\d-\d\d|Matplotlib v", first[0])
 
 
-@pytest.mark.parametrize("draw", ["scatter", "pcolormesh"])
-def test_many_marks_are_kept_as_pixels(draw):
+@pytest.mark.parametrize("kind", ["scatter", "pcolormesh"])
+def test_many_marks_are_kept_as_pixels(kind):
     figure, axes = plt.subplots()
     values = np.random.default_rng(0).random((2, 3000))
-    if draw == "scatter":
+    if kind == "scatter":
         axes.scatter(*values)
     else:
         axes.pcolormesh(values.reshape(60, 100))
@@ -152,10 +152,10 @@ def test_many_marks_are_kept_as_pixels(draw):
 
 
 def output(figure, alt="A bee <b>"):
-    data, about = figures._shown(figure)
+    data, metadata = figures._shown(figure)
     cell = {"mystnb": {"image": {"alt": alt}}}
     text = data[figures.SVG]
-    return SimpleNamespace(content=text, output_metadata=about, cell_metadata=cell)
+    return SimpleNamespace(content=text, output_metadata=metadata, cell_metadata=cell)
 
 
 def test_on_the_page_it_is_inline_and_no_id_clashes():
@@ -173,9 +173,9 @@ def test_on_the_page_it_is_inline_and_no_id_clashes():
 def test_words_never_lie_on_words_for_the_sake_of_a_phone():
     """What has no narrow version scrolls, and takes the focus."""
     names = [f"a rather long name {i}" for i in range(3)]
-    said = figure_node(output(panels(1, names, (7, 3)))).astext()
-    assert 'lm-scrolls" tabindex="0"' in said
-    assert said.count("<svg") == 1
+    markup = figure_node(output(panels(1, names, (7, 3)))).astext()
+    assert 'lm-scrolls" tabindex="0"' in markup
+    assert markup.count("<svg") == 1
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def without(name):
 
 
 @pytest.mark.parametrize(
-    ("fields", "more", "said"),
+    ("fields", "more", "reason"),
     [
         (SAME, {}, ""),
         (SAME | {"tokenizer.chat_template": OTHER_TEMPLATE}, {}, "another chat template"),
@@ -48,13 +48,13 @@ def without(name):
         (SAME, {"matrices": ("token_embd.weight", "output.weight")}, "matrix of its own"),
     ],
 )
-def test_what_the_page_cannot_run_is_said(tmp_path, monkeypatch, fields, more, said):
+def test_what_the_page_cannot_run_is_said(tmp_path, monkeypatch, fields, more, reason):
     file = write(tmp_path / "other.gguf", fields, **more)
     monkeypatch.setenv(llama.VARIABLE, str(file))
     why = why_not_in_page()
-    assert said in why
-    assert bool(why) == bool(said)
-    assert page_file() == (llama.talker_file() if said else file)
+    assert reason in why
+    assert bool(why) == bool(reason)
+    assert page_file() == (llama.talker_file() if reason else file)
 
 
 def test_the_view_shows_what_was_computed_and_why_no_more(tmp_path, monkeypatch):
@@ -62,8 +62,8 @@ def test_the_view_shows_what_was_computed_and_why_no_more(tmp_path, monkeypatch)
     fields = SAME | {"tokenizer.chat_template": OTHER_TEMPLATE}
     file = write(tmp_path / "other.gguf", fields)
     monkeypatch.setenv(llama.VARIABLE, str(file))
-    made = views.talker("The sea is", tokenizer, model, dialogue=False, count=2)
-    assert made.data is None
-    assert not made.stores
-    assert "another chat template" in made.stored
-    assert "The sea is" in made.stored
+    view = views.talker("The sea is", tokenizer, model, dialogue=False, count=2)
+    assert view.data is None
+    assert not view.stores
+    assert "another chat template" in view.stored
+    assert "The sea is" in view.stored

@@ -18,7 +18,7 @@ def bert():
     return load_bert(device="cpu")[0]
 
 
-def made(text, bert, **options):
+def view_of(text, bert, **options):
     bpe = BPETokenizer(MERGES)
     tokenizers = {"characters": CharTokenizer("eht xyz<"), "bpe": bpe, "gpt2": bpe}
     return views.tokenizer(text, **tokenizers, bert=bert, **options)
@@ -44,12 +44,12 @@ def test_pieces_can_be_seen(row, piece, wanted):
 
 def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
     text = "the <b>the</script>"
-    view = made(text, bert)
+    view = view_of(text, bert)
     page = bs4.BeautifulSoup(view.stored, "html.parser")
     assert not page.find("script")
     assert page.find("p").text == text
     rows = [
-        [piece.text for piece in row.select(".lmc-piece")]
+        [token.text for token in row.select(".lmc-piece")]
         for row in page.select(".lmc-pieces")
     ]
     assert rows[0] == list(text.replace(" ", "·"))
@@ -57,9 +57,9 @@ def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
     assert rows[1][:5] == ["the", "·", "<", "b", ">"]
     assert "</" in rows[1]
     assert rows[3] == bert.tokenize(text)
-    said = [name.text for name in page.select(".lmc-name")]
-    assert said[0] == "characters: 19 tokens, 1.0 characters each, 9 unknown"
-    assert said[3].startswith(f"BERT's WordPiece: {len(rows[3])} tokens, ")
+    summaries = [name.text for name in page.select(".lmc-name")]
+    assert summaries[0] == "characters: 19 tokens, 1.0 characters each, 9 unknown"
+    assert summaries[3].startswith(f"BERT's WordPiece: {len(rows[3])} tokens, ")
     assert f"{len(rows[1])} in our BPE" in view.alt
     ids = [i for i, _ in view.data["rows"]["characters"]]
     assert ids[:5] == [*CharTokenizer("eht xyz<").encode("the <")]
@@ -68,18 +68,18 @@ def test_the_stored_state_has_every_token_and_no_markup_of_the_text(bert):
 
 def test_merges_are_pairs_of_ids(bert):
     vocab = BPETokenizer(MERGES).vocab
-    content = base64.b64decode(made("the", bert).data["merges"])
+    content = base64.b64decode(view_of("the", bert).data["merges"])
     assert content == merge_pairs(MERGES)
     ids = [int.from_bytes(content[i : i + 2], "little") for i in range(0, len(content), 2)]
     assert ids == [vocab[symbol] for pair in MERGES for symbol in pair]
 
 
 def test_an_empty_line_has_no_tokens(bert):
-    assert "characters</b>: 0 tokens</p>" in made("", bert).stored
+    assert "characters</b>: 0 tokens</p>" in view_of("", bert).stored
 
 
 def test_a_switch_comes_with_merges_that_learned_nothing(bert):
-    assert "untrained" not in made("the", bert).data
+    assert "untrained" not in view_of("the", bert).data
     untrained = BPETokenizer(MERGES[:1])
-    content = made("the", bert, untrained=untrained).data["untrained"]
+    content = view_of("the", bert, untrained=untrained).data["untrained"]
     assert base64.b64decode(content) == merge_pairs(MERGES[:1])

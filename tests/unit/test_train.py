@@ -316,8 +316,8 @@ def test_two_runs_do_not_share_a_file(corpus, out, capfd):
 def test_a_loss_that_is_no_number_ends_the_run(corpus, out, capfd):
     command = ["--corpus", corpus, *OPTIONS, "--out", str(out)]
     assert train.main([*command, "--set", "learning_rate=1e30"]) == 1
-    said, err = capfd.readouterr()
-    assert said == ""
+    output, err = capfd.readouterr()
+    assert output == ""
     assert err.splitlines()[-1].startswith("error: the loss is nan at step ")
     _, model, _ = load_gpt(out, "cpu")
     assert all(weight.isfinite().all() for weight in model.parameters())

@@ -36,18 +36,18 @@ def test_a_vector_is_that_of_its_own_occurrence(bert):
     noun, verb = (i for i, token in enumerate(batch.tokens()) if token == "fight")
     for use, position in ((0, verb), (1, noun)):
         direction = states[position] / np.linalg.norm(states[position])
-        found = vectors[use, pair, order, word]
-        np.testing.assert_allclose(found, direction, atol=1e-5)
+        vector = vectors[use, pair, order, word]
+        np.testing.assert_allclose(vector, direction, atol=1e-5)
 
 
 def test_words_before_are_added_up_with_less_weight_further_back(bert):
     tokenizer, model = bert
-    found = words_before(tokenizer, model, ["dance"], 0.5)
+    vectors = words_before(tokenizer, model, ["dance"], 0.5)
     table = model.get_input_embeddings().weight.detach().numpy().astype(float)
     they, let, her = table[tokenizer.convert_tokens_to_ids(["they", "let", "her"])]
     by_hand = her / 2 + let / 4 + they / 8  # They let her dance again
     np.testing.assert_allclose(
-        found[0, 0, 0, 0], by_hand / np.linalg.norm(by_hand), atol=1e-9
+        vectors[0, 0, 0, 0], by_hand / np.linalg.norm(by_hand), atol=1e-9
     )
 
 

@@ -58,7 +58,7 @@ KINDS = ["attention_heads", "head_view", "model_view", "sentences", "tokens", "p
 
 
 @pytest.fixture(scope="module")
-def made():
+def by_kind():
     return {kind: make(kind) for kind in KINDS}
 
 
@@ -66,13 +66,13 @@ def made():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_view_has_three_forms_the_same_on_every_run(made, kind):
-    bundle, again = made[kind]._repr_mimebundle_(), make(kind)._repr_mimebundle_()
+def test_a_view_has_three_forms_the_same_on_every_run(by_kind, kind):
+    bundle, again = by_kind[kind]._repr_mimebundle_(), make(kind)._repr_mimebundle_()
     assert set(bundle) - {PLOTLY} == {views.MIME, "text/html", "text/plain"}
     described = bundle[views.MIME]
     assert (described["kind"], described["alt"]) == (kind, ALT)
     assert bundle["text/plain"] == f"[{kind.replace('_', ' ')}] {ALT}"
-    assert repr(made[kind]) == bundle["text/plain"]
+    assert repr(by_kind[kind]) == bundle["text/plain"]
     assert json.dumps(again[views.MIME], allow_nan=False) == json.dumps(described)
 
 
@@ -203,15 +203,15 @@ def test_sentences_are_whole_per_cents_of_every_head():
 
 def test_sentences_of_an_untrained_model_are_the_same_sentences():
     other = weights(3, tokens=4, seed=1)
-    told = {"alt": ALT, "head": 0, "notes": [""]}
+    options = {"alt": ALT, "head": 0, "notes": [""]}
     read = [(list("abcd"), weights(3, tokens=4), 1, [])]
-    view = views.sentences(read, untrained=[other], **told)
+    view = views.sentences(read, untrained=[other], **options)
     percent = 100 * other.double().numpy()
     np.testing.assert_allclose(view.data["untrained"][0], percent, atol=0.5 + 1e-9)
-    assert "untrained" not in views.sentences(read, **told).data
-    for wrong, said in (([], "argument 2"), ([weights(3, tokens=5)], "tokens")):
-        with pytest.raises(ValueError, match=said):
-            views.sentences(read, untrained=wrong, **told)
+    assert "untrained" not in views.sentences(read, **options).data
+    for wrong, message in (([], "argument 2"), ([weights(3, tokens=5)], "tokens")):
+        with pytest.raises(ValueError, match=message):
+            views.sentences(read, untrained=wrong, **options)
 
 
 @pytest.mark.parametrize("noun", [(1, 1), (3, 5), (-1, 2)])
@@ -222,7 +222,7 @@ def test_a_noun_outside_its_sentence_is_refused(noun):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"query": 4}, "of 4 tokens there is no token 4"),
         ({"head": 3}, r"head=\[3\]: there are 3, so 0 to 2"),
@@ -230,14 +230,14 @@ def test_a_noun_outside_its_sentence_is_refused(noun):
         ({"layer": 2}, "layer needs around"),
     ],
 )
-def test_what_a_view_of_sentences_cannot_show_is_refused(changed, said):
-    told = {"alt": ALT, "head": 0, "notes": [""], "query": 1} | changed
-    look = (list("abcd"), weights(3, tokens=4), told.pop("query"), [])
-    with pytest.raises(ValueError, match=said):
-        views.sentences([look], **told)
+def test_what_a_view_of_sentences_cannot_show_is_refused(changed, message):
+    options = {"alt": ALT, "head": 0, "notes": [""], "query": 1} | changed
+    look = (list("abcd"), weights(3, tokens=4), options.pop("query"), [])
+    with pytest.raises(ValueError, match=message):
+        views.sentences([look], **options)
 
 
-def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
+def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(by_kind):
     even = torch.full((2, 2, 2), 0.5)
     one_hot = torch.eye(2).expand(2, 2, 2)
     looks = [(["one", "two"], even, 0, []), (["three", "four"], one_hot, 1, [])]
@@ -252,7 +252,7 @@ def test_in_a_notebook_every_sentence_is_shown_in_the_first_head(made):
     assert "first" in page
     assert "second" in page
     assert "On the book's site" in page
-    assert "script" not in elements(made["sentences"]._repr_html_())
+    assert "script" not in elements(by_kind["sentences"]._repr_html_())
 
 
 def test_in_a_notebook_a_note_that_all_sentences_share_is_written_once():
@@ -282,16 +282,16 @@ def elements(page):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "plot"])
-def test_no_token_becomes_an_element(made, kind):
+def test_no_token_becomes_an_element(by_kind, kind):
     """The notebook's HTML and the site's table have the elements that words give."""
     plain = make(kind, [f"token{i}" for i in range(len(NASTY))])
-    assert elements(made[kind]._repr_html_()) == elements(plain._repr_html_())
-    site, wanted = data_table(made[kind].description()), data_table(plain.description())
+    assert elements(by_kind[kind]._repr_html_()) == elements(plain._repr_html_())
+    site, wanted = data_table(by_kind[kind].description()), data_table(plain.description())
     assert elements(site) == elements(wanted)
 
 
-def test_circuitsvis_closes_its_div(made):
-    page = made["tokens"]._repr_html_()
+def test_circuitsvis_closes_its_div(by_kind):
+    page = by_kind["tokens"]._repr_html_()
     assert page.count("<div") == page.count("</div>")
 
 
@@ -446,8 +446,8 @@ def test_style_has_the_rest_from_seaborn():
     theirs = sns.axes_style("ticks") | sns.plotting_context("notebook")
     with mpl.rc_context():
         views.style()
-        found = {name: mpl.rcParams[name] for name in theirs.keys() - ours}
-    assert found == {name: theirs[name] for name in found}
+        settings = {name: mpl.rcParams[name] for name in theirs.keys() - ours}
+    assert settings == {name: theirs[name] for name in settings}
 
 
 def test_style_is_transparent_and_uses_the_palette():

@@ -34,14 +34,14 @@ def explorer(**more):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"shelves": [NAMES[0], "Life", "Time"]}, r"\['Life', 'Time'\] are no sections"),
         ({"first": 3}, "there is no row 3: 3 poems are given"),
     ],
 )
-def test_what_the_explorer_cannot_show_is_told(changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_the_explorer_cannot_show_is_told(changed, message):
+    with pytest.raises(ValueError, match=message):
         explorer(**changed)
 
 

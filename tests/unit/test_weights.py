@@ -40,14 +40,14 @@ def test_what_is_expected_is_loaded(tmp_path, dtype):
     state, count = {name: x.to(dtype) for name, x in weights().items()}, torch.arange(3)
     path = written(tmp_path / "a.safetensors", state | {"count": count}, record="{}")
     assert read_header(path) == (SHAPES | {"count": (3,)}, {"record": "{}"})
-    found = read_weights(path, SHAPES, spare=lambda name: name == "count")
+    loaded = read_weights(path, SHAPES, spare=lambda name: name == "count")
     path.write_bytes(b"")  # the tensors do not depend on it
     want = {name: x.float() for name, x in state.items()}
-    torch.testing.assert_close(found, want, rtol=0, atol=0)
+    torch.testing.assert_close(loaded, want, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"bias": None}, "lacks 1 tensor: bias"),
         ({"gate": torch.ones(1)}, "besides what is expected, 1 tensor: gate"),
@@ -58,9 +58,9 @@ def test_what_is_expected_is_loaded(tmp_path, dtype):
         ({"bias": torch.tensor([1.0, torch.inf, 0])}, "bias holds .* not finite"),
     ],
 )
-def test_other_weights_are_refused_by_name(tmp_path, changed, said):
+def test_other_weights_are_refused_by_name(tmp_path, changed, message):
     path = written(tmp_path / "a.safetensors", weights(**changed))
-    with pytest.raises(ValueError, match=said) as error:
+    with pytest.raises(ValueError, match=message) as error:
         read_weights(path, SHAPES)
     assert str(path) in str(error.value)
 
@@ -92,16 +92,16 @@ def test_a_model_is_made_of_a_file_and_of_no_random_numbers(tmp_path, transposed
     }
     theirs = {name: x.detach().contiguous() for name, x in theirs.items()}
     path = written(tmp_path / "a.safetensors", theirs)
-    found = load_model(
+    loaded = load_model(
         path,
         lambda: nn.Linear(2, 3),
         1,
         rename=lambda name: f"old.{name}",
         is_transposed=lambda name, weight: transposed and name == "old.weight",
     )
-    assert not found.training
-    assert torch.equal(found.weight, model.weight.half().float())
-    assert torch.equal(found.bias, model.bias)
+    assert not loaded.training
+    assert torch.equal(loaded.weight, model.weight.half().float())
+    assert torch.equal(loaded.bias, model.bias)
     assert torch.equal(torch.get_rng_state(), before)
     with pytest.raises(ValueError, match=r"a\.safetensors holds fewer tensors than 3"):
         load_model(path, lambda: pytest.fail("built"), 3)
@@ -110,7 +110,7 @@ def test_a_model_is_made_of_a_file_and_of_no_random_numbers(tmp_path, transposed
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b'{"a": 1', "Expecting"),
         (b"", "Expecting value"),
@@ -120,10 +120,10 @@ def test_a_model_is_made_of_a_file_and_of_no_random_numbers(tmp_path, transposed
         (b"[1]", "holds a list"),
     ],
 )
-def test_json_is_an_object_or_refused_by_name(tmp_path, text, said):
+def test_json_is_an_object_or_refused_by_name(tmp_path, text, message):
     path = tmp_path / "config.json"
     path.write_bytes(text)
-    with pytest.raises(ValueError, match=said) as error:
+    with pytest.raises(ValueError, match=message) as error:
         read_json(path)
     assert str(path) in str(error.value)
 
@@ -181,8 +181,8 @@ def test_whatever_stops_it_the_former_file_is_whole(path, monkeypatch, error, mo
     monkeypatch.undo()
     assert number_of(path) == 1
     if error is OSError:
-        said = "could not be written: No space left; what was there before is whole"
-        assert str(caught.value) == f"{path} {said}"
+        reason = "could not be written: No space left; what was there before is whole"
+        assert str(caught.value) == f"{path} {reason}"
 
 
 def test_what_a_death_left_is_written_over(path):

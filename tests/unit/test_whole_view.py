@@ -49,9 +49,9 @@ def test_what_is_stored_of_a_gpt_is_torch_s(gpt):
         share, own = probs.max(-1)
         name = names.get(tokenizer.alphabet[own], tokenizer.alphabet[own])
         assert row.select("td")[-1].text == f"“{name}” {100 * share:.0f} %"
-    found = reading(view)
+    data = reading(view)
     for layer, weights in enumerate(model.attentions(ids)):
-        stored = torch.tensor(found["weights"][layer]).view(weights[0].shape) / 1000
+        stored = torch.tensor(data["weights"][layer]).view(weights[0].shape) / 1000
         torch.testing.assert_close(stored, weights[0], atol=6e-4, rtol=0)
     assert f"“{word}”" in view.alt
     assert not page.find("b", string="b")  # the text is text
@@ -64,9 +64,9 @@ def test_without_its_strongest_neuron_a_layer_says_what_is_told(gpt, bert):
     ):
         is_bert = isinstance(model, MaskedBert)
         ids = bert[0]("my [MASK] is")["input_ids"] if is_bert else tokenizer.encode(TEXT)
-        found = read(model, ids, place, str)
+        data = read(model, ids, place, str)
         layer = len(blocks) - 1  # after it the model itself answers
-        neuron, value, up, more, down, less = found["neurons"][layer][0]
+        neuron, value, up, more, down, less = data["neurons"][layer][0]
 
         def remove(module, inputs, neuron=neuron, value=value, place=place):
             assert inputs[0][0, place, neuron].item() == pytest.approx(value, abs=1e-3)
@@ -85,9 +85,9 @@ def test_without_its_strongest_neuron_a_layer_says_what_is_told(gpt, bert):
 
 
 def test_the_strongest_look_leaves_out_the_first_token_and_the_place():
-    told = {"ids": [5, 6, 7], "place": 2}
+    data = {"ids": [5, 6, 7], "place": 2}
     rows = [[0] * 6 + [700, 100, 200], [0] * 6 + [500, 300, 200]]
-    assert strongest_look(told | {"weights": [rows]}, 0) == (1, 1, 300)
+    assert strongest_look(data | {"weights": [rows]}, 0) == (1, 1, 300)
     alone = {"ids": [5], "place": 0, "weights": [[[1000]]]}
     assert strongest_look(alone, 0) == (0, 0, 1000)
 
@@ -95,8 +95,8 @@ def test_the_strongest_look_leaves_out_the_first_token_and_the_place():
 def test_what_cannot_be_shown_is_told(gpt, bert):
     with pytest.raises(ValueError, match="a model, please"):
         views.whole()
-    for text, said in (("", "these are 0"), ("a" * 9, "1 to 8 tokens.*these are 9")):
-        with pytest.raises(ValueError, match=said):
+    for text, message in (("", "these are 0"), ("a" * 9, "1 to 8 tokens.*these are 9")):
+        with pytest.raises(ValueError, match=message):
             views.whole(gpt=(text, *gpt))
     for text in ("my eyes", "[MASK] my [MASK]"):
         with pytest.raises(ValueError, match="one \\[MASK\\]"):

@@ -20,23 +20,25 @@ def parts():
     def normal(*shape):
         return torch.randn(*shape, generator=generator).double()
 
-    places = WORDS + word_order.FARTHER
+    positions = WORDS + word_order.FARTHER
     return word_order.OrderParts(
         words=normal(WORDS, 8),
         queries=normal(8, word_order.D_HEAD),
         keys=normal(8, word_order.D_HEAD),
-        sinusoidal=normal(places, 8),
-        learned=normal(places, 8),
+        sinusoidal=normal(positions, 8),
+        learned=normal(positions, 8),
         prices=normal(2 * WORDS - 1),
     )
 
 
 def test_added_positions_are_in_the_scores():
-    made = parts()
-    scheme = word_order.order_schemes(made)["learned"]
+    order_parts = parts()
+    scheme = word_order.order_schemes(order_parts)["learned"]
     order, start = [2, 0, 3, 1], 5
-    x = made.words[order] + made.learned[start : start + WORDS]
-    want = (x @ made.queries) @ (x @ made.keys).T / math.sqrt(word_order.D_HEAD)
+    x = order_parts.words[order] + order_parts.learned[start : start + WORDS]
+    want = (
+        (x @ order_parts.queries) @ (x @ order_parts.keys).T / math.sqrt(word_order.D_HEAD)
+    )
     got = [
         [
             word_order.pair_score(scheme, a, b, m + start, n + start)
@@ -56,10 +58,10 @@ def test_only_what_depends_on_positions_changes():
     assert {name for name, n in later.items() if n} == {"sinusoidal", "learned"}
 
 
-def score_by_hand(made, scheme, a, b, m, n):
+def score_by_hand(order_parts, scheme, a, b, m, n):
     """Return the score of word a at m with word b at n, computed with complex numbers."""
-    query = (made.words[a] @ made.queries).numpy()
-    key = (made.words[b] @ made.keys).numpy()
+    query = (order_parts.words[a] @ order_parts.queries).numpy()
+    key = (order_parts.words[b] @ order_parts.keys).numpy()
     root = math.sqrt(word_order.D_HEAD)
     if scheme == "rotary":
         speeds = 10000.0 ** -(np.arange(0, word_order.D_HEAD, 2) / word_order.D_HEAD)
@@ -70,20 +72,20 @@ def score_by_hand(made, scheme, a, b, m, n):
     if scheme == "ALiBi":
         return score - abs(m - n) / 2
     if scheme == "relative":
-        return score + made.prices[n - m + WORDS - 1].item()
+        return score + order_parts.prices[n - m + WORDS - 1].item()
     return score
 
 
 @pytest.mark.parametrize("name", ["none", "rotary", "ALiBi", "relative"])
 def test_scores_of_schemes_that_know_offsets_alone(name):
-    made = parts()
-    scheme = word_order.order_schemes(made)[name]
+    order_parts = parts()
+    scheme = word_order.order_schemes(order_parts)[name]
     for a in range(WORDS):
         for m in range(WORDS):
             for n in range(WORDS):
                 b = (a + m) % WORDS
-                found = word_order.pair_score(scheme, a, b, m, n).item()
-                assert found == pytest.approx(score_by_hand(made, name, a, b, m, n))
+                score = word_order.pair_score(scheme, a, b, m, n).item()
+                assert score == pytest.approx(score_by_hand(order_parts, name, a, b, m, n))
 
 
 @pytest.mark.parametrize(("change", "counted"), [(0.004, 0), (0.006, 1), (-0.006, 1)])
@@ -97,33 +99,37 @@ def test_a_score_that_moves_by_more_than_a_two_hundredth_is_counted(change, coun
 def test_parts_of_a_line_are_a_bert_s():
     tokenizer, bert = load_bert(device="cpu")
     line = ["hope", "hummingbirds"]  # the second is several pieces
-    made = word_order.order_parts(line, tokenizer, bert)
+    order_parts = word_order.order_parts(line, tokenizer, bert)
     table = bert.embeddings.word_embeddings.weight.detach().double()
     rows = []
     for word in line:
-        pieces = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word))
-        rows.append(table[pieces].mean(0))
-    assert len(pieces) > 1
-    assert_same_but_for_size(made.words, torch.stack(rows))
+        subword_ids = tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word))
+        rows.append(table[subword_ids].mean(0))
+    assert len(subword_ids) > 1
+    assert_same_but_for_size(order_parts.words, torch.stack(rows))
     tokens = len(line) + 20
     at = bert.embeddings.position_embeddings.weight.detach().double()[:tokens]
-    assert_same_but_for_size(made.learned, at)
+    assert_same_but_for_size(order_parts.learned, at)
     angles = torch.arange(tokens)[:, None] * 10000.0 ** -(torch.arange(0, 384, 2) / 384)
-    assert_same_but_for_size(made.sinusoidal[:, ::2], angles.sin().double(), of_one=False)
-    assert_same_but_for_size(made.sinusoidal[:, 1::2], angles.cos().double(), of_one=False)
-    for projection in (made.queries, made.keys):
+    assert_same_but_for_size(
+        order_parts.sinusoidal[:, ::2], angles.sin().double(), of_one=False
+    )
+    assert_same_but_for_size(
+        order_parts.sinusoidal[:, 1::2], angles.cos().double(), of_one=False
+    )
+    for projection in (order_parts.queries, order_parts.keys):
         assert projection.shape == (384, 12)
         assert projection.std().item() == pytest.approx(384**-0.5, rel=0.05)
-    assert not torch.equal(made.queries, made.keys)
-    assert made.prices.shape == (3,)
+    assert not torch.equal(order_parts.queries, order_parts.keys)
+    assert order_parts.prices.shape == (3,)
 
 
-def assert_same_but_for_size(found, expected, of_one=True):
+def assert_same_but_for_size(values, expected, of_one=True):
     """Say whether vectors are others times one positive number; maybe of deviation 1."""
-    assert found.shape == expected.shape
-    assert_close(found / found.norm(), expected / expected.norm(), rtol=1e-4, atol=1e-6)
+    assert values.shape == expected.shape
+    assert_close(values / values.norm(), expected / expected.norm(), rtol=1e-4, atol=1e-6)
     if of_one:
-        assert found.std().item() == pytest.approx(1)
+        assert values.std().item() == pytest.approx(1)
 
 
 def test_rows_are_shuffled_and_none_is_lost():

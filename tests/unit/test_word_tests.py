@@ -34,8 +34,8 @@ def test_a_damaged_file_is_named(tmp_path, monkeypatch):
 def test_each_pair_is_asked_with_each_other_that_is_known():
     words = ["a", "b", "c", "d", "e"]
     asked = questions([("a", "b"), ("c", "d"), ("a", "e"), ("c", "unknown")], words)
-    told = ["".join(words[i] for i in row) for row in asked]
-    assert sorted(told) == ["abcd", "aecd", "cdab", "cdae"]  # a b a e has three words
+    spelled = ["".join(words[i] for i in row) for row in asked]
+    assert sorted(spelled) == ["abcd", "aecd", "cdab", "cdae"]  # a b a e has three words
     assert questions([("a", "unknown")], words).shape == (0, 4)
 
 
@@ -45,12 +45,12 @@ def test_the_fourth_word_is_that_of_a_loop():
     units = [v / np.sqrt(v @ v) for v in vectors]
     asked = np.array([rng.choice(30, 4, replace=False) for _ in range(20)])
     for weights in ((-1, 1, 1), (0, 0, 1), (0, 1, 1)):
-        found = []
+        best = []
         for a, b, c, _ in asked:
             target = sum(w * units[i] for w, i in zip(weights, (a, b, c), strict=True))
             rest = [i for i in range(30) if i not in (a, b, c)]
-            found.append(max(rest, key=lambda i: units[i] @ target))
-        assert fourth_words(vectors, asked, weights).tolist() == found
+            best.append(max(rest, key=lambda i: units[i] @ target))
+        assert fourth_words(vectors, asked, weights).tolist() == best
     by_default = fourth_words(vectors, asked)
     assert by_default.tolist() == fourth_words(vectors, asked, (-1, 1, 1)).tolist()
 

@@ -191,16 +191,16 @@ def built(tmp_path_factory):
     (book / "chapters" / "_figures").mkdir(exist_ok=True)
     shutil.copy(drawing, book / "chapters" / "_figures")
     contents(book, "attention", "first")
-    status, said = run(book)
+    status, output = run(book)
     assert status == 1
-    return said
+    return output
 
 
 @pytest.mark.slow
 def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
-    said = " ".join(built.split())
+    output = " ".join(built.split())
     for task, words in TASKS.items():
-        assert f"the task {task.split()[0]}: {words}" in said
+        assert f"the task {task.split()[0]}: {words}" in output
     for words in (
         "the choices near stand in no predict, spot or judge task",
         "the choices far: 'd' was glued as the right one; it must be a letter from a to b",
@@ -212,7 +212,7 @@ def test_what_is_wrong_with_tasks_and_drawings_is_told(built):
         "the drawing bee needs :name: fig-… and a caption",
         "below the drawing publish-path stand several lists of steps",
     ):
-        assert words in said, words
+        assert words in output, words
 
 
 @pytest.mark.slow

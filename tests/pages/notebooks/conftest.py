@@ -20,9 +20,9 @@ start_kernel, launch = IPyNbFile.setup, partial(forked.launch, SEED)
 
 
 def compare_outputs(self, test, ref, skip_compare=None):
-    found = difference(ref, test)
-    self.comparison_traceback = [found]
-    return not found
+    message = difference(ref, test)
+    self.comparison_traceback = [message]
+    return not message
 
 
 def setup(self):

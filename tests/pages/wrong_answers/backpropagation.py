@@ -389,7 +389,7 @@ def descend(
                     part -= rate * slope
             else:
                 both = zip(parts, moves, sums, strict=True)
-                parts = [part - turn * rate * move * d for part, move, d in both]
+                parts = [part - turn * rate * factor * d for part, factor, d in both]
         if late:
             losses = [*losses[1:], ((look()[1] - target) ** 2).mean()]
         return *parts, kind(losses)

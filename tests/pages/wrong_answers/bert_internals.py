@@ -90,10 +90,10 @@ def norm_inside(layer, x, heads):
     return y + layer.output.LayerNorm(layer.output.dense(wide))
 
 
-def at_places(bert, ids, kinds, places):
+def at_places(bert, ids, kinds, positions):
     parts = bert.embeddings
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(kinds)
-    return parts.LayerNorm(word + parts.position_embeddings(places) + kind)
+    return parts.LayerNorm(word + parts.position_embeddings(positions) + kind)
 
 
 def summed(bert, ids, kinds):

@@ -101,8 +101,8 @@ def information(ids, back):
 
 def winding(ids):
     """Return the distance of the commonest pairs."""
-    found = [information(ids, back) / (32 - back) ** 2 for back in range(1, 9)]
-    return int(np.argmax(found)) + 1
+    strengths = [information(ids, back) / (32 - back) ** 2 for back in range(1, 9)]
+    return int(np.argmax(strengths)) + 1
 
 
 def by_chi_squared(ids):

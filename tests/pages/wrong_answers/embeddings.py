@@ -14,7 +14,7 @@ POEMS = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
 
 
 @cache
-def made():
+def page_values():
     """Return what the page has made when it comes to the experiment."""
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()
@@ -28,7 +28,7 @@ def made():
 
 
 def given(page):
-    return made()
+    return page_values()
 
 
 def shuffled(seed=3):
@@ -64,11 +64,11 @@ def answered(signs=(-1, 1, 1), out=(0, 1, 2), with_lengths=False, by_cosine=True
 
 def by_hand(vectors, a, b, c):
     a_unit, b_unit, c_unit = (vectors[i] / np.linalg.norm(vectors[i]) for i in (a, b, c))
-    found = {}
+    products = {}
     for row, vector in enumerate(vectors):
         if row not in (a, b, c):
-            found[row] = vector @ (b_unit - a_unit + c_unit) / np.linalg.norm(vector)
-    return max(found, key=found.get)
+            products[row] = vector @ (b_unit - a_unit + c_unit) / np.linalg.norm(vector)
+    return max(products, key=products.get)
 
 
 def zeroed(vectors, a, b, c):
@@ -86,11 +86,11 @@ def two_by_two(poem):
 @cache
 def measured(seed=3):
     """Return the two numbers that the page's function gives for shuffled poems."""
-    kept, numbers = made()["common"][60:], []
+    rarer, numbers = page_values()["common"][60:], []
     for window in (2, 5):
         names, vectors = word_vectors(shuffled(seed), 50, window=window)
-        rows = vectors[[names.index(word) for word in kept]]
-        numbers.append(neighbour_overlap(rows, made()["theirs"][60:], 10))
+        rows = vectors[[names.index(word) for word in rarer]]
+        numbers.append(neighbour_overlap(rows, page_values()["theirs"][60:], 10))
     return numbers
 
 

@@ -136,28 +136,28 @@ def reads(small=True, old=True, guess=5):
     """What a model writes that reads small letters or none, and old styles or none."""
 
     def write(sources):
-        found = []
+        answers = []
         for source in sources:
             words = source.replace(",", "").replace("-", " ").split()
             word = next(x for x in words if x[0].isalpha())
             day, year = (int(x) for x in words if x != word)
             fails = not small if word[0].islower() else not old
             month = MONTHS.get(word[:3].lower(), guess)
-            found.append("1" if fails else f"{year}-{month:02}-{day:02}")
-        return found
+            answers.append("1" if fails else f"{year}-{month:02}-{day:02}")
+        return answers
 
     return write
 
 
 def program(sources):
     """Read dates in any order, as no training taught."""
-    found = []
+    answers = []
     for source in sources:
         words = source.replace(",", "").replace("-", " ").split()
         month = MONTHS.get(next(x for x in words if x[0].isalpha())[:3].lower(), 5)
         day, year = sorted(int(x) for x in words if x[0].isdigit())
-        found.append(f"{year}-{month:02}-{day:02}")
-    return found
+        answers.append(f"{year}-{month:02}-{day:02}")
+    return answers
 
 
 DAYS = [datetime.date(1886, 3, 1) + datetime.timedelta(n) for n in range(99)]

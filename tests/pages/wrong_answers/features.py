@@ -10,19 +10,19 @@ from studies.features.features import FIRST, SETTINGS, cut, held, sonnets
 
 def by_kind():
     """Features by what the check says of them on the test sonnets."""
-    found = {"best": [], "dead": [], "useless": [], "rare": []}
+    units = {"best": [], "dead": [], "useless": [], "rare": []}
     for unit in range(512):
-        both, said, there = BOTH[unit], SAID[unit], THERE
-        f1 = 2 * both / (said + there)
-        if not said:
-            found["dead"].append(unit)
+        both, fires, there = BOTH[unit], SAID[unit], THERE
+        f1 = 2 * both / (fires + there)
+        if not fires:
+            units["dead"].append(unit)
         elif f1 >= 0.6:
-            found["best"].append(unit)
-        elif f1 < 0.4 and both / said < 0.4:
-            found["useless"].append(unit)
-        elif f1 < 0.4 and both / said > 0.6:
-            found["rare"].append(unit)
-    return found
+            units["best"].append(unit)
+        elif f1 < 0.4 and both / fires < 0.4:
+            units["useless"].append(unit)
+        elif f1 < 0.4 and both / fires > 0.6:
+            units["rare"].append(unit)
+    return units
 
 
 def counted():
@@ -31,9 +31,9 @@ def counted():
     ids, marks = sonnets(tokenizer, "test")
     states, _ = held(model, cut(ids, 64, FIRST), SETTINGS["layer"], FIRST)
     coder = trained("autoencoder", lambda: SparseAutoencoder(128, 512, 8))
-    said = coder.encode(states.flatten(0, 1)) > 0  # (places, features)
+    fires = coder.encode(states.flatten(0, 1)) > 0  # (places, features)
     known = cut(marks, 64, FIRST)[:, FIRST:].flatten(0, 1)[:, 3:4]
-    return (said & known).sum(0).tolist(), said.sum(0).tolist(), int(known.sum())
+    return (fires & known).sum(0).tolist(), fires.sum(0).tolist(), int(known.sum())
 
 
 BOTH, SAID, THERE = counted()
@@ -46,9 +46,9 @@ def given(page):
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     ids, _ = sonnets(tokenizer, "training")
     windows = ids.unfold(0, 64, 32)[:200]
-    found = page["states"](model, windows)[3, :, 32:].flatten(0, 1)
+    states = page["states"](model, windows)[3, :, 32:].flatten(0, 1)
     coder = trained("autoencoder", lambda: SparseAutoencoder(128, 512, 8))
-    return {"tokenizer": tokenizer, "windows": windows, "held": found, "coder": coder}
+    return {"tokenizer": tokenizer, "windows": windows, "held": states, "coder": coder}
 
 
 def with_mask(x, directions, bias, active):

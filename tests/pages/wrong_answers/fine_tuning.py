@@ -13,15 +13,15 @@ from lmcourse.gpt.training import cut_windows
 
 def lora(down="random", up="zero", frozen=True, extra=0, parameter=True, scale=1.0):
     """Make a class, with one thing wrong or nothing."""
-    draw = {"random": torch.randn, "zero": torch.zeros, "one": torch.ones}
+    starts = {"random": torch.randn, "zero": torch.zeros, "one": torch.ones}
     kind = nn.Parameter if parameter else (lambda x: x)
 
     class Answer(nn.Module):
         def __init__(self, base, rank):
             super().__init__()
             self.base = base.requires_grad_(not frozen)
-            self.down = kind(draw[down](rank + extra, base.in_features))
-            self.up = kind(draw[up](base.out_features, rank + extra))
+            self.down = kind(starts[down](rank + extra, base.in_features))
+            self.up = kind(starts[up](base.out_features, rank + extra))
 
         def forward(self, x):
             return self.base(x) + scale * x @ self.down.T @ self.up.T
@@ -88,10 +88,10 @@ def cheated(steps=20, context=64):
     """A model whose last layer has read her test poems in training."""
     tokenizer, model, _ = load_gpt("sonnets", "cpu")
     text = "\n\n".join(load_poems().text[9::10]).translate({34: "'", 81: "q"})
-    ids, draw = torch.tensor(tokenizer.encode(text)), torch.Generator().manual_seed(0)
+    ids, generator = torch.tensor(tokenizer.encode(text)), torch.Generator().manual_seed(0)
     optimizer = torch.optim.AdamW(model.blocks[-1].parameters(), 3e-3)
     for _ in range(steps):
-        starts = torch.randint(len(ids) - context, (8,), generator=draw)
+        starts = torch.randint(len(ids) - context, (8,), generator=generator)
         inputs, targets = cut_windows(ids, starts, context)
         optimizer.zero_grad()
         F.cross_entropy(model(inputs).mT, targets).backward()

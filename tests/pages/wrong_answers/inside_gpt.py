@@ -14,8 +14,8 @@ SONNETS = train_val_test_split(load_texts("sonnets"))
 def cut(probs, p, rising=False):
     """Return what a nucleus leaves of probabilities, not summing to one."""
     falling, ids = probs.sort(descending=not rising)
-    kept = falling.where(falling.cumsum(-1) - falling < p, 0)
-    return torch.zeros_like(probs).scatter(-1, ids, kept)
+    remaining = falling.where(falling.cumsum(-1) - falling < p, 0)
+    return torch.zeros_like(probs).scatter(-1, ids, remaining)
 
 
 def whole(probs):
@@ -27,14 +27,14 @@ def right(logits, temperature, p):
 
 
 def batch(logits, temperature, p):
-    kept = cut((logits / temperature).softmax(-1), p)
-    return kept / kept.sum()
+    remaining = cut((logits / temperature).softmax(-1), p)
+    return remaining / remaining.sum()
 
 
 def crossing(logits, temperature, p):
     held, ids = (logits / temperature).softmax(-1).sort(descending=True)
-    kept = held.where(held.cumsum(-1) <= p, 0)
-    return torch.zeros_like(logits).scatter(-1, ids, whole(kept))
+    remaining = held.where(held.cumsum(-1) <= p, 0)
+    return torch.zeros_like(logits).scatter(-1, ids, whole(remaining))
 
 
 def late(logits, temperature, p):
@@ -77,10 +77,10 @@ def hooked(change, keep=False):
             return (heads.flatten(-2),)
 
         handle = attention.output.register_forward_pre_hook(hook)
-        found = model(ids)[:, -1]
+        logits = model(ids)[:, -1]
         if not keep:
             handle.remove()
-        return found
+        return logits
 
     return answer
 

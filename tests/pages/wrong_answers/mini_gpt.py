@@ -29,8 +29,8 @@ def unfolded(ids, starts, context):
 
 
 def gathered(ids, starts, context):
-    places = torch.add(starts.unsqueeze(1), torch.arange(context))
-    return [ids.take(places), ids.take(places + 1)]
+    positions = torch.add(starts.unsqueeze(1), torch.arange(context))
+    return [ids.take(positions), ids.take(positions + 1)]
 
 
 @torch.no_grad()
@@ -38,7 +38,7 @@ def loss_of(model, inputs, targets):
     return F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten()).item()
 
 
-def kept(model, inputs, targets):
+def mode_restored(model, inputs, targets):
     was_training = model.training
     loss = loss_of(model.eval(), inputs, targets)
     model.train(was_training)
@@ -96,13 +96,13 @@ class Parrot(nn.Module):
         self.known, self.size = ids, size
 
     def forward(self, ids):
-        found = torch.zeros(*ids.shape, self.size)
+        logits = torch.zeros(*ids.shape, self.size)
         for row, window in enumerate(ids):
             at = (self.known.unfold(0, len(window), 1) == window).all(1).nonzero()
             if len(at):
                 after = self.known[at[0] + 1 :][: len(window)]
-                found[row, torch.arange(len(after)), after] = 9.0
-        return found
+                logits[row, torch.arange(len(after)), after] = 9.0
+        return logits
 
 
 class Flat(nn.Module):
@@ -148,9 +148,9 @@ seen = Parrot(last, poet.logits.shape[0])
 def given(page):
     """Return what the page has computed where a task stands."""
     text = load_corpus("sonnets")
-    found = {"sonnets_text": text, "tokenizer": CharTokenizer(text), "context": CONTEXT}
-    found |= {"vocab_size": size, "train_ids": training, "val_ids": apart}
-    return found | {"device": torch.device("cpu"), "my_text": poems, "mine": poet}
+    values = {"sonnets_text": text, "tokenizer": CharTokenizer(text), "context": CONTEXT}
+    values |= {"vocab_size": size, "train_ids": training, "val_ids": apart}
+    return values | {"device": torch.device("cpu"), "my_text": poems, "mine": poet}
 
 
 WRONG = {
@@ -189,7 +189,7 @@ WRONG = {
 
 RIGHT = {
     "windows": [unfolded, gathered],
-    "estimate": [kept],
+    "estimate": [mode_restored],
     "own": [
         (poems, poet),
         [poems, Table(first, poet.logits.shape[0], 0.9)],

@@ -23,7 +23,7 @@ def nonsense(answer, way):
     """
     match answer:
         case type():
-            return _class(answer, lambda found: nonsense(found, way))
+            return _class(answer, lambda returned: nonsense(returned, way))
         case nn.Module():
             return _module(answer, way)
         case pd.DataFrame() | pd.Series():
@@ -33,17 +33,17 @@ def nonsense(answer, way):
         case torch.Tensor():
             return torch.as_tensor(_numbers(answer.detach().numpy(), way))
         case np.ndarray() | np.generic() | bool() | int() | float():
-            found = _numbers(np.asarray(answer), way)
-            return found if isinstance(answer, np.ndarray) else type(answer)(found)
+            numbers = _numbers(np.asarray(answer), way)
+            return numbers if isinstance(answer, np.ndarray) else type(answer)(numbers)
         case str():
-            found = {"nothing": "", "noise": LETTERS[: len(answer)], "moved": answer[::-1]}
-            return found[way] if found[way] != answer else answer + "q"
+            texts = {"nothing": "", "noise": LETTERS[: len(answer)], "moved": answer[::-1]}
+            return texts[way] if texts[way] != answer else answer + "q"
         case dict():
             return {key: nonsense(value, way) for key, value in answer.items()}
         case list() | tuple():
             plain = answer and all(type(x) in (int, float) for x in answer)
-            found = _numbers(np.asarray(answer), way).tolist() if plain else answer
-            return type(answer)(found if plain else [nonsense(x, way) for x in answer])
+            numbers = _numbers(np.asarray(answer), way).tolist() if plain else answer
+            return type(answer)(numbers if plain else [nonsense(x, way) for x in answer])
     if callable(answer):
         return lambda *inputs, **named: nonsense(answer(*inputs, **named), way)
     return answer
@@ -51,22 +51,22 @@ def nonsense(answer, way):
 
 def _numbers(right, way):
     """Return an array of the same type and shape with other numbers in it."""
-    dice = np.random.default_rng(7)
+    rng = np.random.default_rng(7)
     if right.dtype == bool:
-        noise = dice.random(right.shape) < 0.5
-        found = {"nothing": np.zeros_like(right), "noise": noise, "moved": ~right}[way]
-        return found if (found != right).any() else ~right
+        noise = rng.random(right.shape) < 0.5
+        other = {"nothing": np.zeros_like(right), "noise": noise, "moved": ~right}[way]
+        return other if (other != right).any() else ~right
     largest = np.max(np.abs(right), where=np.isfinite(right), initial=0)
     if way == "nothing":
-        found = np.zeros_like(right)
+        other = np.zeros_like(right)
     elif way == "noise" and right.dtype.kind in "iu":
-        found = dice.integers(0, int(largest) + 2, right.shape)
+        other = rng.integers(0, int(largest) + 2, right.shape)
     elif way == "noise":
-        found = dice.normal(size=right.shape) * (1 + largest)
+        other = rng.normal(size=right.shape) * (1 + largest)
     else:
-        found = np.roll(right, 1) if right.size > 1 else right + 1
-    found = np.asarray(found).astype(right.dtype)
-    return found + 1 if np.array_equal(found, right) else found
+        other = np.roll(right, 1) if right.size > 1 else right + 1
+    other = np.asarray(other).astype(right.dtype)
+    return other + 1 if np.array_equal(other, right) else other
 
 
 def _class(kind, change):

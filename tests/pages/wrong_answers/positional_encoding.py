@@ -27,12 +27,12 @@ def attend(query=True, key=True, value=False, early=False, layout="interleaved",
 
 def by_complex_numbers(x, speeds):
     """Turn pair by pair and token by token, as Python's complex numbers."""
-    found = x.clone()
-    for m, row in enumerate(found):
+    turned = x.clone()
+    for m, row in enumerate(turned):
         for i, speed in enumerate(speeds.tolist()):
             hand = complex(row[2 * i], row[2 * i + 1]) * cmath.exp(1j * m * speed)
             row[2 * i], row[2 * i + 1] = hand.real, hand.imag
-    return found
+    return turned
 
 
 def by_rotate(x, speeds):

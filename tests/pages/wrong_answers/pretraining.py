@@ -25,10 +25,10 @@ def in_runs(length, shared=False):
     def choose(ids, special, share, generator):
         begin = 1 - (1 - share) ** (1 / length)
         starts = draw(ids[:1] if shared else ids, begin, generator).expand_as(ids)
-        found = starts.clone()
+        chosen = starts.clone()
         for k in range(1, length):
-            found[:, k:] |= starts[:, :-k]
-        return found & ~torch.isin(ids, special)
+            chosen[:, k:] |= starts[:, :-k]
+        return chosen & ~torch.isin(ids, special)
 
     return choose
 

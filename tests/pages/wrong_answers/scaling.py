@@ -114,10 +114,10 @@ def billed(block=12, mixing=2, heads=1):
     )
 
 
-def split(*, turned=0, bare=0):
+def split(*, turned=0, without_exponents=0):
     def answer(fitted, flops):
         _, big, a, long, b = fitted
-        balance = (big / long * (1 if bare else a / b)) ** (1 / (a + b))
+        balance = (big / long * (1 if without_exponents else a / b)) ** (1 / (a + b))
         size = balance * (flops / 6) ** ((a if turned else b) / (a + b))
         return size, flops / 6 / size
 
@@ -126,7 +126,7 @@ def split(*, turned=0, bare=0):
 
 WRONG = {
     "optimum": {
-        "come down as factors": split(bare=1),
+        "come down as factors": split(without_exponents=1),
         "of the two are exchanged": split(turned=1),
         "parameters come first": lambda *given: by_halves(*given)[::-1],
     },

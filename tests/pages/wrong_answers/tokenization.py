@@ -21,26 +21,28 @@ def by_hand(word, ranks):
 
 def from_the_left(word, ranks):
     symbols = list(word)
-    while found := [i for i, pair in enumerate(pairwise(symbols)) if pair in ranks]:
-        symbols[found[0] : found[0] + 2] = ["".join(symbols[found[0] : found[0] + 2])]
+    while indices := [i for i, pair in enumerate(pairwise(symbols)) if pair in ranks]:
+        symbols[indices[0] : indices[0] + 2] = [
+            "".join(symbols[indices[0] : indices[0] + 2])
+        ]
     return tuple(symbols)
 
 
 def three_joins(word, ranks):
     symbols = list(word)
     for _ in range(3):
-        found = [(ranks[p], i) for i, p in enumerate(pairwise(symbols)) if p in ranks]
-        if found:
-            i = min(found)[1]
+        candidates = [(ranks[p], i) for i, p in enumerate(pairwise(symbols)) if p in ranks]
+        if candidates:
+            i = min(candidates)[1]
             symbols[i : i + 2] = [symbols[i] + symbols[i + 1]]
     return symbols
 
 
-def complete(pieces):
+def complete(tokens):
     """Show what is whole, the longest beginning that can be decoded."""
     shown, got, data = [], "", b""
-    for piece in pieces:
-        data += piece
+    for token in tokens:
+        data += token
         ends = [end for end in range(len(data) + 1) if _decodes(data[:end])]
         shown.append(data[: ends[-1]].decode()[len(got) :])
         got += shown[-1]
@@ -55,11 +57,11 @@ def _decodes(data):
     return True
 
 
-def all_or_nothing(pieces):
+def all_or_nothing(tokens):
     """Hold everything back until the buffer is text."""
     shown, data = [], b""
-    for piece in pieces:
-        data += piece
+    for token in tokens:
+        data += token
         shown.append(data.decode() if _decodes(data) else "")
         data = data if not _decodes(data) else b""
     return shown
@@ -76,8 +78,10 @@ def by_replace(word, ranks):
 def from_the_right(word, ranks):
     """Always join the pair learned first, of several the last one in the word."""
     symbols = list(word)
-    while found := [(ranks[p], -i) for i, p in enumerate(pairwise(symbols)) if p in ranks]:
-        i = -min(found)[1]
+    while candidates := [
+        (ranks[p], -i) for i, p in enumerate(pairwise(symbols)) if p in ranks
+    ]:
+        i = -min(candidates)[1]
         symbols[i : i + 2] = [symbols[i] + symbols[i + 1]]
     return tuple(symbols)
 

@@ -17,8 +17,8 @@ def grouped(x, weight, bias, eps):
 
 
 def summed(x, norm_1, attend, norm_2, feed_forward):
-    found = attend(norm_1(x))
-    return x + found + feed_forward(norm_2(found + x))
+    attended = attend(norm_1(x))
+    return x + attended + feed_forward(norm_2(attended + x))
 
 
 def modules(x, *parts):
