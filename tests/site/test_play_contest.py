@@ -104,7 +104,7 @@ def left(page, how, before, now):
 
     same = int(((sides(before) == sides(now)) & (sides(before) != 0)).sum())
     bars = f"of the {len(before)} bars {'point' if same > 1 else 'points'}"
-    some = ["none", "one"][same] if same < 2 else same
+    some = {0: "none", 1: "one"}.get(same, same)
     assert told(page) == f"{how}, {some} {bars} to the same side as before."
 
 

@@ -60,7 +60,7 @@ def test_the_sentence_counts_neighbours_and_sections(opened):
     for seed, (state, how) in enumerate(states.items(), start=1):
         worlds.select_option(state)
         same = len(set(near(0)[1][2]) & set(near(seed)[1][2]))
-        some = ["none", "one"][same] if same < 2 else same
+        some = {0: "none", 1: "one"}.get(same, same)
         said = told.text_content()
         assert said.startswith(how)
         assert f"{some} of the 3 nearest poems after layer 0" in said

@@ -179,7 +179,7 @@ def left(page, how, word, before, now):
         return shares.argmax(-1).where(top[:, 0] > top[:, 1], -1)
 
     same = int(((most(before) == most(now)) & (most(before) >= 0)).sum())
-    some = ["none", "one"][same] if same < 2 else same
+    some = {0: "none", 1: "one"}.get(same, same)
     assert told(page) == (
         f"{how}, “{word}” attends most to the same token as before in {some} of the "
         f"{len(before)} heads."

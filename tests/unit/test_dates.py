@@ -183,7 +183,8 @@ def test_batches_are_drawn_from_the_days_and_styles_that_are_given():
     draw = dates.drawing(known, seed=2, kinds=(1, 4), size=50)
     batches = [draw(), draw()]
     assert batches[0] != batches[1]
-    assert batches == [(again := dates.drawing(known, 2, (1, 4), 50))(), again()]
+    draw_again = dates.drawing(known, seed=2, kinds=(1, 4), size=50)
+    assert batches == [draw_again(), draw_again()]
     seen = set()
     for source, answer in batches[0] + batches[1]:
         day = datetime.date.fromisoformat(answer)
