@@ -1,4 +1,4 @@
-"""What all tests have: an order, the same dice, and noise of rounding if it is asked for.
+"""What all tests have: an order, the same seeds, and noise of rounding if it is asked for.
 
 With JITTER set to a number every test computes as another processor would:
 `jitter/rounding.py`.

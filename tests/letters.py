@@ -14,8 +14,8 @@ def letters_tokenizer():
 
 def random_letters(rows=4, tokens=8):
     """Return a batch (rows, tokens) of ids, the first text two tokens shorter."""
-    random = torch.Generator().manual_seed(1)
-    ids = torch.randint(len(SPECIAL), len(PIECES), (rows, tokens), generator=random)
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(len(SPECIAL), len(PIECES), (rows, tokens), generator=generator)
     ids[:, 0], ids[:, -1] = 2, 3
     ids[0, -3:] = torch.tensor([3, 0, 0])
     return ids

@@ -10,8 +10,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WORDS = ["dog", "bites", "<b>man"]
 SPAN, MOST, PAIRS = len(WORDS), 4, 3
-RANDOM = torch.Generator().manual_seed(0)
-QUERIES, KEYS = torch.randn(2, SPAN, 2 * PAIRS, generator=RANDOM).double()
+GENERATOR = torch.Generator().manual_seed(0)
+QUERIES, KEYS = torch.randn(2, SPAN, 2 * PAIRS, generator=GENERATOR).double()
 PLACES = sinusoidal(SPAN + MOST, 2 * PAIRS).double()
 
 

@@ -114,7 +114,7 @@ def test_neighbours_and_labels_are_those_of_python(opened):
     table = mine.table
     shares = page.locator(".lmy-labels tr").all_inner_texts()
     assert len(shares) == len(table)
-    for share in shares[:-1]:  # the last are deals by other dice
+    for share in shares[:-1]:  # the last are shuffled with other seeds
         name, told = share.split("\t")
         assert int(told.split()[0]) == pytest.approx(100 * table.right[name], abs=0.51)
 
@@ -186,7 +186,7 @@ def test_shuffled_words_are_those_that_python_stored(opened):
     shares = [
         [line.split("\t")[1].split(" (")[0] for line in each] for each in (told, again)
     ]
-    assert shares[0][:-1] == shares[1][:-1]  # the last are deals by other dice
+    assert shares[0][:-1] == shares[1][:-1]  # the last are shuffled with other seeds
 
 
 def test_what_is_left_is_counted_at_each_level(opened):

@@ -66,22 +66,22 @@ def test_each_is_asked_what_its_family_is_asked(tokenizer):
     ids = texts()
 
     def asked(kind):
-        random = torch.Generator().manual_seed(5)
+        generator = torch.Generator().manual_seed(5)
         model = family(kind)
-        return model, families.family_loss(model, ids, tokenizer, random, 0.4)
+        return model, families.family_loss(model, ids, tokenizer, generator, 0.4)
 
     model, loss = asked("decoder")
     want = F.cross_entropy(model(ids[:, :-1]).mT, ids[:, 1:], ignore_index=0)
     torch.testing.assert_close(loss, want)
     model, loss = asked("encoder")
-    random = torch.Generator().manual_seed(5)
-    given, chosen = mask_tokens(ids, tokenizer, random, 0.4)
+    generator = torch.Generator().manual_seed(5)
+    given, chosen = mask_tokens(ids, tokenizer, generator, 0.4)
     torch.testing.assert_close(loss, F.cross_entropy(model(given)[chosen], ids[chosen]))
     model, loss = asked("encoder-decoder")
-    random, total, count = torch.Generator().manual_seed(5), 0, 0
+    generator, total, count = torch.Generator().manual_seed(5), 0, 0
     names = range(len(PIECES), SIZE)
     for row in ids:  # one by one, without padding
-        source, target = corrupt_spans(row[row != 0], names, random, 0.4)
+        source, target = corrupt_spans(row[row != 0], names, generator, 0.4)
         logits = model(source[None], target[None, :-1])[0]
         total += F.cross_entropy(logits, target[1:], reduction="sum")
         count += len(target) - 1
@@ -90,8 +90,8 @@ def test_each_is_asked_what_its_family_is_asked(tokenizer):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_at_first_it_knows_nothing_and_no_block_adds_anything(tokenizer, kind):
-    random = torch.Generator().manual_seed(0)
-    loss = families.family_loss(Family(kind, SIZE), texts(), tokenizer, random, 0.4)
+    generator = torch.Generator().manual_seed(0)
+    loss = families.family_loss(Family(kind, SIZE), texts(), tokenizer, generator, 0.4)
     assert loss.item() == pytest.approx(math.log(SIZE), abs=0.3)
 
 

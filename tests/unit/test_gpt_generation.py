@@ -151,7 +151,7 @@ def test_beams_out_of_their_range(beams):
 @pytest.mark.parametrize("prompt", [2, 9, 15, 16])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_drawn_text_equals_transformers(prompt, settings):
-    """With the same dice; so with logits in float32, as theirs, computed in float64."""
+    """With the same seed; so with logits in float32, as theirs, computed in float64."""
     model, ids, room = lively(context=16), some_ids(tokens=prompt), max(16 - prompt, 1)
     exported = to_transformers(model).double()  # which draws: before the seed
     model.register_forward_hook(lambda module, inputs, logits: logits.float())

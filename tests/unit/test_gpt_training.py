@@ -65,7 +65,7 @@ def test_draws_reach_every_window_and_differ_by_step_and_seed():
 
 
 def draw_as(index, processes, step, **options):
-    """Return what one of several processes draws: windows, then dice for dropout."""
+    """Return what one of several processes draws: windows, then numbers for dropout."""
     one, cpu = trainer(**options), torch.device("cpu")
     numbers = {"num_processes": processes, "process_index": index}
     one.accelerator = SimpleNamespace(**numbers, device=cpu)

@@ -68,12 +68,12 @@ def test_each_share_is_what_the_paper_says(tokenizer):
 
 def test_special_tokens_are_never_asked_for_and_a_seed_repeats_what_is_hidden(tokenizer):
     ids, state = random_letters(500), torch.get_rng_state()
-    random = torch.Generator().manual_seed(7)
-    first, second = (masking.mask_tokens(ids, tokenizer, random) for _ in range(2))
-    random.manual_seed(7)
-    assert all(map(torch.equal, first, masking.mask_tokens(ids, tokenizer, random)))
+    generator = torch.Generator().manual_seed(7)
+    first, second = (masking.mask_tokens(ids, tokenizer, generator) for _ in range(2))
+    generator.manual_seed(7)
+    assert all(map(torch.equal, first, masking.mask_tokens(ids, tokenizer, generator)))
     assert not torch.equal(first[1], second[1])
-    chosen = masking.mask_tokens(ids, tokenizer, random, 1.0)[1]
+    chosen = masking.mask_tokens(ids, tokenizer, generator, 1.0)[1]
     assert torch.equal(chosen, ids >= 5)  # a share of 1 asks for all others
     assert torch.equal(state, torch.get_rng_state())  # the reader's own is left alone
 
@@ -81,12 +81,14 @@ def test_special_tokens_are_never_asked_for_and_a_seed_repeats_what_is_hidden(to
 def test_the_loss_is_that_of_transformers(tokenizer, theirs, ours):
     """Places that are not chosen do not count, and padding is not seen."""
     ids = random_letters()
-    random = torch.Generator().manual_seed(2)
-    given, chosen = masking.mask_tokens(ids, tokenizer, random, 0.4)
+    generator = torch.Generator().manual_seed(2)
+    given, chosen = masking.mask_tokens(ids, tokenizer, generator, 0.4)
     labels = ids.masked_fill(~chosen, -100)
     with torch.no_grad():
         want = theirs.double()(given, attention_mask=(ids != 0).long(), labels=labels)
-        got = masking.masked_loss(ours.double(), ids, tokenizer, random.manual_seed(2), 0.4)
+        got = masking.masked_loss(
+            ours.double(), ids, tokenizer, generator.manual_seed(2), 0.4
+        )
         near(ours(given)[ids != 0], want.logits[ids != 0])
     near(got, want.loss)
 
@@ -176,8 +178,8 @@ def test_the_stored_model_is_what_its_record_says_and_as_good(stored):
 
 
 def spans(ids, share=0.15, length=3, seed=0, names=range(100, 120)):
-    random = torch.Generator().manual_seed(seed)
-    return masking.corrupt_spans(torch.tensor(ids), names, random, share, length)
+    generator = torch.Generator().manual_seed(seed)
+    return masking.corrupt_spans(torch.tensor(ids), names, generator, share, length)
 
 
 def put_back(source, target):

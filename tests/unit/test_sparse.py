@@ -106,13 +106,13 @@ def test_an_autoencoder_is_trained_on_centred_states_of_size_one():
     assert_close(model.scale, centred.pow(2).mean().sqrt())
     assert not any(weight.requires_grad for weight in model.parameters())
 
-    draws = torch.Generator().manual_seed(4)
-    by_hand = sparse.SparseAutoencoder(6, 8, 2, draws)
+    generator = torch.Generator().manual_seed(4)
+    by_hand = sparse.SparseAutoencoder(6, 8, 2, generator)
     by_hand.centre, by_hand.scale = model.centre, model.scale
     optimizer = torch.optim.Adam(by_hand.parameters(), 1e-2)
     falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, 3)
     for _ in range(3):
-        rows = states[torch.randint(50, (5,), generator=draws)]
+        rows = states[torch.randint(50, (5,), generator=generator)]
         error = (by_hand(rows) - rows) / model.scale
         optimizer.zero_grad()
         error.pow(2).mean().backward()

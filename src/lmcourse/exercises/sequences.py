@@ -194,7 +194,7 @@ def _line_length(unit, value):
     """
     tokenizer, reader = load_char_lstm()
     (end,) = tokenizer.encode("\n")
-    draw = torch.Generator().manual_seed(100)
+    generator = torch.Generator().manual_seed(100)
     token = torch.full((24,), end)
     ends = 0
     h = memory = torch.zeros(24, reader.output.in_features)
@@ -203,7 +203,7 @@ def _line_length(unit, value):
             h, memory, _ = reader.lstm.step(reader.tokens(token), h, memory)
             memory[:, unit] = value
             shares = reader.output(h).softmax(-1)
-            token = torch.multinomial(shares, 1, generator=draw)[:, 0]
+            token = torch.multinomial(shares, 1, generator=generator)[:, 0]
             ends += int((token == end).sum())
     return 24 * 240 / max(1, ends)
 
