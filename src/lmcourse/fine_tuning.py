@@ -352,11 +352,13 @@ def write_behind(model, tokenizer, mark, tokens=120, batch=16, seed=0):
     device = device_of(model)
     front = torch.tensor(mark, device=device).expand(batch, -1)
     ids = torch.cat([front, front[:, -1:]], 1)  # a marker ends with a line
-    draw = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     for _ in tqdm(range(tokens)):
         seen = torch.cat([front, ids[:, len(mark) :][:, len(mark) - CONTEXT :]], 1)
         probs = model.eval()(seen)[:, -1].cpu().softmax(-1)
-        ids = torch.cat([ids, torch.multinomial(probs, 1, generator=draw).to(device)], 1)
+        ids = torch.cat(
+            [ids, torch.multinomial(probs, 1, generator=generator).to(device)], 1
+        )
     return [tokenizer.decode(row) for row in ids[:, len(mark) :].tolist()]
 
 

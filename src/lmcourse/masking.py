@@ -323,7 +323,7 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
         From the model, a batch (an int64 Tensor (batch, tokens), 0 is padding), the
         tokenizer, a torch.Generator and the share to the loss, a Tensor without axes.
     """
-    random = torch.Generator().manual_seed(settings["seed"])
+    generator = torch.Generator().manual_seed(settings["seed"])
     hidden, rest = [], []
     for name, weight in model.named_parameters():
         inside = weight.ndim == 2 and "embeddings" not in name
@@ -339,8 +339,8 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
 
         `train_model` asks for it; ``step`` is not used.
         """
-        rows = torch.randint(len(ids), (settings["batch"],), generator=random)
+        rows = torch.randint(len(ids), (settings["batch"],), generator=generator)
         batch = pad_sequence([ids[row] for row in rows], batch_first=True)
-        return loss_function(model, batch, tokenizer, random, settings["share"])
+        return loss_function(model, batch, tokenizer, generator, settings["share"])
 
     train_model(model, loss_at, settings["steps"], optimizers, schedules, 1.0, report)

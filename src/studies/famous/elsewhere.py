@@ -297,9 +297,9 @@ def read_twice(known, count, length):
         another row.
     """
     generator = torch.Generator().manual_seed(length)
-    draw = known[torch.randint(len(known), (2, count, length), generator=generator)]
-    hits, heads = continued(torch.cat([draw[0], draw[0]], 1), length)
-    null_hits, null_heads = continued(torch.cat([draw[0], draw[1]], 1), length)
+    rows = known[torch.randint(len(known), (2, count, length), generator=generator)]
+    hits, heads = continued(torch.cat([rows[0], rows[0]], 1), length)
+    null_hits, null_heads = continued(torch.cat([rows[0], rows[1]], 1), length)
     return outcome(
         hits,
         null_hits.mean(),

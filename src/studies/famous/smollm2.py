@@ -250,9 +250,9 @@ def repeats(small=False):
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
     vocab_size = talker()[1].config.vocab_size
-    draw = torch.randint(100, vocab_size, (2, count, length), generator=generator)
-    twice = torch.cat([draw[0], draw[0]], 1)  # (count, 2 * length)
-    once = torch.cat([draw[0], draw[1]], 1)
+    rows = torch.randint(100, vocab_size, (2, count, length), generator=generator)
+    twice = torch.cat([rows[0], rows[0]], 1)  # (count, 2 * length)
+    once = torch.cat([rows[0], rows[1]], 1)
     hits, heads = continued(twice, length)
     null_hits, null_heads = continued(once, length)
     return outcome(

@@ -276,8 +276,8 @@ def compare(texts, ways, seed):
         prose = (" ".join(text.split()) for text in texts)
         found[f"{name} prose"] = sum(len(tokenizer.encode(text)) for text in prose)
         found[name] = int(counts[name].sum())
-    draw = np.random.default_rng(seed)
-    drawn = draw.integers(len(texts), size=(SETTINGS["draws"], len(texts)))
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(len(texts), size=(SETTINGS["draws"], len(texts)))
     old, now, apart = (counts[name][drawn].sum(1) for name in ("old", "now", "apart"))
     shares = {"saved": 1 - now / old, "left": (old - apart) / (old - now)}
     for name, share in shares.items():
