@@ -11,12 +11,12 @@ function arrangeFindings(list) {
    * @param {Element[]} items
    */
   function group(title, items) {
-    const made = document.createElement("section");
-    made.className = "lm-group";
+    const section = document.createElement("section");
+    section.className = "lm-group";
     const heading = document.createElement("h2");
     heading.textContent = `${title} (${items.length})`;
-    made.append(heading, ...items);
-    return made;
+    section.append(heading, ...items);
+    return section;
   }
 
   /** @type {Record<string, () => Element[]>} */

@@ -19,8 +19,8 @@ const MOST = 40; // results shown
  */
 
 /**
- * @typedef {object} Found
- * @property {Result[]} found
+ * @typedef {object} Answer
+ * @property {Result[]} results
  * @property {string[]} changed words that the book does not have
  * @property {string} meant what was looked for in the end
  * @property {boolean} all whether each section found has all words
@@ -56,8 +56,8 @@ function nearest(word) {
     const count = {};
     /** @type {Result[]} */
     const results = index.search(word, { fuzzy: slips });
-    for (const found of results)
-      for (const term of found.terms) count[term] = (count[term] || 0) + 1;
+    for (const result of results)
+      for (const term of result.terms) count[term] = (count[term] || 0) + 1;
     const terms = Object.keys(count).filter((term) => !/\d/.test(term));
     if (terms.length) return terms.sort((a, b) => count[b] - count[a])[0];
   }
@@ -66,7 +66,7 @@ function nearest(word) {
 
 /**
  * @param {string} query
- * @returns {Found}
+ * @returns {Answer}
  */
 function look(query) {
   /** @type {string[]} */
@@ -82,10 +82,10 @@ function look(query) {
     queries: Array.from(new Set([word, singular(word)])),
   }));
   const how = { boost, prefix: (/** @type {string} */ term) => term.length > 2 };
-  let found = index.search({ combineWith: "AND", queries }, how);
-  const all = found.length > 0;
-  if (!all) found = index.search({ combineWith: "OR", queries }, how);
-  return { found, changed, meant: meant.join(" "), all: all || meant.length < 2 };
+  let results = index.search({ combineWith: "AND", queries }, how);
+  const all = results.length > 0;
+  if (!all) results = index.search({ combineWith: "OR", queries }, how);
+  return { results, changed, meant: meant.join(" "), all: all || meant.length < 2 };
 }
 
 /**
@@ -120,15 +120,15 @@ function row(result) {
   return make("li", {}, link, where, quote(work ? section.work : section.text, terms));
 }
 
-/** @param {Found} result */
-function summary({ found, changed, meant, all }) {
-  const pages = new Set(found.map((result) => sections[result.id].page)).size;
+/** @param {Answer} answer */
+function summary({ results, changed, meant, all }) {
+  const pages = new Set(results.map((result) => sections[result.id].page)).size;
   /** @type {(string | Node)[]} */
   const parts = changed.flatMap((word, n) => [n ? " or " : "No page has ", make("em", {}, word)]);
   if (changed.length) parts.push(". Showing results for ", make("em", {}, meant), ". ");
-  if (!found.length) return [...parts, "No page has this. A part of a word is enough."];
+  if (!results.length) return [...parts, "No page has this. A part of a word is enough."];
   if (!all) parts.push("No section has all these words. ");
-  parts.push(`${plural(found.length, "section")} on ${plural(pages, "page")}.`);
+  parts.push(`${plural(results.length, "section")} on ${plural(pages, "page")}.`);
   return parts;
 }
 
@@ -143,9 +143,9 @@ function show() {
   status.replaceChildren();
   list.replaceChildren();
   if (!words(field.value).length) return;
-  const result = look(field.value);
-  status.append(...summary(result));
-  list.append(...result.found.slice(0, MOST).map(row));
+  const answer = look(field.value);
+  status.append(...summary(answer));
+  list.append(...answer.results.slice(0, MOST).map(row));
 }
 field.value = new URLSearchParams(location.search).get("q") || "";
 field.addEventListener("input", show);

@@ -21,7 +21,7 @@ const all = Object.values(pages).flat();
 const resets = [];
 /** @type {Record<string, "right" | "done">} how each task was done, by its label */
 let done = {};
-let kept = true;
+let canKeep = true;
 let hasWeights = false;
 
 /**
@@ -31,9 +31,9 @@ let hasWeights = false;
  */
 function attempt(action) {
   try {
-    if (kept) action();
+    if (canKeep) action();
   } catch {
-    kept = false;
+    canKeep = false;
   }
 }
 
@@ -45,8 +45,8 @@ function attempt(action) {
  */
 function readKept(text) {
   try {
-    const kept = JSON.parse(text);
-    const entries = Object.entries(Array.isArray(kept) ? {} : Object(kept));
+    const record = JSON.parse(text);
+    const entries = Object.entries(Array.isArray(record) ? {} : Object(record));
     return Object.fromEntries(entries.filter(([, how]) => how === "right" || how === "done"));
   } catch {
     return {};
@@ -111,20 +111,20 @@ function choices(root) {
    */
   function judge(option) {
     /** @type {HTMLElement | null} */
-    let told = option.querySelector(".lm-told");
-    if (!told) {
-      told = make("div", { class: "lm-told" });
-      option.append(told);
+    let explanation = option.querySelector(".lm-told");
+    if (!explanation) {
+      explanation = make("div", { class: "lm-told" });
+      option.append(explanation);
     }
-    if (!told.querySelector("strong.lm-said")) {
+    if (!explanation.querySelector("strong.lm-said")) {
       const verdict = isRight(option) ? "Right" : "Not this one";
-      const end = told.textContent.trim() ? ": " : ". ";
-      const paragraph = told.querySelector("p") ?? told.appendChild(make("p"));
+      const end = explanation.textContent.trim() ? ": " : ". ";
+      const paragraph = explanation.querySelector("p") ?? explanation.appendChild(make("p"));
       paragraph.prepend(make("strong", { class: "lm-said" }, verdict + end));
     }
     option.dataset.verdict = isRight(option) ? "right" : "wrong";
     options.forEach((o) => o.button.setAttribute("aria-pressed", String(o === option)));
-    return told.textContent;
+    return explanation.textContent;
   }
 
   /** @param {Option} option */

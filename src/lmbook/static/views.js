@@ -150,8 +150,8 @@ function showStored(root, stored, index, message) {
     draw(root, index);
   });
   note.append(again);
-  const kept = stored.filter((node) => !(node instanceof Element && node.matches(".lmc-alt")));
-  canvas.replaceChildren(...kept, note);
+  const remaining = stored.filter((node) => !(node instanceof Element && node.matches(".lmc-alt")));
+  canvas.replaceChildren(...remaining, note);
   /** @type {NodeListOf<HTMLDetailsElement>} */
   const tables = root.querySelectorAll("details.lmc-table");
   for (const table of tables) table.open = true;

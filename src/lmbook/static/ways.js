@@ -14,7 +14,7 @@ const BLOCKS = ["p", "li", "h1", "h2", "h3", "dt", "tr", "figure", "pre", ".lmc-
 const buttons = {};
 
 /* The way that this browser keeps; null if it keeps none. */
-function kept() {
+function storedWay() {
   try {
     const way = localStorage.getItem(KEY);
     return way !== null && way in WAYS ? way : null;
@@ -94,7 +94,7 @@ function add() {
 
 window.lmcourse ??= /** @type {Shared} */ ({});
 window.lmcourse.reveal = reveal;
-ROOT.dataset.way = kept() ?? "read";
+ROOT.dataset.way = storedWay() ?? "read";
 document.addEventListener("DOMContentLoaded", add);
 document.addEventListener("click", (event) => {
   const target = /** @type {Element} */ (event.target);
@@ -104,6 +104,6 @@ document.addEventListener("click", (event) => {
   if (way) choose(way);
 });
 window.addEventListener("storage", ({ key }) => {
-  const way = kept();
+  const way = storedWay();
   if (key === KEY && way) set(way);
 });

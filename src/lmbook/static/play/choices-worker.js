@@ -43,13 +43,13 @@ const learnings = new WeakMap();
  */
 function* judged({ trainer, settings, pairs }) {
   /** @type {[number, number][]} */
-  const found = [];
+  const logProbs = [];
   for (const { chosen, rejected } of pairs) {
     const [sums] = lineLogProbs(trainer, [chosen, rejected], settings.newLine);
-    found.push([sums[0], sums[1]]);
+    logProbs.push([sums[0], sums[1]]);
     yield {};
   }
-  return found;
+  return logProbs;
 }
 
 const requests = {

@@ -123,10 +123,14 @@ export class EncoderDecoder {
   decode(ids, memory, hidden) {
     const size = this.vocabulary.length;
     const name = "blocks.0.cross.weights";
-    const { logits, kept } = this.decoder.forward(ids, { memory, hidden, keep: [name] });
+    const { logits, kept: activations } = this.decoder.forward(ids, {
+      memory,
+      hidden,
+      keep: [name],
+    });
     const scores = /** @type {Float32Array} */ (logits);
     const probs = ids.map((_, i) => softmax(scores.slice(i * size, (i + 1) * size)));
-    return { probs, weights: kept[name].values };
+    return { probs, weights: activations[name].values };
   }
 
   /**

@@ -557,13 +557,13 @@ export class Look {
 function fromFile(tensors) {
   /** @type {Required<Omit<Source, "matrix">>["tensor"]} */
   function tensor(name, ...shape) {
-    const found = tensors.get(name);
+    const entry = tensors.get(name);
     demand(
-      found && String(found.shape) === String(shape),
-      `${name} has the shape ${found?.shape}, not ${shape}`,
+      entry && String(entry.shape) === String(shape),
+      `${name} has the shape ${entry?.shape}, not ${shape}`,
     );
-    if (found.dtype === "I8") found.scale = floats(`${name}.scale`, shape[0]);
-    return found;
+    if (entry.dtype === "I8") entry.scale = floats(`${name}.scale`, shape[0]);
+    return entry;
   }
   /** @type {Source["floats"]} */
   const floats = (name, ...shape) => toFloats(tensor(name, ...shape));
@@ -963,7 +963,7 @@ export class Model {
   lengths(value, keys, { weight }) {
     const { heads, kv_heads = heads, d_model } = this.config;
     const { d_head } = this;
-    const found = new Float32Array(heads * keys);
+    const lengths = new Float32Array(heads * keys);
     for (let head = 0; head < heads; head++)
       for (let j = 0; j < keys; j++) {
         let square = 0;
@@ -972,9 +972,9 @@ export class Model {
           const at = row * d_model + head * d_head;
           square += dot(value, from, weight, at, d_head) ** 2;
         }
-        found[head * keys + j] = Math.sqrt(square);
+        lengths[head * keys + j] = Math.sqrt(square);
       }
-    return found;
+    return lengths;
   }
 
   /**
@@ -1137,18 +1137,18 @@ export class Model {
   nearest(vector, count) {
     const { vocab_size, d_model } = this.config;
     /** @type {Neighbour[]} */
-    const found = [];
+    const neighbours = [];
     const length = Math.sqrt(dot(vector, 0, vector, 0, d_model));
     for (let id = 0; id < vocab_size; id++) {
       const other = this.vector(id);
       const norm = Math.sqrt(dot(other, 0, other, 0, d_model));
       const cosine = dot(vector, 0, other, 0, d_model) / (length * norm || 1);
-      if (found.length === count && cosine <= found[count - 1].cosine) continue;
-      const place = found.findIndex((entry) => entry.cosine < cosine);
-      found.splice(place < 0 ? found.length : place, 0, { id, cosine });
-      found.length = Math.min(found.length, count);
+      if (neighbours.length === count && cosine <= neighbours[count - 1].cosine) continue;
+      const place = neighbours.findIndex((entry) => entry.cosine < cosine);
+      neighbours.splice(place < 0 ? neighbours.length : place, 0, { id, cosine });
+      neighbours.length = Math.min(neighbours.length, count);
     }
-    return found;
+    return neighbours;
   }
 }
 
@@ -1180,11 +1180,11 @@ function rowsOf(x, rows, width) {
  * @returns {KeysAndValues} all of them, and maybe room for more
  */
 function remembered(cache, layer, { key, value }, tokens) {
-  const kept = cache.layers[layer];
+  const stored = cache.layers[layer];
   const at = (cache.length * key.length) / tokens;
-  kept.key = placed(kept.key, key, at);
-  kept.value = placed(kept.value, value, at);
-  return kept;
+  stored.key = placed(stored.key, key, at);
+  stored.value = placed(stored.value, value, at);
+  return stored;
 }
 
 /**
@@ -1217,11 +1217,11 @@ export function placed(array, numbers, at) {
 function put(values, { rows, columns, values: given }, shape, name) {
   const width = values.length / shape[0];
   const [first, last] = columns || [0, width];
-  const places = rows || Array.from({ length: shape[0] }, (_, row) => row);
-  const fits = places.every((row) => Number.isInteger(row) && row >= 0 && row < shape[0]);
-  demand(fits, `${name} has rows 0 to ${shape[0] - 1}, not ${places}`);
+  const indices = rows || Array.from({ length: shape[0] }, (_, row) => row);
+  const fits = indices.every((row) => Number.isInteger(row) && row >= 0 && row < shape[0]);
+  demand(fits, `${name} has rows 0 to ${shape[0] - 1}, not ${indices}`);
   demand(0 <= first && last <= width, `${name}: a row has ${width} numbers`);
   const wide = last - first;
-  demand(given.length === places.length * wide, `${name}: a row has ${wide} numbers`);
-  places.forEach((row, i) => values.set(rowOf(given, i, wide), row * width + first));
+  demand(given.length === indices.length * wide, `${name}: a row has ${wide} numbers`);
+  indices.forEach((row, i) => values.set(rowOf(given, i, wide), row * width + first));
 }

@@ -51,13 +51,13 @@ export const lettersOf = (line) =>
  * @returns {number[]}
  */
 export function letterProbs(probs, alphabet) {
-  const found = LETTERS.map(() => 0);
+  const totals = LETTERS.map(() => 0);
   alphabet.forEach((character, id) => {
     const letter = letterOf(character);
-    if (letter !== null) found[LETTERS.indexOf(letter)] += probs[id];
+    if (letter !== null) totals[LETTERS.indexOf(letter)] += probs[id];
   });
-  const sum = found.reduce((a, b) => a + b);
-  return found.map((prob) => prob / sum);
+  const sum = totals.reduce((a, b) => a + b);
+  return totals.map((prob) => prob / sum);
 }
 
 /**

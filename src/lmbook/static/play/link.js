@@ -75,13 +75,13 @@ export function attach(root, name, state = STATELESS) {
   const current = () => states.get(root) ?? state;
   const place = make("p", { class: "lmc-link" }, button("Copy link", copy));
   /** @type {HTMLElement | undefined} */
-  let told; // made when there is something to tell
+  let status; // made when there is something to tell
 
   /** @param {...(Node | string)} words */
   function tell(...words) {
-    told ??= place.appendChild(make("span", { role: "status" }));
-    told.replaceChildren();
-    setTimeout(() => told?.replaceChildren(...words)); // into what is there: so it is read out
+    status ??= place.appendChild(make("span", { role: "status" }));
+    status.replaceChildren();
+    setTimeout(() => status?.replaceChildren(...words)); // into what is there: so it is read out
   }
 
   function link() {
@@ -134,7 +134,7 @@ export function attach(root, name, state = STATELESS) {
     if (wrong) {
       put(beginning, []);
       tell(`The link has ${wrong}, which this view does not know. It stands as at first.`);
-    } else if (told) tell();
+    } else if (status) tell();
   }
 
   /**

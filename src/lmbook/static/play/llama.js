@@ -81,22 +81,22 @@ export function readLlama(file, kernels) {
 
   /** @type {(name: string, ...shape: number[]) => import("./gguf.js").StoredTensor} */
   function stored(name, ...shape) {
-    const found = file.tensors.get(nameInFile(name));
-    const isRight = found && String(found.shape) === String(shape);
-    if (!found || !isRight) throw new Error(`${name} has the shape ${found?.shape}, not ${shape}`);
-    return found;
+    const entry = file.tensors.get(nameInFile(name));
+    const isRight = entry && String(entry.shape) === String(shape);
+    if (!entry || !isRight) throw new Error(`${name} has the shape ${entry?.shape}, not ${shape}`);
+    return entry;
   }
 
   /** @type {(name: string, ...shape: number[]) => QuantisedMatrix} */
   function matrix(name, ...shape) {
-    const found = stored(name, ...shape);
-    demand(BLOCKS[found.kind], `the page cannot multiply from ${found.kind}`);
+    const entry = stored(name, ...shape);
+    demand(BLOCKS[entry.kind], `the page cannot multiply from ${entry.kind}`);
     const shared = heads[name.split(".")[3]];
-    if (shared && !IN_HALVES.has(found)) {
-      putInHalves(found, shared);
-      IN_HALVES.add(found);
+    if (shared && !IN_HALVES.has(entry)) {
+      putInHalves(entry, shared);
+      IN_HALVES.add(entry);
     }
-    return new QuantisedMatrix(found, kernels);
+    return new QuantisedMatrix(entry, kernels);
   }
 
   /** @type {(name: string, ...shape: number[]) => Float32Array} */

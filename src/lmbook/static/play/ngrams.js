@@ -74,8 +74,8 @@ export function discounts(counts) {
   for (const count of counts) if (count < 5) n[count]++;
   for (let k = 1; k < 4; k++) {
     if (![1, 2, k, k + 1].every((of) => n[of])) continue;
-    const found = k - ((k + 1) * n[1] * n[k + 1]) / (n[1] + 2 * n[2]) / n[k];
-    if (found > 0) taken[k] = found;
+    const discount = k - ((k + 1) * n[1] * n[k + 1]) / (n[1] + 2 * n[2]) / n[k];
+    if (discount > 0) taken[k] = discount;
   }
   return taken;
 }
@@ -185,12 +185,12 @@ export class Ngrams {
    */
   bySize(before, token) {
     let lower = 1 / this.vocab_size;
-    const found = [];
+    const probs = [];
     for (let size = 1; size <= this.longest; size++) {
-      found.push(this.last[size].interpolate(before[size - 1], token, lower));
+      probs.push(this.last[size].interpolate(before[size - 1], token, lower));
       lower = this.shorter[size].interpolate(before[size - 1], token, lower);
     }
-    return found;
+    return probs;
   }
 
   /**

@@ -191,7 +191,7 @@ function isWhole({ dtype, shape, bytes }, wanted) {
 export function asStore(bytes) {
   const { sizes, alphabet, tensors } = readCheckpoint(bytes);
   /** @type {Record<string, { shape: number[], values: Float32Array }>} */
-  const found = {};
+  const weights = {};
   for (const [name, shape] of Object.entries(shapesOf(sizes))) {
     const [, part = ""] = /attention\.(query|key|value)\./.exec(name) ?? [];
     const tensor = tensors.get(`model.${part ? name.replace(part, "qkv") : name}`);
@@ -203,7 +203,7 @@ export function asStore(bytes) {
     );
     const values = toFloats(tensor, first, first + shape[0]);
     demand(values.every(Number.isFinite), `the file is damaged: ${name} has no numbers`);
-    found[name] = { shape, values };
+    weights[name] = { shape, values };
   }
   /** @type {Config} */
   const config = {
@@ -211,7 +211,7 @@ export function asStore(bytes) {
     ...{ d_ff: 4 * sizes.d_model, positions: "learned", causal: true, norm_first: true },
     ...{ eps: 1e-5, output: "tied", activation: "gelu_new", alphabet },
   };
-  return { config, store: writeSafetensors(found, { config: JSON.stringify(config) }) };
+  return { config, store: writeSafetensors(weights, { config: JSON.stringify(config) }) };
 }
 
 /* --- the reader's model ----------------------------------------------------------------- */
@@ -235,19 +235,19 @@ const place = (context) => `${context.folder}play/own-model`;
  */
 export async function keepOwn(bytes, context) {
   own = bytes;
-  let kept = false;
+  let isKept = false;
   try {
     if (place(context).startsWith("http")) {
       const cache = await caches.open(CACHE);
       await cache.put(place(context), new Response(bytes));
-      kept = true;
+      isKept = true;
       dispatchEvent(new Event(WEIGHTS_KEPT));
     }
   } catch {
     // there is no room: this page has it
   }
   dispatchEvent(new Event(OWN_MODEL));
-  return kept;
+  return isKept;
 }
 
 addEventListener(WEIGHTS_FORGOTTEN, () => {
@@ -264,8 +264,8 @@ addEventListener(WEIGHTS_FORGOTTEN, () => {
 async function ownModel(context) {
   if (own) return own;
   try {
-    const kept = await window.caches?.match(place(context));
-    if (kept) own = new Uint8Array(await kept.arrayBuffer());
+    const cached = await window.caches?.match(place(context));
+    if (cached) own = new Uint8Array(await cached.arrayBuffer());
   } catch {
     // it keeps nothing
   }
@@ -280,8 +280,8 @@ export class OwnClient extends Client {
    * @param {number | null} seed if its weights are to be shuffled
    */
   constructor(store, context, seed) {
-    const about = { parts: 1, bytes: store.length, checksum: checksum(store), key: "" };
-    super("your model", { ...context, stores: { "your model": about } });
+    const entry = { parts: 1, bytes: store.length, checksum: checksum(store), key: "" };
+    super("your model", { ...context, stores: { "your model": entry } });
     this.store = store;
     this.seed = seed;
   }
@@ -337,7 +337,7 @@ export function sayOwn(element, leave) {
  * @returns {HTMLElement}
  */
 export function offerOwn(context, use) {
-  const told = make("span", { role: "status" });
+  const status = make("span", { role: "status" });
   const input = make("input", {
     type: "file",
     accept: ".safetensors",
@@ -359,10 +359,10 @@ export function offerOwn(context, use) {
   async function open(bytes) {
     try {
       const { config, store } = asStore(bytes);
-      told.textContent = "";
+      status.textContent = "";
       await use(config, store);
     } catch (error) {
-      told.textContent = `It does not open: ${error.message}.`;
+      status.textContent = `It does not open: ${error.message}.`;
     }
   }
 
@@ -372,5 +372,5 @@ export function offerOwn(context, use) {
     await open(new Uint8Array(await chosen.arrayBuffer()));
     input.value = "";
   }
-  return make("p", { class: "play-controls" }, mine, file, input, told);
+  return make("p", { class: "play-controls" }, mine, file, input, status);
 }

@@ -93,14 +93,14 @@ function guess({ result, counted }) {
     { text: samples.ngrams, whose: "counting" },
   ];
   if (swapped) both.reverse();
-  const told = make("p", { role: "status" });
+  const reply = make("p", { role: "status" });
   const names = both.map(() => make("span", { class: "lmo-whose" }));
   /** @param {number} at */
   function answer(at) {
     const right = both[at].whose === "counting";
     names.forEach((name, i) => (name.textContent = `: ${both[i].whose}`));
     const which = both[0].whose === "counting" ? "A" : "B";
-    told.textContent = `${right ? "Right" : "No"}: ${which} is by counting. It sees ${plural(counted.order - 1, "character")} back, and forgets how the line or the sentence began.`;
+    reply.textContent = `${right ? "Right" : "No"}: ${which} is by counting. It sees ${plural(counted.order - 1, "character")} back, and forgets how the line or the sentence began.`;
     for (const button of buttons) button.disabled = true;
   }
   const buttons = both.map((_, at) => button(`${"AB"[at]} is by counting`, () => answer(at)));
@@ -119,7 +119,7 @@ function guess({ result, counted }) {
         ),
       ),
     ),
-    told,
+    reply,
   ];
 }
 
@@ -153,15 +153,15 @@ function file({ result, counted, state, config }, context) {
     ngrams: { order, test_loss: result.losses.ngrams },
     characters: sizes,
   });
-  const told = make("p", { role: "status" });
+  const status = make("p", { role: "status" });
   const save = button(`save the model (${(bytes.length / 1e6).toFixed(1)} MB)`, () => {
     const address = URL.createObjectURL(new Blob([bytes]));
     make("a", { href: address, download: "my-gpt.safetensors" }).click();
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   });
   const use = button("use it in the book’s views", async () => {
-    const kept = await keepOwn(bytes, context);
-    told.textContent = kept
+    const isKept = await keepOwn(bytes, context);
+    status.textContent = isKept
       ? "Where a GPT of the book writes, or is shown as a whole, there is now a button “your model”. Your browser keeps the model until you press Forget my progress."
       : "Where a GPT of this page writes, or is shown as a whole, there is now a button “your model”. The browser keeps nothing for this page: save the model to use it elsewhere.";
   });
@@ -175,7 +175,7 @@ function file({ result, counted, state, config }, context) {
       " opens it.",
     ),
     make("p", { class: "play-controls" }, save, use),
-    told,
+    status,
   ];
 }
 

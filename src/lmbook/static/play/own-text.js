@@ -46,7 +46,7 @@ const LITTLE = 20_000; // characters, below which counting is hard to beat
 function textBox(context, changed) {
   /** @type {string | null} a text that is too long for the box */
   let long = null;
-  let said = ""; // of the file
+  let fileRemark = ""; // of the file
   /** @type {HTMLTextAreaElement} */
   const area = make("textarea", {
     rows: 7,
@@ -72,10 +72,10 @@ function textBox(context, changed) {
 
   /**
    * @param {string} text
-   * @param {string} [about] what is said of where it comes from
+   * @param {string} [remark] what is said of where it comes from
    */
-  function take(text, about = "") {
-    [long, said] = [text.length > SHOWN ? text : null, about];
+  function take(text, remark = "") {
+    [long, fileRemark] = [text.length > SHOWN ? text : null, remark];
     area.hidden = long !== null;
     [beginning.hidden, another.hidden] = [!area.hidden, !area.hidden];
     beginning.textContent = long === null ? "" : `${long.slice(0, BEGINNING)} …`;
@@ -84,11 +84,11 @@ function textBox(context, changed) {
 
   /**
    * @param {string} text
-   * @param {string} [about]
+   * @param {string} [remark]
    */
-  function put(text, about) {
+  function put(text, remark) {
     area.value = text.length > SHOWN ? "" : text;
-    take(text, about);
+    take(text, remark);
     if (!text) area.focus();
   }
 
@@ -141,7 +141,7 @@ function textBox(context, changed) {
     note,
     area,
     text: () => long ?? area.value,
-    about: () => said,
+    remark: () => fileRemark,
     element: make(
       "div",
       {},
@@ -208,11 +208,11 @@ export function mount(element, data, context) {
     const characters = charactersOf(text);
     const fault = faultOf(characters);
     learn.disabled = Boolean(fault) || worker !== null;
-    box.note.textContent = fault && text ? fault : box.about() + said(characters);
+    box.note.textContent = fault && text ? fault : box.remark() + summaryOf(characters);
   }
 
   /** @param {string[]} characters */
-  function said(characters) {
+  function summaryOf(characters) {
     if (!characters.length) return "";
     const different = new Set(characters).size;
     const isCut = characters.length === MOST && box.text().length > MOST;

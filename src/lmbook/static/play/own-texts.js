@@ -109,13 +109,13 @@ export const count = (number) => number.toLocaleString("en");
  */
 export function partsOf(text) {
   const heldOut = Math.min(Math.floor(text.length / 10), HELD_OUT);
-  const pieces = Math.max(1, Math.min(PIECES, Math.floor(heldOut / PIECE)));
-  const size = Math.floor(heldOut / pieces);
+  const pieceCount = Math.max(1, Math.min(PIECES, Math.floor(heldOut / PIECE)));
+  const size = Math.floor(heldOut / pieceCount);
   /** @type {{ training: Text[], validation: Text[], test: Text[] }} */
   const parts = { training: [], validation: [], test: [] };
-  for (let piece = 0; piece < pieces; piece++) {
-    const start = Math.floor((text.length * piece) / pieces);
-    const end = Math.floor((text.length * (piece + 1)) / pieces);
+  for (let piece = 0; piece < pieceCount; piece++) {
+    const start = Math.floor((text.length * piece) / pieceCount);
+    const end = Math.floor((text.length * (piece + 1)) / pieceCount);
     const middle = Math.floor((start + end) / 2);
     parts.training.push(text.slice(start, middle - size), text.slice(middle, end - size));
     parts.validation.push(text.slice(middle - size, middle));

@@ -100,10 +100,10 @@ export function poemsOf(content, name) {
   const rows = delimiter
     ? tableRows(lines, delimiter, name)
     : parts(lines).map((text) => ({ text }));
-  const found = rows.filter(({ text }) => strip(text)).map(withTitle);
-  if (!found.length)
+  const poems = rows.filter(({ text }) => strip(text)).map(withTitle);
+  if (!poems.length)
     throw new Error(`${name} holds no text: every line of it is empty. Choose another file`);
-  return found;
+  return poems;
 }
 
 /**
@@ -203,7 +203,7 @@ function tableRows(content, delimiter, name) {
   const header = (rows.next().value?.cells ?? []).map((cell) => strip(cell).toLowerCase());
   checkHeader(header, name);
   /** @type {{ text: string, label?: string, title?: string }[]} */
-  const found = [];
+  const records = [];
   for (const { line, cells } of rows) {
     if (!cells.some((cell) => strip(cell))) continue;
     if (cells.length !== header.length)
@@ -212,9 +212,9 @@ function tableRows(content, delimiter, name) {
       );
     const known = COLUMNS.filter((column) => header.includes(column));
     const row = Object.fromEntries(known.map((column) => [column, cells[header.indexOf(column)]]));
-    found.push(/** @type {{ text: string }} */ (row));
+    records.push(/** @type {{ text: string }} */ (row));
   }
-  return found;
+  return records;
 }
 
 /**

@@ -132,10 +132,10 @@ export class Recording extends Model {
     demand(this.tape.length, "a recording leads back once");
     this.hand(result, delta);
     for (let step = this.tape.pop(); step; step = this.tape.pop()) {
-      const found = this.deltas.get(step.result);
-      demand(found, "a step that used this result was not recorded");
+      const gradient = this.deltas.get(step.result);
+      demand(gradient, "a step that used this result was not recorded");
       this.deltas.delete(step.result);
-      step.back(found);
+      step.back(gradient);
     }
   }
 
@@ -288,14 +288,19 @@ export class Recording extends Model {
    * @param {AttentionRules} rules
    */
   attention(query, key, value, shape, rules) {
-    const found = super.attention(query, key, value, shape, rules);
-    this.recorded(found.mixed, (delta) => {
+    const result = super.attention(query, key, value, shape, rules);
+    this.recorded(result.mixed, (delta) => {
       const projected = { query, key, value };
-      const { dQuery, dKey, dValue } = backThroughAttention(delta, found.weights, projected, shape);
+      const { dQuery, dKey, dValue } = backThroughAttention(
+        delta,
+        result.weights,
+        projected,
+        shape,
+      );
       this.hand(query, dQuery);
       this.hand(key, dKey);
       this.hand(value, dValue);
     });
-    return found;
+    return result;
   }
 }

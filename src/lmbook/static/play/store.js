@@ -46,27 +46,27 @@ export const keepsWeights = () =>
  * @returns {Promise<Uint8Array<ArrayBuffer>[]>}
  */
 export async function loadParts(name, context, progress = () => {}) {
-  const about = context.stores[name];
+  const store = context.stores[name];
   let arrived = 0;
 
   /** @param {number} part */
   async function loadPart(part) {
     const address = `play/${name}/${part}.js`;
     try {
-      await context.run(`${address}?v=${about.key}`);
+      await context.run(`${address}?v=${store.key}`);
     } catch {
-      const files = about.parts > 1 ? `one of the ${about.parts} files` : "the file";
+      const files = store.parts > 1 ? `one of the ${store.parts} files` : "the file";
       const which = IN_WORDS[name] ?? `${files} with the numbers of the model (${name})`;
       throw new Error(`${which} did not come. Is this device online? Then try again.`);
     }
     const bytes = decode(context.carried[address]);
     delete context.carried[address]; // it is large
     arrived += 1;
-    progress(arrived / about.parts);
+    progress(arrived / store.parts);
     return bytes;
   }
 
-  return Promise.all(Array.from({ length: about.parts }, (_, part) => loadPart(part)));
+  return Promise.all(Array.from({ length: store.parts }, (_, part) => loadPart(part)));
 }
 
 /**
@@ -102,13 +102,13 @@ export function checksum(bytes) {
  * Put the parts of a store together; an Error if they are not what the page expects.
  *
  * @param {Uint8Array<ArrayBuffer>[]} parts
- * @param {Store} about
+ * @param {Store} store
  * @param {string} name
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
-export async function joined(parts, about, name) {
+export async function joined(parts, store, name) {
   const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
-  if (bytes.length !== about.bytes || checksum(bytes) !== about.checksum)
+  if (bytes.length !== store.bytes || checksum(bytes) !== store.checksum)
     throw new Error(`${name} is not what this page was built with: reload the page`);
   return bytes;
 }

@@ -72,8 +72,8 @@ class TalkerClient extends Client {
     if (!this.worker) this.start();
     const { about, context, name, simd } = this;
     const details = { about, folder: context.folder, name, simd };
-    /** @param {any[]} pieces */
-    const tell = (pieces) => progress(pieces.at(-1).share);
+    /** @param {any[]} reports */
+    const tell = (reports) => progress(reports.at(-1).share);
     const answer = await this.ask("open", details, undefined, tell);
     if (answer && !answer.notKept) dispatchEvent(new Event(WEIGHTS_KEPT));
     return answer;

@@ -74,17 +74,17 @@ export class Trainer {
   named() {
     const { table, positions, blocks, norm } = this.model;
     /** @type {Record<string, Float32Array>} */
-    const found = {};
+    const weights = {};
     /** @type {(name: string, part: Float32Array | object | undefined) => void} */
     const enter = (name, part) => {
-      if (part instanceof Float32Array) found[name] = part;
+      if (part instanceof Float32Array) weights[name] = part;
       else for (const [key, inner] of Object.entries(part || {})) enter(`${name}.${key}`, inner);
     };
     enter("tokens", table);
     enter("positions.weight", positions);
     blocks.forEach((block, layer) => enter(`blocks.${layer}`, block));
     enter("norm", norm);
-    return found;
+    return weights;
   }
 
   /**

@@ -85,8 +85,8 @@ export function serve(scope) {
 
     report();
     while (trainer.step < steps) {
-      const draw = () => Math.floor(random() * (cut - context));
-      const { inputs, targets } = windows(Array.from({ length: batch }, draw));
+      const randomStart = () => Math.floor(random() * (cut - context));
+      const { inputs, targets } = windows(Array.from({ length: batch }, randomStart));
       trainer.learn(inputs, targets, context);
       if (performance.now() - from >= EVERY || trainer.step >= steps) report();
     }

@@ -112,10 +112,10 @@ export const PARTS = {
           "the final answer",
           "length of the vector",
         ),
-        ...lens.map((found, i) =>
+        ...lens.map((likeliest, i) =>
           row(
             i,
-            ...found
+            ...likeliest
               .slice(0, 3)
               .map(([token, share]) => [word(pieces[token]), ` ${percent(share)}`]),
             percent(rise[i], 1),

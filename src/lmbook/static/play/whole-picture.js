@@ -217,10 +217,10 @@ export function makePicture({ open, choose }) {
   function slide(from, to) {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     root.querySelectorAll(".lmw-layer").forEach((group, layer) => {
-      const places = [from, to].map((at) => ({
+      const keyframes = [from, to].map((at) => ({
         transform: `translate(${short(at.layerAt(layer))}px, 0)`,
       }));
-      group.animate(places, { duration: 350, easing: "ease" });
+      group.animate(keyframes, { duration: 350, easing: "ease" });
     });
   }
 

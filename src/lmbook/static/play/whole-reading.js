@@ -160,19 +160,19 @@ export function* readWhole(model, { ids, place }) {
   const ofBlocks = ["attention.weights", "attention", "feed_forward", "feed_forward.hidden"];
   const keep = ["tokens", "embeddings", "blocks.*", "blocks.*.norm_1"];
   keep.push(...ofBlocks.map((name) => `blocks.*.${name}`));
-  const { kept, logits } = yield* model.steps(ids, { keep, logits_of: [place] });
+  const { kept: activations, logits } = yield* model.steps(ids, { keep, logits_of: [place] });
   const scores = /** @type {Float32Array} */ (logits);
   const probs = softmax(scores.slice());
   const best = largest(scores, NEXT);
-  const { token, position } = added(model, kept.tokens.values, ids.length);
+  const { token, position } = added(model, activations.tokens.values, ids.length);
   /** @type {Omit<Reading, "pieces">} */
-  const found = {
+  const reading = {
     ids,
     place,
     sizes: { layers, heads, d_model, d_ff, vocab_size, causal, norm_first },
     token,
     position,
-    sum: firstOf(kept.embeddings.values, d_model),
+    sum: firstOf(activations.embeddings.values, d_model),
     weights: [],
     attention: [],
     feed_forward: [],
@@ -185,20 +185,20 @@ export function* readWhole(model, { ids, place }) {
   for (let layer = 0; layer < layers; layer++) {
     /** @type {(name: string, width?: number) => Float32Array} */
     const at = (name, width = d_model) =>
-      rowOf(kept[`blocks.${layer}${name}`].values, place, width);
+      rowOf(activations[`blocks.${layer}${name}`].values, place, width);
     const [out, update, raised] = [at(""), at(".attention"), at(".feed_forward")];
     const [own] = answers(model, out);
-    found.weights.push(ofHeads(kept[`blocks.${layer}.attention.weights`].values, heads));
-    found.attention.push(lengthOf(update));
-    found.feed_forward.push(lengthOf(raised));
-    found.stream.push(lengthOf(out));
-    found.lens.push(largest(own, LENS).map((id) => [id, own[id]]));
-    found.rise.push(own[best[0]]);
+    reading.weights.push(ofHeads(activations[`blocks.${layer}.attention.weights`].values, heads));
+    reading.attention.push(lengthOf(update));
+    reading.feed_forward.push(lengthOf(raised));
+    reading.stream.push(lengthOf(out));
+    reading.lens.push(largest(own, LENS).map((id) => [id, own[id]]));
+    reading.rise.push(own[best[0]]);
     const states = { out, middle: at(".norm_1"), added: raised };
-    found.neurons.push(neuronsOf(model, layer, states, at(".feed_forward.hidden", d_ff), own));
+    reading.neurons.push(neuronsOf(model, layer, states, at(".feed_forward.hidden", d_ff), own));
     yield layer;
   }
-  return found;
+  return reading;
 }
 
 /**
@@ -210,8 +210,11 @@ export function* readWhole(model, { ids, place }) {
  */
 function added(model, rows, tokens) {
   const { d_model } = model.config;
-  const places = model.positions?.slice(0, tokens * d_model);
-  return { token: firstOf(rows, d_model), position: places ? firstOf(places, d_model) : null };
+  const positions = model.positions?.slice(0, tokens * d_model);
+  return {
+    token: firstOf(rows, d_model),
+    position: positions ? firstOf(positions, d_model) : null,
+  };
 }
 
 /**

@@ -99,9 +99,9 @@ function readCodes(text, label, options, others) {
   const problems = [];
   text.split(/\r\n|\r|\n/).forEach((line, i) => {
     if (!line.trim()) return;
-    const found = readCode(line, label, options, others);
-    if (typeof found === "number") counts[found]++;
-    else problems.push(`Line ${i + 1}: ${found}`);
+    const answer = readCode(line, label, options, others);
+    if (typeof answer === "number") counts[answer]++;
+    else problems.push(`Line ${i + 1}: ${answer}`);
   });
   return { counts, problems };
 }
@@ -136,7 +136,7 @@ export function inClass(label, options) {
     placeholder: "k7f-2qx",
     oninput: count,
   });
-  const told = make("p", { "aria-live": "polite" });
+  const status = make("p", { "aria-live": "polite" });
   const wrong = make("ul");
   const answers = make("tbody");
   const table = make("table", { hidden: "" }, answers);
@@ -156,7 +156,7 @@ export function inClass(label, options) {
           "line (a name and a colon may stand before it). This page sends nothing and keeps nothing.",
       ),
       make("label", {}, "Codes of the class", area),
-      told,
+      status,
       wrong,
       table,
     ),
@@ -166,7 +166,7 @@ export function inClass(label, options) {
     const { counts, problems } = readCodes(area.value, label, options.length, others);
     const total = counts.reduce((a, b) => a + b);
     const left = problems.length ? ` ${plural(problems.length, "line")} could not be read:` : "";
-    told.textContent = area.value.trim()
+    status.textContent = area.value.trim()
       ? `${plural(total, "answer")}.${left || " Now run the experiment: who was right?"}`
       : "";
     const more = problems.length - TOLD;
