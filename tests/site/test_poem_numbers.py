@@ -22,7 +22,7 @@ COMPUTE = """async ([vectors, labels]) => {
   const rests = play.remainders(vectors);
   const hits = play.hits(rests, labels);
   return { near: play.nearest(vectors), hits, score: play.score(hits, labels),
-    told: play.told(rests, labels), dealt: play.dealt(rests, labels) };
+    told: play.labelAccuracy(rests, labels), dealt: play.dealt(rests, labels) };
 }"""
 
 

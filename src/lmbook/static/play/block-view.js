@@ -66,7 +66,7 @@ export function mount(element, data) {
   layer.value = String(data.first);
   const {
     worlds,
-    told: remains,
+    remains,
     label: worldLabel,
   } = learnedSwitch(
     () => {
@@ -125,7 +125,7 @@ export function mount(element, data) {
   }
 
   /** @param {Row} row */
-  function told([part, mean]) {
+  function sentenceOf([part, mean]) {
     const [title, missing] = data.parts[part];
     const article = /^path/.test(title) ? "the " : "";
     return (
@@ -179,7 +179,7 @@ export function mount(element, data) {
     for (const part of drawn) part.setAttribute("aria-pressed", String(part.dataset.part === off));
     const chosen = rows().find(([part]) => part === off);
     status.textContent = chosen
-      ? told(chosen)
+      ? sentenceOf(chosen)
       : `With all its parts the loss of the model is ${fixed(model.whole)}. ` +
         "Which part will be missed most? Click it: that is your guess.";
     const written = chosen ? chosen[4] : model.line;

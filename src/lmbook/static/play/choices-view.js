@@ -102,13 +102,13 @@ export function mount(element, data, context) {
   const { pairs, names, ridge, training } = data;
   /** @type {number[]} 0 or 1 for each pair so far */
   const chosen = [];
-  const dice = randomness(data.seed);
-  const coins = pairs.map(() => Number(dice() < 0.5));
+  const random = randomness(data.seed);
+  const coins = pairs.map(() => Number(random() < 0.5));
   let learning = 0; // the number of the training that is shown
   /** @type {Client | null} */
   let client = null;
 
-  const { worlds, told, label } = learnedSwitch(change, "a coin’s choices");
+  const { worlds, remains, label } = learnedSwitch(change, "a coin’s choices");
   const lines = [0, 1].map((which) =>
     button("", (event) => choice(event, which), {
       class: "lmv-line",
@@ -143,7 +143,7 @@ export function mount(element, data, context) {
     make("p", { class: "play-muted" }, "An echo is a word that begins as another of its line."),
   );
   const fitted = make("div", { class: "lmv-fitted lmv-reward", tabindex: "0" });
-  const found = make("p");
+  const prediction = make("p");
   const begin = button("Let the model learn it", learn);
   const halt = button("Stop", stop, { hidden: "" });
   const steps = make("progress", { max: training.steps, hidden: "", "aria-label": "steps" });
@@ -154,8 +154,8 @@ export function mount(element, data, context) {
     {},
     make("p", {}, make("b", {}, "What your choices say")),
     fitted,
-    found,
-    told,
+    prediction,
+    remains,
     make(
       "p",
       { class: "play-controls" },
@@ -266,12 +266,12 @@ export function mount(element, data, context) {
     for (const each of filling) each.disabled = isDone;
     begin.disabled = at < ENOUGH;
     fitted.hidden = at < ENOUGH;
-    told.textContent =
+    remains.textContent =
       worlds.value === WORLDS.random
         ? "Your choices stay as they are; it is the model with random weights that learns them."
         : "";
     if (at < ENOUGH) {
-      found.textContent = `After ${plural(ENOUGH - at, "more choice")}, a reward is fitted to what you took.`;
+      prediction.textContent = `After ${plural(ENOUGH - at, "more choice")}, a reward is fitted to what you took.`;
       return;
     }
     drawFitted();
@@ -296,11 +296,11 @@ export function mount(element, data, context) {
     fitted.replaceChildren(
       make("table", {}, heading("property", "weight", "", ""), make("tbody", {}, ...body)),
     );
-    found.textContent = tellForetold(rows);
+    prediction.textContent = tellForetold(rows);
     if (isCoin()) {
       const own = foretold(rowsOf(chosen), names.length, ridge);
       const coin = foretold(rows, names.length, ridge);
-      told.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are predicted correctly instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
+      remains.textContent = `With a coin’s choices in the place of yours, ${fixed(coin, coin % 1 ? 1 : 0)} of ${chosen.length} are predicted correctly instead of ${fixed(own, own % 1 ? 1 : 0)}.`;
     }
   }
 
@@ -377,9 +377,9 @@ export function mount(element, data, context) {
       /** @type {Measured} */
       const before = await model.ask("measure", asked);
       if (mine !== learning) return;
-      await model.ask("learn", {}, "learn", (pieces) => {
+      await model.ask("learn", {}, "learn", (reports) => {
         const last = /** @type {{ step: number, loss: number }} */ (
-          /** @type {any} */ (pieces.at(-1))
+          /** @type {any} */ (reports.at(-1))
         );
         step = steps.value = last.step;
         tell(

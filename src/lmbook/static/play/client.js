@@ -102,7 +102,7 @@ export class Client {
    *
    * @returns {Promise<Response | undefined>}
    */
-  kept() {
+  cached() {
     /** @type {Promise<Response | undefined>} */
     const asked = new Promise((resolve) => resolve(window.caches?.match(this.address)));
     return asked.catch(() => undefined);
@@ -117,9 +117,9 @@ export class Client {
     const { name, about, seed } = this;
     /** @type {(parts: Uint8Array<ArrayBuffer>[]) => Promise<Config>} */
     const send = (parts) => this.ask("open", { parts, about, name, seed });
-    const kept = await this.kept();
-    if (kept) {
-      const config = await send([new Uint8Array(await kept.arrayBuffer())]).catch(() => null);
+    const cached = await this.cached();
+    if (cached) {
+      const config = await send([new Uint8Array(await cached.arrayBuffer())]).catch(() => null);
       progress(1);
       if (config) return { config, fromCache: true, notKept: null };
     }

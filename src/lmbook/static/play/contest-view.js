@@ -130,7 +130,7 @@ export function mount(element, data, context) {
   let lines = [];
   const {
     worlds,
-    told,
+    remains,
     label: worldLabel,
   } = learnedSwitch(() => (lines.length ? choose(word) : drawStored()));
   let questions = 0; // only the last one may be answered
@@ -138,7 +138,7 @@ export function mount(element, data, context) {
   const readings = new Map();
   /** @type {Promise<Level[] | null> | null} */
   let learned = null; // the directions of random weights
-  if (data.untrained) element.append(make("p", { class: "lmw-world" }, worldLabel), told);
+  if (data.untrained) element.append(make("p", { class: "lmw-world" }, worldLabel), remains);
   const own = ownLines(
     {
       text: data.texts.join("\n"),
@@ -157,7 +157,7 @@ export function mount(element, data, context) {
     lines = read;
     /** @type {Map<string, number>} */
     const counts = new Map();
-    for (const piece of lines.flatMap(({ pieces }) => pieces.slice(1, -1)))
+    for (const piece of lines.flatMap(({ tokens }) => tokens.slice(1, -1)))
       if (/\p{L}/u.test(piece)) counts.set(piece, (counts.get(piece) || 0) + 1);
     if (!word || !counts.has(word))
       word = Array.from(counts).sort(([a, m], [b, n]) => n - m || b.length - a.length)[0]?.[0];
@@ -174,7 +174,7 @@ export function mount(element, data, context) {
     draw(data.texts, isRandom || data.told);
     if (isRandom) tellLeft(data.told, isRandom);
     else
-      told.textContent =
+      remains.textContent =
         worlds.value === WORLDS.asItIs
           ? ""
           : "The model that reads this has to be loaded first: the button is below.";
@@ -186,40 +186,42 @@ export function mount(element, data, context) {
     const question = ++questions;
     for (const each of chosen.querySelectorAll("button"))
       each.setAttribute("aria-pressed", String(each.textContent === word));
-    const places = lines
+    const occurrences = lines
       .flatMap((line) =>
-        line.pieces.flatMap((other, at) => (other === word && at ? [{ line, at }] : [])),
+        line.tokens.flatMap((other, at) => (other === word && at ? [{ line, at }] : [])),
       )
       .slice(0, MOST);
     const world = worlds.value;
-    const usual = leansOf(places, data.levels, ({ pieces, values }) => ({
+    const usual = leansOf(occurrences, data.levels, ({ tokens, values }) => ({
       values,
-      order: Array.from(pieces.keys()),
+      order: Array.from(tokens.keys()),
     }));
-    if (world === WORLDS.asItIs || !places.length) {
-      told.textContent = "";
+    if (world === WORLDS.asItIs || !occurrences.length) {
+      remains.textContent = "";
       return draw(usual.heads, usual.rows);
     }
-    told.textContent = "Reading …";
+    remains.textContent = "Reading …";
     const levels = world === WORLDS.random ? await directions() : data.levels;
     if (question !== questions) return;
-    for (const { line } of places) {
+    for (const { line } of occurrences) {
       await read(line, world);
       if (question !== questions) return;
     }
-    const found = places.map(({ line }) => readings.get(line)?.[world]);
-    if (!levels || found.includes(undefined)) {
-      told.textContent = "";
+    const answers = occurrences.map(({ line }) => readings.get(line)?.[world]);
+    if (!levels || answers.includes(undefined)) {
+      remains.textContent = "";
       return draw(usual.heads, usual.rows);
     }
     const now = leansOf(
-      places,
+      occurrences,
       levels,
       (line) => /** @type {Record<string, Reading>} */ (readings.get(line))[world],
     );
     draw(now.heads, now.rows);
-    const isOne = places.every(({ line }) => inAnotherOrder(line.pieces).every((x, i) => x === i));
-    if (world === WORLDS.shuffled && isOne) told.textContent = ONE_ORDER;
+    const isOne = occurrences.every(({ line }) =>
+      inAnotherOrder(line.tokens).every((x, i) => x === i),
+    );
+    if (world === WORLDS.shuffled && isOne) remains.textContent = ONE_ORDER;
     else tellLeft(usual.rows, now.rows);
   }
 
@@ -232,9 +234,9 @@ export function mount(element, data, context) {
     readings.set(line, known);
     if (known[world]) return;
     const isRandom = world === WORLDS.random;
-    const order = isRandom ? Array.from(line.pieces.keys()) : inAnotherOrder(line.pieces);
-    const pieces = order.map((at) => line.pieces[at]);
-    const values = await own.ask(pieces, isRandom ? SEED : null);
+    const order = isRandom ? Array.from(line.tokens.keys()) : inAnotherOrder(line.tokens);
+    const tokens = order.map((at) => line.tokens[at]);
+    const values = await own.ask(tokens, isRandom ? SEED : null);
     if (values) known[world] = { values, order };
   }
 
@@ -262,12 +264,12 @@ export function mount(element, data, context) {
     ];
     for (const [count, { pair, each, isBefore }] of all.entries()) {
       if (worlds.value === WORLDS.random)
-        told.textContent = `Reading … ${count} of ${all.length} lessons on verbs and nouns`;
+        remains.textContent = `Reading … ${count} of ${all.length} lessons on verbs and nouns`;
       for (const [side, text] of pair.entries()) {
-        const pieces = own.cut(text.replace("_", each));
-        const values = await own.ask(pieces, SEED, "lessons");
+        const tokens = own.cut(text.replace("_", each));
+        const values = await own.ask(tokens, SEED, "lessons");
         if (!values) return null;
-        const at = pieces.indexOf(each);
+        const at = tokens.indexOf(each);
         names.forEach((_, i) => {
           if (isBefore === !i) vectors[i][side].push(unitAt(values[i], width, i ? at : at - 1));
         });
@@ -286,18 +288,18 @@ export function mount(element, data, context) {
   /**
    * How far words lean at each level, and the words around each.
    *
-   * @param {Place[]} places
+   * @param {Place[]} occurrences
    * @param {Level[]} levels
    * @param {(line: Line) => Reading} reading of each line
    * @returns {{ heads: string[], rows: Data["told"] }}
    */
-  function leansOf(places, levels, reading) {
-    const found = places.map(({ line, at }) => {
+  function leansOf(occurrences, levels, reading) {
+    const columns = occurrences.map(({ line, at }) => {
       const { values, order } = reading(line);
-      return { values, at: order.indexOf(at), pieces: order.map((old) => line.pieces[old]) };
+      return { values, at: order.indexOf(at), tokens: order.map((old) => line.tokens[old]) };
     });
-    const heads = found.map(({ pieces, at }) =>
-      pieces
+    const heads = columns.map(({ tokens, at }) =>
+      tokens
         .slice(Math.max(1, at - 2), at + 2)
         .join(" ")
         .replace(/ ##| \[SEP\]/g, ""),
@@ -305,7 +307,7 @@ export function mount(element, data, context) {
     /** @type {Data["told"]} */
     const rows = names.map((name, i) => [
       name,
-      ...found.map(({ values, at }) => lean(values[i], levels[i], i ? at : at - 1)),
+      ...columns.map(({ values, at }) => lean(values[i], levels[i], i ? at : at - 1)),
     ]);
     return { heads, rows };
   }
@@ -332,21 +334,21 @@ export function mount(element, data, context) {
     const others = sides(now);
     const all = sides(before);
     const same = all.filter((side, i) => side !== "neither" && side === others[i]).length;
-    told.textContent =
+    remains.textContent =
       `${changedHow(worlds.value, "the words")}, ${someOf(same, all.length, "bar")} ` +
       `${same > 1 ? "point" : "points"} to the same side as before.`;
   }
 
   /**
    * @param {string[]} heads of the columns
-   * @param {Data["told"]} told
+   * @param {Data["told"]} rows
    */
-  function draw(heads, told) {
+  function draw(heads, rows) {
     table.replaceChildren(
       heading("", ...heads),
-      make("tbody", {}, ...told.map(([name, ...values]) => row(name, ...values.map(leaning)))),
+      make("tbody", {}, ...rows.map(([name, ...values]) => row(name, ...values.map(leaning)))),
     );
-    const [last, ...values] = told[told.length - 1];
+    const [last, ...values] = rows[rows.length - 1];
     summary.textContent = heads.map((head, i) => `${head}: ${last} ${fixed(values[i])}`).join("; ");
   }
 
@@ -356,7 +358,7 @@ export function mount(element, data, context) {
     word: {
       get: () => word ?? "",
       set(/** @type {string} */ piece) {
-        const isThere = lines.some(({ pieces }) => pieces.includes(piece));
+        const isThere = lines.some(({ tokens }) => tokens.includes(piece));
         if (isThere) choose(piece);
         else if (own.area.value.toLowerCase().includes(piece.replace(/^##/, ""))) word = piece;
       },

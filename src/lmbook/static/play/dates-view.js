@@ -87,7 +87,7 @@ export function mount(element, data) {
       ),
     );
   const learned = learnedSwitch(chooseWorld, "shuffled characters");
-  const { worlds, told } = learned;
+  const { worlds, remains } = learned;
   const read = make("div", {
     class: "lmd-row lmd-read",
     role: "group",
@@ -111,7 +111,7 @@ export function mount(element, data) {
     label,
     note,
     make("p", { class: "play-controls" }, learned.label),
-    told,
+    remains,
     make("p", { class: "play-muted" }, "It reads (click a character to hide it from the decoder)"),
     read,
     make("p", { class: "play-muted" }, "and writes (click a character to see what it attended to)"),
@@ -158,7 +158,7 @@ export function mount(element, data) {
       worlds.value === WORLDS.random
         ? "With random weights"
         : "With the characters of the date in another order";
-    told.textContent =
+    remains.textContent =
       worlds.value === WORLDS.asItIs
         ? ""
         : `${how}, of the ${usual.length} characters that the trained model writes for this date ${same || "none"} ${same > 1 ? "stand" : "stands"} in the same position.`;
@@ -323,10 +323,11 @@ export function mount(element, data) {
     },
     hidden: numbersField(
       () => Array.from(hidden).sort((a, b) => a - b),
-      (places) => {
-        if (places.length >= source.length || !places.every((i) => i in Array.from(source))) return;
+      (positions) => {
+        if (positions.length >= source.length || !positions.every((i) => i in Array.from(source)))
+          return;
         hidden.clear();
-        for (const each of places) hidden.add(each);
+        for (const each of positions) hidden.add(each);
         answer();
       },
     ),

@@ -26,8 +26,8 @@ const TEMPLATE =
  */
 export function dialogueText(turns) {
   const all = turns[0].role === "system" ? turns : [{ role: "system", content: SYSTEM }, ...turns];
-  const told = all.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`);
-  return `${told.join("")}<|im_start|>assistant\n`;
+  const texts = all.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`);
+  return `${texts.join("")}<|im_start|>assistant\n`;
 }
 
 export class GgufTokenizer {
@@ -40,10 +40,10 @@ export class GgufTokenizer {
     const isKnown = of("ggml.model") === "gpt2" && of("ggml.pre") === "smollm";
     demand(isKnown, `the page has no tokenizer ${of("ggml.model")} ${of("ggml.pre")}`);
     /** @type {string[]} in the order of their IDs */
-    this.pieces = of("ggml.tokens");
-    this.ids = new Map(this.pieces.map((piece, id) => [piece, id]));
+    this.vocabulary = of("ggml.tokens");
+    this.ids = new Map(this.vocabulary.map((piece, id) => [piece, id]));
     this.bpe = new ByteBPE(pairs(of("ggml.merges")), (symbol) => this.ids.has(symbol));
-    const whole = this.pieces.filter((_, id) => UNMERGED.includes(of("ggml.token_type")[id]));
+    const whole = this.vocabulary.filter((_, id) => UNMERGED.includes(of("ggml.token_type")[id]));
     this.whole = new Set(whole.map((piece) => this.id(piece)));
     const marks = whole.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
     this.marks = new RegExp(marks.sort((a, b) => b.length - a.length).join("|"), "gu");
@@ -64,9 +64,9 @@ export class GgufTokenizer {
     const ids = [];
     let start = 0;
     text = wellFormed(text);
-    for (const { 0: found, index } of text.matchAll(this.marks)) {
-      ids.push(...this.part(text.slice(start, index)), this.id(found));
-      start = index + found.length;
+    for (const { 0: mark, index } of text.matchAll(this.marks)) {
+      ids.push(...this.part(text.slice(start, index)), this.id(mark));
+      start = index + mark.length;
     }
     return ids.concat(this.part(text.slice(start)));
   }
@@ -89,7 +89,7 @@ export class GgufTokenizer {
    * @returns {string}
    */
   decode(ids) {
-    const symbols = ids.filter((id) => !this.whole.has(id)).map((id) => this.pieces[id]);
+    const symbols = ids.filter((id) => !this.whole.has(id)).map((id) => this.vocabulary[id]);
     const bytes = Array.from(symbols.join(""), (symbol) => BYTE_CHARACTERS.indexOf(symbol));
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
   }

@@ -47,14 +47,14 @@ const FULL = 240; // ink in a link: two digits a cell, by which sixteenths and h
  * @returns {Float32Array} a row a token, the first one empty
  */
 function patches(ink) {
-  const found = new Float32Array(TOKENS * SIZE * SIZE);
+  const rows = new Float32Array(TOKENS * SIZE * SIZE);
   ink.forEach((value, cell) => {
     const y = Math.floor(cell / SIDE);
     const x = cell % SIDE;
     const token = 1 + Math.floor(y / SIZE) * ACROSS + Math.floor(x / SIZE);
-    found[(token * SIZE + (y % SIZE)) * SIZE + (x % SIZE)] = value;
+    rows[(token * SIZE + (y % SIZE)) * SIZE + (x % SIZE)] = value;
   });
-  return found;
+  return rows;
 }
 
 /** @type {(patch: number) => number[]} */
@@ -94,7 +94,7 @@ const best = (numbers) => numbers.indexOf(Math.max(...numbers));
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
-  const { worlds, told, label: worldLabel } = learnedSwitch(changed, "shuffled patches");
+  const { worlds, remains, label: worldLabel } = learnedSwitch(changed, "shuffled patches");
   let ink = [...data.examples[0].ink];
   let read = ink; // the same, or its patches in another order
   let example = 0;
@@ -183,7 +183,7 @@ export function mount(element, data, context) {
   );
   element.append(
     make("p", { class: "play-controls" }, worldLabel),
-    told,
+    remains,
     make(
       "div",
       { class: "lmd-both" },
@@ -301,7 +301,7 @@ export function mount(element, data, context) {
   async function changed() {
     const world = worlds.value;
     read = world === WORLDS.shuffled ? shuffledPatches(ink) : ink;
-    if (world === WORLDS.asItIs) told.textContent = "";
+    if (world === WORLDS.asItIs) remains.textContent = "";
     draw();
     try {
       const answer = await ask(
@@ -324,7 +324,7 @@ export function mount(element, data, context) {
     } catch (error) {
       if (world !== worlds.value) return;
       failure = `The model could not answer: ${error.message}`;
-      told.textContent = "";
+      remains.textContent = "";
       draw();
     }
   }
@@ -366,7 +366,7 @@ export function mount(element, data, context) {
     const how =
       world === WORLDS.random ? "With random weights" : "With the patches in another order";
     const end = best(now) === digit ? "it is still predicted" : `${best(now)} is predicted instead`;
-    told.textContent =
+    remains.textContent =
       `${how}, the probability of ${digit} goes from ${percent(before[digit])} to ` +
       `${percent(now[digit])}; ${end}.`;
   }

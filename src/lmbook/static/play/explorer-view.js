@@ -177,12 +177,12 @@ export function mount(element, data, context) {
     " Its weights are rounded to a byte each: on the book's own line, that moves the states by at most " +
       `${percent(data.drift, 1)} of their largest number.`,
   );
-  const places = Array.from({ length: layers * heads }, (_, i) => [
+  const headIndices = Array.from({ length: layers * heads }, (_, i) => [
     Math.floor(i / heads),
     i % heads,
   ]);
-  const canvases = places.map(() => make("canvas"));
-  const cells = places.map(([l, h], i) =>
+  const canvases = headIndices.map(() => make("canvas"));
+  const cells = headIndices.map(([l, h], i) =>
     button(canvases[i], () => choose(l, h, token), {
       role: "radio",
       title: `layer ${l}, head ${h}`,
@@ -207,13 +207,13 @@ export function mount(element, data, context) {
   const nearTitle = make("p");
   const near = part("div", "near");
   const { live, later } = announcer(() => summary.textContent);
-  const { worlds, told, label: worldLabel } = learnedSwitch(changed);
+  const { worlds, remains, label: worldLabel } = learnedSwitch(changed);
   element.append(
     make("p", { class: "lmx-world" }, worldLabel),
     label,
     note,
     offer,
-    told,
+    remains,
     part(
       "div",
       "all",
@@ -231,9 +231,9 @@ export function mount(element, data, context) {
     live,
   );
   let isKept = false;
-  bert.kept().then((kept) => {
-    isKept = Boolean(kept);
-    if (kept) loader.textContent = `Open the model: your browser kept its ${size}`;
+  bert.cached().then((cached) => {
+    isKept = Boolean(cached);
+    if (cached) loader.textContent = `Open the model: your browser kept its ${size}`;
   });
 
   /* --- what it answers to --- */
@@ -284,20 +284,21 @@ export function mount(element, data, context) {
   async function answer() {
     if (!tokenizer) return;
     const question = ++questions;
-    const { pieces } = tokenizer;
+    const { vocabulary } = tokenizer;
     const all = Array.from(area.value);
     const text = all.slice(0, LONGEST).join("");
     const encoded = tokenizer.encode(text);
     const tokens = encoded.slice(0, room - 2);
     const whole = tokens.length === encoded.length && all.length <= LONGEST;
-    const said = [whole ? "" : `Only the first ${tokens.length} tokens are read.`];
-    if (!encoded.length) said.push("There is nothing to read here: two special tokens are left.");
-    note.textContent = [...said, tokenizer.tellUnknown(tokens)].filter(Boolean).join(" ");
-    const [first, last] = data.around.map((id) => ({ id, piece: pieces[id] }));
+    const messages = [whole ? "" : `Only the first ${tokens.length} tokens are read.`];
+    if (!encoded.length)
+      messages.push("There is nothing to read here: two special tokens are left.");
+    note.textContent = [...messages, tokenizer.tellUnknown(tokens)].filter(Boolean).join(" ");
+    const [first, last] = data.around.map((id) => ({ id, piece: vocabulary[id] }));
     const line = [first, ...tokens, last];
     for (const model of [bert, random]) model.cancel(lane);
     const isUsual = worlds.value === WORLDS.asItIs;
-    if (!isUsual) told.textContent = "Reading …";
+    if (!isUsual) remains.textContent = "Reading …";
     const inOrder = Array.from(line.keys());
     const isKnown = JSON.stringify(usual.ids) === JSON.stringify(line.map(({ id }) => id));
     const before = isKnown ? usual : await readLine(bert, line, inOrder);
@@ -307,9 +308,9 @@ export function mount(element, data, context) {
     if (!isUsual) {
       const isRandom = worlds.value === WORLDS.random;
       const order = isRandom ? inOrder : inAnotherOrder(line.map(({ piece }) => piece));
-      const found = await readLine(isRandom ? random : bert, line, order);
-      if (!found || question !== questions) return;
-      now = found;
+      const reading = await readLine(isRandom ? random : bert, line, order);
+      if (!reading || question !== questions) return;
+      now = reading;
     }
     const own = Math.min(wantedToken ?? seen.order[token], line.length - 1);
     seen = now;
@@ -365,7 +366,7 @@ export function mount(element, data, context) {
       return await question();
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
-      told.textContent = "";
+      remains.textContent = "";
       return null;
     }
   }
@@ -380,9 +381,9 @@ export function mount(element, data, context) {
     if (known[own] || !ids || !states || !model) return;
     /** @type {import("./engine.js").ForwardOptions} */
     const options = { keep: [last], ablate: [[layer, own]], logits_of: [] };
-    const found = await asked(() => model.forward(ids, options, `${lane} removed`));
-    if (!found) return;
-    const { values, shape } = found.kept[last];
+    const result = await asked(() => model.forward(ids, options, `${lane} removed`));
+    if (!result) return;
+    const { values, shape } = result.kept[last];
     known[own] = distances(states[layers], values, shape[1]);
     if (line === seen) drawHead();
   }
@@ -393,13 +394,13 @@ export function mount(element, data, context) {
     const own = token;
     const { ids, states, model } = line;
     if (line.near[level][own] || !ids || !states || !model || !tokenizer) return;
-    const { pieces } = tokenizer;
+    const { vocabulary } = tokenizer;
     const vector = parts(states[level], ids.length)[own].slice();
-    const found = await asked(() =>
+    const neighbours = await asked(() =>
       model.nearest(vector, NEAREST, `${lane} near ${level - layer}`),
     );
-    if (!found) return;
-    line.near[level][own] = found.map(({ id, cosine }) => [pieces[id], cosine]);
+    if (!neighbours) return;
+    line.near[level][own] = neighbours.map(({ id, cosine }) => [vocabulary[id], cosine]);
     if (line === seen) drawNear();
   }
 
@@ -453,7 +454,7 @@ export function mount(element, data, context) {
     const colour = getComputedStyle(grid).color;
     const count = seen.tokens.length;
     canvases.forEach((canvas, i) => {
-      const [l, h] = places[i];
+      const [l, h] = headIndices[i];
       canvas.width = canvas.height = count;
       const image = new ImageData(count, count);
       const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
@@ -504,18 +505,18 @@ export function mount(element, data, context) {
   /* How much of the attention is where it is in the trained model, the line in order. */
   function tellLeft() {
     if (seen === usual || worlds.value === WORLDS.asItIs) {
-      told.textContent = "";
+      remains.textContent = "";
       return;
     }
     if (worlds.value === WORLDS.shuffled && seen.order.every((at, i) => at === i)) {
-      told.textContent = ONE_ORDER;
+      remains.textContent = ONE_ORDER;
       return;
     }
     const before = weightsOf(usual);
     const now = weightsOf(seen);
-    const kept = before.reduce((sum, weight, i) => sum + Math.min(weight, now[i]), 0);
-    told.textContent =
-      `${changedHow(worlds.value, "the words")}, ${percent(kept / seen.order.length)} of the ` +
+    const overlap = before.reduce((sum, weight, i) => sum + Math.min(weight, now[i]), 0);
+    remains.textContent =
+      `${changedHow(worlds.value, "the words")}, ${percent(overlap / seen.order.length)} of the ` +
       "attention in this head goes to the same tokens as before.";
   }
 
@@ -526,12 +527,12 @@ export function mount(element, data, context) {
    * @returns {number[]} (tokens · tokens)
    */
   function weightsOf({ weights, order }) {
-    const found = new Array(order.length ** 2);
+    const inOrder = new Array(order.length ** 2);
     weights[layer][head].forEach((/** @type {number} */ weight, i) => {
       const row = order[Math.floor(i / order.length)];
-      found[row * order.length + order[i % order.length]] = weight;
+      inOrder[row * order.length + order[i % order.length]] = weight;
     });
-    return found;
+    return inOrder;
   }
 
   function drawNear() {
@@ -541,11 +542,11 @@ export function mount(element, data, context) {
       ["After", layer + 1],
     ];
     const lists = levels.map(([name, level]) => {
-      const found = seen.near[level][token];
-      const items = (found || []).map(([piece, cosine]) =>
+      const neighbours = seen.near[level][token];
+      const items = (neighbours || []).map(([piece, cosine]) =>
         make("li", {}, make("bdi", {}, shown(piece)), ` ${fixed(cosine)}`),
       );
-      if (!found) look(level);
+      if (!neighbours) look(level);
       return make("div", {}, `${name} layer ${layer}`, make("ol", {}, ...items));
     });
     nearTitle.replaceChildren(

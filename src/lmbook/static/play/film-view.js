@@ -148,10 +148,10 @@ function curve(stops, ngrams) {
       line.setAttribute("x2", String(x(step)));
       dot.setAttribute("cx", String(x(step)));
       dot.setAttribute("cy", String(y(held_out)));
-      const told = `${held_out.toFixed(2)} on held-out text, ${train.toFixed(2)} on training text`;
+      const lossText = `${held_out.toFixed(2)} on held-out text, ${train.toFixed(2)} on training text`;
       picture.setAttribute(
         "aria-label",
-        `The loss falls; after ${plural(step, "step")} it is ${told}.`,
+        `The loss falls; after ${plural(step, "step")} it is ${lossText}.`,
       );
     },
   };
@@ -170,7 +170,7 @@ export function mount(element, data, context) {
   const lane = `film ${++views}`;
   const last = stops.length - 1;
   /** @type {[layer: number, head: number][]} */
-  const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
+  const headIndices = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
   /** @param {Iterable<string>} text its characters */
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
   /** @param {number[]} ids */
@@ -196,7 +196,7 @@ export function mount(element, data, context) {
   const jumps = named.map(({ stop, name }) =>
     button(name, () => goTo(stop), { "aria-pressed": "false" }),
   );
-  const told = make("p", { class: "lmf-told", role: "status" });
+  const description = make("p", { class: "lmf-told", role: "status" });
   const { picture, mark } = curve(stops, data.ngrams);
   const agreement = make("table", { class: "lmf-bars" });
   const { area, note, label } = ownLine(data.text, typed);
@@ -207,7 +207,7 @@ export function mount(element, data, context) {
     "aria-label": "What it writes",
   });
   const lens = make("table", { class: "lmf-lens" });
-  const cells = places.map(([layer, number], i) =>
+  const cells = headIndices.map(([layer, number], i) =>
     button(`${layer}.${number}`, () => look(i), {
       "aria-label": `head ${number} of layer ${layer}`,
       onfocus: () => look(i),
@@ -215,7 +215,7 @@ export function mount(element, data, context) {
   );
   const grid = make(
     "div",
-    { class: "lmf-grid", role: "group", "aria-label": "Heads", onkeydown: move },
+    { class: "lmf-grid", role: "group", "aria-label": "Heads", onkeydown: moveFocus },
     ...cells,
   );
   grid.style.setProperty("--heads", String(heads));
@@ -226,11 +226,11 @@ export function mount(element, data, context) {
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const size = `The weights of all ${stops.length} stops (${film.size}) come when you first move the slider, press a button or type.`;
   const stored = `They are stored in few bits, which changed the loss by at most ${data.cost} nats.`;
-  const about = make("p", { class: "lmf-about" }, size, " ", stored);
+  const sizeNote = make("p", { class: "lmf-about" }, size, " ", stored);
   element.append(
     make("div", { class: "lmf-steps" }, play, steps.label),
     make("p", { class: "play-words lmf-named" }, ...jumps),
-    told,
+    description,
     make(
       "div",
       { class: "play-both" },
@@ -259,7 +259,7 @@ export function mount(element, data, context) {
     ),
     summary,
     colours,
-    about,
+    sizeNote,
     live,
   );
 
@@ -365,12 +365,12 @@ export function mount(element, data, context) {
       const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
       const options = { keep, logits_of: [] }; // the lens of the last layer is the logits
       const ids = line;
-      const found = await film.when("forward", { stop, ids, options }, lane);
-      if (!found) return;
-      seen = { ...endOf(found.kept), ids, stop };
+      const result = await film.when("forward", { stop, ids, options }, lane);
+      if (!result) return;
+      seen = { ...endOf(result.kept), ids, stop };
       draw();
-      const dice = { seed, temperature: data.temperature, count: COUNT };
-      const wrote = await film.when("write", { stop, ids, options: dice }, lane, onPieces);
+      const sampling = { seed, temperature: data.temperature, count: COUNT };
+      const wrote = await film.when("write", { stop, ids, options: sampling }, lane, onPieces);
       if (!wrote) return;
       if (mixed) await tellLeft(stop, usual);
       later();
@@ -390,9 +390,9 @@ export function mount(element, data, context) {
   async function tellLeft(stop, ids) {
     const shown = seen;
     const options = { logits_of: [ids.length - 1] };
-    const found = await film.when("forward", { stop, ids, options }, `${lane} order`);
-    if (!found || !shown || seen !== shown) return;
-    const usual = alphabet[likeliest(found.logits)];
+    const result = await film.when("forward", { stop, ids, options }, `${lane} order`);
+    if (!result || !shown || seen !== shown) return;
+    const usual = alphabet[likeliest(result.logits)];
     const here = alphabet[likeliest(shown.lens[shown.lens.length - 1])];
     remains.textContent =
       usual === here
@@ -404,25 +404,25 @@ export function mount(element, data, context) {
    * Of what the model computed, what is at the last character: the last row of each matrix, and
    * of each head's.
    *
-   * @param {Answer["kept"]} kept
+   * @param {Answer["kept"]} activations
    * @returns {End}
    */
-  function endOf(kept) {
+  function endOf(activations) {
     /** @type {(name: string, layer: number, head?: number) => number[]} */
     const end = (name, layer, head = 0) => {
-      const { values, shape } = kept[`blocks.${layer}.${name}`];
+      const { values, shape } = activations[`blocks.${layer}.${name}`];
       const [rows, width] = shape.slice(-2);
       return Array.from(values.slice(((head + 1) * rows - 1) * width, (head + 1) * rows * width));
     };
     return {
       lens: data.lens.map((_, layer) => end("lens", layer)),
-      weights: places.map((place) => end("attention.weights", ...place)),
+      weights: headIndices.map((place) => end("attention.weights", ...place)),
     };
   }
 
-  /** @param {Piece[]} pieces */
-  function onPieces(pieces) {
-    written.push(...pieces.map(({ id }) => id));
+  /** @param {Piece[]} tokens */
+  function onPieces(tokens) {
+    written.push(...tokens.map(({ id }) => id));
     drawText();
   }
 
@@ -431,7 +431,7 @@ export function mount(element, data, context) {
    *
    * @param {KeyboardEvent} event
    */
-  function move(event) {
+  function moveFocus(event) {
     const step = arrow(event);
     if (!step) return;
     event.preventDefault();
@@ -455,7 +455,7 @@ export function mount(element, data, context) {
     steps.input.setAttribute("aria-valuetext", plural(step, "step"));
     jumps.forEach((jump, i) => jump.setAttribute("aria-pressed", String(named[i].stop === stop)));
     const nothing = stop === 0 ? ["This model has learned nothing: its weights are random."] : [];
-    told.replaceChildren(
+    description.replaceChildren(
       ...[...nothing, ...here.map((each) => each.told)].flatMap((each) => [
         make("b", {}, each),
         " ",
@@ -506,7 +506,7 @@ export function mount(element, data, context) {
     const spans = seen.ids.map((id, i) =>
       make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),
     );
-    const [layer, number] = places[head];
+    const [layer, number] = headIndices[head];
     summary.textContent =
       `Head ${number} of layer ${layer} attends most to “${spans[best].textContent}”, ` +
       `${away ? `${plural(away, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
@@ -536,7 +536,7 @@ export function mount(element, data, context) {
     head: countField(
       () => head,
       look,
-      () => places.length,
+      () => headIndices.length,
     ),
   };
   return { state: stateOf(state, arrived) };

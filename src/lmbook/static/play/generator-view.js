@@ -107,9 +107,9 @@ export function mount(element, data, context) {
   /** @param {number[]} ids */
   const decode = (ids) => ids.map((id) => alphabet[id]).join("");
   /** @type {[layer: number, head: number][]} */
-  const places = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
+  const headIndices = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
   /** @param {number} i */
-  const title = (i) => `head ${places[i][1]} of layer ${places[i][0]}`;
+  const title = (i) => `head ${headIndices[i][1]} of layer ${headIndices[i][0]}`;
   let line = encode(data.text);
   let written = encode(data.written);
   let { seed } = data;
@@ -141,7 +141,7 @@ export function mount(element, data, context) {
   const colours = make("p", { class: "play-shades" });
   const summary = make("p", { class: "lmg-summary" });
   const { live, later } = announcer(tell);
-  const cells = places.map((_, head) =>
+  const cells = headIndices.map((_, head) =>
     button("", () => toggle(head), {
       "aria-label": `switch off ${title(head)}`,
       onfocus: () => look(head),
@@ -154,7 +154,7 @@ export function mount(element, data, context) {
       class: "lmg-grid",
       role: "group",
       "aria-label": "Heads",
-      onkeydown: move,
+      onkeydown: moveFocus,
       style: `--heads: ${heads}`,
     },
     ...cells,
@@ -187,7 +187,7 @@ export function mount(element, data, context) {
     summary,
     colours,
   ];
-  const { worlds, told, label: switchLabel } = learnedSwitch(changeWorld, "shuffled characters");
+  const { worlds, remains, label: switchLabel } = learnedSwitch(changeWorld, "shuffled characters");
   const world = controls(switchLabel);
   const lines = data.lines.map((line) =>
     button(`“${line}”`, () => {
@@ -199,7 +199,7 @@ export function mount(element, data, context) {
     label,
     note,
     world,
-    told,
+    remains,
     ...(lines.length ? [controls(...lines), ...inside, ...writing] : [...writing, ...inside]),
     live,
     data.own ? sayOwn(element, leaveOwn) : offerOwn(context, useOwn),
@@ -260,11 +260,11 @@ export function mount(element, data, context) {
       });
       note.textContent = message;
       if (config.alphabet !== data.alphabet) throw new Error("the site carries another one");
-      const ablate = Array.from(off, (head) => places[head]);
+      const ablate = Array.from(off, (head) => headIndices[head]);
       const keep = ["blocks.*.lens", "blocks.*.attention.weights"];
-      const found = await gpt.forward(ids, { keep, ablate, logits_of: [] }, lane);
-      if (!found) return;
-      keepEnd(ids, found.kept);
+      const result = await gpt.forward(ids, { keep, ablate, logits_of: [] }, lane);
+      if (!result) return;
+      keepEnd(ids, result.kept);
       tellLeft(asked, ablate);
       const count = Math.max(0, goal - written.length);
       const options = { ...sampling(), seed, drawn: drawn + written.length, ablate, count };
@@ -286,7 +286,7 @@ export function mount(element, data, context) {
     const key = JSON.stringify([asked, ablate]);
     if (worlds.value === WORLDS.asItIs) {
       usual = { key, top: top() };
-      told.textContent = "";
+      remains.textContent = "";
       return;
     }
     const now = top();
@@ -294,38 +294,38 @@ export function mount(element, data, context) {
     if (usual?.key !== key && !data.own) {
       const logits_of = [asked.length - 1];
       const trained = openModel(data.store, context);
-      const found = await trained.forward(asked, { ablate, logits_of }, `${lane} usual`);
-      if (found?.logits) usual = { key, top: largest(Array.from(found.logits), FEW) };
+      const result = await trained.forward(asked, { ablate, logits_of }, `${lane} usual`);
+      if (result?.logits) usual = { key, top: largest(Array.from(result.logits), FEW) };
     }
     if (usual?.key !== key || worlds.value !== world) return;
     const how =
       world === WORLDS.random
         ? "With random weights"
         : "With the characters before the last in another order";
-    told.textContent = `${how}, of the model’s five likeliest next characters ${leftOf(usual.top, now)} left.`;
+    remains.textContent = `${how}, of the model’s five likeliest next characters ${leftOf(usual.top, now)} left.`;
   }
 
   /**
    * Of what the model computed, keep what is at the last character.
    *
    * @param {number[]} ids
-   * @param {Answer["kept"]} kept
+   * @param {Answer["kept"]} activations
    */
-  function keepEnd(ids, kept) {
+  function keepEnd(ids, activations) {
     /** @type {(name: string, layer: number, head?: number) => number[]} */
     const last = (name, layer, head = 0) => {
-      const { values, shape } = kept[`blocks.${layer}.${name}`];
+      const { values, shape } = activations[`blocks.${layer}.${name}`];
       const [rows, width] = shape.slice(-2);
       return Array.from(values.slice(((head + 1) * rows - 1) * width, (head + 1) * rows * width));
     };
     const lens = data.lens.map((_, layer) => last("lens", layer));
-    seen = { ids, lens, weights: places.map((place) => last("attention.weights", ...place)) };
+    seen = { ids, lens, weights: headIndices.map((place) => last("attention.weights", ...place)) };
     draw();
   }
 
-  /** @param {Piece[]} pieces */
-  function onPieces(pieces) {
-    written.push(...pieces.map(({ id }) => id));
+  /** @param {Piece[]} tokens */
+  function onPieces(tokens) {
+    written.push(...tokens.map(({ id }) => id));
     drawText();
     if (follows) text.scrollTop = text.scrollHeight;
   }
@@ -419,7 +419,7 @@ export function mount(element, data, context) {
    *
    * @param {KeyboardEvent} event
    */
-  function move(event) {
+  function moveFocus(event) {
     const step = arrow(event);
     if (!step) return;
     event.preventDefault();
@@ -465,7 +465,7 @@ export function mount(element, data, context) {
       cell.setAttribute("aria-pressed", String(off.has(head)));
       cell.replaceChildren(
         svg("svg", { viewBox, preserveAspectRatio: "none" }, svg("path", { d })),
-        make("small", {}, places[head].join(".")),
+        make("small", {}, headIndices[head].join(".")),
       );
     });
     allOn.disabled = !off.size;
@@ -526,13 +526,13 @@ export function mount(element, data, context) {
     head: countField(
       () => shown,
       (head) => (shown = head),
-      () => places.length,
+      () => headIndices.length,
     ),
     /* Heads that are switched off: layer.head layer.head. */
     off: {
-      get: () => Array.from(off, (head) => places[head].join(".")).join(" "),
+      get: () => Array.from(off, (head) => headIndices[head].join(".")).join(" "),
       set(/** @type {string} */ line) {
-        const names = places.map((place) => place.join("."));
+        const names = headIndices.map((place) => place.join("."));
         off.clear();
         for (const head of line.split(" ").map((name) => names.indexOf(name)))
           if (head >= 0) off.add(head);

@@ -34,13 +34,13 @@ const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow scr
  */
 function runs(text) {
   /** @type {[string, number, number][]} */
-  const found = [];
+  const spans = [];
   [...text].forEach((letter, i) => {
-    const last = found[found.length - 1];
+    const last = spans[spans.length - 1];
     if (last?.[0] === letter) last[2] = i + 1;
-    else found.push([letter, i, i + 1]);
+    else spans.push([letter, i, i + 1]);
   });
-  return found;
+  return spans;
 }
 
 /**

@@ -31,7 +31,7 @@ const LONGEST = 40; // characters of a word
 /**
  * @typedef {object} Neighbours
  * @property {string[]} words
- * @property {{ near: Uint16Array | Uint32Array, cosines: Int8Array }[]} found of all, and
+ * @property {{ near: Uint16Array | Uint32Array, cosines: Int8Array }[]} tables of all, and
  *   without the most frequent
  * @property {Map<string, number>} rows of words
  * @property {number} nearest how many of each word
@@ -53,7 +53,7 @@ export function mount(element, data, context) {
   /** @type {Space[] | undefined} */
   let spaces;
   /** @type {WordPiece | undefined} */
-  let pieces;
+  let tokenizer;
   let shown = data.lists;
   /** @type {HTMLInputElement} */
   const input = make("input", {
@@ -74,10 +74,10 @@ export function mount(element, data, context) {
     draw(shown);
     later();
   }, "shuffled text");
-  const { worlds, told } = learned;
+  const { worlds, remains } = learned;
   element.append(
     make("p", { class: "lmn-world" }, learned.label),
-    told,
+    remains,
     make("label", { class: "lmn-word" }, "Your word ", input),
     make("label", {}, rare, " without the sixty most frequent words"),
     note,
@@ -91,8 +91,8 @@ export function mount(element, data, context) {
     if (spaces) return;
     note.textContent = `Loading the neighbours of all words (${megabytes.toFixed(1)} MB) …`;
     try {
-      pieces = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
-      spaces = parse(await readStore("neighbours", context), pieces.pieces);
+      tokenizer = new WordPiece(JSON.parse(await readText("bert-pieces", context)));
+      spaces = parse(await readStore("neighbours", context), tokenizer.vocabulary);
     } catch (error) {
       note.textContent = `The neighbours of other words are not here: ${error.message}`;
       return;
@@ -125,13 +125,13 @@ export function mount(element, data, context) {
       const words = space.words || vocabulary;
       const size = space.asked * head.nearest;
       const Rows = words.length > 65536 ? Uint32Array : Uint16Array;
-      const found = (space.counts ? [0, 1] : [0]).map(() => ({
+      const tables = (space.counts ? [0, 1] : [0]).map(() => ({
         near: new Rows(take(size * Rows.BYTES_PER_ELEMENT).buffer),
         cosines: new Int8Array(take(size).buffer),
       }));
       /** @type {Map<string, number>} */
       const rows = new Map(words.map((word, row) => [word, row]));
-      return { ...space, words, found, rows, nearest: head.nearest };
+      return { ...space, words, tables, rows, nearest: head.nearest };
     });
   }
 
@@ -148,11 +148,11 @@ export function mount(element, data, context) {
     if (!spaces) return load();
     const typedWord = Array.from(input.value.trim().replace("’", "'"));
     const word = wellFormed(typedWord.slice(0, LONGEST).join(""));
-    const found = spaces.map((space) => look(space, word));
+    const answers = spaces.map((space) => look(space, word));
     note.textContent = word ? "" : "Type a word.";
-    draw(word ? found : []);
+    draw(word ? answers : []);
     later();
-    if (!word || found.some(([, , [near]]) => near.length)) return;
+    if (!word || answers.some(([, , [near]]) => near.length)) return;
     note.append(`None of them can say who is near “${word}”.`);
     const close = alike(word.toLowerCase(), spaces);
     if (close.length)
@@ -176,7 +176,7 @@ export function mount(element, data, context) {
     if (known && row >= space.asked) note += ": too seldom";
     if (!space.counts)
       note = known ? `one of ${space.words.length.toLocaleString("en")} rows` : "no row of its own";
-    const near = space.found.map(({ near, cosines }) => {
+    const near = space.tables.map(({ near, cosines }) => {
       const at = known && row < space.asked ? row * space.nearest : near.length;
       return Array.from(
         near.subarray(at, at + space.nearest),
@@ -184,7 +184,7 @@ export function mount(element, data, context) {
       );
     });
     const cut =
-      known || space.counts || !pieces ? [] : pieces.encode(word).map(({ piece }) => piece);
+      known || space.counts || !tokenizer ? [] : tokenizer.encode(word).map(({ piece }) => piece);
     return [space.name, note, near, cut];
   }
 
@@ -231,15 +231,15 @@ export function mount(element, data, context) {
   /** @param {string} word */
   const wordButton = (word) => button(word, () => ask(word));
 
-  /** @param {List[]} found */
-  function draw(found) {
-    shown = found;
+  /** @param {List[]} answers */
+  function draw(answers) {
+    shown = answers;
     /* A table has weights and reads no text; counts have a text and no weights: each has one
        state in which nothing was learned, and stays as it is in the other. */
-    const trained = found.slice(0, data.learned);
+    const trained = answers.slice(0, data.learned);
     const without = { [WORLDS.random]: 0, [WORLDS.shuffled]: 1 }[worlds.value];
-    const half = trained.map((list, i) => (i === without ? found[data.learned + i] : list));
-    told.textContent = without === undefined ? "" : whatIsLeft(trained[without], half[without]);
+    const half = trained.map((list, i) => (i === without ? answers[data.learned + i] : list));
+    remains.textContent = without === undefined ? "" : whatIsLeft(trained[without], half[without]);
     lists.replaceChildren(
       ...half.map(([name, note, both, cut = []]) => {
         const near = (rare.checked && both[1]) || both[0];
@@ -273,11 +273,11 @@ export function mount(element, data, context) {
   }
 
   function tell() {
-    const found = Array.from(lists.children, (list) => {
+    const sentences = Array.from(lists.children, (list) => {
       const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);
       return `${list.querySelector("b")?.textContent}: ${near.join(", ") || "none"}`;
     });
-    return [String(note.textContent).replace(/[.?]$/, ""), ...found].filter(Boolean).join(". ");
+    return [String(note.textContent).replace(/[.?]$/, ""), ...sentences].filter(Boolean).join(". ");
   }
 
   draw(data.lists);

@@ -89,7 +89,7 @@ export function mount(element, data) {
     },
   );
   const buttons = words.map((_, place) =>
-    button("", () => choose(place), { onkeydown: (event) => move(event, place) }),
+    button("", () => choose(place), { onkeydown: (event) => moveWord(event, place) }),
   );
   const line = make(
     "div",
@@ -151,7 +151,7 @@ export function mount(element, data) {
    * @param {KeyboardEvent} event
    * @param {number} place
    */
-  function move(event, place) {
+  function moveWord(event, place) {
     if (event.key === "Escape") {
       waiting = null;
       draw();
@@ -173,9 +173,9 @@ export function mount(element, data) {
     });
     let count = 0; // of cells that are not what the same two words had in the line as it was
     const rows = scores(scheme, order, at).map((line, m) => {
-      const made = row(words[order[m]], ...line.map((value) => fixed(value, 1)));
+      const tableRow = row(words[order[m]], ...line.map((value) => fixed(value, 1)));
       line.forEach((value, n) => {
-        const cell = made.cells[n + 1];
+        const cell = tableRow.cells[n + 1];
         const share = Math.min(1, Math.abs(value) / most[chosen]);
         cell.className = value < 0 ? "lmo-less" : "lmo-more";
         cell.style.setProperty("--share", `${Math.round(65 * share)}%`);
@@ -185,7 +185,7 @@ export function mount(element, data) {
         cell.classList.add("lmo-changed");
         cell.append(make("span", { class: "play-hidden" }, " changed"));
       });
-      return made;
+      return tableRow;
     });
     table.replaceChildren(
       make("caption", {}, "Row: the word that attends. Column: the word it attends to."),
@@ -207,9 +207,10 @@ export function mount(element, data) {
     positions: kinds,
     order: numbersField(
       () => order,
-      (places) => {
-        const isOrder = places.length === first.length && first.every((i) => places.includes(i));
-        if (isOrder) order = places;
+      (newOrder) => {
+        const isOrder =
+          newOrder.length === first.length && first.every((i) => newOrder.includes(i));
+        if (isOrder) order = newOrder;
       },
     ),
     before: start.input,

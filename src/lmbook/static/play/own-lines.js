@@ -5,7 +5,7 @@ import { reordered } from "./random.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
-let places = 0;
+let instances = 0;
 export const LINES = 2;
 const LONGEST = 300;
 export const ROOM = 46; // characters and tokens of a line
@@ -18,31 +18,31 @@ export const ONE_ORDER = "A single word has one order only.";
 /**
  * A line that was read: its tokens, and the values of each activation that was asked for.
  *
- * @typedef {{ pieces: string[], values: Float32Array[] }} Line
+ * @typedef {{ tokens: string[], values: Float32Array[] }} Line
  */
 
 /**
  * The values of each activation for a line's tokens, by the trained model or, with a seed, by
  * random weights; null if the model is not here, or another question took the place of this one.
  *
- * @typedef {(pieces: string[], seed: number | null, about?: string) => Promise<Float32Array[] | null>} Ask
+ * @typedef {(tokens: string[], seed: number | null, purpose?: string) => Promise<Float32Array[] | null>} Ask
  */
 
 /**
  * Where the tokens of a line stand once its words have changed places; the first token and the
  * last, which are no words, stay.
  *
- * @param {string[]} pieces
+ * @param {string[]} tokens
  * @returns {number[]} for each new position the old one
  */
-export function inAnotherOrder(pieces) {
+export function inAnotherOrder(tokens) {
   /** @type {number[][]} the positions of each word's tokens */
   const words = [];
-  pieces.slice(1, -1).forEach((piece, i) => {
+  tokens.slice(1, -1).forEach((piece, i) => {
     if (piece.startsWith("##") && words.length) words[words.length - 1].push(i + 1);
     else words.push([i + 1]);
   });
-  return [0, ...reordered(words, SEED).flat(), pieces.length - 1];
+  return [0, ...reordered(words, SEED).flat(), tokens.length - 1];
 }
 
 /**
@@ -69,7 +69,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   const loader = button(`Load the model (${bert.size}) and read`, load);
   /** @type {WordPiece | undefined} */
   let tokenizer;
-  const lane = `own lines ${++places}`;
+  const lane = `own lines ${++instances}`;
 
   async function load() {
     if (!area.value.trim()) {
@@ -97,7 +97,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
    * @param {string} line
    */
   function tokensOf(tokenizer, line) {
-    const [first, last] = around.map((id) => ({ id, piece: tokenizer.pieces[id] }));
+    const [first, last] = around.map((id) => ({ id, piece: tokenizer.vocabulary[id] }));
     return [first, ...tokenizer.encode(line.slice(0, LONGEST)).slice(0, ROOM), last];
   }
 
@@ -107,7 +107,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
    * @param {WordPiece} tokenizer
    * @param {string[]} lines
    */
-  function said(tokenizer, lines) {
+  function noteOn(tokenizer, lines) {
     const some = lines.slice(0, LINES);
     const all = some.map((line) => tokenizer.encode(line));
     const isCut = all.some(({ length }, i) => length > ROOM || some[i].length > LONGEST);
@@ -125,8 +125,8 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     if (!tokenizer) return;
     const lines = area.value.split("\n").filter((line) => line.trim());
     /** @type {Line[]} */
-    const found = [];
-    note.textContent = said(tokenizer, lines);
+    const answers = [];
+    note.textContent = noteOn(tokenizer, lines);
     try {
       for (const line of lines.slice(0, LINES)) {
         const tokens = tokensOf(tokenizer, line);
@@ -136,8 +136,8 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
           lane,
         );
         if (!answer) return; // something else was typed
-        found.push({
-          pieces: tokens.map(({ piece }) => piece),
+        answers.push({
+          tokens: tokens.map(({ piece }) => piece),
           values: keep.map((each) => answer.kept[each].values),
         });
       }
@@ -145,17 +145,17 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
       note.textContent = `The model does not answer: ${error.message}`;
       return;
     }
-    take(found);
+    take(answers);
   }
 
   /** @type {Ask} */
-  async function ask(line, seed, about = "asked") {
+  async function ask(line, seed, purpose = "asked") {
     if (!tokenizer) return null;
-    const { pieces } = tokenizer;
-    const ids = line.map((piece) => pieces.indexOf(piece));
+    const { vocabulary } = tokenizer;
+    const ids = line.map((piece) => vocabulary.indexOf(piece));
     try {
       const model = openModel("bert", context, seed);
-      const answer = await model.forward(ids, { keep, logits_of: [] }, `${lane} ${about}`);
+      const answer = await model.forward(ids, { keep, logits_of: [] }, `${lane} ${purpose}`);
       return answer && keep.map((each) => answer.kept[each].values);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;

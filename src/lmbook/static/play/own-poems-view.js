@@ -23,7 +23,7 @@ import { decoded, faultOf, isLikeTable, poemsOf, tellCut } from "./poem-files.js
 import { readerOf } from "./poem-reading.js";
 
 /** @import { Poem } from "./poem-files.js" */
-/** @import { Told } from "./poem-numbers.js" */
+/** @import { Accuracy } from "./poem-numbers.js" */
 /** @import { Line, Rivals, World } from "./poem-reading.js" */
 
 const WORDS = "words counted";
@@ -45,13 +45,13 @@ const MIXED = "each text’s words"; // what is put in another order
  * @property {number[][]} words (texts, 3), the nearest by counted words
  * @property {number[][][]} near (levels, texts, 3)
  * @property {number[][][]} random the same of random weights
- * @property {Told[]} told one a level
+ * @property {Accuracy[]} told one a level
  * @property {number[]} told_random one a level
  * @property {number[][][]} shuffled the same of words in another order
  * @property {number[]} told_shuffled one a level
  * @property {string[]} shuffled_texts
- * @property {Told} told_words
- * @property {Told} told_dealt
+ * @property {Accuracy} told_words
+ * @property {Accuracy} told_dealt
  */
 
 /**
@@ -70,7 +70,7 @@ const MIXED = "each text’s words"; // what is put in another order
  */
 function example(data) {
   const { poems, levels, words } = data;
-  /** @type {(shares: number[]) => Told[]} */
+  /** @type {(shares: number[]) => Accuracy[]} */
   const plain = (shares) => shares.map((share) => [share, share, share]);
   return {
     poems,
@@ -126,7 +126,7 @@ export function mount(element, data, context) {
   let own = null;
   /** @type {Poem[] | null} those that the model reads just now */
   let reading = null;
-  let told = ""; // of the texts that came in last
+  let message = ""; // of the texts that came in last
   /** @type {string} the state of the switch that is shown */
   let state = WORLDS.asItIs;
   let isBusy = false;
@@ -161,14 +161,14 @@ export function mount(element, data, context) {
   const stop = button("Stop", () => reader.stop(), { hidden: "" });
   const back = button("the book’s texts again", restore, { hidden: "" });
   const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Reading" });
-  const { worlds, label: worldLabel, told: remains } = learnedSwitch(switchWorld);
+  const { worlds, label: worldLabel, remains } = learnedSwitch(switchWorld);
   /** @type {HTMLSelectElement} */
   const texts = select([], () => show(Number(texts.value)), { "aria-label": "Text" });
   /** @param {number} by */
   const turn = (by) => () => show((chosen + by + shown.poems.length) % shown.poems.length);
   const level = slider("Level", { min: 0, max: 1, step: 1, value: 0, oninput: draw });
   const poem = textBox("the text");
-  const about = make("p", { class: "play-muted" });
+  const ownLabel = make("p", { class: "play-muted" });
   const beside = make("div", { class: "lmy-near" });
   const summary = make("p", { role: "status" });
   const rows = make("tbody");
@@ -205,7 +205,7 @@ export function mount(element, data, context) {
       button("›", turn(1), { "aria-label": "next text" }),
       level.label,
     ),
-    make("div", { class: "lmy-two" }, make("div", {}, poem, about), beside),
+    make("div", { class: "lmy-two" }, make("div", {}, poem, ownLabel), beside),
     summary,
     make(
       "div",
@@ -233,17 +233,17 @@ export function mount(element, data, context) {
    */
   function take(ask, name, how) {
     try {
-      const found = ask();
-      const fault = faultOf(found.slice(0, data.most[0]));
+      const poems = ask();
+      const fault = faultOf(poems.slice(0, data.most[0]));
       if (fault) throw new Error(`${name}: ${fault}`);
-      own = found;
-      told = `${said(found, name)}${how()}`;
+      own = poems;
+      message = `${summaryOf(poems, name)}${how()}`;
       tellNote();
       read.disabled = isBusy;
       return true;
     } catch (error) {
-      told = area.value || name !== "Your texts" ? `${error.message}.${how()}` : "";
-      note.textContent = told;
+      message = area.value || name !== "Your texts" ? `${error.message}.${how()}` : "";
+      note.textContent = message;
       if (name === "Your texts") [own, read.disabled] = [null, true];
       return false;
     }
@@ -263,15 +263,15 @@ export function mount(element, data, context) {
   function tellNote() {
     const isLater = isBusy && own && own !== reading;
     note.textContent = isLater
-      ? `${told} Other texts are being read now: wait until they are, or press Stop; then press the button to read these.`
-      : told;
+      ? `${message} Other texts are being read now: wait until they are, or press Stop; then press the button to read these.`
+      : message;
   }
 
   /**
    * @param {Poem[]} poems
    * @param {string} name
    */
-  function said(poems, name) {
+  function summaryOf(poems, name) {
     const kinds = new Set(poems.map(({ label }) => label)).size;
     const labelled = poems[0].label === undefined ? "no labels" : plural(kinds, "label");
     const left = poems.slice(data.most[0]);
@@ -318,8 +318,8 @@ export function mount(element, data, context) {
       };
       take(ask, file.name, () => how);
     } catch (error) {
-      told = `${file.name} cannot be read: ${error.message}.`;
-      note.textContent = told;
+      message = `${file.name} cannot be read: ${error.message}.`;
+      note.textContent = message;
     }
     input.value = ""; // so that the same one may be chosen again
   }
@@ -416,13 +416,13 @@ export function mount(element, data, context) {
     }
     if (!lines || isBusy) return;
     busy(async () => {
-      const found = await reader.read(lines, wanted, count(lines));
+      const result = await reader.read(lines, wanted, count(lines));
       if (shown !== asked) return; // a link has brought the book's texts back
-      if (found) {
-        asked.worlds[wanted] = found;
+      if (result) {
+        asked.worlds[wanted] = result;
         state = wanted;
       }
-      status.textContent = found ? READ[wanted] : STOPPED;
+      status.textContent = result ? READ[wanted] : STOPPED;
       draw();
     });
   }
@@ -468,7 +468,7 @@ export function mount(element, data, context) {
     level.value.textContent = levels[at];
     level.input.setAttribute("aria-valuetext", levels[at]);
     poem.textContent = wordsOf(chosen);
-    about.textContent = now.label === undefined ? "" : `Its label: ${now.label}`;
+    ownLabel.textContent = now.label === undefined ? "" : `Its label: ${now.label}`;
     beside.replaceChildren(
       ...near[at][chosen].map((text) => {
         const { label } = shown.poems[text];
@@ -490,8 +490,8 @@ export function mount(element, data, context) {
     const title = quoted(titleOf(chosen).replace(/[\s,;:.]+$/, "")); // a line of verse may end so
     summary.textContent = `Of the three nearest to ${title} at the level “${levels[at]}”, ${leftOf(counted, near[at][chosen])} among the three by ${WORDS}.`;
     tellLeft(at);
-    const found = levels.map((name, i) => line(name, near[i][chosen], i === at)).reverse();
-    rows.replaceChildren(...found, line(WORDS, counted, false));
+    const lines = levels.map((name, i) => line(name, near[i][chosen], i === at)).reverse();
+    rows.replaceChildren(...lines, line(WORDS, counted, false));
     drawLabels();
   }
 
@@ -506,7 +506,7 @@ export function mount(element, data, context) {
       return;
     }
     const { [WORLDS.asItIs]: usual } = shown.worlds;
-    const { near, told, texts: read } = world();
+    const { near, told: accuracies, texts: read } = world();
     if (read?.every((text, i) => text === shown.poems[i].text)) {
       remains.textContent = ONE_ORDER;
       return;
@@ -514,8 +514,8 @@ export function mount(element, data, context) {
     const some = leftOf(usual.near[at][chosen], near[at][chosen]);
     const three = `${changedHow(state, MIXED)}, ${some} left of the three that the model finds at this level.`;
     const labels =
-      told && usual.told
-        ? ` Labels are guessed correctly in ${percent(told[at][0])} of the cases there; as it is, in ${percent(usual.told[at][0])}.`
+      accuracies && usual.told
+        ? ` Labels are guessed correctly in ${percent(accuracies[at][0])} of the cases there; as it is, in ${percent(usual.told[at][0])}.`
         : "";
     const counts =
       state === WORLDS.shuffled
@@ -530,21 +530,21 @@ export function mount(element, data, context) {
    * @param {boolean} isHere
    */
   function line(name, near, isHere) {
-    const made = row(name, ...near.map(leads));
-    if (isHere) made.setAttribute("aria-current", "true");
-    return made;
+    const tableRow = row(name, ...near.map(leads));
+    if (isHere) tableRow.setAttribute("aria-current", "true");
+    return tableRow;
   }
 
   function drawLabels() {
-    const { levels, told } = world();
+    const { levels, told: accuracies } = world();
     const { told: words, dealt } = shown.rivals;
     labels.replaceChildren();
-    if (!told || !words || !dealt) return;
-    /** @param {Told} told */
+    if (!accuracies || !words || !dealt) return;
+    /** @param {Accuracy} accuracy */
     const share = ([right, from, to]) =>
       percent(right) + (from === to ? "" : ` (${percent(from)} to ${percent(to)})`);
-    const all = levels.map((name, i) => row(name, share(told[i]))).reverse();
-    const [top] = told[told.length - 1];
+    const all = levels.map((name, i) => row(name, share(accuracies[i]))).reverse();
+    const [top] = accuracies[accuracies.length - 1];
     const how =
       {
         [WORLDS.random]: " with random weights",
@@ -572,12 +572,12 @@ export function mount(element, data, context) {
         ...levels.map((name, i) => [name, near[i][text]]),
         [WORDS, shown.rivals.words[text]],
       ];
-      for (const [name, found] of /** @type {[string, number[]][]} */ (all))
+      for (const [name, nearest] of /** @type {[string, number[]][]} */ (all))
         lines.push([
           String(text + 1),
           title,
           name,
-          ...found.map((each) => shown.poems[each].title),
+          ...nearest.map((each) => shown.poems[each].title),
         ]);
     });
     const content = lines.map((cells) => `${cells.map(inCsv).join(",")}\r\n`).join("");

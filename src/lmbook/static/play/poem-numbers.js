@@ -13,7 +13,7 @@ const NEAREST = 3;
 /**
  * A share that is told right, and its 95 % interval.
  *
- * @typedef {[right: number, from: number, to: number]} Told
+ * @typedef {[right: number, from: number, to: number]} Accuracy
  */
 
 /**
@@ -45,14 +45,14 @@ function products(vectors) {
     for (const vector of x) mean += vector[i] / count;
     for (const vector of x) vector[i] -= mean;
   }
-  const found = new Float64Array(count * count);
+  const matrix = new Float64Array(count * count);
   for (let a = 0; a < count; a++)
     for (let b = 0; b <= a; b++) {
       let sum = 0;
       for (let i = 0; i < width; i++) sum += x[a][i] * x[b][i];
-      found[a * count + b] = found[b * count + a] = sum;
+      matrix[a * count + b] = matrix[b * count + a] = sum;
     }
-  return found;
+  return matrix;
 }
 
 /**
@@ -85,19 +85,19 @@ export function wordVectors(texts) {
   const numbers = new Map();
   const counts = texts.map((text) => {
     /** @type {Map<number, number>} */
-    const found = new Map();
+    const ownCounts = new Map();
     for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}_]+/gu)) {
       const number = numbers.get(word) ?? numbers.size;
       numbers.set(word, number);
-      found.set(number, (found.get(number) ?? 0) + 1);
+      ownCounts.set(number, (ownCounts.get(number) ?? 0) + 1);
     }
-    return found;
+    return ownCounts;
   });
   const textsWith = new Float64Array(numbers.size);
-  for (const found of counts) for (const number of found.keys()) textsWith[number]++;
-  return counts.map((found) => {
+  for (const ownCounts of counts) for (const number of ownCounts.keys()) textsWith[number]++;
+  return counts.map((ownCounts) => {
     const vector = new Float64Array(numbers.size);
-    for (const [number, times] of found)
+    for (const [number, times] of ownCounts)
       vector[number] =
         (1 + Math.log(times)) * (1 + Math.log((1 + texts.length) / (1 + textsWith[number])));
     const length = Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0)) || 1;
@@ -212,14 +212,14 @@ function guess(rest, own, width) {
  *
  * @param {ArrayLike<boolean>} right of each text
  * @param {string[]} labels
- * @param {(place: number, all: number[]) => number} [draw] which text of a label is taken in
+ * @param {(place: number, all: number[]) => number} [pick] which text of a label is taken in
  *   the place of each
  */
-export function score(right, labels, draw = (place, all) => all[place]) {
+export function score(right, labels, pick = (place, all) => all[place]) {
   const names = Array.from(new Set(labels));
   const shares = names.map((name) => {
     const all = Array.from(labels.keys()).filter((text) => labels[text] === name);
-    return all.filter((_, place) => right[draw(place, all)]).length / all.length;
+    return all.filter((_, place) => right[pick(place, all)]).length / all.length;
   });
   return shares.reduce((a, b) => a + b) / names.length;
 }
@@ -248,13 +248,13 @@ function middle(numbers) {
  *
  * @param {Float64Array[]} rests
  * @param {string[]} labels
- * @returns {Told}
+ * @returns {Accuracy}
  */
-export function told(rests, labels) {
+export function labelAccuracy(rests, labels) {
   const right = hits(rests, labels);
-  let dice = 0;
+  let counter = 0;
   const draws = Array.from({ length: DRAWS }, () =>
-    score(right, labels, (_, all) => all[(bitsAt(1, dice++) >>> 0) % all.length]),
+    score(right, labels, (_, all) => all[(bitsAt(1, counter++) >>> 0) % all.length]),
   );
   return [score(right, labels), ...middle(draws)];
 }
@@ -264,13 +264,13 @@ export function told(rests, labels) {
  *
  * @param {Float64Array[]} rests
  * @param {string[]} labels
- * @returns {Told}
+ * @returns {Accuracy}
  */
 export function dealt(rests, labels) {
   const scores = Array.from({ length: DEALS }, (_, deal) => {
     const order = Array.from(labels.keys());
-    const dice = order.map((text) => bitsAt(deal + 1, text));
-    const anew = order.sort((a, b) => dice[a] - dice[b]).map((text) => labels[text]);
+    const bits = order.map((text) => bitsAt(deal + 1, text));
+    const anew = order.sort((a, b) => bits[a] - bits[b]).map((text) => labels[text]);
     return score(hits(rests, anew), anew);
   });
   return [scores.reduce((a, b) => a + b) / DEALS, ...middle(scores)];

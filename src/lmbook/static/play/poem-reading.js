@@ -4,7 +4,7 @@ import { openModel } from "./client.js";
 import { WORLDS } from "./dom.js";
 import { SEED } from "./own-lines.js";
 import { labelsOf } from "./poem-files.js";
-import { dealt, meanOf, nearest, remainders, told, wordVectors } from "./poem-numbers.js";
+import { dealt, labelAccuracy, meanOf, nearest, remainders, wordVectors } from "./poem-numbers.js";
 import { reorderedWords } from "./poem-words.js";
 import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
@@ -14,7 +14,7 @@ const CUT = 40_000; // characters of a text that are cut into tokens
 let views = 0;
 
 /** @import { Poem } from "./poem-files.js" */
-/** @import { Told } from "./poem-numbers.js" */
+/** @import { Accuracy } from "./poem-numbers.js" */
 
 /**
  * What is found at the levels in one state of the switch; without labels nothing is told of them.
@@ -22,14 +22,14 @@ let views = 0;
  * @typedef {object} World
  * @property {string[]} levels their names, the lowest first
  * @property {number[][][]} near (levels, texts, 3)
- * @property {Told[]} [told] one a level
+ * @property {Accuracy[]} [told] one a level
  * @property {string[]} [texts] what was read, if it was not the texts as they are
  */
 
 /**
  * What is found of texts without a model, or at the last level with shuffled labels.
  *
- * @typedef {{ words: number[][], told?: Told, dealt?: Told }} Rivals
+ * @typedef {{ words: number[][], told?: Accuracy, dealt?: Accuracy }} Rivals
  */
 
 /**
@@ -81,11 +81,11 @@ export function readerOf({ around, most }, context) {
     /** @type {Poem[]} */
     const left = [];
     for (const poem of poems) {
-      const pieces = tokenizer.encode(poem.text.slice(0, CUT));
-      const isUnknown = tokenizer.areUnknown(pieces);
-      const ids = idsOf(pieces);
-      const isCut = pieces.length > room || poem.text.length > CUT;
-      const fits = pieces.length && lines.length < most[0] && tokens + ids.length <= most[1];
+      const encoded = tokenizer.encode(poem.text.slice(0, CUT));
+      const isUnknown = tokenizer.areUnknown(encoded);
+      const ids = idsOf(encoded);
+      const isCut = encoded.length > room || poem.text.length > CUT;
+      const fits = encoded.length && lines.length < most[0] && tokens + ids.length <= most[1];
       if (!fits) left.push(poem);
       else lines.push({ poem, ids, isCut, isUnknown });
       tokens += fits ? ids.length : 0;
@@ -93,8 +93,8 @@ export function readerOf({ around, most }, context) {
     return { lines, left };
   }
 
-  /** @param {{ id: number }[]} pieces */
-  const idsOf = (pieces) => [around[0], ...pieces.slice(0, room).map(({ id }) => id), around[1]];
+  /** @param {{ id: number }[]} encoded */
+  const idsOf = (encoded) => [around[0], ...encoded.slice(0, room).map(({ id }) => id), around[1]];
 
   /**
    * The words of a line that is read in another order.
@@ -144,8 +144,8 @@ export function readerOf({ around, most }, context) {
         if (!means) {
           const answer = await reading.forward(ids, { keep: names, logits_of: [] }, lane);
           if (!answer) return null;
-          const { kept } = answer;
-          means = names.map((name) => meanOf(kept[name].values, kept[name].shape[1]));
+          const { kept: activations } = answer;
+          means = names.map((name) => meanOf(activations[name].values, activations[name].shape[1]));
           known.set(key, means);
         }
         means.forEach((vector, level) => levels[level].push(vector));
@@ -173,7 +173,7 @@ export function readerOf({ around, most }, context) {
       await pause();
       if (isStopped) return null;
       world.near.push(nearest(vectors));
-      world.told?.push(told(remainders(vectors), labelsOf(poems)));
+      world.told?.push(labelAccuracy(remainders(vectors), labelsOf(poems)));
     }
     last = levels[levels.length - 1];
     return world;
@@ -198,7 +198,7 @@ export function readerOf({ around, most }, context) {
       if (poems[0].label === undefined) return { words: near };
       await pause();
       const labels = labelsOf(poems);
-      const counted = told(remainders(words), labels);
+      const counted = labelAccuracy(remainders(words), labels);
       return { words: near, told: counted, dealt: dealt(remainders(last), labels) };
     },
     stop() {

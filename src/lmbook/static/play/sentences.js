@@ -196,7 +196,7 @@ export function mount(canvas, data, context) {
   });
   const {
     worlds,
-    told,
+    remains,
     label: worldLabel,
   } = learnedSwitch(() => show({}), data.layer === undefined ? null : "shuffled words");
   const squares = data.sentences[0].weights.map((_, head) =>
@@ -208,7 +208,7 @@ export function mount(canvas, data, context) {
   const summary = make("p", { class: "lmc-told", "aria-live": "polite" });
   const note = make("p", { class: "lmc-note" });
   const nouns = make("table", { class: "lmc-nouns" });
-  if (data.untrained) canvas.append(make("p", { class: "lmc-world" }, worldLabel), told);
+  if (data.untrained) canvas.append(make("p", { class: "lmc-world" }, worldLabel), remains);
   canvas.append(
     make(
       "p",
@@ -247,9 +247,9 @@ export function mount(canvas, data, context) {
   /* What is shown of the sentence, or is asked for: until it comes, the sentence as it is. */
   function reading() {
     const sentence = all[state.sentence];
-    const { [worlds.value]: found, [WORLDS.asItIs]: usual } = sentence.readings;
-    if (!found) read(sentence, worlds.value);
-    return found ?? usual;
+    const { [worlds.value]: now, [WORLDS.asItIs]: usual } = sentence.readings;
+    if (!now) read(sentence, worlds.value);
+    return now ?? usual;
   }
 
   /**
@@ -274,7 +274,7 @@ export function mount(canvas, data, context) {
       const weights = perCents(values[0], order.length);
       sentence.readings[world] = { weights, order };
       show({});
-    } else told.textContent = "";
+    } else remains.textContent = "";
   }
 
   /**
@@ -284,11 +284,11 @@ export function mount(canvas, data, context) {
    * @param {number} head
    */
   function sharesOf({ weights, order }, head) {
-    const found = new Array(order.length);
+    const shares = new Array(order.length);
     weights[head][order.indexOf(state.query)].forEach((share, i) => {
-      found[order[i]] = share;
+      shares[order[i]] = share;
     });
-    return found;
+    return shares;
   }
 
   /* In how many heads the chosen token attends most to the same token as in the trained model. */
@@ -297,19 +297,19 @@ export function mount(canvas, data, context) {
     const { tokens: words, readings } = all[state.sentence];
     const usual = readings[WORLDS.asItIs];
     const now = readings[world];
-    if (world === WORLDS.asItIs) told.textContent = "";
+    if (world === WORLDS.asItIs) remains.textContent = "";
     else if (!now)
-      told.textContent = waiting
+      remains.textContent = waiting
         ? "Reading …"
         : "The model that reads this has to be loaded first: the button is below.";
     else if (world === WORLDS.shuffled && now.order.every((at, i) => at === i))
-      told.textContent = ONE_ORDER;
+      remains.textContent = ONE_ORDER;
     else {
       const same = squares.filter((_, head) => {
         const key = greatest(sharesOf(usual, head));
         return key >= 0 && key === greatest(sharesOf(now, head));
       });
-      told.textContent =
+      remains.textContent =
         `${changedHow(world, "the words")}, “${words[state.query]}” attends most to the same ` +
         `token as before in ${someOf(same.length, squares.length, "head")}.`;
     }
@@ -321,7 +321,7 @@ export function mount(canvas, data, context) {
    * @param {Line[]} lines
    */
   function take(lines) {
-    const read = lines.map(({ pieces, values }) => own(pieces, values[0]));
+    const read = lines.map((line) => own(line.tokens, line.values[0]));
     all = [...stored, ...read];
     list();
     const { sentence = stored.length, query = -1 } = later;

@@ -36,7 +36,7 @@ const LONGEST = 6; // of the n-grams
 /**
  * What is known of the text that is shown; probabilities are those of the next character.
  *
- * @typedef {object} Found
+ * @typedef {object} Results
  * @property {number[]} counted probabilities by counting
  * @property {number[]} lstm those of the LSTM
  * @property {number[]} off those of the LSTM whose unit is held
@@ -101,11 +101,11 @@ function makeReader(bytes) {
   }
   return (ids, unit, value) => {
     /** @type {Reading} */
-    const found = { memory: [], gates: [], losses: [], next: null };
+    const reading = { memory: [], gates: [], losses: [], next: null };
     const h = new Float64Array(width);
     const memory = new Float64Array(width);
     for (const id of ids) {
-      if (found.next) found.losses.push(-Math.log(found.next[id]));
+      if (reading.next) reading.losses.push(-Math.log(reading.next[id]));
       const x = tokens.subarray(id * wide, (id + 1) * wide);
       // Of each unit: the input gate, the forget gate, what is new, and the output gate.
       const four = Array.from(
@@ -114,17 +114,17 @@ function makeReader(bytes) {
       );
       for (let i = 0; i < width; i++) {
         const keep = sigmoid(four[width + i]);
-        if (i === unit) found.gates.push(keep);
+        if (i === unit) reading.gates.push(keep);
         memory[i] = keep * memory[i] + sigmoid(four[i]) * Math.tanh(four[2 * width + i]);
         h[i] = sigmoid(four[3 * width + i]) * Math.tanh(memory[i]);
       }
       if (value !== undefined) memory[unit] = value;
-      found.memory.push(memory[unit]);
+      reading.memory.push(memory[unit]);
       const powers = Array.from(outputBias, (bias, row) => Math.exp(bias + dot(output, row, h)));
       const sum = powers.reduce((a, b) => a + b);
-      found.next = powers.map((power) => power / sum);
+      reading.next = powers.map((power) => power / sum);
     }
-    return found;
+    return reading;
   };
 }
 
@@ -137,7 +137,7 @@ const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
 /**
  * What a colour may say of each character: a share of 1 from what is found.
  *
- * @type {Record<string, (found: Found) => number[]>}
+ * @type {Record<string, (results: Results) => number[]>}
  */
 const COLOURS = {
   "the unit’s memory": ({ memory }) => {
@@ -152,15 +152,15 @@ const COLOURS = {
 
 /**
  * @param {HTMLElement} element
- * @param {Settings & Found} data
+ * @param {Settings & Results} data
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
   const alphabet = Array.from(data.alphabet);
   const kinds = Object.keys(COLOURS);
   let text = data.text;
-  /** @type {Found} */
-  let found = data;
+  /** @type {Results} */
+  let results = data;
   let colour = 0;
   /** @type {ReturnType<typeof makeCounts> | undefined} */
   let counts;
@@ -185,7 +185,7 @@ export function mount(element, data, context) {
     oninput: typed,
   });
   const learned = learnedSwitch(typed, "shuffled characters");
-  const { worlds, told } = learned;
+  const { worlds, remains } = learned;
   const colours = radios("Colour", kinds, colour, (i) => {
     colour = i;
     draw();
@@ -197,7 +197,7 @@ export function mount(element, data, context) {
     label,
     note,
     make("p", {}, learned.label),
-    told,
+    remains,
     unit.label,
     colours,
     shades,
@@ -235,7 +235,7 @@ export function mount(element, data, context) {
       .slice(1)
       .map((id) => alphabet[id])
       .join("");
-    found = {
+    results = {
       counted: counts(`\n${text}`, +order.input.value),
       lstm: on.next ?? [],
       off: off.next ?? [],
@@ -259,18 +259,18 @@ export function mount(element, data, context) {
         .sort((a, b) => probs[b] - probs[a])
         .slice(0, 5);
     const usual = readers.lstm(ids, +unit.input.value).next ?? [];
-    const lstm = leftOf(top(usual), top(found.lstm));
-    told.textContent =
+    const lstm = leftOf(top(usual), top(results.lstm));
+    remains.textContent =
       worlds.value === WORLDS.asItIs || !counts
         ? ""
         : worlds.value === WORLDS.random
           ? `With random weights, of the LSTM’s five likeliest characters ${lstm} left. The n-gram model has no weights: it stays.`
           : "With the characters before the last in another order, of the LSTM’s five likeliest " +
-            `${lstm} left; of the n-gram model’s ${leftOf(top(counts(ids.map((id) => alphabet[id]).join(""), +order.input.value)), top(found.counted))}.`;
+            `${lstm} left; of the n-gram model’s ${leftOf(top(counts(ids.map((id) => alphabet[id]).join(""), +order.input.value)), top(results.counted))}.`;
   }
 
   function draw() {
-    const { counted, lstm, off, losses } = found;
+    const { counted, lstm, off, losses } = results;
     const number = unit.input.value;
     order.value.textContent = order.input.value;
     unit.value.textContent = number;
@@ -292,7 +292,7 @@ export function mount(element, data, context) {
         ),
       ),
     );
-    const shares = COLOURS[kinds[colour]](found);
+    const shares = COLOURS[kinds[colour]](results);
     shades.replaceChildren(
       ...Array.from(text, (character, i) =>
         make("span", { style: `--share: ${shares[i]}` }, character === "\n" ? "⏎\n" : character),

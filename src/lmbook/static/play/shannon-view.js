@@ -152,7 +152,7 @@ export function mount(element, data, context) {
     () => choose(Number(which.value)),
   );
   const next = button("Another line", () => choose((chosen + 1) % inOrder.length));
-  const { worlds, told, label: worldLabel } = learnedSwitch(changeWorld, "shuffled letters");
+  const { worlds, remains, label: worldLabel } = learnedSwitch(changeWorld, "shuffled letters");
   const above = make("p", { class: "lmq-before" });
   const strip = make("div", { class: "lmq-line", "aria-hidden": "true" });
   const spoken = make("p", { class: "play-hidden" });
@@ -176,7 +176,7 @@ export function mount(element, data, context) {
       tabindex: -1, // the keyboard has the field beside them
     }),
   );
-  const said = make("p", { class: "lmq-said play-note", role: "status" });
+  const verdict = make("p", { class: "lmq-said play-note", role: "status" });
   const rest = button("Show the rest", showRest);
   const again = button("Begin this line anew", beginAnew);
   const results = make("table", { class: "lmq-results" });
@@ -186,7 +186,7 @@ export function mount(element, data, context) {
   const loader = button(LOAD, load);
   const halt = button("Stop loading", () => talker.stop(), { hidden: "" });
   const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
-  const about = make("span", { class: "play-muted" });
+  const loadStatus = make("span", { class: "play-muted" });
   /** @type {(...parts: (Node | string)[]) => HTMLElement} */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const board = make(
@@ -203,11 +203,11 @@ export function mount(element, data, context) {
     spoken,
     make("label", { class: "lmq-entry" }, "Your guess ", entry),
     make("div", { class: "lmq-keys" }, ...keys),
-    said,
+    verdict,
   );
   element.append(
     controls(make("label", {}, "A line of ", which), next, worldLabel),
-    told,
+    remains,
     board,
     controls(rest, again),
     make(
@@ -216,7 +216,7 @@ export function mount(element, data, context) {
       results,
     ),
     summary,
-    controls(loader, halt, progress, about),
+    controls(loader, halt, progress, loadStatus),
     note,
   );
   element.addEventListener("focusin", askAll, { once: true });
@@ -233,7 +233,7 @@ export function mount(element, data, context) {
       const all = Array.from(before + text, (character) => alphabet.indexOf(character));
       return guessLine(
         text,
-        places(text).map((at) =>
+        letterPositions(text).map((at) =>
           letterProbs(model.next(all.slice(0, before.length + at), data.order), alphabet),
         ),
       );
@@ -251,7 +251,7 @@ export function mount(element, data, context) {
         throw new Error("the site carries another GPT: reload the page");
       const all = Array.from(before + text, (character) => known.indexOf(character));
       const probs = [];
-      for (const at of places(text)) {
+      for (const at of letterPositions(text)) {
         const end = before.length + at;
         const ids = all.slice(Math.max(0, end - data.room), end);
         const answer = await model.forward(ids, { logits_of: [ids.length - 1] });
@@ -268,12 +268,12 @@ export function mount(element, data, context) {
     async read({ before, text }, isRandom) {
       const random = isRandom ? SEED : null;
       const asking = { before, line: text, symbols: SYMBOLS, random };
-      const found = await talker.when("characters", asking);
+      const probs = await talker.when("characters", asking);
       return (
-        found &&
+        probs &&
         guessLine(
           text,
-          places(text).map((at) => letterProbs(found[at], SYMBOLS)),
+          letterPositions(text).map((at) => letterProbs(probs[at], SYMBOLS)),
         )
       );
     },
@@ -317,8 +317,8 @@ export function mount(element, data, context) {
     if (known.has(key) || asked.has(key)) return;
     asked.add(key);
     try {
-      const found = await player.read(linesOf(mix)[line], isRandom);
-      if (found) known.set(key, found);
+      const guessed = await player.read(linesOf(mix)[line], isRandom);
+      if (guessed) known.set(key, guessed);
       note.textContent = "";
     } catch (error) {
       note.textContent = `${player.name} does not guess: ${error.message}`;
@@ -344,13 +344,13 @@ export function mount(element, data, context) {
   function choose(line) {
     chosen = line;
     which.value = String(line);
-    said.textContent = "";
+    verdict.textContent = "";
     askAll();
     draw();
   }
 
   function changeWorld() {
-    said.textContent = "";
+    verdict.textContent = "";
     askAll();
     draw();
   }
@@ -368,16 +368,16 @@ export function mount(element, data, context) {
     const game = mine()[chosen];
     if (right === undefined) return;
     if (letter === null)
-      said.textContent = `“${typed}” is none of the 27: guess a letter or the space.`;
+      verdict.textContent = `“${typed}” is none of the 27: guess a letter or the space.`;
     else if (game.tried.includes(letter))
-      said.textContent = `You have tried ${named(letter)} already.`;
+      verdict.textContent = `You have tried ${named(letter)} already.`;
     else if (letter !== right) {
       game.tried += letter;
-      said.textContent = `Not ${named(letter)}.`;
+      verdict.textContent = `Not ${named(letter)}.`;
     } else {
       game.guesses.push(game.tried.length + 1);
       game.tried = "";
-      said.textContent = tellRight(letter);
+      verdict.textContent = tellRight(letter);
     }
     askAll();
     draw();
@@ -392,8 +392,8 @@ export function mount(element, data, context) {
     const at = mine()[chosen].guesses.length - 1;
     const count = mine()[chosen].guesses[at];
     const others = players().flatMap((player) => {
-      const found = of(player, chosen);
-      return found ? [`${player.name} ${found.guesses[at]}`] : [];
+      const guessed = of(player, chosen);
+      return guessed ? [`${player.name} ${guessed.guesses[at]}`] : [];
     });
     const beside = others.length ? ` Beside you: ${others.join(", ")}.` : "";
     const end = wanted() === undefined ? " That was the last letter." : "";
@@ -419,14 +419,14 @@ export function mount(element, data, context) {
 
   function showRest() {
     mine()[chosen].isOpen = true;
-    said.textContent = "Here is the line. Only the letters that you guessed count.";
+    verdict.textContent = "Here is the line. Only the letters that you guessed count.";
     askAll();
     draw();
   }
 
   function beginAnew() {
     mine()[chosen] = anew()[chosen];
-    said.textContent = "";
+    verdict.textContent = "";
     draw();
     entry.focus();
   }
@@ -448,7 +448,7 @@ export function mount(element, data, context) {
     rest.disabled = right === undefined;
     again.disabled = !game.guesses.length && !game.tried && !game.isOpen;
     drawResults();
-    told.textContent = tellLeft();
+    remains.textContent = tellLeft();
     loader.hidden = isHere;
   }
 
@@ -509,18 +509,18 @@ export function mount(element, data, context) {
     const all = mine();
     const isWhole = all.every(({ guesses }) => !guesses.length);
     /** @type {Guessed} */
-    const found = { guesses: [], bits: [] };
+    const guessed = { guesses: [], bits: [] };
     all.forEach(({ guesses, isOpen }, line) => {
       if (!player) {
-        found.guesses.push(...guesses);
+        guessed.guesses.push(...guesses);
         return;
       }
       const count = isWhole && isOpen ? Infinity : guesses.length;
       const theirs = of(player, line);
-      found.guesses.push(...(theirs?.guesses.slice(0, count) ?? []));
-      found.bits.push(...(theirs?.bits.slice(0, count) ?? []));
+      guessed.guesses.push(...(theirs?.guesses.slice(0, count) ?? []));
+      guessed.bits.push(...(theirs?.bits.slice(0, count) ?? []));
     });
-    return found;
+    return guessed;
   }
 
   /* A row for the reader and for each player. A reader who has guessed nothing has no row: then
@@ -549,15 +549,15 @@ export function mount(element, data, context) {
         "tbody",
         {},
         ...some.map(({ name, guesses, bits }) => {
-          const found = bitsOf(guesses);
+          const bounds = bitsOf(guesses);
           return row(
             name,
             guesses.length,
             atOnce(guesses),
-            ...(found.lower > found.upper
+            ...(bounds.lower > bounds.upper
               ? ["too few letters", ""] // the bounds have not found their order yet
-              : [`${fixed(found.lower, 1)} to ${fixed(found.upper, 1)}`, range(found)]),
-            `${fixed(found.low, 1)} to ${fixed(found.high, 1)}`,
+              : [`${fixed(bounds.lower, 1)} to ${fixed(bounds.upper, 1)}`, range(bounds)]),
+            `${fixed(bounds.low, 1)} to ${fixed(bounds.high, 1)}`,
             bits.length ? fixed(mean(bits), 1) : "",
           );
         }),
@@ -595,10 +595,10 @@ export function mount(element, data, context) {
     const letters = lettersOf(linesOf()[chosen].text);
     const spaces = letters.filter((letter) => letter === " ").length;
     const always = `Whoever always guesses the space is right ${plural(spaces, "time")}.`;
-    const found = `of this line’s ${plural(letters.length, "letter")}, at once ${parts.join(", ")}.`;
+    const comparison = `of this line’s ${plural(letters.length, "letter")}, at once ${parts.join(", ")}.`;
     return worlds.value === WORLDS.random
-      ? `With random weights: ${found} ${always} Counting has no weights, and stays.`
-      : `With its letters in another order: ${found} ${always} Your guesses of this order are counted apart.`;
+      ? `With random weights: ${comparison} ${always} Counting has no weights, and stays.`
+      : `With its letters in another order: ${comparison} ${always} Your guesses of this order are counted apart.`;
   }
 
   /* --- the model that talks --- */
@@ -606,19 +606,19 @@ export function mount(element, data, context) {
   async function load() {
     loader.disabled = true;
     progress.hidden = halt.hidden = false;
-    about.textContent = "";
+    loadStatus.textContent = "";
     try {
       isHere = Boolean(
         await talker.load((share) => {
           progress.value = share;
-          about.textContent = percent(share);
+          loadStatus.textContent = percent(share);
         }),
       );
-      about.textContent = isHere
+      loadStatus.textContent = isHere
         ? "The model is here: it reads each line for some seconds."
         : "What has come so far is kept.";
     } catch (error) {
-      about.textContent = `The model does not load: ${error.message}`;
+      loadStatus.textContent = `The model does not load: ${error.message}`;
     }
     progress.hidden = halt.hidden = true;
     loader.disabled = false;
@@ -629,12 +629,12 @@ export function mount(element, data, context) {
   addEventListener(WEIGHTS_FORGOTTEN, () => {
     talker.stop();
     isHere = false;
-    about.textContent = "";
+    loadStatus.textContent = "";
     draw();
   });
   if (talker.obstacle) {
     loader.disabled = true;
-    about.textContent = talker.obstacle;
+    loadStatus.textContent = talker.obstacle;
   }
 
   draw();
@@ -662,7 +662,8 @@ export function mount(element, data, context) {
  *
  * @param {string} text
  */
-const places = (text) => Array.from(text, (_, i) => i).filter((i) => letterOf(text[i]) !== null);
+const letterPositions = (text) =>
+  Array.from(text, (_, i) => i).filter((i) => letterOf(text[i]) !== null);
 
 /** @param {ArrayLike<number>} logits */
 function softmaxed(logits) {

@@ -59,10 +59,10 @@ const several = (count, next) => Array.from({ length: count }, next);
  * @returns {number[][]}
  */
 function sample(data, sparsity) {
-  const draw = draws(data.seeds[0]);
+  const random = draws(data.seeds[0]);
   const count = data.examples * data.features;
-  const there = several(count, () => Number(draw() >= sparsity));
-  const values = there.map((present) => present * draw());
+  const there = several(count, () => Number(random() >= sparsity));
+  const values = there.map((present) => present * random());
   return several(data.examples, () => 0).map((_, i) =>
     values.slice(i * data.features, (i + 1) * data.features),
   );
@@ -75,8 +75,8 @@ function sample(data, sparsity) {
  * @returns {Toy}
  */
 function start(data) {
-  const draw = draws(data.seeds[1]);
-  const axes = [0, 1].map(() => several(data.features, () => draw() - 0.5));
+  const random = draws(data.seeds[1]);
+  const axes = [0, 1].map(() => several(data.features, () => random() - 0.5));
   const arrows = axes[0].map((across, i) => [across, axes[1][i]]);
   return { arrows, bias: arrows.map(() => 0), loss: 0 };
 }
@@ -136,7 +136,7 @@ export function learner(data, sparsity) {
  * @returns {number[]}
  */
 function slopes(toy, examples) {
-  const found = several(3 * toy.bias.length, () => 0);
+  const gradient = several(3 * toy.bias.length, () => 0);
   const scale = 2 / (examples.length * toy.bias.length);
   let sum = 0;
   for (const example of examples) {
@@ -148,13 +148,13 @@ function slopes(toy, examples) {
       slope.reduce((total, value, i) => total + value * toy.arrows[i][axis], 0),
     );
     slope.forEach((value, i) => {
-      found[3 * i] += value * hidden[0] + inner[0] * example[i];
-      found[3 * i + 1] += value * hidden[1] + inner[1] * example[i];
-      found[3 * i + 2] += value;
+      gradient[3 * i] += value * hidden[0] + inner[0] * example[i];
+      gradient[3 * i + 1] += value * hidden[1] + inner[1] * example[i];
+      gradient[3 * i + 2] += value;
     });
   }
   toy.loss = sum / (examples.length * toy.bias.length);
-  return found;
+  return gradient;
 }
 
 const UNIT = 150; // of the drawing
@@ -252,14 +252,14 @@ export function mount(element, data) {
     zeros.value.textContent = percent(sparsity);
     zeros.input.setAttribute("aria-valuetext", percent(sparsity));
     const mine = ++running;
-    const made = learner(data, sparsity);
-    toy = made.toy;
+    const learning = learner(data, sparsity);
+    toy = learning.toy;
     const atRest = worlds.selectedIndex === 1;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const more = () => {
       if (mine !== running) return;
       let goesOn = !atRest;
-      for (let i = 0; goesOn && (still || i < AT_ONCE); i++) goesOn = made.step();
+      for (let i = 0; goesOn && (still || i < AT_ONCE); i++) goesOn = learning.step();
       draw();
       if (goesOn) requestAnimationFrame(more);
       else later();

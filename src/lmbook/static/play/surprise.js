@@ -57,7 +57,7 @@ function bar(letter, share, isWritten) {
 function choices({ pieces, ways, moments }, read) {
   let piece = 0;
   let way = 0;
-  const told = make("p", { class: "lm-losses", role: "status" });
+  const lossNote = make("p", { class: "lm-losses", role: "status" });
   const steps = slider("Steps of Dickinson", {
     min: 0,
     max: moments.length - 1,
@@ -70,7 +70,7 @@ function choices({ pieces, ways, moments }, read) {
     const now = Math.min(at, losses.length - 1);
     steps.value.textContent = String(moments[at]);
     steps.input.setAttribute("aria-valuetext", plural(moments[at], "step"));
-    told.textContent = losses[now];
+    lossNote.textContent = losses[now];
     read(pieces[piece].text, letters[piece][now]);
   }
   const reads = radios(
@@ -94,7 +94,7 @@ function choices({ pieces, ways, moments }, read) {
   return {
     draw,
     fields: { reads, taught, steps: steps.input },
-    element: make("div", { class: "lm-runs" }, reads, taught, steps.label, told),
+    element: make("div", { class: "lm-runs" }, reads, taught, steps.label, lossNote),
   };
 }
 
@@ -137,11 +137,11 @@ export function mount(element, data) {
 
   /**
    * @param {string} piece
-   * @param {Letter[]} found
+   * @param {Letter[]} newLetters
    */
-  function read(piece, found) {
+  function read(piece, newLetters) {
     if (piece !== text.join("")) here = 5;
-    [text, letters] = [Array.from(piece), found];
+    [text, letters] = [Array.from(piece), newLetters];
     shown = text.map((letter, i) =>
       make("span", { style: `--s: ${letters[i][1]}` }, letter === "\n" ? "↵" : letter),
     );

@@ -45,7 +45,7 @@ let views = 0;
 /**
  * What was computed inside, as far as it was asked for, of the token that is chosen.
  *
- * @typedef {object} Told
+ * @typedef {object} Outputs
  * @property {Likely[]} [next] the next tokens
  * @property {Likely[]} [whole] the same of the model with no head changed
  * @property {Likely[][]} [lens] the next tokens after each layer
@@ -108,7 +108,7 @@ function shuffledWords(line, keepLast) {
 
 /**
  * @param {HTMLElement} element
- * @param {Given & Tokens & Required<Omit<Told, "whole">>} data
+ * @param {Given & Tokens & Required<Omit<Outputs, "whole">>} data
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
@@ -128,8 +128,8 @@ export function mount(element, data, context) {
   let latest = 0; // number of the last answer or continuation that was asked for
   /** @type {Seen} */
   let seen = { ids: data.ids, pieces: data.pieces, read: data.read };
-  /** @type {Told} */
-  let told = { next: data.next, lens: data.lens, attention: data.attention };
+  /** @type {Outputs} */
+  let outputs = { next: data.next, lens: data.lens, attention: data.attention };
   /** @type {keyof typeof TABS} */
   let tab = "next";
   let { place, layer, head } = data;
@@ -149,7 +149,7 @@ export function mount(element, data, context) {
   const loader = button(LOAD, load);
   const halt = button("Stop loading", stopLoading, { hidden: "" });
   const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
-  const about = make("span", { class: "play-muted" });
+  const loadStatus = make("span", { class: "play-muted" });
   const forget = button("Forget the model", () => talker.forget().then(leave), { hidden: "" });
   const { area, note, label } = ownLine(data.text, typed, { maxlength: LONGEST, onkeydown: enter });
   // It goes when the area is left, and must not take a button from under the pointer.
@@ -170,14 +170,14 @@ export function mount(element, data, context) {
     }),
     top_p: slider("top-p", { min: 0.05, max: 1, step: 0.05, value: 0.9, oninput: tellDice }),
   };
-  const dice = controls(...Object.values(sliders).map((each) => each.label), again);
+  const samplingControls = controls(...Object.values(sliders).map((each) => each.label), again);
   let isDrawn = false;
   const forms = radios("Read it as", FORMS, isDialogue ? 0 : 1, choose);
   const ways = radios("Next token:", ["always the likeliest", "drawn"], 0, (way) => {
     isDrawn = way === 1;
     tellDice();
   });
-  const { worlds, told: remains, label: worldLabel } = learnedSwitch(answerAnew);
+  const { worlds, remains, label: worldLabel } = learnedSwitch(answerAnew);
   const learnedNote = make("p", { class: "lmk-learned play-muted" });
   const tokens = make("p", {
     class: "lmk-tokens play-shades",
@@ -227,7 +227,7 @@ export function mount(element, data, context) {
   );
   const { live, later: tellSoon } = announcer(tell);
   element.append(
-    controls(loader, halt, progress, about, forget),
+    controls(loader, halt, progress, loadStatus, forget),
     controls(worldLabel),
     remains,
     learnedNote,
@@ -237,7 +237,7 @@ export function mount(element, data, context) {
     controls(ask, stop, more, anew),
     offer,
     ways,
-    dice,
+    samplingControls,
     note,
     make(
       "p",
@@ -256,15 +256,15 @@ export function mount(element, data, context) {
   async function load() {
     loader.disabled = true;
     progress.hidden = halt.hidden = false;
-    about.textContent = "";
+    loadStatus.textContent = "";
     try {
-      const found = await talker.load((share) => {
+      const arrived = await talker.load((share) => {
         progress.value = share;
-        about.textContent = ` ${percent(share)}`;
+        loadStatus.textContent = ` ${percent(share)}`;
       });
-      if (found) arrive(/** @type {any} */ (found));
+      if (arrived) arrive(/** @type {any} */ (arrived));
     } catch (error) {
-      about.textContent = `The model does not load: ${error.message}`;
+      loadStatus.textContent = `The model does not load: ${error.message}`;
     }
     progress.hidden = halt.hidden = true;
     loader.disabled = false;
@@ -276,7 +276,7 @@ export function mount(element, data, context) {
     loader.hidden = true;
     forget.hidden = false;
     const keeps = notKept ? `It is not kept: ${notKept}` : "Your browser keeps it";
-    about.textContent = `The model is here, in ${megabytes(memory)} of memory. ${keeps}.`;
+    loadStatus.textContent = `The model is here, in ${megabytes(memory)} of memory. ${keeps}.`;
     draw();
     if (asks) begin();
   }
@@ -287,13 +287,13 @@ export function mount(element, data, context) {
     loader.hidden = false;
     loader.textContent = LOAD;
     forget.hidden = true;
-    about.textContent = "";
+    loadStatus.textContent = "";
     draw();
   }
 
   function stopLoading() {
     talker.stop();
-    about.textContent = "What has come so far is kept.";
+    loadStatus.textContent = "What has come so far is kept.";
   }
 
   /**
@@ -385,12 +385,12 @@ export function mount(element, data, context) {
       ),
     ];
     for (;;) {
-      const found = await asked(
+      const encoded = await asked(
         "tokens",
         { turns: [...all, { role: "user", content: line }] },
         "read",
       );
-      if (!found || found.ids.length <= room - COUNT || !all.length) return found;
+      if (!encoded || encoded.ids.length <= room - COUNT || !all.length) return encoded;
       all.splice(0, 2);
       note.textContent = "The first turns are too far back: it no longer sees them.";
     }
@@ -407,18 +407,18 @@ export function mount(element, data, context) {
     remains.textContent = "";
     drawLog();
     stop.disabled = false;
-    const found = await read(asRead(turns[last].content));
+    const encoded = await read(asRead(turns[last].content));
     await askUsual(turns[last].content);
     if (mine !== latest) return;
-    if (found && found.ids.length <= room - COUNT) {
-      seen = { ...found, read: found.ids.length };
+    if (encoded && encoded.ids.length <= room - COUNT) {
+      seen = { ...encoded, read: encoded.ids.length };
       place = seen.read - 1;
-      told = {};
+      outputs = {};
       turns.push({ role: "assistant", content: "" });
       drawLog(); // a long text takes seconds before the first token is written
       await write(mine);
-    } else if (found) {
-      note.textContent = `That is too long: ${plural(found.ids.length, "token")}, and it reads ${room - COUNT} at the most.`;
+    } else if (encoded) {
+      note.textContent = `That is too long: ${plural(encoded.ids.length, "token")}, and it reads ${room - COUNT} at the most.`;
     }
     if (mine === latest) stop.disabled = true;
   }
@@ -438,9 +438,9 @@ export function mount(element, data, context) {
     if (!plain || keyOf(plain.ids, switchedOff()) === usual.key) return;
     const [ids, off] = [plain.ids, switchedOff()];
     const details = { ids, off, place: ids.length - 1, layer, random: null };
-    const found = await asked("next", details, "usual");
-    if (!found) return;
-    usual = { key: keyOf(ids, off), top: found.map((/** @type {Likely} */ { id }) => id) };
+    const likeliest = await asked("next", details, "usual");
+    if (!likeliest) return;
+    usual = { key: keyOf(ids, off), top: likeliest.map((/** @type {Likely} */ { id }) => id) };
   }
 
   /**
@@ -473,14 +473,14 @@ export function mount(element, data, context) {
     more.disabled = true;
     const count = Math.min(COUNT, room - seen.ids.length);
     const details = { ids: seen.ids, off: switchedOff(), count, ...sampling() };
-    const end = await asked("speak", details, "write", (pieces) => {
+    const end = await asked("speak", details, "write", (written) => {
       const isFirst = seen.ids.length === seen.read; // what follows the text that was read
-      if (isFirst) tellLeft(pieces[0].next);
-      seen.ids = seen.ids.concat(pieces.map(({ id }) => id));
-      seen.pieces = seen.pieces.concat(pieces.map(({ piece }) => piece));
-      own.content = before + pieces.at(-1).text;
-      if (isFirst && !told.next && place === seen.read - 1 && !changed.size) {
-        told.next = pieces[0].next;
+      if (isFirst) tellLeft(written[0].next);
+      seen.ids = seen.ids.concat(written.map(({ id }) => id));
+      seen.pieces = seen.pieces.concat(written.map(({ piece }) => piece));
+      own.content = before + written.at(-1).text;
+      if (isFirst && !outputs.next && place === seen.read - 1 && !changed.size) {
+        outputs.next = written[0].next;
       }
       drawLog();
       drawTokens();
@@ -493,7 +493,7 @@ export function mount(element, data, context) {
     if (later !== null && later < seen.pieces.length) place = later;
     later = null;
     // Another token than the last one read may just have been chosen by a link.
-    told = place === seen.read - 1 ? told : {};
+    outputs = place === seen.read - 1 ? outputs : {};
     draw();
     compute();
   }
@@ -524,7 +524,7 @@ export function mount(element, data, context) {
 
   function tellDice() {
     for (const { input, value } of Object.values(sliders)) value.textContent = input.value;
-    dice.hidden = !isDrawn;
+    samplingControls.hidden = !isDrawn;
   }
 
   /* --- looking inside --- */
@@ -546,8 +546,8 @@ export function mount(element, data, context) {
    * @param {{ place?: number, layer?: number, head?: number }} chosen
    */
   function look(chosen) {
-    if ((chosen.place ?? place) !== place) told = {};
-    if ((chosen.layer ?? layer) !== layer) delete told.attention;
+    if ((chosen.place ?? place) !== place) outputs = {};
+    if ((chosen.layer ?? layer) !== layer) delete outputs.attention;
     place = chosen.place ?? place;
     layer = chosen.layer ?? layer;
     head = chosen.head ?? head;
@@ -557,7 +557,7 @@ export function mount(element, data, context) {
 
   /* Heads were changed, or the other text: all that was computed inside is asked for anew. */
   function renew() {
-    told = {};
+    outputs = {};
     draw();
     compute();
   }
@@ -565,28 +565,28 @@ export function mount(element, data, context) {
   /* Ask for what the tab shows, if it is not known. Where heads are changed, the next tokens of
      the model unchanged are asked for, too: they are the marks at the bars. */
   async function compute() {
-    const wanted = told; // `look` and `renew` put another in its place
+    const wanted = outputs; // `look` and `renew` put another in its place
     const name = tab === "heads" ? "next" : tab;
     if (wanted[name] && (wanted.whole || !changed.size)) return;
     const from = await patched();
     if (from === null) return;
     const ids = from ? seen.ids.slice(0, place + 1) : seen.ids;
     const details = { ids, place, layer };
-    const found = await asked(name, { ...details, off: switchedOff(), from }, "look");
-    if (!found) return;
-    wanted[name] = found;
+    const result = await asked(name, { ...details, off: switchedOff(), from }, "look");
+    if (!result) return;
+    wanted[name] = result;
     if (changed.size && name === "next" && !wanted.whole) {
       wanted.whole = await asked("next", details, "whole");
     }
-    if (wanted === told) draw();
+    if (wanted === outputs) draw();
   }
 
   /* The other text whose heads take a place here; undefined if there are none. */
   async function patched() {
     const taken = changedBy("other");
     if (!taken.length) return undefined;
-    const found = await read(other.value);
-    return found && { ids: found.ids, heads: taken };
+    const encoded = await read(other.value);
+    return encoded && { ids: encoded.ids, heads: taken };
   }
 
   /** @param {How} how */
@@ -654,7 +654,7 @@ export function mount(element, data, context) {
         }),
       ),
     );
-    if (told.next) drawBars();
+    if (outputs.next) drawBars();
     else bars.replaceChildren();
     drawLens();
     drawSummary();
@@ -692,7 +692,7 @@ export function mount(element, data, context) {
   }
 
   function drawTokens() {
-    const weights = tab === "attention" ? told.attention?.[head] : null;
+    const weights = tab === "attention" ? outputs.attention?.[head] : null;
     const largest = weights ? weights[mostBehindFirst(weights)] : 1;
     const buttons = seen.pieces.map((piece, i) =>
       button(piece, () => look({ place: i }), {
@@ -732,11 +732,11 @@ export function mount(element, data, context) {
 
   /* The next tokens; where heads are changed, a mark at each bar is the model unchanged. */
   function drawBars() {
-    const whole = new Map((told.whole ?? []).map(({ id, share }) => [id, share]));
+    const whole = new Map((outputs.whole ?? []).map(({ id, share }) => [id, share]));
     /** @param {number} share */
     const plain = (share) => make("span", { class: "play-bar", style: `--share: ${share}` });
     bars.replaceChildren(
-      ...(told.next ?? []).map(({ id, piece, share }) =>
+      ...(outputs.next ?? []).map(({ id, piece, share }) =>
         row(piece, changed.size ? bar(share, whole.get(id) ?? 0) : plain(share), percent(share, 1)),
       ),
     );
@@ -745,8 +745,8 @@ export function mount(element, data, context) {
   function drawLens() {
     lens.replaceChildren(
       heading("after", "likeliest", "second", "third"),
-      ...(told.lens ?? []).map((found, i) =>
-        row(`layer ${i}`, ...found.map(({ piece, share }) => `${piece} ${percent(share)}`)),
+      ...(outputs.lens ?? []).map((likeliest, i) =>
+        row(`layer ${i}`, ...likeliest.map(({ piece, share }) => `${piece} ${percent(share)}`)),
       ),
     );
   }
@@ -755,13 +755,14 @@ export function mount(element, data, context) {
   function drawSummary() {
     const own = quoted(seen.pieces[place]);
     const missing = isHere ? "Computing …" : talker.obstacle || "Load the model to see this.";
-    const [first] = told.next ?? [];
+    const [first] = outputs.next ?? [];
     const sentences = {
       next: () =>
         first &&
         `After ${own} the likeliest token is ${quoted(first.piece)}: ${percent(first.share, 1)}.`,
-      lens: () => told.lens && `What the model would say after ${own} if it ended after a layer.`,
-      attention: () => told.attention && attentionTold(own, told.attention[head]),
+      lens: () =>
+        outputs.lens && `What the model would say after ${own} if it ended after a layer.`,
+      attention: () => outputs.attention && attentionTold(own, outputs.attention[head]),
       heads: () => first && headsTold(first),
     };
     summary.textContent = sentences[tab]() || missing;
@@ -779,7 +780,7 @@ export function mount(element, data, context) {
 
   /** @param {Likely} first the likeliest token */
   function headsTold(first) {
-    const whole = told.whole?.[0];
+    const whole = outputs.whole?.[0];
     const now = `the likeliest token is ${quoted(first.piece)}, ${percent(first.share, 1)}`;
     if (!changed.size) return `No head is changed; ${now}.`;
     const then = whole ? `; before it was ${quoted(whole.piece)}, ${percent(whole.share, 1)}` : "";
@@ -799,10 +800,10 @@ export function mount(element, data, context) {
   ask.textContent = isDialogue ? "Ask" : "Write on";
   if (talker.obstacle) {
     loader.disabled = true;
-    about.textContent = talker.obstacle;
+    loadStatus.textContent = talker.obstacle;
   } else
-    talker.isKept().then((kept) => {
-      if (kept && !isHere) loader.textContent = "Open the model: your browser kept it";
+    talker.isKept().then((isKept) => {
+      if (isKept && !isHere) loader.textContent = "Open the model: your browser kept it";
     });
   more.disabled = true;
   tellDice();
@@ -870,7 +871,7 @@ export function mount(element, data, context) {
   function asking() {
     asks = isAnother();
     if (asks && isHere) return begin();
-    told = asks || layer !== data.layer || place !== data.place ? {} : told;
+    outputs = asks || layer !== data.layer || place !== data.place ? {} : outputs;
     if (asks)
       note.textContent = typedLine()
         ? "Load the model, and it answers the question of your link."

@@ -45,7 +45,7 @@ import { draw, nextProbs, randomness } from "./writing.js";
  * texts that begin alike share.
  *
  * @typedef {object} Reading
- * @property {string} made for which heads off, in words
+ * @property {string} key for which heads off, in words
  * @property {Head[]} off
  * @property {number[]} ids
  * @property {Keys} cache
@@ -99,8 +99,8 @@ async function receive(response, place, report) {
  * @param {(bytes: number) => void} report
  */
 async function bring({ address, sum, name }, place, cache, report) {
-  const kept = await cache?.match(address);
-  if (kept && (await receive(kept, place, report)) && checksum(place) === sum) return false;
+  const cached = await cache?.match(address);
+  if (cached && (await receive(cached, place, report)) && checksum(place) === sum) return false;
   const response = await fetch(address, { cache: "no-store" }).catch(() => null);
   if (!response?.ok) throw new Error(`${name} did not come (${response?.status ?? "no answer"})`);
   const isWhole = await receive(response, place, report);
@@ -223,17 +223,20 @@ class Talker {
    * @returns {Reading}
    */
   reading(off) {
-    const made = JSON.stringify(off);
-    let found = this.readings.find((each) => each.made === made);
-    if (!found) {
+    const key = JSON.stringify(off);
+    let reading = this.readings.find((each) => each.key === key);
+    if (!reading) {
       const streams = Array.from(
         { length: this.model.config.layers + 1 },
         () => new Float32Array(0),
       );
-      found = { made, off, ids: [], cache: this.model.cache(), streams };
+      reading = { key, off, ids: [], cache: this.model.cache(), streams };
     }
-    this.readings = [found, ...this.readings.filter((each) => each !== found)].slice(0, READINGS);
-    return found;
+    this.readings = [reading, ...this.readings.filter((each) => each !== reading)].slice(
+      0,
+      READINGS,
+    );
+    return reading;
   }
 
   /**
@@ -262,7 +265,7 @@ class Talker {
    * @returns {string[]}
    */
   get texts() {
-    this.decoded ??= this.tokenizer.pieces.map((_, id) => this.tokenizer.decode([id]));
+    this.decoded ??= this.tokenizer.vocabulary.map((_, id) => this.tokenizer.decode([id]));
     return this.decoded;
   }
 
@@ -272,8 +275,8 @@ class Talker {
    * @param {number} id
    */
   shown(id) {
-    const { whole, pieces } = this.tokenizer;
-    return whole.has(id) ? pieces[id] : shown(pieces[id], true);
+    const { whole, vocabulary } = this.tokenizer;
+    return whole.has(id) ? vocabulary[id] : shown(vocabulary[id], true);
   }
 }
 
@@ -310,9 +313,12 @@ function* readOn({ model }, reading, ids, again = true) {
   reading.ids = ids.slice();
   const fresh = ids.slice(same);
   const options = { cache, ablate: off, keep: ["embeddings", "blocks.*"] };
-  const { kept, logits } = yield* model.steps(fresh, { ...options, logits_of: [fresh.length - 1] });
+  const { kept: activations, logits } = yield* model.steps(fresh, {
+    ...options,
+    logits_of: [fresh.length - 1],
+  });
   // They are kept in the order in which they are computed: the embeddings, then each block.
-  Object.values(kept).forEach(({ values }, level) => {
+  Object.values(activations).forEach(({ values }, level) => {
     streams[level] = placed(streams[level], values, same * d_model);
   });
   return logits;
@@ -327,13 +333,13 @@ function* readOn({ model }, reading, ids, again = true) {
 function* patching({ model }, { ids, heads }) {
   const layers = Array.from(new Set(heads.map(([layer]) => layer)));
   const keep = layers.map((layer) => `blocks.${layer}.attention.heads`);
-  const { kept } = yield* model.steps(ids, { keep, logits_of: [] });
+  const { kept: activations } = yield* model.steps(ids, { keep, logits_of: [] });
   /** @type {Record<string, Patch[]>} */
   const patch = {};
   for (const [layer, head] of heads) {
     const name = `blocks.${layer}.attention.heads`;
     const columns = [head * model.d_head, (head + 1) * model.d_head];
-    const last = rowAt(kept[name].values, ids.length - 1, model.config.d_model);
+    const last = rowAt(activations[name].values, ids.length - 1, model.config.d_model);
     patch[name] ??= [];
     patch[name].push({ rows: [0], columns, values: last.slice(...columns) });
   }
@@ -359,9 +365,9 @@ function* states(talker, { ids, off = [], from = null }) {
   const patch = yield* patching(talker, from);
   cache.length = place; // the last token is read again
   const options = { cache, ablate: off, patch, keep: ["embeddings", "blocks.*"], logits_of: [] };
-  const { kept } = model.forward([ids[place]], options);
+  const { kept: activations } = model.forward([ids[place]], options);
   const { d_model } = model.config;
-  const changed = Object.values(kept).map(({ values }, level) =>
+  const changed = Object.values(activations).map(({ values }, level) =>
     placed(reading.streams[level].slice(0, place * d_model), values, place * d_model),
   );
   model.forward([ids[place]], { cache: { ...cache, length: place }, ablate: off, logits_of: [] });
@@ -397,13 +403,13 @@ function* lens(talker, asked) {
   const { place = 0 } = asked;
   const { d_model } = model.config;
   const [, ...streams] = yield* states(talker, asked);
-  const told = [];
+  const byLayer = [];
   for (let layer = 0; layer < streams.length; layer++) {
     const logits = model.readOut(rowAt(streams[layer], place, d_model));
-    told.push(talker.likeliest(logits, LENS));
+    byLayer.push(talker.likeliest(logits, LENS));
     yield layer;
   }
-  return told;
+  return byLayer;
 }
 
 /**
@@ -447,9 +453,9 @@ function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
     if (id === tokenizer.end) return "end";
     written.push(id);
     text = [...text, id];
-    const told = tokenizer.decode(written).replace(/\ufffd+$/, "");
+    const decoded = tokenizer.decode(written).replace(/\ufffd+$/, "");
     const next = talker.likeliest(logits, TOP);
-    yield { piece: { id, piece: talker.shown(id), text: told, next } };
+    yield { piece: { id, piece: talker.shown(id), text: decoded, next } };
   }
   return "count";
 }
@@ -484,8 +490,8 @@ function nextTokens(talker) {
   /** @param {number[]} ids */
   return function* ask(ids) {
     const name = ids.join();
-    const found = known.get(name);
-    if (found) return found;
+    const remembered = known.get(name);
+    if (remembered) return remembered;
     const logits = /** @type {Float32Array} */ (yield* readOn(talker, talker.reading([]), ids));
     const probs = softmax(Float32Array.from(logits)); // a copy, because softmax changes it
     known.set(name, probs);
@@ -534,12 +540,12 @@ function* nextCharacter(talker, text, symbols, ask) {
  */
 function* characters(talker, { before, line, symbols }) {
   const ask = nextTokens(talker);
-  const found = [];
+  const probs = [];
   for (let i = 0; i < line.length; i++) {
-    found.push(yield* nextCharacter(talker, before + line.slice(0, i), symbols, ask));
+    probs.push(yield* nextCharacter(talker, before + line.slice(0, i), symbols, ask));
     yield i;
   }
-  return found;
+  return probs;
 }
 
 /** @type {(talker: Talker, details: { ids: number[], options: ForwardOptions }) => Generator<unknown, Answer, any>} */
@@ -552,9 +558,9 @@ const forward = ({ model }, details) => REQUESTS.forward(model, details);
  * @param {{ ids: number[], place: number }} asked
  */
 function* whole(talker, asked) {
-  const found = yield* readWhole(talker.model, asked);
-  const pieces = Object.fromEntries(mentioned(found).map((id) => [id, talker.shown(id)]));
-  return { ...found, pieces };
+  const reading = yield* readWhole(talker.model, asked);
+  const pieces = Object.fromEntries(mentioned(reading).map((id) => [id, talker.shown(id)]));
+  return { ...reading, pieces };
 }
 
 /* What may be asked; with `random`, a seed, of the model whose weights are random. */

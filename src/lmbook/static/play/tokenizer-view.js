@@ -78,20 +78,20 @@ export function mount(element, data, context) {
     onfocusin: describe,
     onmouseover: describe,
     onclick: describe,
-    onkeydown: move,
+    onkeydown: moveFocus,
   });
   /** What is said of each piece that is shown. @type {WeakMap<EventTarget, string>} */
   const descriptions = new WeakMap();
-  const rows = /** @type {Record<Key, { count: HTMLElement, pieces: HTMLElement }>} */ ({});
+  const rows = /** @type {Record<Key, { count: HTMLElement, strip: HTMLElement }>} */ ({});
   for (const key of KEYS) {
     const name = NAMES[key];
     const count = make("span");
-    const pieces = make("div", { class: "lmc-pieces", role: "group", "aria-label": name });
+    const strip = make("div", { class: "lmc-pieces", role: "group", "aria-label": name });
     const title = make("p", { class: "lmc-name" }, make("b", {}, name), ": ", count);
-    rows[key] = { count, pieces };
-    list.append(make("div", { class: "lmc-row" }, title, pieces));
+    rows[key] = { count, strip };
+    list.append(make("div", { class: "lmc-row" }, title, strip));
   }
-  rows.ours.pieces.after(merges.label);
+  rows.ours.strip.after(merges.label);
   const controls = make("p", { class: "play-controls" }, make("label", {}, ids, " show IDs"), turn);
   if (language.length > 1) controls.prepend(make("label", {}, "The same sentence in ", language));
   const worlds = make(
@@ -175,7 +175,7 @@ export function mount(element, data, context) {
     let text = "no merge: each byte by itself";
     if (done) {
       const rank = used[done - 1];
-      const joined = `${ours.pair(rank).map(name).join(" + ")} → ${name(ours.made[rank])}`;
+      const joined = `${ours.pair(rank).map(name).join(" + ")} → ${name(ours.mergedIds[rank])}`;
       const learned = `number ${whole(rank + 1)} of ${whole(ours.merges)} that were learned`;
       text = `${done} of ${used.length}: ${joined} (${learned})`;
     }
@@ -208,7 +208,7 @@ export function mount(element, data, context) {
       if (tokenizer) fill(key, tokenizer.encode(line));
       else if (key !== "characters") {
         rows[key].count.textContent = missing[key];
-        rows[key].pieces.replaceChildren();
+        rows[key].strip.replaceChildren();
       }
     }
     later();
@@ -234,9 +234,9 @@ export function mount(element, data, context) {
       descriptions.set(box, `${NAMES[key]}: “${label}”, ${number}`);
       return box;
     });
-    const { count, pieces } = rows[key];
-    pieces.replaceChildren(...boxes);
-    pieces.dir = RIGHT_TO_LEFT.test(line) ? "rtl" : "ltr";
+    const { count, strip } = rows[key];
+    strip.replaceChildren(...boxes);
+    strip.dir = RIGHT_TO_LEFT.test(line) ? "rtl" : "ltr";
     let text = plural(boxes.length, "token");
     if (boxes.length) text += `, ${(size(line) / boxes.length).toFixed(1)} characters each`;
     if (unknown) text += `, ${whole(unknown)} unknown`;
@@ -263,7 +263,7 @@ export function mount(element, data, context) {
    *
    * @param {KeyboardEvent} event
    */
-  function move(event) {
+  function moveFocus(event) {
     const target = /** @type {HTMLElement} */ (event.target);
     const [right] = arrow(event) ?? [0];
     if (!right || !descriptions.has(target)) return;

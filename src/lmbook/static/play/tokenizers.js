@@ -71,7 +71,7 @@ export class ByteBPE {
     this.symbols = [...BYTE_CHARACTERS].sort();
     this.bytes = BYTE_CHARACTERS.map((character) => this.symbols.indexOf(character));
     this.merges = merges.length / 2;
-    this.made = new Uint16Array(this.merges); // rank → ID
+    this.mergedIds = new Uint16Array(this.merges); // rank → ID
     /** @type {Map<number, number>} left and right → rank */
     this.ranks = new Map();
     const ids = new Map(this.symbols.map((symbol, id) => [symbol, id]));
@@ -80,7 +80,7 @@ export class ByteBPE {
       const symbol = this.symbols[left] + this.symbols[right];
       const id = ids.get(symbol) ?? this.symbols.push(symbol) - 1;
       ids.set(symbol, id);
-      this.made[rank] = id;
+      this.mergedIds[rank] = id;
       const pair = left * 65536 + right;
       if (!this.ranks.has(pair)) this.ranks.set(pair, rank);
     }
@@ -116,7 +116,7 @@ export class ByteBPE {
       const merged = [];
       for (const id of ids) {
         const end = merged.length - 1;
-        if (end >= 0 && this.rank(merged[end], id) === first) merged[end] = this.made[first];
+        if (end >= 0 && this.rank(merged[end], id) === first) merged[end] = this.mergedIds[first];
         else merged.push(id);
       }
       ids = merged;
@@ -168,7 +168,7 @@ export class ByteBPE {
 export class WordPiece {
   /** @param {Vocabulary} vocabulary */
   constructor({ vocab, special, unknown, prefix, longest, lowercase, accents, tables }) {
-    this.pieces = vocab; // in the order of their IDs
+    this.vocabulary = vocab; // in the order of their IDs
     this.ids = new Map(vocab.map((piece, id) => [piece, id]));
     this.unknown = unknown;
     this.prefix = prefix;
@@ -199,9 +199,9 @@ export class WordPiece {
     /** @type {{ id: number, piece: string }[]} */
     const tokens = [];
     let start = 0;
-    for (const { 0: found, index } of text.matchAll(this.special)) {
-      tokens.push(...this.part(text.slice(start, index)), this.token(found));
-      start = index + found.length;
+    for (const { 0: special, index } of text.matchAll(this.special)) {
+      tokens.push(...this.part(text.slice(start, index)), this.token(special));
+      start = index + special.length;
     }
     return tokens.concat(this.part(text.slice(start)));
   }

@@ -100,7 +100,7 @@ export function mount(element, data) {
   /** @type {Point[]} */
   let keys;
   /** @type {ReturnType<typeof attend>} */
-  let found;
+  let attended;
   /** @type {(attributes: import("./dom.js").Attributes) => HTMLInputElement} */
   const change = (attributes) => make("input", { ...attributes, oninput: draw });
   const root = change({ type: "checkbox" });
@@ -231,8 +231,8 @@ export function mount(element, data) {
     const temperature = 2 ** Number(warmth.input.value);
     const divisor = (root.checked ? Math.SQRT2 : 1) * temperature;
     const hidden = keys.map((_, i) => causal.checked && i > position.selectedIndex);
-    found = attend(query, keys, keys, divisor, hidden);
-    const { products, scaled, weights, output } = found;
+    attended = attend(query, keys, keys, divisor, hidden);
+    const { products, scaled, weights, output } = attended;
     warmth.value.textContent = fixed(temperature);
     head.rows[0].cells[2].textContent = `÷ ${fixed(divisor)}`;
     body.replaceChildren(
@@ -297,8 +297,8 @@ export function mount(element, data) {
   }
 
   function tell() {
-    const weights = words.map((name, i) => `${name} ${percent(found.weights[i])}`).join(", ");
-    return `Weights: ${weights}. Output at ${place(found.output)}.`;
+    const weights = words.map((name, i) => `${name} ${percent(attended.weights[i])}`).join(", ");
+    return `Weights: ${weights}. Output at ${place(attended.output)}.`;
   }
 
   reset();

@@ -132,13 +132,13 @@ export function mount(element, data, context) {
   );
   which.classList.add("lmw-models");
   const { area, note, label } = ownLine(given.text, typed, { maxlength: LONGEST });
-  const { worlds, told: remains, label: worldLabel } = learnedSwitch(changeWorld, "shuffled text");
+  const { worlds, remains, label: worldLabel } = learnedSwitch(changeWorld, "shuffled text");
   const tourButton = button("Take the tour: three minutes", startTour, { class: "lmw-start" });
   const loader = button("", load);
   const halt = button("Stop loading", stopLoading, { hidden: "" });
   const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
-  const about = make("span", { class: "play-muted" });
-  const offer = make("p", { class: "play-controls lmw-offer" }, loader, halt, progress, about);
+  const loadStatus = make("span", { class: "play-muted" });
+  const offer = make("p", { class: "play-controls lmw-offer" }, loader, halt, progress, loadStatus);
   const back = button("Back", () => goTo(stop - 1));
   const forth = button("Next", () => goTo(stop + 1));
   const cardTitle = make("b");
@@ -284,20 +284,20 @@ export function mount(element, data, context) {
   async function load() {
     loader.disabled = true;
     progress.hidden = halt.hidden = false;
-    about.textContent = "";
+    loadStatus.textContent = "";
     try {
-      const found = await talker().load((share) => {
+      const arrived = await talker().load((share) => {
         progress.value = share;
-        about.textContent = percent(share);
+        loadStatus.textContent = percent(share);
       });
-      isHere = Boolean(found);
+      isHere = Boolean(arrived);
     } catch (error) {
-      about.textContent = `The model does not load: ${error.message}`;
+      loadStatus.textContent = `The model does not load: ${error.message}`;
     }
     progress.hidden = halt.hidden = true;
     loader.disabled = false;
     if (isHere) {
-      about.textContent = "The model is here: change the text.";
+      loadStatus.textContent = "The model is here: change the text.";
       note.textContent = ""; // it may ask for what was done now
     }
     drawOffer();
@@ -307,14 +307,14 @@ export function mount(element, data, context) {
   /* Another view may have forgotten the model: it comes back after a click alone. */
   async function isStillHere() {
     isHere = Boolean(talker().worker) || (await talker().isKept());
-    if (!isHere) about.textContent = "";
+    if (!isHere) loadStatus.textContent = "";
     drawOffer();
     return isHere;
   }
 
   function stopLoading() {
     talker().stop();
-    about.textContent = "What has come so far is kept.";
+    loadStatus.textContent = "What has come so far is kept.";
   }
 
   /** @param {Given} chosen */
@@ -349,12 +349,12 @@ export function mount(element, data, context) {
     loader.hidden = isHere;
     loader.disabled = Boolean(obstacle);
     loader.textContent = `Load the model: ${megabytes(store.bytes)}`;
-    if (obstacle) about.textContent = obstacle;
+    if (obstacle) loadStatus.textContent = obstacle;
     else if (!isHere)
       talker()
         .isKept()
-        .then((kept) => {
-          if (kept) loader.textContent = "Open the model: your browser kept it";
+        .then((isKept) => {
+          if (isKept) loader.textContent = "Open the model: your browser kept it";
         });
   }
 
@@ -417,8 +417,8 @@ export function mount(element, data, context) {
       if (!before) return;
       usual = before;
       const seed = isRandom() ? SEED : null;
-      const found = await ask(worlds.value === WORLDS.shuffled ? mixed(input) : input, seed);
-      if (found && own === given) show(found, input);
+      const result = await ask(worlds.value === WORLDS.shuffled ? mixed(input) : input, seed);
+      if (result && own === given) show(result, input);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
     } finally {
@@ -446,12 +446,12 @@ export function mount(element, data, context) {
    */
   async function ask({ ids, place }, random) {
     const own = given;
-    const found =
+    const result =
       own.name === "talker"
         ? await talker().when("whole", { ids, place, random }, lane)
         : await smallModel(random).when("whole", { ids, place }, lane);
-    if (!found || own !== given) return null;
-    return { ...found, pieces: found.pieces ?? piecesOf(found) };
+    if (!result || own !== given) return null;
+    return { ...result, pieces: result.pieces ?? piecesOf(result) };
   }
 
   /**
@@ -477,10 +477,10 @@ export function mount(element, data, context) {
    * @returns {Input}
    */
   function mixed(input) {
-    const places = movable(input);
+    const positions = movable(input);
     const ids = [...input.ids];
-    reordered(places, SEED).forEach((from, i) => {
-      ids[places[i]] = input.ids[from];
+    reordered(positions, SEED).forEach((from, i) => {
+      ids[positions[i]] = input.ids[from];
     });
     return { ...input, ids };
   }
@@ -572,28 +572,28 @@ export function mount(element, data, context) {
   /**
    * How the tokens of a small model are shown.
    *
-   * @param {Reading} found
+   * @param {Reading} result
    * @returns {Record<string, string>}
    */
-  function piecesOf(found) {
-    const all = wordPiece && given.pieces ? wordPiece.pieces : Array.from(given.alphabet ?? "");
-    return Object.fromEntries(mentioned(found).map((id) => [id, shown(all[id])]));
+  function piecesOf(result) {
+    const all = wordPiece && given.pieces ? wordPiece.vocabulary : Array.from(given.alphabet ?? "");
+    return Object.fromEntries(mentioned(result).map((id) => [id, shown(all[id])]));
   }
 
   /* --- opening --- */
 
   /**
-   * @param {Reading} found
+   * @param {Reading} result
    * @param {Pick<Input, "ids" | "place">} [input] the text in its order
    */
-  function show(found, input = found) {
-    reading = found;
+  function show(result, input = result) {
+    reading = result;
     const { layers, heads } = reading.sizes;
     opened.layer = Math.min(opened.layer, layers - 1);
     opened.head = Math.min(opened.head, heads - 1);
     layerSlider.input.max = String(layers - 1);
-    if (isUsual()) usual = found;
-    remains.textContent = remainder = isUsual() ? "" : whatRemains(found, input);
+    if (isUsual()) usual = result;
+    remains.textContent = remainder = isUsual() ? "" : whatRemains(result, input);
     if (stop >= 0) drawStop();
     else draw();
   }
@@ -604,23 +604,24 @@ export function mount(element, data, context) {
   /**
    * What the model says, beside what the trained one says of the same text in its order.
    *
-   * @param {Reading} found
+   * @param {Reading} result
    * @param {Pick<Input, "ids" | "place">} input the text in its order
    */
-  function whatRemains(found, input) {
+  function whatRemains(result, input) {
     /** @param {Reading} reading */
-    const told = ({ next: [[id, , share]], pieces }) => `${quoted(pieces[id])} (${percent(share)})`;
+    const likeliestOf = ({ next: [[id, , share]], pieces }) =>
+      `${quoted(pieces[id])} (${percent(share)})`;
     /** @param {Reading} reading */
     const top = ({ next }) => next.slice(0, FEW).map(([id]) => id);
     const says = isRandom()
-      ? `Random weights say ${told(found)}`
-      : `With its other tokens in another order, the model says ${told(found)}`;
+      ? `Random weights say ${likeliestOf(result)}`
+      : `With its other tokens in another order, the model says ${likeliestOf(result)}`;
     if (!isRandom() && isAlone(input))
       return "There is no other order: more than one token has to stand before the one that is asked.";
     if (asked(input) !== asked(usual)) return `${says}.`;
     return (
-      `${says}; ${isRandom() ? "the trained model says" : "in your order it says"} ${told(usual)}. ` +
-      `Of its five likeliest ${given.unit}s, ${leftOf(top(usual), top(found))} left.`
+      `${says}; ${isRandom() ? "the trained model says" : "in your order it says"} ${likeliestOf(usual)}. ` +
+      `Of its five likeliest ${given.unit}s, ${leftOf(top(usual), top(result))} left.`
     );
   }
 

@@ -120,7 +120,7 @@ export function mount(element, { poems, names, levels, first }) {
    * @param {number} shownSection
    */
   function drawText(shownSection) {
-    const { text: whole, words, printed, said } = poems[poem];
+    const { text: whole, words, printed, said: supportWithout } = poems[poem];
     const active = /** @type {Element} */ (document.activeElement);
     const focused = Array.from(text.children).indexOf(active);
     /** @type {(string | HTMLElement)[]} */
@@ -128,7 +128,7 @@ export function mount(element, { poems, names, levels, first }) {
     let end = 0;
     words.forEach((word, i) => {
       const start = whole.indexOf(word, end);
-      const lost = printed[level][shownSection] - said[level][i][shownSection];
+      const lost = printed[level][shownSection] - supportWithout[level][i][shownSection];
       parts.push(whole.slice(end, start), makeWord(word, i, lost));
       end = start + word.length;
     });
@@ -139,7 +139,7 @@ export function mount(element, { poems, names, levels, first }) {
   }
 
   function describe() {
-    const { own, words, printed, said } = poems[poem];
+    const { own, words, printed, said: supportWithout } = poems[poem];
     /** @param {number[]} values */
     const support = (values) =>
       names.map((name, i) => `${name} ${fixed(values[i] / 100)}`).join(", ");
@@ -147,7 +147,7 @@ export function mount(element, { poems, names, levels, first }) {
     const model = `The model (${levels[level]}) as printed: ${names[argmax(now)]}.`;
     const beginning = `The editors: ${names[own]}. ${model}`;
     if (struck === null) return `${beginning} ${support(now)}.`;
-    const without = said[level][struck];
+    const without = supportWithout[level][struck];
     return `${beginning} Without “${words[struck]}”: ${names[argmax(without)]}. ${support(without)}.`;
   }
 

@@ -206,14 +206,14 @@ export const WORLDS = { asItIs: "0", random: "1", shuffled: "2" };
  *
  * @param {Listener} onchange
  * @param {string | null} [shuffled] what is put in another order; null if nothing is
- * @returns {{ worlds: HTMLSelectElement, label: HTMLElement, told: HTMLElement }} the switch;
+ * @returns {{ worlds: HTMLSelectElement, label: HTMLElement, remains: HTMLElement }} the switch;
  *   it in its label; a paragraph for the sentence that says what is left
  */
 export function learnedSwitch(onchange, shuffled = "shuffled words") {
   const names = ["as it is", "random weights", ...(shuffled === null ? [] : [shuffled])];
   const worlds = select(names, onchange);
-  const told = make("p", { class: "play-remains", role: "status" });
-  return { worlds, told, label: make("label", {}, "Had it learned nothing? ", worlds) };
+  const remains = make("p", { class: "play-remains", role: "status" });
+  return { worlds, remains, label: make("label", {}, "Had it learned nothing? ", worlds) };
 }
 
 /**
@@ -224,8 +224,8 @@ export function learnedSwitch(onchange, shuffled = "shuffled words") {
  * @returns {string} "none", "1 is", "3 are": left is for the sentence to say
  */
 export function leftOf(before, now) {
-  const found = Array.from(now);
-  const count = Array.from(before).filter((each) => found.includes(each)).length;
+  const current = Array.from(now);
+  const count = Array.from(before).filter((each) => current.includes(each)).length;
   return count === 0 ? "none is" : count === 1 ? "one is" : `${count} are`;
 }
 

@@ -165,7 +165,7 @@ export function poems(canvas, data) {
   /* The same with random weights, and with the words in another order, if they came along. */
   const {
     worlds,
-    told,
+    remains,
     label: worldLabel,
   } = learnedSwitch(
     () => {
@@ -178,7 +178,7 @@ export function poems(canvas, data) {
     const { untrained = data, reordered = data } = data;
     return { [WORLDS.random]: untrained, [WORLDS.shuffled]: reordered }[worlds.value] ?? data;
   }
-  if (data.untrained) canvas.append(paragraph("bar", worldLabel), told);
+  if (data.untrained) canvas.append(paragraph("bar", worldLabel), remains);
   canvas.append(
     paragraph(
       "bar",
@@ -244,7 +244,7 @@ export function poems(canvas, data) {
   function tellLeft() {
     const { poem, level } = state;
     if (worlds.value === WORLDS.asItIs) {
-      told.textContent = "";
+      remains.textContent = "";
       return;
     }
     const before = data.near[level][poem];
@@ -253,7 +253,7 @@ export function poems(canvas, data) {
     const agreed = (support) =>
       shelves.filter((own, i) => argmax(support[level][i]) === own).length;
     const where = level ? levelName() : "by the words alone";
-    told.textContent =
+    remains.textContent =
       `${changedHow(worlds.value, "each poem’s words")}, ` +
       `${someOf(same, before.length, "nearest poem")} ${where} ${same > 1 ? "are" : "is"} ` +
       `left. Model and editors agree on ${agreed(support)} of ${texts.length} poems; as it is, ` +
