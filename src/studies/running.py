@@ -11,7 +11,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module, metadata
@@ -352,8 +352,9 @@ def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
     """Renew the record of a stored study without making all of its runs again.
 
     The first run of its plan is repeated and compared with its stored outcome, and the runs
-    of the small plan are made, to see what they read. The stored results stay; the record
-    says why it was renewed, and which run was compared.
+    of the small plan are made, to see what they read. The stored results stay, and in the
+    record what they read. Its ``renewals`` get an entry: the ``reason``, and which run was
+    ``compared``.
 
     Parameters
     ----------
@@ -393,14 +394,26 @@ def renew(study: ModuleType, reason: str, compared: bool = True) -> Path:
         _compare(done[0], document["results"])
     done += outcomes(study, study.plan(small=True), runs_of(study) / "small")
     record = rests_on(study, done)
-    # The runs made now do not show how many threads the stored ones had.
+    # The runs made now do not show all that the stored ones read, nor their threads.
+    record["data"] = _still_there(old.get("data", {})) | record["data"]
     record["threads"] = old.get("threads")
-    record |= {"renewed": reason, "compared": first if compared else None}
+    renewal = {"reason": reason, "compared": first if compared else None}
+    record["renewals"] = [*old.get("renewals", []), renewal]
     # Before the settings, or the results of weights, as in a new document.
     items = list(document.items())
     index = list(document).index("settings" if "settings" in document else "results")
     write(path, dict([*items[:index], ("rests_on", record), *items[index:]]))
     return path
+
+
+def _still_there(files: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of those files that there are: path below ``data`` → hash."""
+    folder = corpora_folder()
+    return {
+        path: depends.file_hash(folder / path)
+        for path in files
+        if (folder / path).is_file()
+    }
 
 
 def _compare(first: dict, results: dict[str, list]) -> None:

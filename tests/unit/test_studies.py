@@ -267,7 +267,7 @@ def summary(results):
 '''
 
 
-HELPER = '"""Helps."""\nNOTHING = 0  # added\n'
+HELPER = '"""Helps."""\nOFFSET = 0  # added\n'
 
 
 @pytest.fixture
@@ -509,7 +509,7 @@ def test_a_record_is_renewed_with_a_reason(stored):
     assert command.main(["--stale"]) == 0
     record = data.stored("toy-study")
     assert record["results"] == results
-    assert record["rests_on"]["renewed"] == "nothing is added, as before"
+    assert record["rests_on"]["renewals"][-1]["reason"] == "nothing is added, as before"
 
 
 @pytest.mark.parametrize("build", ["", "elsewhere"])
@@ -688,14 +688,32 @@ def test_a_record_is_not_renewed_if_a_run_has_another_outcome(stored, capsys):
 def test_a_renewed_record_says_what_was_compared(stored):
     assert command.main(["toy-study", "--still-holds", "as before"]) == 0
     record = data.stored("toy-study")["rests_on"]
-    assert record["compared"] == {"group": "runs", "seed": 0}
+    (renewal,) = record["renewals"]
+    assert renewal["compared"] == {"group": "runs", "seed": 0}
     assert record["threads"] == [1]  # those of the runs that were stored
 
 
-def test_what_was_not_compared_is_said(stored):
-    ask = ["toy-study", "--still-holds", "as before", "--uncompared"]
+def test_what_was_not_compared_is_said_and_what_was_before_is_kept(stored):
+    ask = ["toy-study", "--still-holds", "as before"]
     assert command.main(ask) == 0
-    assert data.stored("toy-study")["rests_on"]["compared"] is None
+    assert command.main([*ask, "--uncompared"]) == 0
+    before, last = data.stored("toy-study")["rests_on"]["renewals"]
+    assert before["compared"] == {"group": "runs", "seed": 0}
+    assert last["compared"] is None
+
+
+def test_a_renewed_record_keeps_what_only_the_stored_runs_read(stored):
+    """The small runs of a renewal do not read all of it."""
+    path = running.stored_at(command.load_studies()["toy-study"])
+    folder = stored / "data"
+    (folder / "more.txt").write_text("an ant")
+    record = json.loads(path.read_text())
+    record["rests_on"]["data"] |= {"more.txt": "an earlier hash", "gone.txt": "a hash"}
+    running.write(path, record)
+    assert command.main(["toy-study", "--still-holds", "spelling"]) == 0
+    files = data.stored("toy-study")["rests_on"]["data"]
+    assert files.keys() == {"corpus.txt", "more.txt"}
+    assert files["more.txt"] == depends.file_hash(folder / "more.txt")
 
 
 def test_threads_of_runs_that_nobody_recorded_are_not_known(stored):
