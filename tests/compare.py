@@ -32,24 +32,26 @@ def strip_outputs(outputs: list) -> list[dict]:
 
     Images, HTML and standard error are left out; they are other tests' business.
     """
-    kept: list[dict] = []
+    compared: list[dict] = []
     for output in outputs:
         kind = output["output_type"]
         if kind == "stream" and output["name"] == "stdout":
-            if kept and kept[-1]["output_type"] == "stream":
-                kept[-1]["text"] += output["text"]
+            if compared and compared[-1]["output_type"] == "stream":
+                compared[-1]["text"] += output["text"]
             else:
-                kept.append({"output_type": kind, "name": "stdout", "text": output["text"]})
+                compared.append(
+                    {"output_type": kind, "name": "stdout", "text": output["text"]}
+                )
         elif kind == "error":
-            about = {"ename": output["ename"], "evalue": output["evalue"]}
-            kept.append({"output_type": kind, **about, "traceback": []})
+            error = {"ename": output["ename"], "evalue": output["evalue"]}
+            compared.append({"output_type": kind, **error, "traceback": []})
         elif "data" in output:
             data = {
                 key: output["data"][key] for key in COMPARED_TYPES if key in output["data"]
             }
             more = {"output_type": "display_data", "metadata": {}, "data": data}
-            kept += [more] if data else []
-    return kept
+            compared += [more] if data else []
+    return compared
 
 
 def difference(reference: list, test: list) -> str:
@@ -103,13 +105,15 @@ def _same_text(old: str, new: str) -> bool:
 def _same_number(old: str, new: str, is_percentage: bool) -> bool:
     if old == new:
         return True
-    floating = re.compile(r"[.eE]")
-    if not is_percentage and not (floating.search(old) and floating.search(new)):
+    point_or_exponent = re.compile(r"[.eE]")
+    if not is_percentage and not (
+        point_or_exponent.search(old) and point_or_exponent.search(new)
+    ):
         return False
     mantissa, _, exponent = old.lower().partition("e")
-    places = len(mantissa.partition(".")[2])
-    measured = places >= 2 or is_percentage
-    unit = 10.0 ** (int(exponent or 0) - places) if measured else 0.0
+    decimals = len(mantissa.partition(".")[2])
+    measured = decimals >= 2 or is_percentage
+    unit = 10.0 ** (int(exponent or 0) - decimals) if measured else 0.0
     tolerance = max(ABSOLUTE, 1.01 * unit)
     return math.isclose(float(old), float(new), rel_tol=RELATIVE, abs_tol=tolerance)
 

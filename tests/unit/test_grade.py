@@ -279,7 +279,7 @@ MERGE_ROW, MASKED = "attention.merge_heads", "attention.masked_softmax"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("who", "task", "verdict", "said"),
+    ("who", "task", "verdict", "diagnosis"),
     [
         ("honest", "attention.sharper", "right", "right."),
         ("honest", MERGE_ROW, "right", "right."),
@@ -309,13 +309,13 @@ MERGE_ROW, MASKED = "attention.merge_heads", "attention.masked_softmax"
     ],
 )
 def test_a_submission_gets_its_marks_whatever_the_others_do(
-    graded, who, task, verdict, said
+    graded, who, task, verdict, diagnosis
 ):
     rows = [row for row in graded[0].values() if row["submission"] == f"{who}.ipynb"]
     (row,) = [row for row in rows if row["task"] == task] or rows
     assert row["task"] == task, row
     assert row["verdict"] == verdict, row
-    assert said in row["diagnosis"], row
+    assert diagnosis in row["diagnosis"], row
 
 
 @pytest.mark.slow
@@ -390,8 +390,8 @@ def break_pool(path, folder):
 def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
     """The judge itself reads none of them, by which it could end, too: none is there."""
     paths = [tmp_path / f"{name}.ipynb" for name in ("a", "breaks", "c")]
-    found = command.grade_all(paths, functools.partial(break_pool, folder=tmp_path))
-    rows = {row["submission"]: row for rows in found for row in rows}
+    rows_of_each = command.grade_all(paths, functools.partial(break_pool, folder=tmp_path))
+    rows = {row["submission"]: row for rows in rows_of_each for row in rows}
     assert {n: row["verdict"] for n, row in rows.items()} == {
         "a.ipynb": "right",
         "breaks.ipynb": "not graded",
@@ -547,12 +547,12 @@ def test_an_answer_that_ends_its_own_process_gains_nothing(tmp_path):
 
 def processes_of(folder):
     """Return the processes whose home a folder is."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get("HOME") == folder:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def test_where_nothing_is_shut_in_the_copies_of_kernels_end_as_well():
@@ -571,10 +571,10 @@ def test_where_nothing_is_shut_in_the_copies_of_kernels_end_as_well():
 ENDLESS = """
 import itertools, os
 from pathlib import Path
-kernel, made = os.getpid(), iter([])
-def merge_heads(x, held=(number for number in made)):
+kernel, numbers = os.getpid(), iter([])
+def merge_heads(x, held=(number for number in numbers)):
     if os.getpid() != kernel:
-        Path({told!r}).write_text(f"{{os.getpid()}} is the copy")
+        Path({log!r}).write_text(f"{{os.getpid()}} is the copy")
         sum(itertools.count())
     return x
 exercises.check('attention.merge_heads', merge_heads)
@@ -584,15 +584,15 @@ exercises.check('attention.merge_heads', merge_heads)
 def test_if_the_judge_is_killed_a_copy_that_computes_ends_where_nothing_is_shut_in(
     tmp_path,
 ):
-    told = tmp_path / "told.txt"
-    write_submission(tmp_path, "one", [ENDLESS.format(told=str(told))])
+    log = tmp_path / "log.txt"
+    write_submission(tmp_path, "one", [ENDLESS.format(log=str(log))])
     run = [sys.executable, "-m", "lmbook.grade", tmp_path, "--unsafe"]
     limits = [f"--{limit}={10 * PATIENCE}" for limit in ("cell", "seconds")]
     with subprocess.Popen([*run, *limits]) as judge:
-        while not (told.exists() and told.read_text().endswith("copy")):
+        while not (log.exists() and log.read_text().endswith("copy")):
             assert judge.poll() is None
             time.sleep(0.05)
-        copy = psutil.Process(int(told.read_text().split()[0]))
+        copy = psutil.Process(int(log.read_text().split()[0]))
         judge.kill()
     _, alive = psutil.wait_procs([copy], PATIENCE)
     for process in alive:
@@ -601,7 +601,7 @@ def test_if_the_judge_is_killed_a_copy_that_computes_ends_where_nothing_is_shut_
 
 
 @pytest.mark.parametrize(
-    ("switch", "value", "said"),
+    ("switch", "value", "advice"),
     [
         ("apparmor_restrict_unprivileged_userns", "1", "Ubuntu 24.04"),
         ("unprivileged_userns_clone", "0", "unprivileged_userns_clone=1"),
@@ -609,7 +609,7 @@ def test_if_the_judge_is_killed_a_copy_that_computes_ends_where_nothing_is_shut_
         ("none of them", "0", "SYS_ADMIN"),
     ],
 )
-def test_where_the_kernel_refuses_it_says_what_to_do(monkeypatch, switch, value, said):
+def test_where_the_kernel_refuses_it_says_what_to_do(monkeypatch, switch, value, advice):
     def read_text(path):
         if path.name == switch:
             return f"{value}\n"
@@ -617,7 +617,7 @@ def test_where_the_kernel_refuses_it_says_what_to_do(monkeypatch, switch, value,
 
     monkeypatch.setattr(sandbox.Path, "read_text", read_text)
     monkeypatch.setattr(sandbox, "NAMESPACES", ("--no-such-space",))
-    assert said in sandbox.why_no_sandbox()
+    assert advice in sandbox.why_no_sandbox()
 
 
 def test_where_nothing_can_be_shut_in_nothing_is_graded(monkeypatch, tmp_path, capsys):
@@ -636,16 +636,16 @@ def test_where_nothing_can_be_shut_in_nothing_is_graded(monkeypatch, tmp_path, c
 
 @pytest.fixture(scope="module")
 def box():
-    with begun(2) as made:
-        yield made
+    with begun(2) as own:
+        yield own
 
 
 @contextlib.contextmanager
 def begun(memory, code=()):
     """Give a sandbox of so many GiB, ready for the answers of a notebook of such cells."""
-    with Sandbox(memory) as made:
-        made.begin("prepare", [*code])
-        yield made
+    with Sandbox(memory) as own:
+        own.begin("prepare", [*code])
+        yield own
 
 
 def asked(box, function, name="attention.merge_heads", seconds=PATIENCE):
@@ -665,8 +665,8 @@ def test_what_is_in_there_has_no_rights_and_sees_nothing_else(box):
         secret = {"SECRET", "HOME"} & {*os.environ}
         raise LookupError(os.getuid() != 0, {*rights}, processes, unseen, secret)
 
-    said = "(True, {'0000000000000000'}, ['1'], [], {'HOME'})"
-    assert said in asked(box, look).message
+    expected = "(True, {'0000000000000000'}, ['1'], [], {'HOME'})"
+    assert expected in asked(box, look).message
 
 
 def test_its_folder_and_its_memory_are_bounded(box):
@@ -717,11 +717,14 @@ def test_an_answer_that_takes_too_long_or_too_much_is_stopped():
         while shared.write(bytes(2**24)):
             pass
 
-    for function, said in ((long, "it took too long"), (large, "it used too much memory")):
+    for function, message in (
+        (long, "it took too long"),
+        (large, "it used too much memory"),
+    ):
         with begun(0.2) as own:
             assert "heads are added up" in asked(own, lambda x: x.sum(1)).message
             verdict = asked(own, function, seconds=3 if function is long else PATIENCE)
-            assert said in verdict.message
+            assert message in verdict.message
             assert own.stopped
             with pytest.raises(Stopped):
                 own.ask("load", b"", seconds=0.1)
@@ -869,11 +872,11 @@ def test_of_its_processes_some_may_have_ended_before_they_are_stopped(monkeypatc
 def test_the_page_for_instructors_names_what_is_judged_together():
     text = (sandbox.ROOT / "docs" / "teaching.md").read_text("utf-8")
     named = "".join(text.partition("These are")[2].partition("They are judged")[0].split())
-    found, chapter = set(), ""
+    tasks, chapter = set(), ""
     for word in named.replace("`and`", "`,`").rstrip(".").split(","):
         chapter = word.strip("`").partition(".")[0] or chapter
-        found.add(f"{chapter}.{word.strip('`').partition('.')[2]}")
-    assert found == NEED_ANSWER
+        tasks.add(f"{chapter}.{word.strip('`').partition('.')[2]}")
+    assert tasks == NEED_ANSWER
     assert all(t in marks.exercises.names(t.partition(".")[0]) for t in NEED_ANSWER)
 
 

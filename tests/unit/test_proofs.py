@@ -90,9 +90,9 @@ def test_only_a_findings_assertion_is_tolerated(swapped):
 
 
 def test_a_finding_that_fails_is_kept_and_what_comes_after_it_is_executed(swapped):
-    found = load_executed_chapter("finds", swapped[0])
-    assert found.metadata.lmbook_models == {"LMCOURSE_BERT": "my-bert"}
-    *_, finding, after = found.cells
+    notebook = load_executed_chapter("finds", swapped[0])
+    assert notebook.metadata.lmbook_models == {"LMCOURSE_BERT": "my-bert"}
+    *_, finding, after = notebook.cells
     assert is_placed_proof(finding)
     (error,) = error_outputs(finding)
     assert error.ename == "NotSo"
