@@ -38,7 +38,7 @@ const word = (piece) => make("bdi", {}, piece);
 /** @type {(change: number) => string} */
 const points = (change) => `${change >= 0 ? "+" : ""}${fixed(100 * change, 1)} points`;
 
-/** @type {Record<string, (reading: Reading, opened: Opened, about: About) => Inside>} */
+/** @type {Record<string, (reading: Reading, opened: Opened, model: About) => Inside>} */
 export const PARTS = {
   tokens({ ids, pieces, sizes }) {
     return {
@@ -236,7 +236,7 @@ export const PARTS = {
  *
  * @param {Reading} reading
  * @param {Opened} opened
- * @param {About} about
+ * @param {About} model
  * @returns {Inside}
  */
-export const inside = (reading, opened, about) => PARTS[opened.part](reading, opened, about);
+export const inside = (reading, opened, model) => PARTS[opened.part](reading, opened, model);

@@ -87,7 +87,7 @@ export function tellingLayer(reading) {
  * The stops.
  *
  * @param {Reading} reading
- * @param {About} about
+ * @param {About} model
  * @returns {Stop[]}
  */
 export function stops(reading, { name, unit, world }) {
