@@ -253,7 +253,7 @@ def test_a_case_may_ask_for_something_else_and_say_it_in_other_words():
     def second():
         wordings = {"stopped with": "{error}. It said: {text}!", "differ": "look again."}
         ask, mistakes = lambda answer: run(answer, 3)[1], {"one.": lambda: 1}
-        yield Case([], 2, mistakes, ask=ask, instead=wordings, told="the second:")
+        yield Case([], 2, mistakes, ask=ask, instead=wordings, prefix="the second:")
 
     def fails(x):
         raise KeyError("a")

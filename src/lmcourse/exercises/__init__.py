@@ -129,8 +129,8 @@ class Verdict:
         parts = re.split(r"`([^`]+)`", escape(repr(self)))  # every other one is code
         parts[::2] = [_STRESSED.sub(r"<em>\1</em>", part) for part in parts[::2]]
         parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
-        told = "".join(parts)
-        return f'<p class="lm-verdict lm-{kind}">{told}</p>'
+        body = "".join(parts)
+        return f'<p class="lm-verdict lm-{kind}">{body}</p>'
 
 
 def exercise(name: str, kind: str = "build", solution: object = None):
@@ -232,7 +232,7 @@ def names(chapter: str, kind: str | None = None) -> list[str]:
     """
     _load(chapter)
     mine = {n: e for n, e in _EXERCISES.items() if n.startswith(f"{chapter}.")}
-    return [name for name, found in mine.items() if kind in (None, found.kind)]
+    return [name for name, task in mine.items() if kind in (None, task.kind)]
 
 
 def _load(chapter: str) -> None:
@@ -275,13 +275,13 @@ def check(name: str, answer: object) -> Verdict:
     ValueError
         If there is no such exercise.
     """
-    steps = _found(name).steps
+    steps = _registered(name).steps
     code = _code(name, answer)
     try:
-        with _global_state_kept():
+        with _global_state_restored():
             if answer is None or answer is ...:
                 raise NotTried
-            told = [step.judge(answer) for step in steps()]
+            remarks = [step.judge(answer) for step in steps()]
     except KeyboardInterrupt:
         raise
     except Wrong as wrong:
@@ -290,7 +290,7 @@ def check(name: str, answer: object) -> Verdict:
     except BaseException as error:  # an answer may be anything, and raise when looked at
         words = f"your answer could not be checked: {describe(error)}"
         return Verdict(name, False, words)
-    return Verdict(name, True, " ".join(["right.", *filter(None, told)]), code=code)
+    return Verdict(name, True, " ".join(["right.", *filter(None, remarks)]), code=code)
 
 
 def _code(name: str, answer: object) -> str:
@@ -301,14 +301,14 @@ def _code(name: str, answer: object) -> str:
 
     ``name`` : ``"chapter.exercise"``; ``answer`` : what the reader hands in.
     """
-    found = _found(name)
-    if found.kind != "predict" or not issubclass(type(answer), str):
+    task = _registered(name)
+    if task.kind != "predict" or not issubclass(type(answer), str):
         return ""
     letter = str.lower(str.strip(answer))  # its own methods may be anything, and raise
-    return class_code(task_label(name), letter) if letter in found.feedback else ""
+    return class_code(task_label(name), letter) if letter in task.feedback else ""
 
 
-def _found(name: str) -> _Exercise:
+def _registered(name: str) -> _Exercise:
     """Return the exercise that is registered under a name; if none is, raise ValueError.
 
     ``name`` : ``"chapter.exercise"``. An `_Exercise` has ``steps``, a function that returns
@@ -339,9 +339,11 @@ def diagnoses(name: str) -> list[str]:
     ValueError
         If there is no such exercise.
     """
-    steps = _found(name).steps
-    with _global_state_kept():
-        return list(dict.fromkeys(said for step in steps() for said in step.diagnoses()))
+    steps = _registered(name).steps
+    with _global_state_restored():
+        return list(
+            dict.fromkeys(diagnosis for step in steps() for diagnosis in step.diagnoses())
+        )
 
 
 def yours(name: str, answer: object, ours: object) -> object:
@@ -373,7 +375,7 @@ def yours(name: str, answer: object, ours: object) -> object:
 
 
 @contextmanager
-def _global_state_kept():
+def _global_state_restored():
     """Put back, at the end of a ``with``, what a check or answer may change in a notebook.
 
     That is the state of the random generators of Python, NumPy and PyTorch (on every GPU,

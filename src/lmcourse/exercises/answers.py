@@ -215,8 +215,8 @@ def expect(answer, inputs, want, mistakes=None, *, tolerance: float = TOLERANCE)
     try:
         compare(got, want, mistakes, tolerance=tolerance)
     except Wrong as wrong:
-        said = f"{wrong}{_example(answer, inputs, got)}"
-        raise wrong.reworded(said) from None
+        message = f"{wrong}{_example(answer, inputs, got)}"
+        raise wrong.reworded(message) from None
 
 
 def rounded(value: object, digits: int = 6) -> object:
@@ -400,19 +400,19 @@ def array(value: object) -> np.ndarray:
             value = value.float() if value.dtype == torch.bfloat16 else value
         elif isinstance(value, Sequence) and len(value) > MAX_ENTRIES:
             raise Unfit(f"{len(value)} entries are far too many.")
-        found = np.asarray(value)
+        numbers = np.asarray(value)
     except (Exception, SystemExit) as error:
         if isinstance(error, Wrong):
             raise
         if isinstance(value, (list, tuple)):
-            said = "the rows differ in length or kind: they make no array."
-            raise Unfit(said) from error
+            reason = "the rows differ in length or kind: they make no array."
+            raise Unfit(reason) from error
         raise Unfit(f"an array or tensor is expected, not {type_name(value)}.") from error
-    if found.dtype.kind not in "biuf":
+    if numbers.dtype.kind not in "biuf":
         listed = isinstance(value, (list, tuple))
         held = f"a {type_name(value)} of {type_name(value[0])}" if listed else ""
         raise Unfit(f"numbers are expected, not {held or type_name(value)}.")
-    return found
+    return numbers
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -449,8 +449,8 @@ def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor
     angle = torch.tensor([[p * s for s in slow] for p in positions], dtype=x.dtype)
     turn = torch.polar(torch.ones_like(angle), angle)  # (tokens, d_head / 2)
     plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    found = torch.view_as_real(plane * turn)  # (..., tokens, d_head / 2, 2)
-    return (found.mT if half else found).flatten(-2)
+    turned = torch.view_as_real(plane * turn)  # (..., tokens, d_head / 2, 2)
+    return (turned.mT if half else turned).flatten(-2)
 
 
 def diagnose(faults: Mapping[str, object]) -> None:
@@ -462,8 +462,8 @@ def diagnose(faults: Mapping[str, object]) -> None:
     ``faults`` : mapping, diagnosis, in words for the reader, → whether it holds.
     """
     _note(faults)
-    for diagnosis, found in faults.items():
-        if found:
+    for diagnosis, holds in faults.items():
+        if holds:
             raise Wrong(diagnosis)
 
 
@@ -474,10 +474,10 @@ def noted():
     Yields a list of str, which grows. While the ``with`` lasts it is one of `_COLLECTING`,
     the lists to which diagnoses are added.
     """
-    said: list[str] = []
-    _COLLECTING.append(said)
+    diagnoses: list[str] = []
+    _COLLECTING.append(diagnoses)
     try:
-        yield said
+        yield diagnoses
     finally:
         _COLLECTING.pop()  # not `remove`, which takes the first list that is equal
 
@@ -487,23 +487,23 @@ def _note(table: Mapping[str, object]) -> None:
 
     ``table`` : mapping, its keys are the diagnoses. `_COLLECTING` holds the lists.
     """
-    for said in _COLLECTING:
-        said.extend(table)
+    for diagnoses in _COLLECTING:
+        diagnoses.extend(table)
 
 
 @contextmanager
-def adding(told: str):
+def adding(prefix: str):
     """Put words before those of a diagnosis.
 
-    ``told`` : these words. A `Wrong` from inside the ``with`` is raised again with them; a
-    `NotTried` stays as it is.
+    ``prefix`` : these words. A `Wrong` from inside the ``with`` is raised again with them;
+    a `NotTried` stays as it is.
     """
     try:
         yield
     except NotTried:
         raise
     except Wrong as wrong:
-        raise wrong.reworded(f"{told} {wrong}") from wrong
+        raise wrong.reworded(f"{prefix} {wrong}") from wrong
 
 
 class Called(TorchFunctionMode):
@@ -533,12 +533,12 @@ class Called(TorchFunctionMode):
 
 def number(value: object) -> float:
     """Return an answer that should be one finite number, as a float; else raise `Unfit`."""
-    found = array(value)
-    if found.shape != ():
-        raise Unfit(f"one number is expected, not {found.shape} of them.")
-    if not np.isfinite(found):
+    scalar = array(value)
+    if scalar.shape != ():
+        raise Unfit(f"one number is expected, not {scalar.shape} of them.")
+    if not np.isfinite(scalar):
         raise Unfit("the number should be finite.")
-    return float(found)
+    return float(scalar)
 
 
 def strings(value: object) -> list[str]:

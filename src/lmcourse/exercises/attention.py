@@ -370,13 +370,13 @@ def _falls():
         -------
         list of str
         """
-        made = []
+        changed = []
         for sentence in sentences:
             text = sentence.text
             for noun in hidden:
                 text = text.replace(sentence.nouns[noun], "thing")
-            made.append(text)
-        return made
+            changed.append(text)
+        return changed
 
     leans = {
         hidden: [

@@ -140,7 +140,7 @@ def _embed_mistakes(parts, ids):
     misplaced = word + parts.position_embeddings(ids) + kind
     of_ids = parts.token_type_embeddings(ids)
     total = word + place + kind
-    bare = F.layer_norm(total, (8,), eps=norm.eps)
+    unscaled = F.layer_norm(total, (8,), eps=norm.eps)
     centred = total - total.mean(-1, keepdim=True)
     unbiased = centred / total.std(-1, keepdim=True) * norm.weight + norm.bias
     return {
@@ -163,7 +163,7 @@ def _embed_mistakes(parts, ids):
         "the type table is indexed with input_ids, not with token_type_ids.": norm(
             word + place + of_ids
         ),
-        "the norm has a weight and a bias of its own: use `LayerNorm`.": bare,
+        "the norm has a weight and a bias of its own: use `LayerNorm`.": unscaled,
         "the type is added after the norm; add first, then normalise.": (
             norm(word + place) + kind
         ),

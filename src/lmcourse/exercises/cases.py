@@ -50,7 +50,7 @@ class Case:
         Some of the words of any other verdict (``"UnicodeDecodeError"``, ``"differ"``;
         ``""`` is in all of them) → the diagnosis that takes their place. ``{error}`` in it
         is those words without their full stop, ``{text}`` what the answer's own error said.
-    told : str
+    prefix : str
         What stands before the words of the comparison, such as "inputs:"; with ``ask``.
     tolerance : float
         How far a number may be off, relative to the largest magnitude of ``want``; whole
@@ -62,7 +62,7 @@ class Case:
     mistakes: Mapping[str, object] = field(default_factory=dict)
     ask: Callable[[object], object] | None = None
     instead: Mapping[str, str] = field(default_factory=dict)
-    told: str = ""
+    prefix: str = ""
     tolerance: float = TOLERANCE
 
     def diagnoses(self) -> Iterator[str]:
@@ -94,7 +94,7 @@ class Case:
         """Compare what the answer gives with what is right; raise `Wrong` if it differs.
 
         The answer is called with ``inputs``; if the case has ``ask``, that is called with
-        the answer and returns what is compared, and ``told`` stands before the words of a
+        the answer and returns what is compared, and ``prefix`` stands before the words of a
         `Wrong`. ``want`` may be a function that returns what is right.
 
         ``answer`` : what the reader hands in, most often a function.
@@ -105,7 +105,7 @@ class Case:
                 answer, self.inputs, want, self.mistakes, tolerance=self.tolerance
             )
         got = self.ask(answer)
-        with adding(self.told) if self.told else nullcontext():
+        with adding(self.prefix) if self.prefix else nullcontext():
             return compare(got, want, self.mistakes, tolerance=self.tolerance)
 
 
@@ -189,9 +189,9 @@ class Procedure:
         right answer, ``solution``: `noted` collects them. Values that are filled in are an
         ellipsis.
         """
-        with noted() as said:
+        with noted() as diagnoses:
             self.judge(self.solution)
-        yield from map(blank, said)
+        yield from map(blank, diagnoses)
 
 
 def blank(diagnosis: str) -> str:
@@ -233,5 +233,5 @@ def _raise_instead(wrong: Wrong, instead: Mapping[str, str]) -> None:
     """
     for words, diagnosis in instead.items():
         if words in str(wrong) and not wrong.diagnosis:
-            said = {"error": str(wrong).rstrip("."), "text": str(wrong.__cause__)}
-            raise filled(diagnosis, said) from wrong
+            values = {"error": str(wrong).rstrip("."), "text": str(wrong.__cause__)}
+            raise filled(diagnosis, values) from wrong

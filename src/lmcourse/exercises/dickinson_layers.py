@@ -232,7 +232,7 @@ def _spread(answer):
     return SimpleNamespace(wide=int(tokens.max() - tokens.min()))
 
 
-def _kept_again(answer):
+def _shares(answer):
     """Return the answer's share, what is right, and what known mistakes give.
 
     A share is the mean over the forty poems: which part of a poem's five nearest of the
@@ -319,4 +319,4 @@ def equals():
             _is_another
         ),
     }
-    yield Faults(_kept_again, shares)
+    yield Faults(_shares, shares)

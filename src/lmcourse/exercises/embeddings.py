@@ -111,11 +111,11 @@ def _best(vectors, target, out, by_cosine, rank):
     -------
     int
     """
-    found = []
+    ranked = []
     for row, vector in enumerate(vectors):
         length = np.linalg.norm(vector) if by_cosine else 1
-        found.append((-float(vector @ target) / length, row))
-    return sorted(each for each in found if each[1] not in out)[rank][1]
+        ranked.append((-float(vector @ target) / length, row))
+    return sorted(each for each in ranked if each[1] not in out)[rank][1]
 
 
 @exercise("embeddings.fourth_word")
@@ -156,11 +156,11 @@ def fourth_word():
         -------
         list of int
         """
-        found = []
+        closest = []
         for rows in asked:
             target = sum(sign * x[row] for sign, row in zip(signs, rows, strict=True))
-            found.append(_best(vectors, target, rows[out], by_cosine, rank))
-        return found
+            closest.append(_best(vectors, target, rows[out], by_cosine, rank))
+        return closest
 
     mistakes = {
         "it returns one of the three words of the question: rule all three out, since the "
@@ -282,8 +282,10 @@ def _agreement(texts, windows):
     rows = tokenizer.get_vocab()
     counted = Counter(word for text in texts for word in text)
     for names, vectors in (word_vectors(texts, 50, window=w) for w in windows):
-        kept = [i for i, w in enumerate(names) if counted[w] >= 10 and w in rows][60:]
-        yield neighbour_overlap(vectors[kept], table[[rows[names[i]] for i in kept]], 10)
+        frequent = [i for i, w in enumerate(names) if counted[w] >= 10 and w in rows][60:]
+        yield neighbour_overlap(
+            vectors[frequent], table[[rows[names[i]] for i in frequent]], 10
+        )
 
 
 def _poem(words_of_it) -> list[str]:
@@ -459,7 +461,7 @@ def _measured(answer):
     Returns
     -------
     SimpleNamespace
-        ``found``, the answer's numbers, a list of float, also as ``near_2`` and ``near_5``;
+        ``got``, the answer's numbers, a list of float, also as ``near_2`` and ``near_5``;
         ``want``, ours, by `_agreement` of the answer's texts.
 
     Raises
@@ -472,14 +474,14 @@ def _measured(answer):
     measured = unpack(answer, 2, "two things: the texts, and two numbers")[1]
     if isinstance(measured, (list, tuple)) and any(value is ... for value in measured):
         raise NotTried
-    found = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]
+    got = [number(value) for value in unpack(measured, 2, "two numbers, at 2 and at 5")]
     want = [*_agreement(_texts(answer).theirs, (2, 5))]
-    return SimpleNamespace(found=found, want=want, near_2=found[0], near_5=found[1])
+    return SimpleNamespace(got=got, want=want, near_2=got[0], near_5=got[1])
 
 
-def _is_close(found, want):
-    """Return whether two pairs of shares, ``found`` and ``want``, agree to 0.0005."""
-    return np.isclose(found, want, rtol=0, atol=5e-4).all()
+def _is_close(got, want):
+    """Return whether two pairs of shares, ``got`` and ``want``, agree to 0.0005."""
+    return np.isclose(got, want, rtol=0, atol=5e-4).all()
 
 
 @exercise("embeddings.scrambled", kind="experiment")
@@ -499,23 +501,22 @@ def scrambled():
     yield Faults(_texts, UNSHUFFLED)
     numbers = {
         "that is in percent: give the shares themselves, as mean() does.": (
-            lambda seen: np.allclose(seen.found, 100 * np.array(seen.want), atol=0.3)
+            lambda seen: np.allclose(seen.got, 100 * np.array(seen.want), atol=0.3)
         ),
         "your two numbers have changed places: the window of 2 comes first.": (
             lambda seen: (
-                _is_close(seen.found, seen.want[::-1])
-                and not _is_close(seen.found, seen.want)
+                _is_close(seen.got, seen.want[::-1]) and not _is_close(seen.got, seen.want)
             )
         ),
         "they are rounded too far: hand in the numbers as mean() returns them.": (
             lambda seen: (
-                np.allclose(seen.found, np.round(seen.want, 2), rtol=0, atol=1e-9)
-                and not _is_close(seen.found, seen.want)
+                np.allclose(seen.got, np.round(seen.want, 2), rtol=0, atol=1e-9)
+                and not _is_close(seen.got, seen.want)
             )
         ),
         "{near_2:.3f} and {near_5:.3f} are not what these texts give: call agreement with "
         "them and a window, and take the mean.": (
-            lambda seen: not _is_close(seen.found, seen.want)
+            lambda seen: not _is_close(seen.got, seen.want)
         ),
     }
     yield Faults(_measured, numbers)

@@ -340,10 +340,10 @@ def _ids(got):
     """
     if not isinstance(got, (list, tuple)):
         raise Unfit(f"a list of whole numbers is expected, not of type {type_name(got)}.")
-    found = array(got)
-    if found.ndim != 1 or (found % 1 != 0).any():
+    ids = array(got)
+    if ids.ndim != 1 or (ids % 1 != 0).any():
         raise Unfit("the list should hold whole numbers.")
-    return found.astype(int).tolist()
+    return ids.astype(int).tolist()
 
 
 def _written(start, stop, limit, ids=(4, 6, 5)):
@@ -387,12 +387,12 @@ def _written(start, stop, limit, ids=(4, 6, 5)):
         got = run(answer, toy, start, stop, limit)
         if isinstance(got, (list, tuple)) and any(map(torch.is_tensor, got)):
             return SimpleNamespace(ids=[], has_tensors=True, limit=limit)
-        found = _ids(got)
+        written = _ids(got)
         return SimpleNamespace(
-            ids=found,
-            shown=found[:50],
+            ids=written,
+            shown=written[:50],
             has_tensors=False,
-            count=len(found),
+            count=len(written),
             limit=limit,
             calls=toy.calls,
             whole=toy.whole,
@@ -519,23 +519,22 @@ def new_style():
         ),
     }
     yield Faults(_shown, shown)
-    told = "of our days it reads {new:.0%} in the new style, of the old ones at worst "
-    told += "{old:.0%}: "
+    summary = "of our days it reads {new:.0%} in the new style, of the old ones at worst "
+    summary += "{old:.0%}: "
     learned = {
         "it reads 1886 May 15, too, unlike any model that was not shown such dates: is "
         "this one that was trained?": lambda seen: seen.turned > 0.5,
-        f"{told}no month with a small first letter was shown, so it could not learn one.": (
-            lambda seen: seen.new < _NEW and not seen.has_small
-        ),
-        f"{told}the old styles are forgotten: none of them was shown. Show them, too.": (
+        f"{summary}no month with a small first letter was shown, so it could not learn "
+        "one.": lambda seen: seen.new < _NEW and not seen.has_small,
+        f"{summary}the old styles are forgotten: none of them was shown. Show them, too.": (
             lambda seen: seen.old < _OLD and not seen.has_old
         ),
-        f"{told}the old styles have suffered. Show them more often.": (
+        f"{summary}the old styles have suffered. Show them more often.": (
             lambda seen: seen.new >= _NEW and seen.old < _OLD
         ),
-        f"{told}nothing is forgotten, but small letters are not learned yet. Show them "
+        f"{summary}nothing is forgotten, but small letters are not learned yet. Show them "
         "more often, or train longer.": lambda seen: seen.new < _NEW and seen.old >= _OLD,
-        f"{told}is the rate too high, or the training too short?": (
+        f"{summary}is the rate too high, or the training too short?": (
             lambda seen: seen.new < _NEW
         ),
     }

@@ -128,9 +128,9 @@ def _measured(answer):
     Returns
     -------
     SimpleNamespace
-        ``said``, int, at how many characters the feature is present; ``right``, the share
-        of these that are capitals; ``found``, the share of capitals at which it is present;
-        ``f1``, the harmonic mean of these two shares.
+        ``present``, int, at how many characters the feature is present; ``precision``, the
+        share of these that are capitals; ``recall``, the share of capitals at which it is
+        present; ``f1``, the harmonic mean of these two shares.
     """
     if isinstance(answer, bool) or not hasattr(answer, "__index__"):
         raise Unfit("hand in the number of a feature, an int.")
@@ -146,12 +146,12 @@ def _measured(answer):
     marks = character_marks(text)[:, ITSELF.index("a capital letter")]
     mark = torch.stack([marks[at + 32 : at + 64] for at in starts]).flatten()
     both = int((seen & mark).sum())
-    said, there = int(seen.sum()), int(mark.sum())
+    present, there = int(seen.sum()), int(mark.sum())
     return SimpleNamespace(
-        f1=2 * both / (said + there),
-        said=said,
-        right=both / max(said, 1),
-        found=both / there,
+        f1=2 * both / (present + there),
+        present=present,
+        precision=both / max(present, 1),
+        recall=both / there,
     )
 
 
@@ -168,12 +168,14 @@ def capital():
         What is measured of the answer, and how known mistakes show in it.
     """
     faults = {
-        "this feature is present nowhere in the test sonnets.": lambda seen: seen.said == 0,
-        "where it is present, only {right:.0%} are capital letters: F1 is {f1:.2f}.": (
-            lambda seen: seen.f1 < BAR and seen.right < 0.5
+        "this feature is present nowhere in the test sonnets.": lambda seen: (
+            seen.present == 0
         ),
-        "it is mostly right, but is present at only {found:.0%} of the capital letters: F1 "
-        "is {f1:.2f}.": lambda seen: seen.f1 < BAR,
+        "where it is present, only {precision:.0%} are capital letters: F1 is {f1:.2f}.": (
+            lambda seen: seen.f1 < BAR and seen.precision < 0.5
+        ),
+        "it is mostly right, but is present at only {recall:.0%} of the capital letters: "
+        "F1 is {f1:.2f}.": lambda seen: seen.f1 < BAR,
     }
     yield Faults(_measured, faults)
 

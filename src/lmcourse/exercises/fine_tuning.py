@@ -24,7 +24,7 @@ predict(
 )
 
 
-def _made(answer):
+def _adapted(answer):
     """Return the module that an answer makes, its layer, and what they are asked.
 
     Parameters
@@ -52,8 +52,8 @@ def _made(answer):
     want = layer(x).detach()
     module = run(answer, layer, 2)
     if not isinstance(module, nn.Module):
-        made = type_name(module)
-        raise Unfit(f"pass the class itself; it should make a module, not {made}.")
+        kind = type_name(module)
+        raise Unfit(f"pass the class itself; it should make a module, not {kind}.")
     parts = {"layer": layer, "x": x, "want": want, "target": target}
     return SimpleNamespace(module=module, **parts)
 
@@ -76,7 +76,7 @@ def _untrained(answer):
         output for the batch; ``moving``, the parameters that training may change; ``own``,
         those of them that are not the layer's, and ``count``, how many numbers these have.
     """
-    seen = _made(answer)
+    seen = _adapted(answer)
     seen.before = seen.layer.weight.detach().clone()
     seen.first = _output(seen.module, seen.x, seen.want)
     seen.moving = [w for w in seen.module.parameters() if w.requires_grad]
@@ -202,11 +202,11 @@ def _output(module, x, want):
     Unfit
         If it returns anything else.
     """
-    found = run(module, x)
-    if not isinstance(found, torch.Tensor) or found.shape != want.shape:
-        told = f"called with a tensor ({len(x)}, 6) it should return one of shape"
-        raise Unfit(f"{told} ({len(x)}, 4).")
-    return found
+    output = run(module, x)
+    if not isinstance(output, torch.Tensor) or output.shape != want.shape:
+        message = f"called with a tensor ({len(x)}, 6) it should return one of shape"
+        raise Unfit(f"{message} ({len(x)}, 4).")
+    return output
 
 
 judge(
@@ -295,8 +295,8 @@ def _losses(answer):
         Dickinson's validation poems, every tenth from row 4 on.
     """
     if not isinstance(answer, nn.Module):
-        made = type_name(answer)
-        raise Unfit(f"hand in the model itself, as `taught` returns it, not {made}.")
+        kind = type_name(answer)
+        raise Unfit(f"hand in the model itself, as `taught` returns it, not {kind}.")
     return SimpleNamespace(
         new=_held_out_loss(answer, load_poems()),
         old=_held_out_loss(answer, load_sonnets()),
@@ -319,28 +319,28 @@ def own():
     Faults
         What is measured of the answer, and how known mistakes show in it.
     """
-    told = "The loss is {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
+    summary = "The loss is {new:.3f} on Dickinson and {old:.3f} on Shakespeare."
     faults = {
-        f"{told} On her validation poems it is {{chosen:.3f}}, higher than on her test "
+        f"{summary} On her validation poems it is {{chosen:.3f}}, higher than on her test "
         "poems; in every run of ours it was lower. Did the model read the test poems in "
         "training?": (lambda seen: seen.new < min(seen.chosen - 0.005, 2.0)),
-        f"{told} No run of ours came so low: was the model trained on test poems?": (
+        f"{summary} No run of ours came so low: was the model trained on test poems?": (
             lambda seen: min(seen.new, seen.old) < TOO_LOW
         ),
-        f"{told} Shakespeare is kept, but Dickinson is not learned. Train longer, at a "
+        f"{summary} Shakespeare is kept, but Dickinson is not learned. Train longer, at a "
         "higher learning rate, or train more of the weights.": (
             lambda seen: seen.new >= LEARNED_BELOW and seen.old < KEPT_BELOW
         ),
-        f"{told} Dickinson is learned, but too much of Shakespeare is forgotten. What if "
-        "the model goes on reading him?": (
+        f"{summary} Dickinson is learned, but too much of Shakespeare is forgotten. What "
+        "if the model goes on reading him?": (
             lambda seen: seen.new < LEARNED_BELOW and seen.old >= KEPT_BELOW
         ),
-        f"{told} The new poet is not learned, and the old one is forgotten: is the "
+        f"{summary} The new poet is not learned, and the old one is forgotten: is the "
         "learning rate too high?": lambda seen: (
             not (seen.new < LEARNED_BELOW and seen.old < KEPT_BELOW)
         ),
     }
-    yield Faults(_losses, faults, right=told)
+    yield Faults(_losses, faults, right=summary)
 
 
 def _held_out_loss(model, table, first=9):

@@ -38,12 +38,12 @@ def _nucleus(logits, temperature, p, first=True, share=True):
     """
     heat = TemperatureLogitsWarper(float(temperature))
     warm = heat(None, logits) if first else logits
-    kept = TopPLogitsWarper(p)(None, warm).isfinite()
+    in_nucleus = TopPLogitsWarper(p)(None, warm).isfinite()
     warm = heat(None, logits)
     if share:
-        return warm.masked_fill(~kept, -torch.inf).softmax(-1)
+        return warm.masked_fill(~in_nucleus, -torch.inf).softmax(-1)
     whole = warm.softmax(-1) if first else logits.softmax(-1) ** (1 / temperature)
-    return whole.masked_fill(~kept, 0)
+    return whole.masked_fill(~in_nucleus, 0)
 
 
 def _cut(probs, p, rising=False, crossing=True):
@@ -70,8 +70,10 @@ def _cut(probs, p, rising=False, crossing=True):
     total = held.cumsum(-1)
     if crossing:
         total = total - held  # what stands before each
-    kept = held.where(total < p, 0)
-    return torch.zeros_like(probs).scatter(-1, ids, kept / kept.sum(-1, keepdim=True))
+    remaining = held.where(total < p, 0)
+    return torch.zeros_like(probs).scatter(
+        -1, ids, remaining / remaining.sum(-1, keepdim=True)
+    )
 
 
 def _slips(*given):
@@ -91,9 +93,9 @@ def _slips(*given):
         What is said of the mistake → the probabilities that it gives.
     """
     logits, temperature, p = given
-    found = _nucleus(*given)
+    probs = _nucleus(*given)
     warm = (logits / temperature).softmax(-1)
-    falling = found.sort(descending=True).values
+    falling = probs.sort(descending=True).values
     return {
         "the token that crosses p is left out; it is kept.": _cut(warm, p, crossing=False),
         "these are the least likely tokens: sort with descending=True.": _cut(
@@ -108,7 +110,7 @@ def _slips(*given):
         "these are at the wrong tokens: `scatter` puts them back, `gather` does not.": (
             falling.gather(-1, warm.argsort(descending=True))
         ),
-        "these are logits or logarithms; return probabilities.": found.log(),
+        "these are logits or logarithms; return probabilities.": probs.log(),
     }
 
 
@@ -130,7 +132,7 @@ def nucleus():
     for temperature in (0.5, 1.8):
         given = logits, temperature, p
         again = _nucleus(*given) ** (1 / temperature)
-        kept = _nucleus(*given, share=False)
+        unnormalised = _nucleus(*given, share=False)
         mistakes = {
             "two things are still wrong: the temperature comes after the nucleus is cut, "
             "and the rows do not sum to 1.": _nucleus(*given, first=False, share=False),
@@ -139,12 +141,13 @@ def nucleus():
                 *given, first=False
             ),
             "the order is right. But the probabilities that are kept no longer sum "
-            "to 1.": kept,
+            "to 1.": unnormalised,
             "the temperature is used twice: in the logits, and again as a power of the "
             "probabilities.": again / again.sum(-1, keepdim=True),
-            "divide each row by its own sum, not by that of all rows.": kept / kept.sum(),
+            "divide each row by its own sum, not by that of all rows.": unnormalised
+            / unnormalised.sum(),
             "the temperature is used twice, and the rows do not sum to 1.": (
-                kept ** (1 / temperature)
+                unnormalised ** (1 / temperature)
             ),
         }
         yield Case(given, _nucleus(*given), mistakes | _slips(*given))
@@ -452,13 +455,13 @@ def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
     shape, starts, ends, given = _carried(answers, end, others)
     shares = (given - starts) / (ends - starts)
     turn = (ends > 0) & (starts < 0)
-    found = {
+    averages = {
         "mean": shares.mean(0),
         "median": shares.quantile(0.5, 0),
         "those that turn": shares[turn.flatten()].mean(0),
         "sums": (given - starts).sum(0) / (ends - starts).sum(),
     }
-    return found[of].view(shape).numpy()
+    return averages[of].view(shape).numpy()
 
 
 @cache
@@ -526,7 +529,7 @@ def _carried(answers, end, others):
             yes, no = model(ids)[:, -1, answers].T
         return (yes - no).double()
 
-    found, both = [], []
+    leans, both = [], []
     for word in _openings(16):
         there, here = (
             torch.tensor([tokenizer.encode(f"{word} {x} {end}")]) for x in others
@@ -537,10 +540,10 @@ def _carried(answers, end, others):
             for layer, block in enumerate(model.blocks):
                 change = partial(patch, layer, new)
                 hooks.enter_context(hooked_heads(block.attention, change))
-            found.append(lean(here.repeat(shape[0] * shape[1], 1)))
+            leans.append(lean(here.repeat(shape[0] * shape[1], 1)))
         both.append(torch.cat([start, lean(there)]))
     starts, ends = torch.stack(both).mT[..., None]  # (openings, 1) each
-    return shape, starts, ends, torch.stack(found)
+    return shape, starts, ends, torch.stack(leans)
 
 
 def _openings(count):

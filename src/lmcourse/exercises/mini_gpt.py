@@ -99,8 +99,8 @@ def windows():
         """
         return _two_parts(run(answer, ids, starts, context))[place]
 
-    yield Case([], first, wrong_inputs, ask=partial(ask, 0), told="inputs:")
-    yield Case([], second, wrong_targets, ask=partial(ask, 1), told="targets:")
+    yield Case([], first, wrong_inputs, ask=partial(ask, 0), prefix="inputs:")
+    yield Case([], second, wrong_targets, ask=partial(ask, 1), prefix="targets:")
 
     def calls(answer):
         """Count how often the answer calls PyTorch for four windows and for forty.
@@ -497,20 +497,20 @@ def _first_faulty(answer):
     -------
     SimpleNamespace
         ``name``, such as "model 0"; ``loss`` and ``own``, the model's measured losses on
-        validation and training Sonnets; ``told``, the answer's loss, and ``told_own``,
-        whether that is on the training text; ``earlier``, a list of the models before it
-        with nearly the same weights; ``bar``, the loss of counting single characters;
-        ``sees_one``, a function without arguments that says whether it sees the last token
-        alone.
+        validation and training Sonnets; ``reported``, the answer's loss, and
+        ``is_training_loss``, whether that is on the training text; ``earlier``, a list of
+        the models before it with nearly the same weights; ``bar``, the loss of counting
+        single characters; ``sees_one``, a function without arguments that says whether it
+        sees the last token alone.
     """
     parts = train_val_test_split(load_texts("sonnets"))
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     models = []
     training, apart = (torch.tensor(tokenizer.encode(part)) for part in parts[:2])
-    for i, (model, told) in enumerate(_rows(answer).rows):
+    for i, (model, reported) in enumerate(_rows(answer).rows):
         seen = _trained(model, training, apart, f"model {i}")
-        seen.told = number(told)
-        seen.told_own = training_loss_told(model, training, apart, seen.told)
+        seen.reported = number(reported)
+        seen.is_training_loss = is_training_loss(model, training, apart, seen.reported)
         seen.earlier = [twin for twin in models if nearly_equal(model, twin)]
         models.append(model)
         if any(holds(seen) for holds in UNSWEPT.values()):
@@ -518,7 +518,7 @@ def _first_faulty(answer):
     return seen
 
 
-def training_loss_told(model, training, apart, told):
+def is_training_loss(model, training, apart, reported):
     """Return whether a loss is that on the training text, as the page estimates it.
 
     It must be within 0.002 of the loss on 60 windows of that text, and not of the loss on
@@ -530,7 +530,7 @@ def training_loss_told(model, training, apart, told):
         From ids (batch, context) to logits.
     training, apart : int64 Tensor of shape (tokens,)
         The training and the validation text.
-    told : float
+    reported : float
         The loss that the reader reports, in nats.
 
     Returns
@@ -539,7 +539,7 @@ def training_loss_told(model, training, apart, told):
     """
     with evaluating(model):
         own, held_out = (estimate_loss(model, ids, 64, 60) for ids in (training, apart))
-    return abs(told - own) < 0.002 < abs(told - held_out)
+    return abs(reported - own) < 0.002 < abs(reported - held_out)
 
 
 def nearly_equal(model, other):
@@ -567,11 +567,11 @@ def nearly_equal(model, other):
 
 # Besides these, what may be wrong with a model of a sweep, of what `_first_faulty` sees.
 UNSWEPT = UNTRAINED | {
-    "you say that {name} has a loss of {told:.2f}; that is its loss on the training "
-    "text. Hand in its loss on the validation text.": lambda seen: seen.told_own,
-    "you say that {name} has a loss of {told:.2f}; on other windows of the "
+    "you say that {name} has a loss of {reported:.2f}; that is its loss on the training "
+    "text. Hand in its loss on the validation text.": lambda seen: seen.is_training_loss,
+    "you say that {name} has a loss of {reported:.2f}; on other windows of the "
     "validation text we measure {loss:.2f}. On which text did you measure?": lambda seen: (
-        abs(seen.told - seen.loss) > 0.15
+        abs(seen.reported - seen.loss) > 0.15
     ),
     "{name} has nearly the same weights as an earlier one: the models should differ "
     "in their width, heads or layers.": lambda seen: bool(seen.earlier),

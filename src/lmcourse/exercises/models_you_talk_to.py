@@ -206,7 +206,7 @@ def _followed(answer):
     tokenizer, model = _talker()
     ids = _ids(answer)
 
-    def said(ids):
+    def next_word(ids):
         """Return the model's likeliest next token, a str without spaces at its ends.
 
         ``ids`` : int64 Tensor (1, tokens).
@@ -215,9 +215,13 @@ def _followed(answer):
         return tokenizer.decode([int(likeliest)]).strip()
 
     with copied_heads(model, _heads(), outputs(model, ids.twin)):
-        copied = said(ids.text)
-    found = {"before": said(ids.text), "at_twin": said(ids.twin), "copied": copied}
-    return SimpleNamespace(word=_texts(answer).word, **found)
+        copied = next_word(ids.text)
+    words = {
+        "before": next_word(ids.text),
+        "at_twin": next_word(ids.twin),
+        "copied": copied,
+    }
+    return SimpleNamespace(word=_texts(answer).word, **words)
 
 
 @exercise("models-you-talk-to.own", kind="experiment")

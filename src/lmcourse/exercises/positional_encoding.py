@@ -61,8 +61,8 @@ def turn():
         parts = x.unflatten(-1, (-1, 2)) if layout else x.unflatten(-1, (2, -1)).mT
         plane = torch.view_as_complex(parts.contiguous())
         plane = plane * torch.polar(torch.ones_like(angle), angle)
-        found = torch.view_as_real(plane)
-        return (found if layout else found.mT).flatten(-2)
+        pairs = torch.view_as_real(plane)
+        return (pairs if layout else pairs.mT).flatten(-2)
 
     angle = torch.arange(5.0)[:, None].double() * speeds
     right = turned(speeds)
@@ -369,34 +369,34 @@ def mended():
     Faults
         What is measured of the answer, and how known mistakes show in it.
     """
-    told = (
+    summary = (
         "Trained on {length} characters, the model has a loss of {near:.2f} there and of "
         "{far:.2f} at the far end."
     )
     faults = {
-        f"these are the speeds of the training. {told}": (
+        f"these are the speeds of the training. {summary}": (
             lambda seen: torch.equal(seen.speeds, seen.usual)
         ),
         "pairs that came round in training have another speed: they had shown all their "
-        f"angles, and told three from two. {told}": (
+        f"angles, and told three from two. {summary}": (
             lambda seen: _moved(seen) and _counts_badly(seen)
         ),
-        f"by four is meant for any length, not by its root or its quarter. {told}": (
+        f"by four is meant for any length, not by its root or its quarter. {summary}": (
             _by_length
         ),
-        f"a wavelength is 2π over the speed, not 1 over it. {told}": (
+        f"a wavelength is 2π over the speed, not 1 over it. {summary}": (
             lambda seen: torch.equal(seen.speeds, _without_pi(seen))
         ),
-        f"pairs are slowed too much: near positions look alike. {told}": (
+        f"pairs are slowed too much: near positions look alike. {summary}": (
             lambda seen: _too_slow(seen) and _counts_badly(seen)
         ),
         "only the first of the pairs that have not come round is slowed; others come to "
-        f"new angles, too. {told}": (
+        f"new angles, too. {summary}": (
             lambda seen: torch.allclose(seen.speeds, _first_alone(seen)) and seen.far >= 1
         ),
-        f"at trained lengths it still counts. {told} Is every pair slowed enough that has "
-        "not come round?": lambda seen: seen.near < 0.5 and seen.far >= 1,
-        f"it does not count to three any more. {told}": lambda seen: seen.near >= 0.5,
+        f"at trained lengths it still counts. {summary} Is every pair slowed enough that "
+        "has not come round?": lambda seen: seen.near < 0.5 and seen.far >= 1,
+        f"it does not count to three any more. {summary}": lambda seen: seen.near >= 0.5,
     }
     for trained in ((3000.0, 16, 3), (5000.0, 32, 4), (40.0, 16, 3)):
         yield Faults(partial(_read, *trained), faults)

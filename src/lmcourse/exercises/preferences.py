@@ -107,10 +107,10 @@ def _judged(answer):
         raise Unfit("hand in one line.")
     line = answer.strip()
     weights, bar = _bar()
-    found = properties(line)
-    score = sum(weight * found[name] for name, weight in weights.items())
+    values = properties(line)
+    score = sum(weight * values[name] for name, weight in weights.items())
     is_accented = any(letter.isalpha() and not letter.isascii() for letter in line)
-    return SimpleNamespace(**found, reward=score, bar=bar, is_accented=is_accented)
+    return SimpleNamespace(**values, reward=score, bar=bar, is_accented=is_accented)
 
 
 @exercise("preferences.fool", kind="experiment")

@@ -35,10 +35,10 @@ def _chosen(answer, ids, share, generator, special=(0, 1, 2, 3, 4)):
     Unfit
         If the answer returns anything else.
     """
-    found = array(run(answer, ids, torch.tensor(special), share, generator))
-    if found.dtype != bool or found.shape != tuple(ids.shape):
+    chosen = array(run(answer, ids, torch.tensor(special), share, generator))
+    if chosen.dtype != bool or chosen.shape != tuple(ids.shape):
         raise Unfit("return a tensor of True and False of the shape of ids.")
-    return torch.as_tensor(found)
+    return torch.as_tensor(chosen)
 
 
 def _by_columns(seen):
@@ -87,7 +87,7 @@ DRAWN = {
 }
 
 
-def _chosen_places(answer):
+def _chosen_positions(answer):
     """Let an answer choose: all, none, among other special ids, and twice among many.
 
     Special ids are 0 to 4, in the third of these 7 and 8.
@@ -178,7 +178,7 @@ def places():
             lambda seen: abs(seen.both - 0.0225) > 0.01
         ),
     }
-    yield Faults(_chosen_places, faults)
+    yield Faults(_chosen_positions, faults)
 
 
 predict(
@@ -475,10 +475,10 @@ def _mixes_up_sentinels(seen):
     ``seen`` : SimpleNamespace with lists of int: ``source``, the answer's, ``right``, and
     ``ids``, those of the text; what is not among these is a sentinel.
     """
-    found, right = (
+    got, right = (
         [x in seen.ids and x for x in source] for source in (seen.source, seen.right)
     )
-    return seen.source != seen.right and found == right
+    return seen.source != seen.right and got == right
 
 
 # What may be wrong with where spans begin and end, with the source and with the target:
@@ -570,14 +570,14 @@ def _seen(answer):
         If the mask is not bool, or does not broadcast.
     """
     ids = torch.tensor([[5, 6, 0, 8], [5, 9, 1, 1], [1, 1, 9, 5]])  # 1 is padding
-    found = array(run(answer, ids, 1))
-    if found.dtype != bool:
+    allowed = array(run(answer, ids, 1))
+    if allowed.dtype != bool:
         raise Unfit("a mask of True and False is expected: True where a token may attend.")
     try:
-        seen = torch.as_tensor(found).expand(3, 1, 4, 4)  # (batch, heads, queries, keys)
+        seen = torch.as_tensor(allowed).expand(3, 1, 4, 4)  # (batch, heads, queries, keys)
     except RuntimeError:
-        said = f"{found.shape} does not broadcast with (batch, 1, 1, tokens)."
-        raise Unfit(said) from None
+        message = f"{allowed.shape} does not broadcast with (batch, 1, 1, tokens)."
+        raise Unfit(message) from None
     whole, second, third = seen[0, 0], seen[1, 0, :2], seen[2, 0, 2:]
     return SimpleNamespace(all=seen, whole=whole, second=second, third=third)
 

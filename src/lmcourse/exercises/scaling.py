@@ -48,11 +48,11 @@ def optimum():
         size, tokens = _searched(fitted, budget)
         share = budget ** (b / (a + b))
         turn = budget ** ((a - b) / (a + b))
-        bare = share * (big / long) ** (1 / (a + b))
+        without_factors = share * (big / long) ** (1 / (a + b))
         mistakes = {
             "the exponents come down as factors in the derivative: *a A* and *b B*.": (
-                bare,
-                budget / bare,
+                without_factors,
+                budget / without_factors,
             ),
             "the exponents of the two are exchanged: parameters grow with b / (a + b).": (
                 size * turn,
@@ -257,8 +257,8 @@ def _measured(answer):
         If it is no module, or gives no logit for each character.
     """
     if not isinstance(answer, nn.Module):
-        made = type_name(answer)
-        raise Unfit(f"hand in the trained model itself, not {made}.")
+        kind = type_name(answer)
+        raise Unfit(f"hand in the trained model itself, not {kind}.")
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     text = train_val_test_split(load_texts("sonnets")).test
     ids = torch.tensor(tokenizer.encode(text))
@@ -286,18 +286,18 @@ def small():
     Faults
         What is measured of the answer, and how known mistakes show in it.
     """
-    told = "It has {numbers:,} numbers and a loss of {loss:.3f}."
+    summary = "It has {numbers:,} numbers and a loss of {loss:.3f}."
     faults = {
-        f"{told} At most {{most:,}} are allowed, tables and buffers included.": (
+        f"{summary} At most {{most:,}} are allowed, tables and buffers included.": (
             lambda seen: seen.numbers > MOST
         ),
-        f"{told} But it looks ahead: its logits change when later characters do.": (
+        f"{summary} But it looks ahead: its logits change when later characters do.": (
             lambda seen: seen.ahead
         ),
-        f"{told} No run of ours has come so low: was it trained on the test sonnets?": (
+        f"{summary} No run of ours has come so low: was it trained on the test sonnets?": (
             lambda seen: seen.loss < TOO_LOW
         ),
-        f"{told} That is not enough. Try another learning rate, more steps, or another "
+        f"{summary} That is not enough. Try another learning rate, more steps, or another "
         "shape.": lambda seen: not seen.loss < BAR,
     }
     yield Faults(_measured, faults)

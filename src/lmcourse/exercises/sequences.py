@@ -254,13 +254,13 @@ def knob():
     """
     unknown = "units have the whole numbers from 0 to 127."
     yield Faults(_frozen, {unknown: lambda seen: seen.unit not in range(128)})
-    told = "with unit {unit:.0f} frozen at {value:.2f} our texts have "
-    counted = told + "lines of {length:.0f} characters"
+    summary = "with unit {unit:.0f} frozen at {value:.2f} our texts have "
+    counted = summary + "lines of {length:.0f} characters"
     lengths = {
-        f"{told}hardly a line end: the lines are far too long.": (
+        f"{summary}hardly a line end: the lines are far too long.": (
             lambda seen: seen.length > 100
         ),
-        f"{told}lines as long as ever, or longer. Try another value, or another unit.": (
+        f"{summary}lines as long as ever, or longer. Try another value, or another unit.": (
             lambda seen: seen.length >= 43
         ),
         f"{counted}. Shorter than usual, but still too long.": (

@@ -146,8 +146,8 @@ def segment():
     Case
         Arguments, the right result, and the results that known mistakes give.
     """
-    for word, told in CUT:
-        merges = [tuple(pair.split("+")) for pair in told.split()]
+    for word, learned in CUT:
+        merges = [tuple(pair.split("+")) for pair in learned.split()]
         ranks = {pair: rank for rank, pair in enumerate(merges)}
         ranks = {pair: ranks[pair] for pair in [*merges[-1:], *merges[:-1]]}  # unsorted
         mistakes = {
@@ -205,7 +205,7 @@ def _library_merge(symbols: tuple, pair: tuple) -> list[str]:
     return [written[token.value] for token in tokens]
 
 
-def _found(answer):
+def _symbols_and_pair(answer):
     """Return the symbols and the pair of an answer.
 
     Parameters
@@ -244,7 +244,7 @@ def _joined_both_ways(answer):
         ``shown``: tuples of str, the symbols after the library's merge and after that of
         the exercise's code, which joins by `str.replace`.
     """
-    seen = _found(answer)
+    seen = _symbols_and_pair(answer)
     seen.right = tuple(_library_merge(seen.symbols, seen.pair))
     seen.shown = _replaced(seen.symbols, seen.pair)
     return seen
@@ -269,7 +269,7 @@ def joined_by_replace():
             lambda seen: any(each.split() != [each] for each in (*seen.symbols, *seen.pair))
         ),
     }
-    yield Faults(_found, handed_in)
+    yield Faults(_symbols_and_pair, handed_in)
     same = (
         "for {symbols} and {pair} both give {shown}. Find symbols in which the pair's "
         "letters and the space are next to each other, but the pair is not."
@@ -345,9 +345,9 @@ def stream():
     )
     yield Case([STREAM], want, mistakes, instead={"UnicodeDecodeError": inside})
     mixed = [b"a \xf0\x9f", b"\xa6\x8b"]  # one token ends a character and begins another
-    kept = "a whole character was kept back, for another in the same token was not."
-    yield Case([mixed], ["a ", "\U0001f98b"], {kept: ["", "a \U0001f98b"]})
-    yield Case([GPT2S], [" ", "", "\U0001f98b"], {kept: ["", "", " \U0001f98b"]})
+    diagnosis = "a whole character was kept back, for another in the same token was not."
+    yield Case([mixed], ["a ", "\U0001f98b"], {diagnosis: ["", "a \U0001f98b"]})
+    yield Case([GPT2S], [" ", "", "\U0001f98b"], {diagnosis: ["", "", " \U0001f98b"]})
     remembers = (
         "after a text that broke off inside a character the next one is wrong; start "
         "afresh at each call."
@@ -595,11 +595,11 @@ def vocabulary():
         "that is enough, but not the smallest.": lambda seen: seen.size > seen.want,
     }
     yield Faults(_size_and_cost, sizes)
-    costs = {
+    faults = {
         "you cut sonnet by sonnet, without the empty lines between them; join the Sonnets "
         "by empty lines.": (
             lambda seen: _far(seen) and abs(seen.cost - seen.apart) < 0.006
         ),
         "{cost:.3f} tokens a word is not what the Sonnets cost with that size.": _far,
     }
-    yield Faults(_cost_again, costs)
+    yield Faults(_cost_again, faults)

@@ -30,21 +30,21 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
     dict of str to Tensor
         What the reader is told → what the mistake makes of x, of its shape.
     """
-    found = attend(norm_1(x))
-    bare = attend(x)
-    first = x + found
-    behind = x + norm_1(bare)
-    after_norm = norm_1(x + bare)
+    update = attend(norm_1(x))
+    unnormed = attend(x)
+    first = x + update
+    behind = x + norm_1(unnormed)
+    after_norm = norm_1(x + unnormed)
     return {
         "x comes back as it was.": x,
         "the second step is missing.": first,
-        "only the updates are returned: each is to be added to x.": network(norm_2(found)),
-        "the first step replaces x; add what it found.": found + network(norm_2(found)),
+        "only the updates are returned: each is to be added to x.": network(norm_2(update)),
+        "the first step replaces x; add what it found.": update + network(norm_2(update)),
         "both steps read the first x: the second is to read what the first left.": (
             first + network(norm_2(x))
         ),
         "the second step reads the first update alone; it is to read the sum.": (
-            first + network(norm_2(found))
+            first + network(norm_2(update))
         ),
         "the norms come after the additions (post-norm); here each step reads a "
         "normalised copy, and nothing normalises the residual stream itself.": norm_2(
@@ -56,7 +56,7 @@ def _block_mistakes(x, norm_1, attend, norm_2, network):
         "there is a norm too many, after the second addition.": norm_2(
             first + network(norm_2(first))
         ),
-        "no norm is used.": x + bare + network(x + bare),
+        "no norm is used.": x + unnormed + network(x + unnormed),
         "x is added twice: what the first step left has x in it already.": (
             x + first + network(norm_2(first))
         ),
@@ -410,13 +410,15 @@ def gpt_size():
         vocab_size, context, layers, d = sizes
         attention = layers * 4 * (d * d + d)
         table = vocab_size * d
-        places = context * d
+        positions = context * d
         counted = "the output layer is counted"
         more = {
             f"{counted}; it is the token table used again.": table,
             f"{counted}, with a bias; it is the token table used again.": table
             + vocab_size,
-            "the positions are missing: a vector for each of `context` positions.": -places,
+            "the positions are missing: a vector for each of `context` positions.": (
+                -positions
+            ),
             "the norm after the last block is missing.": -2 * d,
             "no norm is counted.": -layers * 4 * d - 2 * d,
             "the biases of the linear layers are missing.": -layers * 9 * d,

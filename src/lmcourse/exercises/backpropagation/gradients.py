@@ -70,8 +70,8 @@ def attention(answer):
         }
         passes.forward(F.scaled_dot_product_attention, forward)
         weights = getattr(passes.module, "weights", None)
-        kept = "the output is right; keep the weights in self.weights as well."
-        diagnose({kept: weights is None})
+        advice = "the output is right; keep the weights in self.weights as well."
+        diagnose({advice: weights is None})
         compare_named("self.weights", weights, scores.softmax(-1))
         d_q, d_k, _ = passes.gradients()
         by_weights = torch.tensor(passes.delta) @ v.mT
@@ -137,8 +137,8 @@ def _of_other_numbers(answer, inputs):
     Wrong, Unfit
         What is wrong, after words that say that equal numbers were right.
     """
-    told = "right with as many queries as keys; with 3 queries and 5 keys:"
-    with adding(told):
+    prefix = "right with as many queries as keys; with 3 queries and 5 keys:"
+    with adding(prefix):
         passes = Passes(answer, (6,), inputs)
         passes.forward(F.scaled_dot_product_attention)
         passes.backward()
@@ -313,14 +313,15 @@ def learn(answer):
             "one step too many was made.": {"steps": steps + 1},
         }
         usual = {"rate": rate, "steps": steps}
-        made = {
-            told: descend(given, target, **usual | way)[0] for told, way in ways.items()
+        results = {
+            mistake: descend(given, target, **usual | way)[0]
+            for mistake, way in ways.items()
         }
-        made["nothing has moved."] = given
+        results["nothing has moved."] = given
         for name, part, want in zip("QKV", parts, wanted, strict=True):
             if array(part).shape != want.shape:
                 compare_named(name, part, want)
-        in_row = [_row(parts), _row(wanted), {t: _row(m) for t, m in made.items()}]
+        in_row = [_row(parts), _row(wanted), {t: _row(m) for t, m in results.items()}]
         compare_named("Q, K and V after the steps, in one row", *in_row)
         changed = "right, but the arrays that were handed in have changed."
         diagnose({changed: not all(map(np.array_equal, copies, given))})
@@ -596,8 +597,8 @@ def norm(answer):
     x = 1 + np.random.default_rng(10).normal(size=(2, 3, 4))
     passes = Passes(answer, (Linear(4, 4, np.random.default_rng(3)), 4), [x])
     inner = getattr(passes.module, "module", None)
-    kept = "keep the layer that is skipped in self.module."
-    diagnose({kept: not isinstance(inner, Linear)})
+    advice = "keep the layer that is skipped in self.module."
+    diagnose({advice: not isinstance(inner, Linear)})
     weight = torch.tensor(inner.weight.value, requires_grad=True)
     bias = torch.tensor(inner.bias.value, requires_grad=True)
     x = passes.tensors[0]
@@ -654,7 +655,7 @@ def norm(answer):
     summed = (d - d.sum(-1, keepdim=True) - y * (d * y).sum(-1, True)) / deviation
     sums = (summed + summed @ weight.T).detach().numpy()
     undiminished = through + passes.delta @ weight.detach().numpy().T
-    mistakes = {told: with_row(*used) for told, used in mistaken.items()} | {
+    mistakes = {mistake: with_row(*used) for mistake, used in mistaken.items()} | {
         "the two terms are sums over the row; both are means.": sums,
         "the module inside gets delta itself; what reaches it went through the norm.": (
             undiminished

@@ -141,8 +141,10 @@ class Passes:
         """
         output = self.wanted if output is None else output
         delta = torch.tensor(self.delta)
-        found = torch.autograd.grad(output, of or self.tensors, delta, retain_graph=True)
-        return [gradient.numpy() for gradient in found]
+        gradients = torch.autograd.grad(
+            output, of or self.tensors, delta, retain_graph=True
+        )
+        return [gradient.numpy() for gradient in gradients]
 
     def backward(self, *mistakes):
         """Compare the module's gradients with PyTorch's, given ``delta``.
