@@ -191,12 +191,12 @@ def _replace(model, wrap, kind, ends, what):
     if adapters(model):
         raise ValueError("this model has adapters already: take them away with `remove`")
     inside = model.named_modules()
-    found = {n: m for n, m in inside if isinstance(m, kind) and n.endswith(ends)}
-    if not found:
+    modules = {n: m for n, m in inside if isinstance(m, kind) and n.endswith(ends)}
+    if not modules:
         raise ValueError(f"this model has no {what}")
     trainable_before = {n for n, w in model.named_parameters() if w.requires_grad}
     try:
-        wrapped = {name: wrap(module) for name, module in found.items()}
+        wrapped = {name: wrap(module) for name, module in modules.items()}
     except Exception:
         _set_trainable(model, trainable_before)
         raise
@@ -359,11 +359,11 @@ def _record(model):
     ValueError
         If the model has no adapters.
     """
-    found = list(adapters(model).values())
-    if not found:
+    attached = list(adapters(model).values())
+    if not attached:
         raise ValueError("this model has no adapters")
-    record = {"adapter": type(found[0]).__name__}
-    return record | ({"scale": found[0].scale} if isinstance(found[0], LoRA) else {})
+    record = {"adapter": type(attached[0]).__name__}
+    return record | ({"scale": attached[0].scale} if isinstance(attached[0], LoRA) else {})
 
 
 def save_adapters(path, model):
@@ -401,9 +401,9 @@ def load_adapters(path, model):
         If the file cannot be read, is damaged, or holds adapters of another kind, rank,
         length or scale, or for another model; the model is as it was.
     """
-    said, here = read_record(path), _record(model)
-    if said != here:
-        raise ValueError(f"{path} holds {said}, but this model has {here}")
+    stored, here = read_record(path), _record(model)
+    if stored != here:
+        raise ValueError(f"{path} holds {stored}, but this model has {here}")
     own = _own(model)
     tensors = read_weights(path, {name: tuple(w.shape) for name, w in own.items()})
     unmerge(model)

@@ -89,8 +89,8 @@ class Embeddings(nn.Module):
         tokens, room = input_ids.shape[1], self.position.num_embeddings
         if tokens > room:
             raise ValueError(f"{tokens} tokens, but positions for {room} only")
-        places = torch.arange(tokens, device=input_ids.device)
-        total = self.word(input_ids) + self.position(places)  # (batch, tokens, d_model)
+        positions = torch.arange(tokens, device=input_ids.device)
+        total = self.word(input_ids) + self.position(positions)  # (batch, tokens, d_model)
         return self.norm(total + self.token_type(token_type_ids))
 
 
@@ -202,9 +202,9 @@ def rebuild(config, weights: Mapping[str, torch.Tensor]) -> Bert:
     check_config(config)
     parts = ("embeddings.", "layers.", "pooler.")
     named = {rename(name): tensor.float() for name, tensor in weights.items()}
-    kept = {name: tensor for name, tensor in named.items() if name.startswith(parts)}
-    kept.pop("embeddings.position_ids", None)  # only 0, 1, 2, …: nothing was learned
+    state = {name: tensor for name, tensor in named.items() if name.startswith(parts)}
+    state.pop("embeddings.position_ids", None)  # only 0, 1, 2, …: nothing was learned
     with torch.device("meta"):  # shapes without memory: the weights bring their own
-        model = Bert(config, pooler="pooler.weight" in kept)
-    model.load_state_dict(kept, strict=True, assign=True)
+        model = Bert(config, pooler="pooler.weight" in state)
+    model.load_state_dict(state, strict=True, assign=True)
     return model.eval()

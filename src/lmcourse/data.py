@@ -97,10 +97,10 @@ def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:
     """
     path = corpora_folder() / name
     content = path.read_bytes().replace(b"\r\n", b"\n") if path.is_file() else b""
-    found = hashlib.sha256(content).hexdigest()
-    if found != SHA256[name]:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != SHA256[name]:
         raise ValueError(
-            f"{path} is missing or not the corpus it should be (SHA-256 {found}, expected "
+            f"{path} is missing or not the corpus it should be (SHA-256 {digest}, expected "
             f"{SHA256[name]}): restore it with `git checkout -- data`, or install lmcourse "
             "again"
         )

@@ -262,8 +262,8 @@ def word_vectors(texts, d_model, *, window=2, smoothing=0.75, min_count=1):
     """
     split = [words(text) if isinstance(text, str) else list(text) for text in texts]
     counted = Counter(word for text in split for word in text)
-    kept = [word for word in counted if counted[word] >= min_count]
-    vocabulary = sorted(kept, key=lambda word: (-counted[word], word))
+    frequent = [word for word in counted if counted[word] >= min_count]
+    vocabulary = sorted(frequent, key=lambda word: (-counted[word], word))
     if window < 1:
         raise ValueError(f"a window of {window} holds no neighbour")
     if not 1 <= d_model < len(vocabulary):

@@ -39,8 +39,8 @@ def write_whole(path, content):
             os.fsync(file.fileno())
         unfinished.replace(path)
     except OSError as error:
-        kept = "; what was there before is whole" if path.is_file() else ""
-        raise OSError(f"{path} could not be written: {error}{kept}") from error
+        note = "; what was there before is whole" if path.is_file() else ""
+        raise OSError(f"{path} could not be written: {error}{note}") from error
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -100,7 +100,7 @@ def pack(states, rough=ROUGH):
         for each row of all weights in their order, and ``0.numbers``, uint8 (bytes,), their
         int8 whole numbers, compressed.
     """
-    found = {}
+    packed = {}
     values = [torch.zeros_like(x) for x in rows_of(states[0])]
     before = [torch.zeros_like(x) for x in values]
     for place, state in enumerate(states):
@@ -113,10 +113,10 @@ def pack(states, rough=ROUGH):
             values[i] = add_rows(values[i], number, scale)
             scales.append(scale)
             numbers.append(number.flatten())
-        found[f"{place}.scales"] = torch.cat(scales)
-        found[f"{place}.numbers"] = _compress(torch.cat(numbers))
+        packed[f"{place}.scales"] = torch.cat(scales)
+        packed[f"{place}.numbers"] = _compress(torch.cat(numbers))
         before = now
-    return found
+    return packed
 
 
 def _change(values, before, target):

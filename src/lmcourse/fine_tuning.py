@@ -41,13 +41,13 @@ def read_poets(tokenizer):
         each ten poems the fifth is for validation, the tenth for the test. Dickinson's "
         and Q, which the Sonnets have not, become ' and q.
     """
-    found = {}
+    parts = {}
     for poet, table in {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}.items():
         texts = [f"\n{text.translate(AS_KNOWN)}\n" for text in table.text]
         ids = [torch.tensor(tokenizer.encode(text)) for text in texts]
         learn = [x for i, x in enumerate(ids) if i % 10 not in (4, 9)]
-        found[poet] = {"training": learn, "validation": ids[4::10], "test": ids[9::10]}
-    return found
+        parts[poet] = {"training": learn, "validation": ids[4::10], "test": ids[9::10]}
+    return parts
 
 
 # --- batches --------------------------------------------------------------------------
@@ -173,8 +173,8 @@ def poem_losses(model, poems):
     cut = pad_sequence(cut, batch_first=True, padding_value=-1)
     inputs, targets = cut[:, :-1].clamp(min=0), cut[:, 1:]  # (windows, CONTEXT)
     logits = model.eval()(inputs.to(device_of(model))).cpu()
-    costs = F.cross_entropy(logits.mT, targets, ignore_index=-1, reduction="none")
-    both = torch.stack([costs.sum(1), (targets >= 0).sum(1)])  # (2, windows)
+    losses = F.cross_entropy(logits.mT, targets, ignore_index=-1, reduction="none")
+    both = torch.stack([losses.sum(1), (targets >= 0).sum(1)])  # (2, windows)
     total = torch.zeros(2, len(poems)).index_add(1, torch.tensor(owner), both)
     return (total[0] / total[1]).double().numpy()
 

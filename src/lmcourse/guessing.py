@@ -56,14 +56,14 @@ def letter_probs(probs, alphabet: str) -> np.ndarray:
     ValueError
         If none of the 27 letters has a probability, as in an alphabet without them.
     """
-    found = np.zeros(len(LETTERS))
+    totals = np.zeros(len(LETTERS))
     for character, prob in zip(alphabet, probs, strict=True):
         letter = letter_of(character)
         if letter is not None:
-            found[LETTERS.index(letter)] += prob
-    if not found.any():
+            totals[LETTERS.index(letter)] += prob
+    if not totals.any():
         raise ValueError("none of the letters a to z, nor the space, has a probability")
-    return found / found.sum()
+    return totals / totals.sum()
 
 
 def guesses_for(probs, letter: str) -> int:
@@ -112,16 +112,16 @@ def guess_line(next_probs, alphabet: str, before: str, line: str) -> Guessed:
         ``guesses``, how many each letter took, and ``bits``, minus the binary logarithm of
         its probability: lists, one entry for each letter of the line.
     """
-    found = Guessed([], [])
+    guessed = Guessed([], [])
     ids = [alphabet.index(character) for character in before]
     for character in line:
         letter = letter_of(character)
         if letter is not None:
             probs = letter_probs(next_probs(ids), alphabet)
-            found.guesses.append(guesses_for(probs, letter))
-            found.bits.append(float(-np.log2(probs[LETTERS.index(letter)])))
+            guessed.guesses.append(guesses_for(probs, letter))
+            guessed.bits.append(float(-np.log2(probs[LETTERS.index(letter)])))
         ids.append(alphabet.index(character))
-    return found
+    return guessed
 
 
 def gpt_probs(model):

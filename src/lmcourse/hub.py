@@ -82,7 +82,7 @@ def checkpoint_folder(name: str | os.PathLike) -> Path:
 
     repository, _, revision = name.partition("@")
     try:
-        found = snapshot_download(
+        folder = snapshot_download(
             repository, revision=revision or None, allow_patterns=FILES
         )
     except (OSError, ValueError) as error:
@@ -91,7 +91,7 @@ def checkpoint_folder(name: str | os.PathLike) -> Path:
             f"and the hub does not give it: {error}\nCheck the name and the network, or "
             f"{FALLBACK}."
         ) from error
-    return Path(found)
+    return Path(folder)
 
 
 def read_config(path, architecture, make):

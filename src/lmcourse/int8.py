@@ -71,10 +71,10 @@ def drift(model, **batch):
         the largest number there.
     """
     real = batch["attention_mask"].bool()  # (batch, tokens)
-    found = []
+    both = []
     for each in (model, rounded(model)):
         with_states = {} if hasattr(each, "layers") else {"output_hidden_states": True}
         states = torch.stack(each(**batch, **with_states).hidden_states)
-        found.append(states[:, real])  # (layers + 1, real tokens, d_model)
-    exact, moved = found
+        both.append(states[:, real])  # (layers + 1, real tokens, d_model)
+    exact, moved = both
     return (moved - exact).abs().amax((1, 2)) / exact.abs().amax((1, 2))

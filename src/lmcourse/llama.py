@@ -617,9 +617,9 @@ def from_transformers(theirs, dtype=torch.float32):
         "mlp_bias": (config.mlp_bias, False),
         "rope_type": (rope.get("rope_type", "default"), "default"),
     }
-    for name, (found, wanted) in wrong.items():
-        if found != wanted:
-            raise ValueError(f"{name} is {found!r}; this Llama has {wanted!r}")
+    for name, (given, wanted) in wrong.items():
+        if given != wanted:
+            raise ValueError(f"{name} is {given!r}; this Llama has {wanted!r}")
     ours = LlamaConfig(
         vocab_size=config.vocab_size,
         context=config.max_position_embeddings,

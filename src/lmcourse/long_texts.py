@@ -48,16 +48,16 @@ def runs_by_scheme(results):
         Scheme ("relative" three times: "relative, reach 24", 64 and 128) → runs, one a
         seed. Rotary ones have base 10,000.
     """
-    found = {
+    runs = {
         name: [run for run in results["schemes"] if run["scheme"] == name]
         for name in SCHEMES
     }
-    found["rotary"] = rotary_runs(results, 10_000)
+    runs["rotary"] = rotary_runs(results, 10_000)
     for reach in REACHES:
-        found[f"relative, reach {reach}"] = [
+        runs[f"relative, reach {reach}"] = [
             run for run in results["reach"] if run["reach"] == reach
         ]
-    return found
+    return runs
 
 
 def rotary_runs(results, base):

@@ -43,12 +43,12 @@ def mask_tokens(ids, tokenizer, generator, share=0.15):
         Where it is asked.
     """
     special = torch.tensor(tokenizer.all_special_ids)
-    pieces = torch.arange(len(tokenizer))
-    pieces = pieces[~torch.isin(pieces, special)]
+    replacements = torch.arange(len(tokenizer))
+    replacements = replacements[~torch.isin(replacements, special)]
     draw, how = torch.rand(2, *ids.shape, generator=generator)  # (batch, tokens)
     chosen = (draw < share) & ~torch.isin(ids, special)
-    drawn = torch.randint(len(pieces), ids.shape, generator=generator)
-    inputs = torch.where(chosen & (how < 0.9), pieces[drawn], ids)
+    drawn = torch.randint(len(replacements), ids.shape, generator=generator)
+    inputs = torch.where(chosen & (how < 0.9), replacements[drawn], ids)
     hidden = chosen & (how < 0.8)
     return inputs.masked_fill(hidden, tokenizer.mask_token_id), chosen
 
@@ -108,11 +108,11 @@ def corrupt_spans(ids, sentinels, generator, share=0.15, length=3):
     spans = min(max(round(hidden / length), 1), len(ids) - hidden)
     if len(sentinels) <= spans:
         raise ValueError(f"{spans} spans need {spans + 1} sentinels, not {len(sentinels)}")
-    kept = _split(len(ids) - hidden + 2, spans + 1, generator)
-    kept[0] -= 1  # a text may begin or end with a span
-    kept[-1] -= 1
-    sizes = torch.stack([kept[:-1], _split(hidden, spans, generator)], 1).flatten()
-    parts = ids.split([*sizes.tolist(), int(kept[-1])])
+    gaps = _split(len(ids) - hidden + 2, spans + 1, generator)
+    gaps[0] -= 1  # a text may begin or end with a span
+    gaps[-1] -= 1
+    sizes = torch.stack([gaps[:-1], _split(hidden, spans, generator)], 1).flatten()
+    parts = ids.split([*sizes.tolist(), int(gaps[-1])])
     names = ids.new_tensor(sentinels)[:, None]
     source, target = [first], []
     for name, left, cut in zip(names, parts[:-1:2], parts[1::2], strict=False):
@@ -250,7 +250,7 @@ def count_infill(ids, vocab_size, reach):
         From the ``reach`` pieces on the left and ``reach`` or fewer on the right to the
         log probability of every piece between them, (vocab_size,).
     """
-    counted, pieces = NgramModel(ids, reach + 1, vocab_size), np.arange(vocab_size)[:, None]
+    counted, middle = NgramModel(ids, reach + 1, vocab_size), np.arange(vocab_size)[:, None]
 
     def infill(left, right):
         """Return the log probabilities (vocab_size,) of the piece between two lists.
@@ -258,7 +258,7 @@ def count_infill(ids, vocab_size, reach):
         ``left`` and ``right`` : lists of int, the pieces before it and after it.
         """
         sides = [np.tile(np.asarray(x, int), (vocab_size, 1)) for x in (left, right)]
-        rows = np.hstack([sides[0], pieces, sides[1]])  # (vocab_size, tokens)
+        rows = np.hstack([sides[0], middle, sides[1]])  # (vocab_size, tokens)
         probs = counted.probabilities(rows.ravel()).reshape(rows.shape)
         scores = np.log(probs[:, reach:]).sum(1)  # (vocab_size,)
         return scores - np.logaddexp.reduce(scores)
@@ -286,7 +286,7 @@ def between_infill(ids, vocab_size):
         From the piece on the left and the piece on the right, a list each, to the log
         probability of every piece between them, (vocab_size,).
     """
-    pairs, pieces = count_infill(ids, vocab_size, 1), np.arange(vocab_size)
+    pairs, middle = count_infill(ids, vocab_size, 1), np.arange(vocab_size)
     runs = (ids[:-2] * vocab_size + ids[2:]) * vocab_size + ids[1:-1]  # piece last
     level = Level(*np.unique(runs, return_counts=True), vocab_size)
 
@@ -295,8 +295,8 @@ def between_infill(ids, vocab_size):
 
         ``left`` and ``right`` : lists of one int, the piece before it and the one after it.
         """
-        sides = np.full_like(pieces, left[0] * vocab_size + right[0])
-        return np.log(level.interpolate(sides, pieces, np.exp(pairs(left, right))))
+        sides = np.full_like(middle, left[0] * vocab_size + right[0])
+        return np.log(level.interpolate(sides, middle, np.exp(pairs(left, right))))
 
     return infill
 

@@ -90,8 +90,8 @@ def load_mini_bert(path=None):
     record = read_record(path)
     try:
         config = transformers.BertConfig(**record["model"])
-        pieces = dict(zip(record["vocabulary"], range(config.vocab_size), strict=True))
+        vocabulary = dict(zip(record["vocabulary"], range(config.vocab_size), strict=True))
     except Exception as error:  # of many kinds, for one wrong value each
         raise ValueError(f"the record in {path} is not a mini-BERT's: {error!r}") from error
     model = load_model(path, lambda: MaskedBert(config), config.num_hidden_layers)
-    return transformers.BertTokenizerFast(pieces), model, record
+    return transformers.BertTokenizerFast(vocabulary), model, record

@@ -205,7 +205,7 @@ def _table_rows(content, delimiter, name) -> list[dict]:
     _, first = next(rows, (1, []))
     header = [cell.strip().lower() for cell in first]
     _check_header(header, name)
-    found = []
+    records = []
     for line, cells in rows:
         if not any(cell.strip() for cell in cells):
             continue
@@ -216,8 +216,8 @@ def _table_rows(content, delimiter, name) -> list[dict]:
                 "stands in quotes"
             )
         row = dict(zip(header, cells, strict=True))
-        found.append({key: row[key] for key in COLUMNS if key in row})
-    return found
+        records.append({key: row[key] for key in COLUMNS if key in row})
+    return records
 
 
 def _cells(content, delimiter, name):
@@ -455,9 +455,11 @@ class EncodedTexts:
             (by the cosine of the centred vectors) first.
         """
         titles = self.texts.title.to_numpy()
-        found = [nearest(level, SHOWN)[row].numpy() for level in self.levels]
+        neighbours = [nearest(level, SHOWN)[row].numpy() for level in self.levels]
         columns = range(1, SHOWN + 1)
-        return pd.DataFrame([titles[f] for f in found], self.names, columns).iloc[::-1]
+        return pd.DataFrame(
+            [titles[indices] for indices in neighbours], self.names, columns
+        ).iloc[::-1]
 
     @property
     def labels(self):

@@ -49,11 +49,11 @@ def parts_of(text):
         follows the one before without a mark between them.
     """
     held_out = min(len(text) // 10, HELD_OUT)
-    pieces = max(1, min(PIECES, held_out // PIECE))
-    size = held_out // pieces
+    count = max(1, min(PIECES, held_out // PIECE))
+    size = held_out // count
     training, validation, test = [], [], []
-    for piece in range(pieces):
-        start, end = len(text) * piece // pieces, len(text) * (piece + 1) // pieces
+    for piece in range(count):
+        start, end = len(text) * piece // count, len(text) * (piece + 1) // count
         middle = (start + end) // 2
         training += [text[start : middle - size], text[middle : end - size]]
         validation.append(text[middle - size : middle])
@@ -124,17 +124,17 @@ def losses(model, ids):
     """
     context = model.config.context
     device = next(model.parameters()).device
-    found = []
+    values = []
     with evaluating(model):
         for start in range(0, max(1, len(ids) - 1), max(1, context // 2)):
             room = min(context, len(ids) - 1 - start)
-            if len(found) >= len(ids) - 1:
+            if len(values) >= len(ids) - 1:
                 break
             inputs, targets = cut_windows(ids, torch.tensor([start]), room)
             logits = model(inputs.to(device)).cpu()[0].double()
             each = torch.nn.functional.cross_entropy(logits, targets[0], reduction="none")
-            found += each[len(found) - start :].tolist()
-    return np.array(found)
+            values += each[len(values) - start :].tolist()
+    return np.array(values)
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,10 @@ def packaged_file(package: str, version: str, name: str, sha256: str) -> Path:
     wanted = f"{package.replace('_', '-')}=={version}"
     spec = importlib.util.find_spec(package)
     path = Path((spec.submodule_search_locations if spec else [package])[0], name)
-    found = pooch.file_hash(path) if path.is_file() else None
-    if found != sha256:
+    digest = pooch.file_hash(path) if path.is_file() else None
+    if digest != sha256:
         raise OSError(
-            f"{path} is missing or not the file expected (SHA-256 {found}, not {sha256}): "
+            f"{path} is missing or not the file expected (SHA-256 {digest}, not {sha256}): "
             f"run `pip install --force-reinstall --no-deps {wanted}`"
         )
     return path

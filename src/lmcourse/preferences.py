@@ -97,11 +97,11 @@ def encode_dialogues(tokenizer, requests, answers):
         Neither the request nor what fills up.
     """
     asked = [tokenizer.encode(each) for each in requests]
-    told = [tokenizer.encode(each) for each in answers]
-    tokens = max(len(a) + len(b) for a, b in zip(asked, told, strict=True))
+    answered = [tokenizer.encode(each) for each in answers]
+    tokens = max(len(a) + len(b) for a, b in zip(asked, answered, strict=True))
     ids = torch.zeros(len(asked), tokens, dtype=torch.int64)
     is_answer = torch.zeros(len(asked), tokens, dtype=torch.bool)
-    for row, (a, b) in enumerate(zip(asked, told, strict=True)):
+    for row, (a, b) in enumerate(zip(asked, answered, strict=True)):
         ids[row, : len(a) + len(b)] = torch.tensor(a + b)
         is_answer[row, len(a) : len(a) + len(b)] = True
     return ids, is_answer

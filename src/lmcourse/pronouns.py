@@ -69,11 +69,11 @@ def twin_sentences() -> list[Sentence]:
     too tired." Each `Sentence` has ``text``, its ``nouns``, two or four, and ``frame``, the
     number of its kind, 0 to 5.
     """
-    made = []
+    sentences = []
     for frame, (text, ends) in enumerate(TWINS):
         for end in ends.split():
-            made.append(Sentence(text.replace("_", end), TWIN_NOUNS[frame], frame))
-    return made
+            sentences.append(Sentence(text.replace("_", end), TWIN_NOUNS[frame], frame))
+    return sentences
 
 
 ANIMALS = _words("dog horse cow fox wolf bear")
@@ -100,13 +100,13 @@ def crossings(end: str) -> list[Sentence]:
         in the others (``frame`` 1) the place stands first, "The street wasn't crossed by
         the dog …". ``nouns`` is always (animal, place).
     """
-    made = []
+    sentences = []
     for i, animal in enumerate(ANIMALS):
         for j, place in enumerate(PLACES):
             frame = (i + j) % 2
             text = CROSSINGS[frame].format(animal=animal, place=place, end=end)
-            made.append(Sentence(text, (animal, place), frame))
-    return made
+            sentences.append(Sentence(text, (animal, place), frame))
+    return sentences
 
 
 # What can be said of these animals and hardly of these places, the contrary, and pairs of
@@ -175,12 +175,12 @@ def drawn_sentences(seed: int = 0, each: int = 6) -> list[Sentence]:
         number of its kind, from 0.
     """
     rng = random.Random(seed)
-    made = []
+    sentences = []
     for frame, text in enumerate(FRAMES):
         for _ in range(each):
             nouns = tuple(rng.sample(NOUNS, 2))
-            made.append(Sentence(text.format(*nouns), nouns, frame))
-    return made
+            sentences.append(Sentence(text.format(*nouns), nouns, frame))
+    return sentences
 
 
 # --- a line by Dickinson -----------------------------------------------------------------
@@ -231,8 +231,8 @@ def read_heads(tokenizer, model, texts):
         On the CPU; rows are queries, columns keys.
     """
     batch = tokenizer(list(texts), return_tensors="pt", padding=True).to(model.device)
-    found = model(**batch, output_attentions=True)
-    return batch, torch.stack(found.attentions, dim=1).cpu()
+    output = model(**batch, output_attentions=True)
+    return batch, torch.stack(output.attentions, dim=1).cpu()
 
 
 def word_positions(batch, row: int, text: str, word: str) -> list[int]:
@@ -257,10 +257,10 @@ def word_positions(batch, row: int, text: str, word: str) -> list[int]:
     ValueError
         If the text has no such word.
     """
-    found = re.search(rf"\b{re.escape(word)}\b", text)
-    if found is None:
+    match = re.search(rf"\b{re.escape(word)}\b", text)
+    if match is None:
         raise ValueError(f"there is no word {word!r} in {text!r}")
-    at = {batch.char_to_token(row, place) for place in range(*found.span())}
+    at = {batch.char_to_token(row, place) for place in range(*match.span())}
     return sorted(at - {None})
 
 
@@ -320,11 +320,11 @@ def word_shares(tokenizer, model, sentences, layer: int, head: int) -> pd.DataFr
         keys = [word_positions(batch, row, sentence.text, noun) for noun in sentence.nouns]
         both = [position for key in keys for position in key]
         to_nouns = weights[row, layer, head][:, both].sum(dim=-1)  # (tokens,)
-        for found in re.finditer(r"\w+", sentence.text):
-            if found[0] not in sentence.nouns:
-                query = batch.char_to_token(row, found.start())
+        for match in re.finditer(r"\w+", sentence.text):
+            if match[0] not in sentence.nouns:
+                query = batch.char_to_token(row, match.start())
                 share = to_nouns[query].item()
-                rows.append((row, sentence.frame, found[0].lower(), share))
+                rows.append((row, sentence.frame, match[0].lower(), share))
     return pd.DataFrame(rows, columns=["sentence", "frame", "word", "share"])
 
 

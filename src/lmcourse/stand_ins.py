@@ -28,7 +28,7 @@ def given_and_returned(model, parts, ids):
         Each part → its inputs (batch * tokens, d_in) and its outputs (batch * tokens,
         d_out).
     """
-    found = {}
+    activations = {}
 
     def keep(part, inputs, output):
         """Note a part's input and output: a forward hook.
@@ -40,13 +40,13 @@ def given_and_returned(model, parts, ids):
             The first one, (..., tokens, d_model), is noted.
         output : Tensor of shape (..., tokens, d_model)
         """
-        found[part] = inputs[0].flatten(0, -2), output.flatten(0, -2)
+        activations[part] = inputs[0].flatten(0, -2), output.flatten(0, -2)
 
     with ExitStack() as hooks:
         for part in parts:
             hooks.enter_context(part.register_forward_hook(keep))
         model(ids)
-    return found
+    return activations
 
 
 @contextmanager

@@ -368,12 +368,12 @@ def pre_tokenize(text: str, pattern: regex.Pattern = GPT2_PATTERN) -> list[str]:
         If it holds half of a surrogate pair, which is no text.
     """
     _require_text(text)
-    pieces = pattern.findall(text)
+    chunks = pattern.findall(text)
     written = {
-        piece: piece.encode().decode("latin-1").translate(_BYTE_CHARACTERS)
-        for piece in set(pieces)
+        chunk: chunk.encode().decode("latin-1").translate(_BYTE_CHARACTERS)
+        for chunk in set(chunks)
     }
-    return [written[piece] for piece in pieces]
+    return [written[chunk] for chunk in chunks]
 
 
 class BPETokenizer:

@@ -114,8 +114,8 @@ def _encoded(tokenizer, words):
     batch = tokenizer(texts, return_tensors="pt", padding=True)
     ids = tokenizer.convert_tokens_to_ids([*words])
     wanted = torch.tensor([number for _ in pairs() for number in ids for _ in range(2)])
-    found = batch["input_ids"] == wanted[:, None]  # (texts, tokens)
-    unfit = (found.sum(dim=1) != 2).nonzero()[:, 0]
+    matches = batch["input_ids"] == wanted[:, None]  # (texts, tokens)
+    unfit = (matches.sum(dim=1) != 2).nonzero()[:, 0]
     if len(unfit):
         word = words[int(unfit[0]) // 2 % len(words)]  # two texts a word
         raise ValueError(
@@ -123,7 +123,7 @@ def _encoded(tokenizer, words):
             f"tokenizer, and this one is {tokenizer.tokenize(word)}, or a sentence has it "
             "already. Take another word"
         )
-    return batch, found.nonzero()[:, 1].view(-1, 2)
+    return batch, matches.nonzero()[:, 1].view(-1, 2)
 
 
 def _arranged(vectors, count) -> np.ndarray:
@@ -185,8 +185,8 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
         part = {name: x[which].to(model.device) for name, x in batch.items()}
         where = at[which]
         rows = torch.arange(len(where))[:, None]
-        found = model(**part, output_hidden_states=True).hidden_states
-        parts.append([state[rows, where].cpu() for state in found])
+        levels = model(**part, output_hidden_states=True).hidden_states
+        parts.append([state[rows, where].cpu() for state in levels])
     states = [torch.cat(level) for level in zip(*parts, strict=True)]
     names = state_names(len(states) - 1)
     return {

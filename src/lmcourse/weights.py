@@ -36,12 +36,12 @@ def parse_json(text, path):
         If it is no JSON object, or is nested too deeply.
     """
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise ValueError(f"{path} cannot be read as JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} holds a {type(found).__name__}, not a JSON object")
-    return found
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} holds a {type(value).__name__}, not a JSON object")
+    return value
 
 
 def read_json(path):
@@ -255,8 +255,8 @@ def read_state(
         theirs[name]: (weight.mT if name in turned else weight).shape
         for name, weight in weights.items()
     }
-    found = read_weights(path, shapes, spare)
-    state = {name: found.pop(there) for name, there in theirs.items()}
+    tensors = read_weights(path, shapes, spare)
+    state = {name: tensors.pop(there) for name, there in theirs.items()}
     for name in turned:
         state[name] = state[name].mT.contiguous()
     return model, state

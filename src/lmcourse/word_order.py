@@ -166,11 +166,11 @@ def order_schemes(parts):
             ``offsets``: a Tensor (words, words, offsets), by query, key and offset, which
             goes from 1 - span to span - 1; ``span`` is the number of words in the line.
         """
-        found = [
+        scores = [
             compared(words, words, turns * offset) + price(offset)
             for offset in range(1 - span, span)
         ]
-        return {"offsets": torch.stack(found, -1)}
+        return {"offsets": torch.stack(scores, -1)}
 
     return {
         "none": by_offset(),
@@ -318,8 +318,8 @@ def dial_scores():
         dimensions alone, the sum of the first two pairs, …, of all six.
     """
     query, key, _ = hands()
-    found = []
+    scores = []
     for distance in range(FAR + 1):
         turned = positions.rotate(key.flatten()[None], torch.tensor([-distance]))
-        found.append((query * turned.view(DIALS, 2)).sum(-1).cumsum(0))
-    return torch.stack(found)
+        scores.append((query * turned.view(DIALS, 2)).sum(-1).cumsum(0))
+    return torch.stack(scores)

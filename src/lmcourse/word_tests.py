@@ -90,12 +90,12 @@ def fourth_words(vectors, asked, weights=(-1, 1, 1)) -> np.ndarray:
     directions = unit(vectors).astype(np.float32)
     used, where = np.unique(asked[:, :3], return_inverse=True)
     cosines = directions[used] @ directions.T  # (used, words)
-    found = []
+    nearest = []
     for three in where.reshape(-1, 3):
         scores = np.asarray(weights, np.float32) @ cosines[three]  # (words,)
         scores[used[three]] = -np.inf
-        found.append(scores.argmax())
-    return np.array(found, dtype=int)
+        nearest.append(scores.argmax())
+    return np.array(nearest, dtype=int)
 
 
 def shared_neighbours(first, second, k) -> np.ndarray:
@@ -140,8 +140,8 @@ def spelling_vectors(words) -> np.ndarray:
     ]
     column = {piece: i for i, piece in enumerate(sorted({p for each in cut for p in each}))}
     counts = np.zeros((len(words), len(column)))
-    for row, pieces in enumerate(cut):
-        for piece in pieces:
+    for row, parts in enumerate(cut):
+        for piece in parts:
             counts[row, column[piece]] += 1
     return counts
 

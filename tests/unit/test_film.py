@@ -15,7 +15,7 @@ from lmcourse.ablation import hooked_heads
 from lmcourse.film import Film, first_for_good, load_film, pack
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT, GPTConfig
-from lmcourse.views.film import named_stops, told_of
+from lmcourse.views.film import named_stops, sentence_of
 from studies.mini_gpt import film as study
 
 
@@ -281,7 +281,7 @@ def test_one_step_is_a_step():
         (2, "2 steps"),
         (1200, "1,200 steps"),
     ):
-        assert told_of(row(step)).startswith(f"After {words} the loss")
+        assert sentence_of(row(step)).startswith(f"After {words} the loss")
 
 
 def test_verdict_asks_which_came_first():

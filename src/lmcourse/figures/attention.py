@@ -312,8 +312,8 @@ def noun_heads(shares, random_shares, even, layer, head):
         ("trained", shares, "o", 0, -0.12),
         ("random weights", random_shares, "x", 6, 0.12),
     )
-    for label, found, mark, color, shift in worlds:
-        means = found.sum(dim=1).mean(dim=0)  # (layers, heads)
+    for label, given, mark, color, shift in worlds:
+        means = given.sum(dim=1).mean(dim=0)  # (layers, heads)
         layers = np.repeat(np.arange(len(means)) + shift, means.shape[1])
         ax.plot(layers, means.flatten(), mark, color=views.PALETTE[color], label=label)
     height = shares.sum(dim=1).mean(dim=0)[layer, head].item()
@@ -379,16 +379,16 @@ def _strips(ax, groups, named, spread=0.22, place=float):
         logarithmic.
     """
     rng = np.random.default_rng(0)
-    everywhere = [place(number) for found in groups.values() for number in found.values()]
+    everywhere = [place(number) for group in groups.values() for number in group.values()]
     low, high = min(everywhere), max(everywhere)
-    for row, found in enumerate(groups.values()):
-        heights = row + rng.uniform(-spread, spread, len(found))
-        numbers = np.array([*found.values()])
+    for row, group in enumerate(groups.values()):
+        heights = row + rng.uniform(-spread, spread, len(group))
+        numbers = np.array([*group.values()])
         along = (np.array([*map(place, numbers)]) - low) / (high - low)  # from 0 to 1
         ax.plot(numbers, heights, "o", ms=4, alpha=0.6, color=views.PALETTE[row])
         # One above, the next below: on a narrow page they would touch.
-        for n, word in enumerate(word for word in found if word in named):
-            x, up = found[word], n % 2 == 0
+        for n, word in enumerate(word for word in group if word in named):
+            x, up = group[word], n % 2 == 0
             ax.plot(x, row, "o", ms=6, color=views.PALETTE[row])
             at = (place(x) - low) / (high - low)
             beside = [row, *heights[abs(along - at) < BESIDE]]
@@ -489,8 +489,8 @@ def removed(results, layer, head):
                 where = {"xytext": (-6, 0) if beside else (0, 8)}
                 where |= {"ha": "right" if beside else "center"}
                 where |= {"va": "center" if beside else "bottom"}
-                said = f"head {head}"
-                ax.annotate(said, (layer, fall), textcoords="offset points", **where)
+                label = f"head {head}"
+                ax.annotate(label, (layer, fall), textcoords="offset points", **where)
         ax.axhline(0, color="gray", linestyle=":")
         number = name.removeprefix("after ")
         ax.set(title=f"after layer {number}", xlabel="layer of the removed head")

@@ -155,9 +155,9 @@ def guesses(rows, lengths):
     for i, length in enumerate(lengths):
         color = views.PALETTE[i]
         form = ("-", "--")[i]
-        told = f"length {length:g}"
-        ax.axhline(steps[i], color=color, ls=form, lw=3, label=f"gradient, {told}")
-        ax.plot(many, best[shown, i], form, color=color, lw=1.5, label=f"guesses, {told}")
+        label = f"length {length:g}"
+        ax.axhline(steps[i], color=color, ls=form, lw=3, label=f"gradient, {label}")
+        ax.plot(many, best[shown, i], form, color=color, lw=1.5, label=f"guesses, {label}")
     ax.set(xscale="log", yscale="log", xlabel="random guesses", ylim=(5e-4, 20))
     ax.set_ylabel("fall of the loss (nats)")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False)

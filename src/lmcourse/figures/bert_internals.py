@@ -51,9 +51,9 @@ def trace_hidden(line, word, tokenizer, model):
         shares = weights[0, :, at].mean(dim=0)  # (tokens,), mean over heads
         shares[[0, at, -1]] = 0  # the other words only
         other = line.split()[encoded.word_ids(0)[shares.argmax()]].lower()
-        said = f"attended most to “{other}”"
-        rows.append((f"after layer {layer}", "attend, feed forward", after[layer], said))
-    rows = [(name, formula, x.tolist(), said) for name, formula, x, said in rows]
+        remark = f"attended most to “{other}”"
+        rows.append((f"after layer {layer}", "attend, feed forward", after[layer], remark))
+    rows = [(name, formula, x.tolist(), remark) for name, formula, x, remark in rows]
     guesses = _guesses(model(ids)[0, at].softmax(dim=-1), wanted, word, tokenizer)
     return [*rows, ("the head", "a score for every token", None, guesses)]
 
@@ -164,14 +164,14 @@ def sink(received):
         even share, 1 / tokens; and the mean of all layers but the first and the last, with
         its 95 % interval over the texts.
     """
-    shown, told = {}, {}
+    shown, sentences = {}, {}
     for setting in itertools.product((False, True), repeat=len(SWITCHES)):
         first = received[setting][..., 0]  # (texts, layers)
         by_layer = first.mean(dim=0).tolist()
         shown[setting] = {f"layer {i}": share for i, share in enumerate(by_layer)}
         middle = first[:, 1:-1].mean(dim=1)
         estimate = format_estimate(middle.mean().item(), bootstrap_interval(middle), ".0%")
-        told[setting] = f"All layers but the first and the last: {estimate}."
+        sentences[setting] = f"All layers but the first and the last: {estimate}."
     question = "The first token's share of the attention:"
     even = 1 / received[False, False, False].shape[-1]
-    return views.switches(question, SWITCHES, shown, told, even=even)
+    return views.switches(question, SWITCHES, shown, sentences, even=even)

@@ -60,14 +60,14 @@ def digits(reader, images, chosen):
         "probs": probabilities,
         "weights": [layer[0].numpy().round(4).tolist() for layer in weights],
     }
-    told = ", ".join(
+    listed = ", ".join(
         f"{digit}: {format_number(share, '.0%')}"
         for digit, share in enumerate(probabilities)
     )
     return views.View(
         "digits-view",
         {"examples": examples},
-        f"{_ink(images[chosen[0]])}<p>What the model makes of this drawing: {told}.</p>",
+        f"{_ink(images[chosen[0]])}<p>What the model makes of this drawing: {listed}.</p>",
         alt="A square of 8 by 8 cells to draw a digit in, the same digit as 16 patches "
         "with the attention that each gets, and the probabilities of the ten digits. A "
         "switch puts random weights in the model's place.",

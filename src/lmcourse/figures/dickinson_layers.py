@@ -64,7 +64,7 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
     View
     """
 
-    def told(levels, guesses):
+    def per_level(levels, guesses):
         """Return the support for each section and the nearest poems, level by level.
 
         ``levels`` : Tensor (levels, poems, d_model); ``guesses`` : list of Predictions. The
@@ -75,7 +75,7 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
         return torch.stack([guess.support for guess in guesses]), near
 
     texts = poems.text.tolist()
-    support, near = told(levels, guesses)
+    support, near = per_level(levels, guesses)
     return views.poems(
         texts,
         [f"{p.series}, {p.section}, no. {p.number}" for p in poems.itertuples()],
@@ -85,8 +85,8 @@ def explorer(poems, levels, guesses, random_levels, random_guesses, mixed):
         names=guesses[-1].names,
         levels=level_names(len(levels) - 2),
         first=start_row(texts, "Hope is the thing"),
-        untrained=told(random_levels, random_guesses),
-        reordered=(*told(*mixed[:2]), mixed[2]),
+        untrained=per_level(random_levels, random_guesses),
+        reordered=(*per_level(*mixed[:2]), mixed[2]),
         alt="A poem, first Hope is the thing with feathers; for each level the section "
         "that all other poems speak for, the three nearest poems, and how many of the ten "
         "nearest it kept. A switch puts random weights in the model's place, or each "
@@ -114,7 +114,7 @@ def own_texts(mine):
     """
     labels = mine.labels
 
-    def told(levels):
+    def per_level(levels):
         """Return for each level the support of each label and the nearest texts.
 
         ``levels`` : Tensor (levels, texts, d_model). The result is a pair of Tensors:
@@ -124,7 +124,7 @@ def own_texts(mine):
         near = [nearest(level, min(NEIGHBOURS, len(labels) - 1)) for level in levels]
         return torch.stack([guess.support for guess in guesses]), torch.stack(near)
 
-    support, near = told(mine.levels)
+    support, near = per_level(mine.levels)
     shuffled, shuffled_levels = mine.shuffled
     return views.poems(
         mine.texts.text.tolist(),
@@ -134,8 +134,8 @@ def own_texts(mine):
         near=near,
         names=np.unique(labels).tolist(),
         levels=mine.names,
-        untrained=told(mine.random_levels),
-        reordered=(*told(shuffled_levels), shuffled),
+        untrained=per_level(mine.random_levels),
+        reordered=(*per_level(shuffled_levels), shuffled),
         alt="A text of yours; for each level of the model the label that all other texts "
         "speak for, and the nearest texts. A switch puts random weights in the model's "
         "place, or each text's words in another order.",
@@ -163,8 +163,8 @@ def accuracy_by_level(guesses, random_guesses, sections):
     x = range(len(guesses))
     views.band(ax, x, [interval(guess.hits, sections) for guess in guesses])
     lines = {"trained": (guesses, "o-", 0), "random weights": (random_guesses, "s--", 6)}
-    for label, (found, form, color) in lines.items():
-        shares = [score(guess.hits, sections) for guess in found]
+    for label, (guessed, form, color) in lines.items():
+        shares = [score(guess.hits, sections) for guess in guessed]
         ax.plot(x, shares, form, color=views.PALETTE[color], label=label)
     ax.axhline(0.25, color=views.PALETTE[6], ls=":", label="blind guessing")
     level_ticks(ax, len(guesses))
@@ -249,11 +249,11 @@ def words(texts, sections, guesses, level_names, close):
         poem in hundredths, (levels, sections).
     """
     names = guesses[0].names
-    told = []
+    poems = []
     for each in close:
         poem = each["poem"]
         printed = [(100 * g.support[poem]).round().int().tolist() for g in guesses]
-        told.append(
+        poems.append(
             {
                 "text": texts[poem],
                 "own": names.index(sections[poem]),
@@ -265,8 +265,8 @@ def words(texts, sections, guesses, level_names, close):
     shared = {"names": names, "levels": level_names}
     return views.View(
         "word-removal-view",
-        {"poems": told, "first": 0} | shared,
-        f"<blockquote>{_with_breaks(told[0]['text'])}</blockquote>",
+        {"poems": poems, "first": 0} | shared,
+        f"<blockquote>{_with_breaks(poems[0]['text'])}</blockquote>",
         alt="A poem whose words are buttons, coloured by how much support a section loses "
         "without them; a choice of poem, section and level; a sentence that says what the "
         "model says without the word pressed.",

@@ -54,13 +54,13 @@ def word_map(words, groups, points, random_points):
 
         The result is a list of Scatter3d, one a group.
         """
-        found = []
+        scatters = []
         for i, name in enumerate(names):
             own = groups == name
             shown = [w if k < NAMED else "" for k, w in enumerate(words[own])]
             x, y, z = where[own].T
             marker = {"size": 4, "color": COLOURS[i], "symbol": SYMBOLS[i]}
-            found.append(
+            scatters.append(
                 go.Scatter3d(
                     x=x,
                     y=y,
@@ -73,12 +73,12 @@ def word_map(words, groups, points, random_points):
                     hoverinfo="text",
                 )
             )
-        return found
+        return scatters
 
     figure = go.Figure(traces(points))
     worlds = {"trained": points, "random weights": random_points}
     figure.frames = [go.Frame(name=n, data=traces(where)) for n, where in worlds.items()]
-    bare = {"title_text": "", "showticklabels": False}
+    no_labels = {"title_text": "", "showticklabels": False}
     steps = [
         {"label": n, "method": "animate", "args": [[n], views.AT_ONCE]} for n in worlds
     ]
@@ -94,7 +94,7 @@ def word_map(words, groups, points, random_points):
         margin={"l": 0, "r": 0, "t": 90, "b": 0},
         legend={"orientation": "h", "itemsizing": "constant"},
         scene_camera_eye={"x": 1.2, "y": 1.2, "z": 0.6},
-        scene={f"{axis}axis": bare for axis in "xyz"},
+        scene={f"{axis}axis": no_labels for axis in "xyz"},
         sliders=[slider],
     )
     return views.plot(
@@ -163,7 +163,7 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     word = "dance"
     texts = ["They let her dance again.", "They read her dance again."]
 
-    def told(model, taught):
+    def per_level(model, taught):
         """Return where the word leans in both texts, and the directions, by level.
 
         Parameters
@@ -189,9 +189,9 @@ def contest(tokenizer, model, untrained, taught, random_taught):
         rows = [[n, *(x - levels[n][1]).round(3).tolist()] for n, x in leans.items()]
         return rows, [[n, x.round(4).tolist(), middle] for n, (x, middle) in levels.items()]
 
-    rows, levels = told(model, taught)
+    rows, levels = per_level(model, taught)
     data = {"texts": texts, "word": word, "told": rows, "levels": levels}
-    data["untrained"] = told(untrained, random_taught)[0]
+    data["untrained"] = per_level(untrained, random_taught)[0]
     data["around"] = [tokenizer.cls_token_id, tokenizer.sep_token_id]
     # From these the page learns the directions of its own copy with random weights.
     data["lessons"] = {"words": TAUGHT[:FEW_WORDS], "pairs": pairs()[:FEW_PAIRS]}
@@ -238,7 +238,9 @@ def verb_or_noun(right, random_right, before):
     _, axis = plt.subplots(figsize=(6.4, 3.2))
     where = np.arange(len(right))
     views.band(axis, where, [crossed_interval(table) for table in right.values()])
-    mean, grey = ([x.mean() for x in found.values()] for found in (right, random_right))
+    mean, grey = (
+        [x.mean() for x in by_level.values()] for by_level in (right, random_right)
+    )
     axis.plot(where, mean, "o-", label="BERT")
     axis.plot(where, grey, "s--", color=views.PALETTE[6], label="untrained layers")
     label = "words before, added up"
@@ -344,12 +346,12 @@ def cones(runs):
         xaxis2={"title": "negatives for each pair, k", "tickvals": ks},
         yaxis2={"title": "mean score", "range": [-2.4, 0.2]},
     )
-    told = " ".join(
+    summary = " ".join(
         f"At k = {_stop(run)} the words' mean cosine is {run['picture']['cosine']:.2f} and "
         f"the mean score {run['picture']['score']:.1f}."
         for run in runs
     )
-    alt = f"Rays from a middle point, words to the left, contexts to the right. {told}"
+    alt = f"Rays from a middle point, words to the left, contexts to the right. {summary}"
     return views.plot(figure, alt=alt)
 
 
@@ -374,13 +376,13 @@ def shared(frequent, others, chances):
     """
     _, axes = plt.subplots(1, 2, figsize=(7.2, 2.8), sharex=True)
     titles = ["the sixty most frequent", "all others"]
-    for axis, found, chance, title in zip(
+    for axis, kinds, chance, title in zip(
         axes, (frequent, others), chances, titles, strict=True
     ):
-        means = np.array([mean for mean, _ in found.values()])
-        ends = np.array([ends for _, ends in found.values()]).T  # (2, kinds)
+        means = np.array([mean for mean, _ in kinds.values()])
+        ends = np.array([ends for _, ends in kinds.values()]).T  # (2, kinds)
         reach = abs(ends - means)
-        axis.barh(list(found), means, xerr=reach, color=views.PALETTE[: len(found)])
+        axis.barh(list(kinds), means, xerr=reach, color=views.PALETTE[: len(kinds)])
         axis.axvline(chance, color="grey", linestyle="--")
         axis.invert_yaxis()
         axis.set(xlabel="shared neighbours", title=title)

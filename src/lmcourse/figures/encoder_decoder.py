@@ -178,10 +178,10 @@ def trainings(results):
     dict of str to array of shape (seeds, styles)
         Name of the training → shares from 0 to 1.
     """
-    found = {"three styles": [run["right"] for run in results["runs"]]}
+    shares = {"three styles": [run["right"] for run in results["runs"]]}
     for vary, name in TRAININGS.items():
-        found[name] = [r["right"] for r in results["varied"] if r["vary"] == vary]
-    return {name: np.array(rows) for name, rows in found.items()}
+        shares[name] = [r["right"] for r in results["varied"] if r["vary"] == vary]
+    return {name: np.array(rows) for name, rows in shares.items()}
 
 
 def carried_over(results):

@@ -26,11 +26,11 @@ def coloured(letters):
         The same with a strength between them, 0 to 1: the surprise in bits divided by ten,
         at most 1.
     """
-    found = []
+    rows = []
     for share, likely in letters:
         bits = -math.log2(max(share, 1e-7) / 100)
-        found.append([share, round(min(bits / 10, 1), 2), likely])
-    return found
+        rows.append([share, round(min(bits / 10, 1), 2), likely])
+    return rows
 
 
 def losses_in_words(row):
@@ -71,12 +71,12 @@ def _painted(text, letters):
     return f'<p style="white-space: pre-wrap">{"".join(spans)}</p>'
 
 
-def surprise(pieces, taught, moments):
+def surprise(stanzas, taught, moments):
     """Show two pieces, each letter coloured by how little a model expected it.
 
     Parameters
     ----------
-    pieces : dict of str to str
+    stanzas : dict of str to str
         Poet, "Dickinson" or "Shakespeare" → the piece.
     taught : dict of str to list of dict
         How the model was taught → its stored readings, one a moment. A reading has for each
@@ -96,17 +96,17 @@ def surprise(pieces, taught, moments):
     """
     ways = []
     for name, rows in taught.items():
-        letters = [[coloured(row[poet]) for row in rows] for poet in pieces]
-        told = [losses_in_words(row) for row in rows]
-        ways.append({"name": name, "losses": told, "letters": letters})
-    shown = [{"name": poet, "text": text} for poet, text in pieces.items()]
+        letters = [[coloured(row[poet]) for row in rows] for poet in stanzas]
+        sentences = [losses_in_words(row) for row in rows]
+        ways.append({"name": name, "losses": sentences, "letters": letters})
+    shown = [{"name": poet, "text": text} for poet, text in stanzas.items()]
     first = ways[0]["losses"][0]
     last = ways[0]["losses"][-1]
     columns = [
         f"<div><p>{when}: {ways[0]['losses'][i]}</p>"
         + "".join(
             _painted(text, moment[i])
-            for text, moment in zip(pieces.values(), ways[0]["letters"], strict=True)
+            for text, moment in zip(stanzas.values(), ways[0]["letters"], strict=True)
         )
         + "</div>"
         for i, when in ((0, "Before"), (-1, f"After {moments[-1]} steps"))
@@ -254,12 +254,12 @@ def marked(samples, untrained):
     -------
     View
     """
-    told = {
+    choices = {
         name: ("The first of the texts that were judged.", texts[0])
         for name, texts in samples.items()
     }
-    told["random weights"] = ("A model that has learned nothing.", untrained)
-    return views.samples("Behind which marker?", told, first="(E)")
+    choices["random weights"] = ("A model that has learned nothing.", untrained)
+    return views.samples("Behind which marker?", choices, first="(E)")
 
 
 def layers(rows, poets):

@@ -341,13 +341,13 @@ def averaged(rows):
     None
         The figure is shown.
     """
-    found = gains(rows)
-    means = [each.mean() for each in found.values()]
-    intervals = [bootstrap_interval(each) for each in found.values()]
+    gained = gains(rows)
+    means = [each.mean() for each in gained.values()]
+    intervals = [bootstrap_interval(each) for each in gained.values()]
     _, ax = plt.subplots(figsize=(6.4, 2.4))
-    views.error_bars(ax, range(len(found)), means, intervals, horizontal=True, color="C0")
-    ax.set_yticks(range(len(found)), found)
-    ax.set(ylim=(len(found) - 0.5, -0.5), xlim=(0, None))
+    views.error_bars(ax, range(len(gained)), means, intervals, horizontal=True, color="C0")
+    ax.set_yticks(range(len(gained)), gained)
+    ax.set(ylim=(len(gained) - 0.5, -0.5), xlim=(0, None))
     ax.set_xlabel("gain (nats per character)")
     plt.show()
 

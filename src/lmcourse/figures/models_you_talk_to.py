@@ -11,14 +11,14 @@ from lmcourse.views.choice import choice
 from lmcourse.views.markup import table
 
 
-def next_words(question, told):
+def next_words(question, continuations):
     """Show what may follow a sentence, in several states of a model, one to choose.
 
     Parameters
     ----------
     question : str
         What the reader is asked to choose.
-    told : dict of str to (str, list of (str, float))
+    continuations : dict of str to (str, list of (str, float))
         What was done to the model → the sentence, and the likeliest next words with
         probabilities, 0 to 1.
 
@@ -27,14 +27,16 @@ def next_words(question, told):
     View
     """
     plain, panels = [], []
-    for name, (text, words) in told.items():
+    for name, (text, words) in continuations.items():
         rows = [(word.strip() or repr(word), percent(share)) for word, share in words]
         panels.append(
             f"<p><em>{escape(text)} …</em></p>{table(('next', 'probability'), rows)}"
         )
         listed = ", ".join(f"{word} {share}" for word, share in rows)
         plain.append(f"[{name}]\n{text} … {listed}")
-    return choice("samples", question, "\n\n".join(plain), [*map(escape, told)], panels)
+    return choice(
+        "samples", question, "\n\n".join(plain), [*map(escape, continuations)], panels
+    )
 
 
 def answers(rows):
@@ -50,11 +52,11 @@ def answers(rows):
     -------
     View
     """
-    told = {
+    choices = {
         row["question"]: ("It answers:", row["text"] + ("" if row["ended"] else " …"))
         for row in rows
     }
-    return views.samples("Ask it:", told)
+    return views.samples("Ask it:", choices)
 
 
 def written(rows, line):
@@ -72,12 +74,12 @@ def written(rows, line):
     -------
     View
     """
-    told = {
+    choices = {
         row["way"]: ("The first words are ours.", line + row["text"])
         for row in rows
         if row["line"] == line
     }
-    return views.samples("How the next token is chosen:", told)
+    return views.samples("How the next token is chosen:", choices)
 
 
 def bits(rows, counted):
@@ -126,12 +128,12 @@ def fewer_bits(rows, line):
     -------
     View
     """
-    told = {
+    choices = {
         f"{row['bits']} bits": ("A scale for each 32 weights.", line + row["text"])
         for row in rows
         if row["block"] == 32
     }
-    return views.samples("Bits for each weight:", told)
+    return views.samples("Bits for each weight:", choices)
 
 
 def shots(rows):
@@ -151,20 +153,20 @@ def shots(rows):
     """
     _, ax = plt.subplots(figsize=(7, 3.2))
     tasks = list(dict.fromkeys(row["task"] for row in rows))
-    places = {count: x for x, count in enumerate(sorted({r["shots"] for r in rows}))}
+    positions = {count: x for x, count in enumerate(sorted({r["shots"] for r in rows}))}
     for color, task in enumerate(tasks):
         mine = [row for row in rows if row["task"] == task and row["right"]]
         wrong = [row for row in rows if row["task"] == task and not row["right"]]
-        x = [places[row["shots"]] for row in mine]
+        x = [positions[row["shots"]] for row in mine]
         shares = [np.mean(row["hits"]) for row in mine]
         form = ("o-", "s-", "^-")[color % 3]
         ink = views.PALETTE[color]
         ax.plot(x, shares, form, color=ink, label=task)
-        x = [places[row["shots"]] + 0.12 for row in wrong]
+        x = [positions[row["shots"]] + 0.12 for row in wrong]
         shares = [np.mean(row["hits"]) for row in wrong]
         ax.plot(x, shares, "x", color=ink, ms=9)
     ax.plot([], [], "x", color=views.PALETTE[6], label="wrong examples")
-    ax.set_xticks([*places.values()], [*places])
+    ax.set_xticks([*positions.values()], [*positions])
     ax.set(xlabel="examples", ylabel="right answers", ylim=(-0.03, 1.03))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, columnspacing=1)
     plt.show()

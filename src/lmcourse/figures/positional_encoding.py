@@ -86,7 +86,7 @@ def order(line, swapped, tokenizer, bert):
     }
     columns = ["two words change places", "ten words before the line"]
     table = pd.DataFrame(counts, index=columns).T.to_html()
-    told = ", ".join(f"{name} {n} and {m}" for name, (n, m) in counts.items())
+    summary = ", ".join(f"{name} {n} and {m}" for name, (n, m) in counts.items())
     data = {
         "words": line,
         "most": FARTHER,
@@ -103,7 +103,7 @@ def order(line, swapped, tokenizer, bert):
         table,
         alt=f"A table of the scores of {len(line)} words under six schemes of positions. "
         f"How many of the {len(line) ** 2} scores change when two words change places, and "
-        f"how many when ten words come before the line: {told}.",
+        f"how many when ten words come before the line: {summary}.",
     )
 
 
@@ -251,11 +251,13 @@ def dials():
         "behind": 5,
     }
     picture = _dials_picture(query, key, speeds, data["place"], data["behind"])
-    told = f"The query is at {data['place']}, the key {data['behind']} tokens before it."
+    sentence = (
+        f"The query is at {data['place']}, the key {data['behind']} tokens before it."
+    )
     return views.View(
         "dials-view",
         data,
-        f"{picture}<p>{told} The score by distance:</p>{table.round(2).to_html()}",
+        f"{picture}<p>{sentence} The score by distance:</p>{table.round(2).to_html()}",
         alt="Six dials, each with a full hand for the query and a dashed one for the key, "
         "and a curve of their score against the distance. Three tokens back all six pairs "
         f"agree and the score is {scores[3, 5]:.1f}. The first pair alone has 1 at "
@@ -333,7 +335,7 @@ def long_losses(results):
 TRAINED = {"name": "The model is", "values": ["trained", "random weights"]}
 
 
-def _case(losses, strips, told):
+def _case(losses, strips, words):
     """Return what the view of losses along a text shows of one choice.
 
     Parameters
@@ -343,7 +345,7 @@ def _case(losses, strips, told):
     strips : dict of str to bool sequence of shape (tokens,)
         What a scheme tells positions by, such as "offset" or "bucket" → whether training
         has shown it, position by position of a long text.
-    told : str
+    words : str
         What is said of this choice, in words.
 
     Returns
@@ -360,7 +362,7 @@ def _case(losses, strips, told):
         "loss": losses.round(3).tolist(),
         "far": round(float(losses[-4:].mean()), 3),
         "strips": [{"name": name, "met": strip} for name, strip in met.items()],
-        "told": told,
+        "told": words,
     }
 
 
@@ -382,8 +384,8 @@ def _untrained_case(losses, strips):
         ``loss``, by groups; ``far``, the mean of the last four; ``strips``, a name and a
         row of 0 for each; ``told``, what is said in words.
     """
-    told = "Random weights: nothing was shown in training, for there was none."
-    return _case(losses, {name: [False] * LONG for name in strips}, told)
+    words = "Random weights: nothing was shown in training, for there was none."
+    return _case(losses, {name: [False] * LONG for name in strips}, words)
 
 
 def _lengths_view(cases, controls, alt):
@@ -414,7 +416,7 @@ def _lengths_view(cases, controls, alt):
         shown += [_case(losses, strips, words), _untrained_case(random_losses, strips)]
     names = pd.MultiIndex.from_product([each["values"] for each in controls])
     ends = pd.Series([each["far"] for each in shown], names, name="loss at the far end")
-    told = "; ".join(f"{', '.join(at)} {loss:.2f}" for at, loss in ends.items())
+    summary = "; ".join(f"{', '.join(at)} {loss:.2f}" for at, loss in ends.items())
     data = {"short": SHORT, "tokens": LONG, "guess": guess_loss(), "most": 8}
     data |= {"cases": shown, "controls": controls}
     ends.index.names = [each["name"] for each in controls]
@@ -428,7 +430,7 @@ def _lengths_view(cases, controls, alt):
     table = table[controls[-1]["values"]].round(2)
     stored = f"<p>Loss over the last {SHORT} positions, in nats:</p>{table.to_html()}"
     switch = "A switch puts random weights in the model's place."
-    ending = f"{switch} The loss over the last {SHORT} positions: {told}."
+    ending = f"{switch} The loss over the last {SHORT} positions: {summary}."
     return views.View("lengths-view", data, stored, alt=f"{alt} {ending}")
 
 
@@ -449,7 +451,7 @@ def schemes_view(results):
     offset = np.arange(LONG)
     met = offset < SHORT
     absolute = "Every position has a vector of its own; those from 32 on are new."
-    told = {
+    explained = {
         "none": ("offset", offset < LONG, "Nothing is new; there are only more keys."),
         "sinusoidal": ("position", met, absolute),
         "learned": ("row", met, absolute),
@@ -462,17 +464,17 @@ def schemes_view(results):
         words = f"The buckets of offsets above {known.sum() - 1} are new."
         if known.all():
             words = "No bucket is new."
-        told[f"relative, reach {reach}"] = ("bucket", known, words)
+        explained[f"relative, reach {reach}"] = ("bucket", known, words)
     cases = []
     for name, runs in runs_by_scheme(results).items():
-        strip, known, words = told[name]
+        strip, known, words = explained[name]
         losses = np.mean([curve(run) for run in runs], 0)
         reach = runs[0]["reach"]
         random = untrained_losses(name.partition(",")[0], reach=reach)
         cases.append((losses, {strip: known}, words, random))
     return _lengths_view(
         cases,
-        [{"name": "Positions", "values": [*told], "first": 7}],
+        [{"name": "Positions", "values": [*explained], "first": 7}],
         "For each scheme, a strip that says up to which position its positions, offsets or "
         "buckets occurred in training, and the curve of the loss.",
     )
@@ -517,12 +519,12 @@ def repairs_view(results):
         waves = 2 * math.pi / positions.frequencies(D_HEAD, base)
         names = [f"pair {i}: {w:.{0 if w > 10 else 1}f}" for i, w in enumerate(waves)]
         runs = rotary_runs(results, base)
-        for repair, (way, told) in REPAIRS.items():
+        for repair, (way, words) in REPAIRS.items():
             met = angles_met(base, repair).tolist()
             strips = dict(zip(names, met, strict=True))
             losses = np.mean([curve(run, way) for run in runs], 0)
             random = untrained_losses("rotary", slowed(base, repair), base=base)
-            cases.append((losses, strips, told, random))
+            cases.append((losses, strips, words, random))
     return _lengths_view(
         cases,
         [
@@ -607,7 +609,7 @@ def kinds_table(results):
         row["runs"].append(run)
     table = {}
     for key, row in rows.items():
-        told = {"first new pair": str(row["first new pair"])}
+        cells = {"first new pair": str(row["first new pair"])}
         columns = {
             "as it is": (far_loss, "none"),
             "larger base": (far_loss, "NTK-aware"),
@@ -617,8 +619,8 @@ def kinds_table(results):
         for name, (part, way) in columns.items():
             losses = [part(run, way) for run in row["runs"]]
             low, high = (f"{end:.1f}" for end in (min(losses), max(losses)))
-            told[name] = low if low == high else f"{low}\u2060–\u2060{high}"
-        table[key] = told
+            cells[name] = low if low == high else f"{low}\u2060–\u2060{high}"
+        table[key] = cells
     return pd.DataFrame(table).T
 
 

@@ -196,7 +196,7 @@ def _guesses_picture(guesses, words):
         SVG markup. A right guess is bold. The first four writers are stops of a training; a
         gap parts them from the others. The alternative text has the right guesses of each.
     """
-    marks, told = [], []
+    marks, counts = [], []
     for y, (writer, row) in enumerate(guesses.items()):
         gap = 8 if y > 3 else 0
         top = 18 + 26 * y + gap
@@ -214,8 +214,8 @@ def _guesses_picture(guesses, words):
                 f"{escape(guess.replace('##', '-'))}</text>"
                 f'<path d="M{left} {top + 4}h{wide:.0f}v4h-{wide:.0f}z"/>'
             )
-        told.append(f"{writer}: {hits} of {len(words)}")
-    alt = f"Right first guesses. {'; '.join(told)}."
+        counts.append(f"{writer}: {hits} of {len(words)}")
+    alt = f"Right first guesses. {'; '.join(counts)}."
     return (
         '<svg class="lm-looks" viewBox="0 0 400 204" role="img" '
         f'aria-label="{escape(alt)}">{"".join(marks)}</svg>'
@@ -255,8 +255,8 @@ def guesses(results, poems, chosen, tokenizer):
             gaps = f"{gaps[:start]}▢▢▢{gaps[end:]}"
         poet = ", ".join(word for word, _, _ in words)
         shown[" ".join(line.split()[:3]) + " …"] = (gaps, f"The poet: {poet}.")
-        told = first_guesses(results, results["vocabulary"], poem, len(words))
-        pictures.append(_guesses_picture(told, words))
+        guessed = first_guesses(results, results["vocabulary"], poem, len(words))
+        pictures.append(_guesses_picture(guessed, words))
     return views.samples("Which line?", shown, pictures)
 
 

@@ -43,13 +43,13 @@ def written(runs, untrained):
     View
     """
     first = runs[runs.seed == 1]
-    told = {"random weights": ("A model that has learned nothing.", untrained)}
+    choices = {"random weights": ("A model that has learned nothing.", untrained)}
     for budget in [1e8, 1e9, 1e10, 1e11, first.flops.max()]:
         within = first[first.flops <= budget]
         best = within.loc[within.test.idxmin()]
         note = f"{best.parameters:,} parameters, {best.tokens:,} characters read"
-        told[power_of_ten(budget)] = (f"{note}: loss {best.test:.2f}.", best["sample"])
-    return views.samples("How many operations?", told, first=[*told][-1])
+        choices[power_of_ten(budget)] = (f"{note}: loss {best.test:.2f}.", best["sample"])
+    return views.samples("How many operations?", choices, first=[*choices][-1])
 
 
 def grid(runs):
@@ -163,11 +163,11 @@ def laws(ours, published):
         A row for E, a and b, as text; a column for each law.
     """
     columns = {"our grid": ours} | published
-    kept = {
+    rounded = {
         name: {"E": f"{fit[0]:.2f}", "a": f"{fit[2]:.2f}", "b": f"{fit[4]:.2f}"}
         for name, fit in columns.items()
     }
-    return pd.DataFrame(kept)
+    return pd.DataFrame(rounded)
 
 
 # --- what a training costs ----------------------------------------------------------------
@@ -298,10 +298,10 @@ def partners(runs, rivals):
         losses = [
             [run["loss"][key] for key in shown] for run in runs if run["kind"] == kind
         ]
-        places = np.arange(len(shown)) + 0.16 * (2 * at - 1)
+        positions = np.arange(len(shown)) + 0.16 * (2 * at - 1)
         form = {"color": views.PALETTE[at], "ms": 6, "alpha": 0.7}
-        ax.plot(places, losses[0], "os"[at], label=label, **form)
-        ax.plot(places, np.transpose(losses[1:]), "os"[at], **form)
+        ax.plot(positions, losses[0], "os"[at], label=label, **form)
+        ax.plot(positions, np.transpose(losses[1:]), "os"[at], **form)
     counted = [rivals["count"][key] for key in shown]
     form = {"color": "0.3", "ms": 18, "mew": 2, "label": "counting its own answers"}
     ax.plot(range(len(shown)), counted, "_", **form)
@@ -352,11 +352,11 @@ def ideas(runs):
     _, ax = plt.subplots(figsize=(6.4, 3.4))
     for at, (label, mark, color, ways) in enumerate(rows):
         losses = [by_way.get_group(way) for way in ways]
-        places = np.arange(len(ways)) + 0.22 * (at - 1)
+        positions = np.arange(len(ways)) + 0.22 * (at - 1)
         low, high = [x.min() for x in losses], [x.max() for x in losses]
-        ax.hlines(places, low, high, color, lw=1.5)
+        ax.hlines(positions, low, high, color, lw=1.5)
         middle = [x.median() for x in losses]
-        ax.plot(middle, places, mark, color=color, ms=7, label=label)
+        ax.plot(middle, positions, mark, color=color, ms=7, label=label)
     for way in ("size", "whole"):
         ax.axvline(by_way.get_group(way).median(), color="0.4", ls=":", lw=1.2)
     ax.set_yticks(range(len(IDEAS)), IDEAS.values())
@@ -440,7 +440,7 @@ def tree():
     models = models.set_index("name")
     forms = dict(zip(("decoder", "encoder", "both"), "osD", strict=True))
     colors = dict(zip(forms, views.PALETTE, strict=False))
-    places = {"Transformer": ((-8, -4), "right"), "GPT-2": ((6, -19), "left")}
+    offsets = {"Transformer": ((-8, -4), "right"), "GPT-2": ((6, -19), "left")}
     _, ax = plt.subplots(figsize=(7.2, 3.8))
     for name, model in models.iterrows():
         if model.parent:
@@ -449,7 +449,7 @@ def tree():
             ax.plot(years, sizes, "0.7", lw=1.2, zorder=0)
         form = {"color": colors[model.kind], "ms": 7}
         ax.plot(model.year, model.millions, forms[model.kind], **form)
-        beside, side = places.get(name, ((6, -12), "left"))
+        beside, side = offsets.get(name, ((6, -12), "left"))
         shift = {"textcoords": "offset points", "ha": side, "fontsize": 9}
         ax.annotate(name, (model.year, model.millions), beside, **shift)
     for kind, form in forms.items():

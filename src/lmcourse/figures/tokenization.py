@@ -129,12 +129,12 @@ def names(runs, languages):
     plt.show()
 
 
-def sizes(costs):
+def sizes(tokens_per_word):
     """Draw how many tokens a word takes, by how many pieces there are.
 
     Parameters
     ----------
-    costs : DataFrame
+    tokens_per_word : DataFrame
         Tokens per word; the index is the number of pieces in the vocabulary, a column is a
         text, three at most.
 
@@ -144,9 +144,13 @@ def sizes(costs):
         The figure is shown.
     """
     _, ax = plt.subplots(figsize=(5.5, 3.6))
-    for n, name in enumerate(costs):
+    for n, name in enumerate(tokens_per_word):
         ax.plot(
-            costs.index, costs[name], f"{MARKS[n]}-", color=views.PALETTE[n], label=name
+            tokens_per_word.index,
+            tokens_per_word[name],
+            f"{MARKS[n]}-",
+            color=views.PALETTE[n],
+            label=name,
         )
     ax.set(xlabel="pieces", ylabel="tokens per word", ylim=(0, None), xscale="log")
     ticks = [256, 512, 1024, 2048]

@@ -229,9 +229,9 @@ def trained_without(runs):
     for ax, weights in zip(axes, ["PyTorch's", "Xavier"], strict=True):
         losses = runs[runs.weights == weights].pivot_table("loss", "off", "layers")
         losses = losses.reindex([*NAMES]).dropna()
-        told = losses.map(lambda x: f"{x:.2f}" if x < 10 else f"{x:.0f}")
+        labels = losses.map(lambda x: f"{x:.2f}" if x < 10 else f"{x:.0f}")
         losses.index = [NAMES[name][0].replace(" (", "\n(") for name in losses.index]
-        options = {"annot": told.to_numpy(), "fmt": "", "cbar": False}
+        options = {"annot": labels.to_numpy(), "fmt": "", "cbar": False}
         options |= {"vmin": 2.4, "vmax": 3.2, "cmap": views.SEQUENTIAL}
         sns.heatmap(losses, ax=ax, **options)
         ax.set(xlabel="blocks", ylabel="missing", title=f"First weights: {weights}")

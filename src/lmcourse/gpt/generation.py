@@ -93,8 +93,8 @@ def keep_top_k(probs, k):
     """
     k = whole_number(k, "top_k")
     last = probs.topk(min(k, probs.shape[-1])).values[..., -1:]  # (..., 1)
-    kept = probs.where(probs >= last, 0)
-    return kept / kept.sum(-1, keepdim=True)
+    remaining = probs.where(probs >= last, 0)
+    return remaining / remaining.sum(-1, keepdim=True)
 
 
 def keep_top_p(probs, p):
@@ -121,8 +121,8 @@ def keep_top_p(probs, p):
     ordered, ids = probs.sort(dim=-1)  # the likeliest last
     dropped = ordered.cumsum(-1) <= 1 - p  # without these, the rest still holds p
     dropped[..., -1] = False
-    kept = probs.masked_fill(dropped.scatter(-1, ids, dropped), 0)
-    return kept / kept.sum(-1, keepdim=True)
+    remaining = probs.masked_fill(dropped.scatter(-1, ids, dropped), 0)
+    return remaining / remaining.sum(-1, keepdim=True)
 
 
 def next_probs(

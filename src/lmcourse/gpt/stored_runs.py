@@ -137,11 +137,11 @@ def losses_alone(rows):
     dict of str to float array of shape (sonnets,)
         "best n-grams", "small GPT" or "the course's GPT" → nats a character.
     """
-    found = by_models(rows)
+    losses = by_models(rows)
     return {
-        BEST_NGRAMS: found["counting",],
-        "small GPT": np.mean([found[seed,] for seed in SEEDS], axis=0),
-        COURSE: found["the course's",],
+        BEST_NGRAMS: losses["counting",],
+        "small GPT": np.mean([losses[seed,] for seed in SEEDS], axis=0),
+        COURSE: losses["the course's",],
     }
 
 
@@ -162,10 +162,10 @@ def gains(rows):
         "n-grams + small GPT", "small GPT + another" and "n-grams + the course's GPT" → the
         gain in nats a character; means over the seeds of the small GPTs.
     """
-    found = by_models(rows)
+    losses = by_models(rows)
     two = [("1", "2"), ("1", "3"), ("2", "3")]
     return {
-        "n-grams + small GPT": np.mean([found["counting", s] for s in SEEDS], axis=0),
-        "small GPT + another": np.mean([found[pair] for pair in two], axis=0),
-        f"n-grams + {COURSE}": found["counting", "the course's"],
+        "n-grams + small GPT": np.mean([losses["counting", s] for s in SEEDS], axis=0),
+        "small GPT + another": np.mean([losses[pair] for pair in two], axis=0),
+        f"n-grams + {COURSE}": losses["counting", "the course's"],
     }

@@ -122,5 +122,5 @@ def with_moved_scores(model, numbers, layer, head, change):
     loss = SoftmaxCrossEntropy()
     with watched([heads_of(model, layer)[head]]) as (softmax,):
         softmax.change = change
-        found = loss.forward(model.forward(numbers[:-1]), numbers[1:])
-        return float(found), softmax.y
+        value = loss.forward(model.forward(numbers[:-1]), numbers[1:])
+        return float(value), softmax.y

@@ -36,8 +36,8 @@ def apart(question: str, shown: dict) -> View:
     """
     parts = [_part(*given) for given in shown.values()]
     scales = [max(np.abs(part[i]).max() for part in parts) or 1 for i in (1, 2, 3)]
-    told = (", ".join(map("{} {:.0%}".format, part[0], part[-1])) for part in parts)
-    plain = "\n\n".join(map("[{}]\n{}".format, shown, told))
+    texts = (", ".join(map("{} {:.0%}".format, part[0], part[-1])) for part in parts)
+    plain = "\n\n".join(map("[{}]\n{}".format, shown, texts))
     panels = (_panel(part, scales) for part in parts)
     return choice("look", question, plain, map(escape, shown), panels)
 
@@ -68,9 +68,9 @@ def _part(tokens, query, keys, values):
         If keys or values haven't the shape (tokens, d_head).
     """
     query, keys, values = map(as_array, (query, keys, values))
-    wanted, found = (len(tokens), *query.shape), (keys.shape, values.shape)
-    if found != (wanted, wanted):
-        raise ValueError(f"keys and values should have the shape {wanted}: {found}")
+    wanted, given = (len(tokens), *query.shape), (keys.shape, values.shape)
+    if given != (wanted, wanted):
+        raise ValueError(f"keys and values should have the shape {wanted}: {given}")
     products = query * keys  # (tokens, d_head)
     scores = products.sum(1) / math.sqrt(len(query))  # (tokens,)
     powers = np.exp(scores - scores.max())

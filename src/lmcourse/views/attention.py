@@ -156,10 +156,10 @@ def sentences(
             raise ValueError(f"of {len(words)} tokens there is no token {query}")
         if not all(0 <= start < end <= len(words) for start, end in nouns):
             raise ValueError(f"of {len(words)} tokens there can be no nouns at {nouns}")
-        places = {"query": int(query), "nouns": np.reshape(nouns, (-1, 2)).tolist()}
+        positions = {"query": int(query), "nouns": np.reshape(nouns, (-1, 2)).tolist()}
         percent = _per_cent(attention, words)
         checks.indices("head", [head], len(percent))
-        shown.append({"tokens": list(words), "weights": percent} | places)
+        shown.append({"tokens": list(words), "weights": percent} | positions)
     data = {"sentences": shown, "notes": notes, "head": head}
     if untrained is not None:
         both = zip(untrained, read, strict=True)

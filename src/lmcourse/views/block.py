@@ -56,11 +56,12 @@ def block(
         data["untrained"] = _measured(*untrained)
     if reordered is not None:
         data["reordered"] = _measured(*reordered)
-    told = ", ".join(
+    changes = ", ".join(
         f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[first]
     )
     alt = (
-        f"A block and its parts. The loss is {whole:.2f}; in layer {first} without {told}."
+        f"A block and its parts. The loss is {whole:.2f}; "
+        f"in layer {first} without {changes}."
     )
     if untrained is not None:
         alt += " A switch puts random weights in the model's place"
@@ -71,9 +72,9 @@ def block(
         for cells in zip(*layers, strict=True)
     ]
     losses = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)
-    said = f"The loss of the whole model is {whole:.2f} nats a character."
-    said += " How it changes without a part:"
-    stored = f"{drawing}<p>{said}</p>{losses}"
+    sentence = f"The loss of the whole model is {whole:.2f} nats a character."
+    sentence += " How it changes without a part:"
+    stored = f"{drawing}<p>{sentence}</p>{losses}"
     return View("block-view", data, stored, alt=alt)
 
 

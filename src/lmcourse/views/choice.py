@@ -173,8 +173,8 @@ def looks(shares, names, *, alt: str, top: float = 1.0) -> str:
     wide, unit, marks = 21 * tokens, 64 / top, []
     for row, layer in np.ndindex(rows, layers):
         x, y = 2 + layer * (wide + 22), 118 * row + 96
-        places = enumerate(shares[row, layer])
-        bars = (f"M{x + 21 * i} {y}v{-unit * w:.1f}h18v{unit * w:.1f}z" for i, w in places)
+        columns = enumerate(shares[row, layer])
+        bars = (f"M{x + 21 * i} {y}v{-unit * w:.1f}h18v{unit * w:.1f}z" for i, w in columns)
         even = f"M{x} {y - unit / tokens:.1f}h{wide}"
         marks.append(f'<path d="{"".join(bars)}"/><path class="lm-even" d="{even}"/>')
         marks += [

@@ -50,14 +50,14 @@ def bert_explorer(line, tokenizer, model, untrained=None) -> View:
     """
     model = _rebuilt(model)
     batch = tokenizer(line, return_tensors="pt")
-    pieces = tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist())
+    tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0].tolist())
     room = min(LONGEST, model.embeddings.position.num_embeddings)
-    if not 3 <= len(pieces) <= room:
+    if not 3 <= len(tokens) <= room:
         raise ValueError(
             f"a line of 3 to {room} tokens, with [CLS] and [SEP], please: {line!r} has "
-            f"{len(pieces)}"
+            f"{len(tokens)}"
         )
-    data = {"text": line, "tokens": pieces, "room": room}
+    data = {"text": line, "tokens": tokens, "room": room}
     data |= {"around": [tokenizer.cls_token_id, tokenizer.sep_token_id]}
     data |= _measured(model, batch["input_ids"], tokenizer)
     if untrained is not None:
@@ -68,7 +68,7 @@ def bert_explorer(line, tokenizer, model, untrained=None) -> View:
     means = [[_numbers(line).mean() for line in layer] for layer in data["moved"]]
     layer, head = divmod(int(np.argmax(means)), len(means[0]))
     data |= {"layer": layer, "head": head, "token": 1}
-    names = [shown("bert", piece) for piece in pieces]
+    names = [shown("bert", token) for token in tokens]
     pictures = _pictures(data)
     alt = _summary(data, names, pictures)
     stored = _stored(data, names, pictures, alt)
@@ -143,8 +143,8 @@ def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
     with without(model.layers[number], head):
         for layer in model.layers[number:]:
             x, _ = layer(x)
-    final = out.last_hidden_state[0]
-    return (x[0] - final).norm(dim=-1) / final.norm(dim=-1)
+    states = out.last_hidden_state[0]
+    return (x[0] - states).norm(dim=-1) / states.norm(dim=-1)
 
 
 def _neighbours(model: Bert, states, tokenizer) -> list:
@@ -155,15 +155,15 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
     a str with tokens and cosines by turns, the nearest first, such as "cat 0.512 dog
     0.401".
     """
-    table, found = normalize(model.embeddings.word.weight), []
+    table, by_level = normalize(model.embeddings.word.weight), []
     for state in states:
         cosines, ids = (normalize(state[0]) @ table.T).topk(NEAREST)  # (tokens, NEAREST)
         lines = []
         for row, near in zip(ids.tolist(), cosines.tolist(), strict=True):
             names = zip(tokenizer.convert_ids_to_tokens(row), near, strict=True)
             lines.append(" ".join(f"{name} {cosine:.3f}" for name, cosine in names))
-        found.append(lines)
-    return found
+        by_level.append(lines)
+    return by_level
 
 
 def _pictures(data: dict) -> np.ndarray:
@@ -207,8 +207,8 @@ def _near(data: dict, level: int) -> list[str]:
     position a str with tokens and cosines by turns, such as "cat 0.512 dog 0.401".
     ``level`` : 0 is before layer 0, 1 after it, and so on.
     """
-    found = data["near"][level][data["token"]].split()
-    pairs = zip(found[::2], found[1::2], strict=True)
+    fields = data["near"][level][data["token"]].split()
+    pairs = zip(fields[::2], fields[1::2], strict=True)
     return [f"{shown('bert', piece)} {float(cosine):.2f}" for piece, cosine in pairs]
 
 

@@ -44,9 +44,9 @@ def _shown(figure: Figure) -> tuple[dict, dict]:
     SVG has a dict: ``narrow``, the SVG for a phone or "", and ``stacked``, whether panels
     stand below one another in it.
     """
-    about = describe(figure)
+    description = describe(figure)
     wide, narrow, stacked = svg.draw(figure)
-    return {MIME: about, SVG: wide}, {SVG: {"narrow": narrow, "stacked": stacked}}
+    return {MIME: description, SVG: wide}, {SVG: {"narrow": narrow, "stacked": stacked}}
 
 
 def describe(figure: Figure) -> dict:
@@ -64,8 +64,8 @@ def describe(figure: Figure) -> dict:
         of the colours and at most 8 values, from 0 to 1 between these limits.
     """
     words = _words(figure.texts, *figure.legends)
-    found = {"axes": [_axes(axes) for axes in figure.axes]}
-    return {"words": words} | found if words else found
+    described = {"axes": [_axes(axes) for axes in figure.axes]}
+    return {"words": words} | described if words else described
 
 
 def _words(texts, *legends) -> list[str]:
@@ -96,32 +96,32 @@ def _axes(axes: Axes) -> dict:
     there are any, ``ticks``, a list of str, and ``lines``, ``patches`` (the corners of all
     in one dict), ``points`` (clouds of marks), ``shapes`` (filled ones) and ``images``
     (heat maps), each a list of dicts, at most 12 (`ARTISTS`), with a sample of the places
-    (`_places`) or colours (`_colours`) of one. Polar or 3D axes have only words, limits and
+    (`_points`) or colours (`_colours`) of one. Polar or 3D axes have only words, limits and
     ticks.
     """
     names = [axes.title, axes.xaxis.label, axes.yaxis.label]
-    found = {
+    described = {
         "words": _words(names) + _words(axes.texts, axes.get_legend()),
         "limits": [float(f"{end:.4g}") for end in (*axes.get_xlim(), *axes.get_ylim())],
     }
     ticks = _ticks(axes)
     if ticks:
-        found["ticks"] = ticks
+        described["ticks"] = ticks
     if axes.name != "rectilinear":  # of others only the words and the limits
-        return found
+        return described
     images = [*axes.images, *axes.collections]
     images = [image for image in images if np.size(image.get_array()) > 1]
     shapes = [s for s in axes.collections if not isinstance(s, PathCollection)]
     points = [p for p in axes.collections if isinstance(p, PathCollection)]
     bars = np.array([patch.get_window_extent().get_points() for patch in axes.patches])
     kinds = {
-        "lines": [_places(axes, _line(line)) for line in _some(axes.lines)],
-        "patches": [_places(axes, bars.reshape(-1, 2))] if len(bars) else [],
-        "points": [_places(axes, _cloud(cloud)) for cloud in _some(points)],
-        "shapes": [_places(axes, _outline(s)) for s in _some(shapes) if s not in images],
+        "lines": [_points(axes, _line(line)) for line in _some(axes.lines)],
+        "patches": [_points(axes, bars.reshape(-1, 2))] if len(bars) else [],
+        "points": [_points(axes, _cloud(cloud)) for cloud in _some(points)],
+        "shapes": [_points(axes, _outline(s)) for s in _some(shapes) if s not in images],
         "images": [_colours(image) for image in _some(images)],
     }
-    return found | {kind: artists for kind, artists in kinds.items() if artists}
+    return described | {kind: artists for kind, artists in kinds.items() if artists}
 
 
 def _some(items, most: int = ARTISTS) -> list:
@@ -149,7 +149,7 @@ def _outline(shape: Collection) -> np.ndarray:
     return shape.get_transform().transform(np.concatenate(vertices or [np.empty((0, 2))]))
 
 
-def _places(axes: Axes, pixels: np.ndarray) -> dict:
+def _points(axes: Axes, pixels: np.ndarray) -> dict:
     """Describe points on the canvas in shares of the axes, 0 to 1.
 
     ``pixels`` : array (n, 2). Returns a dict: ``count``, how many there are; ``at``, at

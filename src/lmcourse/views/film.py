@@ -38,7 +38,7 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
         n-grams of each length, from 1, the share of positions at which the likeliest
         character is the same; ``closest``, the length with the highest; ``heads``, what
         each head brings of the lead of t over l, in logits; and what `named_stops` and
-        `told_of` use. ``counting``, one dict of n-grams: ``losses``, by length, and
+        `sentence_of` use. ``counting``, one dict of n-grams: ``losses``, by length, and
         ``spaces``. ``packed``, dicts with ``step`` and the loss ``held_out`` of the weights
         as the site carries them.
     count : int, optional
@@ -82,9 +82,9 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
     data |= {"heads": shots.config.heads, "head": head_of_thou(rows)}
     data |= {"lens": lens.tolist(), "weights": weights, "named": stops}
     data |= {"ngrams": counted["losses"], "cost": f"{cost:.3f}"}
-    kept = ("step", "train", "held_out", "agrees", "closest")
+    fields = ("step", "train", "held_out", "agrees", "closest")
     data["stops"] = [
-        {name: row[name] for name in kept} | {"told": told_of(row)} for row in rows
+        {name: row[name] for name in fields} | {"told": sentence_of(row)} for row in rows
     ]
     stored = _stored(text, rows, written, stops)
     return View("film-view", data, stored, alt=alt, stores=["film"])
@@ -103,7 +103,7 @@ def head_of_thou(rows) -> int:
     return brought.index(max(brought))
 
 
-def told_of(row) -> str:
+def sentence_of(row) -> str:
     """Return what is said of any stop, a sentence.
 
     ``row`` : dict, what the study *film* recorded of the stop: ``step``; ``held_out``, a
@@ -216,13 +216,13 @@ def named_stops(rows, counted) -> list[dict]:
             ),
         ),
     ]
-    found = []
+    named = []
     for name, holds, tell in kinds:
         stop = first_for_good([holds(row) for row in rows])
         if stop is not None:
-            told = f"From step {rows[stop]['step']:,} on, {name}: {tell(rows[stop])}"
-            found.append({"stop": stop, "name": name, "told": told})
-    return sorted(found, key=lambda each: each["stop"])
+            sentence = f"From step {rows[stop]['step']:,} on, {name}: {tell(rows[stop])}"
+            named.append({"stop": stop, "name": name, "told": sentence})
+    return sorted(named, key=lambda each: each["stop"])
 
 
 def _stored(text: str, rows: list, written: list, stops: list) -> str:
@@ -255,5 +255,5 @@ def _stored(text: str, rows: list, written: list, stops: list) -> str:
         for row, after in zip(rows, written, strict=True)
     ]
     head = ["Steps", "loss", "agrees most with", f"after “{text}” it writes"]
-    told = "".join(f"<li>{html.escape(stop['told'])}</li>" for stop in stops)
-    return f'<div class="lmf-stored">{table(head, lines)}</div>\n<ul>{told}</ul>'
+    items = "".join(f"<li>{html.escape(stop['told'])}</li>" for stop in stops)
+    return f'<div class="lmf-stored">{table(head, lines)}</div>\n<ul>{items}</ul>'

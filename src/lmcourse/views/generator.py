@@ -84,7 +84,7 @@ def generator(
     unit = "character" if isinstance(tokenizer, CharTokenizer) else "piece"
     shown = UNSEEN.sub("\ufffd", written)
     alt = f"After “{text}” the likeliest {unit}s are {likeliest}. It goes on: “{shown}”."
-    layers = [[f"layer {i}", *map(" ".join, found)] for i, found in enumerate(layers)]
+    layers = [[f"layer {i}", *map(" ".join, pairs)] for i, pairs in enumerate(layers)]
     heading = f"The next {unit}, at a temperature of {temperature}:"
     stored = _stored(text, shown, heading, bars, layers)
     if why := why_not_in_page(tokenizer, model):
@@ -163,9 +163,9 @@ def _names(tokenizer, vocab_size: int) -> list[str]:
 
     ``tokenizer`` : with ``decode``, from a list of ids to a text.
     """
-    pieces = (UNSEEN.sub("\ufffd", tokenizer.decode([i])) for i in range(vocab_size))
+    tokens = (UNSEEN.sub("\ufffd", tokenizer.decode([i])) for i in range(vocab_size))
     return [
-        "".join(SIGNS.get(character, character) for character in piece) for piece in pieces
+        "".join(SIGNS.get(character, character) for character in token) for token in tokens
     ]
 
 

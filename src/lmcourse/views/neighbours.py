@@ -67,19 +67,19 @@ def spaces(tokenizer, bert) -> list[Space]:
         same texts with their words shuffled.
     """
     table = bert.embeddings.word_embeddings.weight.detach().cpu().numpy()
-    pieces = tokenizer.convert_ids_to_tokens(range(len(table)))
+    tokens = tokenizer.convert_ids_to_tokens(range(len(table)))
     special = set(tokenizer.all_special_tokens)
-    is_shown = [p not in special and not p.startswith("[unused") for p in pieces]
+    is_shown = [p not in special and not p.startswith("[unused") for p in tokens]
     shown = np.flatnonzero(is_shown)
     rng = np.random.default_rng(0)
     mixed = rng.permutation(table.ravel()).reshape(table.shape)
     split = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
     shuffled = shuffled_texts(split, 0, across=True)
-    whole = len(pieces), [shown]
+    whole = len(tokens), [shown]
     return [
-        Space("BERT's table", pieces, unit(table), None, *whole),
+        Space("BERT's table", tokens, unit(table), None, *whole),
         _counted("Two poets", split),
-        Space("BERT's table, random", pieces, unit(mixed), None, *whole, learned=False),
+        Space("BERT's table, random", tokens, unit(mixed), None, *whole, learned=False),
         _counted("Two poets, shuffled", shuffled, learned=False),
     ]
 
@@ -105,8 +105,8 @@ def _counted(name: str, texts: list[list[str]], learned: bool = True) -> Space:
         without the 60 most frequent (`FREQUENT`). A vector has 50 numbers (`WIDTH`).
     """
     names, vectors = word_vectors(texts, WIDTH)
-    found = Counter(word for text in texts for word in text)
-    counts = [found[word] for word in names]
+    counted = Counter(word for text in texts for word in text)
+    counts = [counted[word] for word in names]
     asked, shown = (sum(n >= least for n in counts) for least in (ASKED, SHOWN))
     rows = [np.arange(shown), np.arange(FREQUENT, shown)]
     return Space(name, names, unit(vectors), counts, asked, rows, learned)
@@ -145,7 +145,7 @@ def _nearest(space: Space, rows, shown) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(near), np.rint(100 * np.concatenate(cosines)).astype(np.int8)
 
 
-def neighbours_file(found: list[Space]) -> bytes:
+def neighbours_file(tables: list[Space]) -> bytes:
     """Return the nearest of all words, for the site: a line of JSON, then numbers.
 
     The JSON has ``nearest``, how many neighbours a word has, and ``spaces``, a dict each:
@@ -155,16 +155,16 @@ def neighbours_file(found: list[Space]) -> bytes:
     up to four bytes; of a corpus then the same without the most frequent words. The words
     of a model's table are BERT's pieces and not repeated.
 
-    ``found`` : the spaces, each with its words, their vectors and the rows that are shown.
+    ``tables`` : the spaces, each with its words, their vectors and the rows that are shown.
     """
-    kept = ("name", "words", "counts", "asked")
-    about = [{name: getattr(space, name) for name in kept} for space in found]
-    for each in about:
+    fields = ("name", "words", "counts", "asked")
+    descriptions = [{name: getattr(space, name) for name in fields} for space in tables]
+    for each in descriptions:
         if each["counts"] is None:
             each["words"] = None
-    head = {"nearest": NEAREST, "spaces": about}
+    head = {"nearest": NEAREST, "spaces": descriptions}
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"]
-    for space in found:
+    for space in tables:
         wide = len(space.words) > 2**16
         for shown in space.shown:
             near, cosines = _nearest(space, range(space.asked), shown)
@@ -172,7 +172,7 @@ def neighbours_file(found: list[Space]) -> bytes:
     return b"".join(part + b" " * (-len(part) % 4) for part in parts)
 
 
-def neighbours(word, found) -> View:
+def neighbours(word, tables) -> View:
     """The nearest words to one, in BERT's table and in vectors from counts.
 
     On the site the reader types any word, may leave the most frequent words out, and may
@@ -182,7 +182,7 @@ def neighbours(word, found) -> View:
     ----------
     word : str
         What it begins with, in small letters.
-    found : list of Space
+    tables : list of Space
         The word vectors to look in, each with its ``words`` and ``name``; those that have
         learned something (``learned``) come first.
 
@@ -191,14 +191,14 @@ def neighbours(word, found) -> View:
     View
         Its alternative text tells the nearest three in each space.
     """
-    lists = [[space.name, *_list(word, space)] for space in found]
+    lists = [[space.name, *_list(word, space)] for space in tables]
     nearest = [
         f"{name}: {', '.join(w for w, _ in near[:3])}"
         for name, _, [near, *_] in lists
         if near
     ]
     alt = f"The words nearest to “{word}” in tables of vectors. {'; '.join(nearest)}."
-    learned = sum(space.learned for space in found)
+    learned = sum(space.learned for space in tables)
     data = {"word": word, "lists": lists, "learned": learned}
     stores = ["neighbours", "bert-pieces"]
     stored = f"<p>Your word: <b>{html.escape(word)}</b></p>" + "".join(map(_stored, lists))
@@ -215,30 +215,30 @@ def _list(word: str, space: Space) -> tuple[str, list]:
     """
     row = space.words.index(word) if word in space.words else None
     if space.counts is None:
-        said = (
+        note = (
             f"one of {len(space.words):,} rows" if row is not None else "no row of its own"
         )
     else:
         count = space.counts[row] if row is not None else 0
-        said = f"{count} {plural(count, 'time')} in the text"
+        note = f"{count} {plural(count, 'time')} in the text"
     if row is None:
-        return said, [[]]
+        return note, [[]]
     if row >= space.asked:
-        return f"{said}: too seldom", [[]]
+        return f"{note}: too seldom", [[]]
     lists = []
     for shown in space.shown:
         near, cosines = _nearest(space, [row], shown)
         pairs = zip(near[0].tolist(), cosines[0].tolist(), strict=True)
         lists.append([[space.words[i], cosine] for i, cosine in pairs])
-    return said, lists
+    return note, lists
 
 
-def _stored(made: list) -> str:
+def _stored(entry: list) -> str:
     """Return what is shown without scripts: a word's nearest in one space, as HTML.
 
-    ``made`` : the space's name, what is said of the word there, and lists of its nearest,
+    ``entry`` : the space's name, what is said of the word there, and lists of its nearest,
     pairs of word and cosine in hundredths; the first list is shown.
     """
-    name, said, [near, *_] = made
+    name, note, [near, *_] = entry
     rows = "".join(f"<li>{html.escape(w)} {c / 100:.2f}</li>" for w, c in near)
-    return f"<p><b>{html.escape(name)}</b>, {said}</p><ol>{rows}</ol>"
+    return f"<p><b>{html.escape(name)}</b>, {note}</p><ol>{rows}</ol>"

@@ -9,12 +9,12 @@ from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
 
-def neurons(found, seed: int = 0) -> View:
+def neurons(examples, seed: int = 0) -> View:
     """Let a reader guess which of two lists is a neuron's.
 
     Parameters
     ----------
-    found : dict of str to (list, list)
+    examples : dict of str to (list, list)
         A neuron's name → the texts (str) at whose last characters it is most active, and as
         many of its copy, a neuron with the same weights in another order.
     seed : int
@@ -30,17 +30,17 @@ def neurons(found, seed: int = 0) -> View:
     ValueError
         If there is no neuron.
     """
-    if not found:
+    if not examples:
         raise ValueError("one neuron or more, please")
-    sides = np.random.default_rng(seed).integers(2, size=len(found)).tolist()
+    sides = np.random.default_rng(seed).integers(2, size=len(examples)).tolist()
     pairs = []
-    for side, (name, (own, other)) in zip(sides, found.items(), strict=True):
+    for side, (name, (own, other)) in zip(sides, examples.items(), strict=True):
         lists = [other, own] if side else [own, other]
         pairs.append({"name": name, "lists": lists, "neuron": side})
-    name, lists = next(iter(found.items()))
+    name, lists = next(iter(examples.items()))
     counts = [Counter(text[-1] for text in texts).most_common(1)[0][1] for texts in lists]
     alt = (
-        f"{len(found)} neurons, each with two lists of texts: its own and its shuffled "
+        f"{len(examples)} neurons, each with two lists of texts: its own and its shuffled "
         f"copy's. Of {name}'s own {len(lists[0])} texts {counts[0]} end in one letter, of "
         f"the copy's {counts[1]}."
     )

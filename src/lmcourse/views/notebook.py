@@ -194,8 +194,10 @@ def plot(view) -> str:
     import plotly.graph_objects as go
 
     tag = go.Figure().to_html(include_plotlyjs="cdn")
-    found = {k: re.search(rf'<script[^>]*\b{k}="(.+?)"', tag) for k in ("src", "integrity")}
-    source = json.dumps({k: match[1] for k, match in found.items() if match})
+    matches = {
+        k: re.search(rf'<script[^>]*\b{k}="(.+?)"', tag) for k in ("src", "integrity")
+    }
+    source = json.dumps({k: match[1] for k, match in matches.items() if match})
     (figure,), name = view.extra.values(), f"plot-{uuid.uuid4().hex}"
     drawn = script_json(figure)
     return library("plot.html") % (name, escape(view.alt), name, drawn, source)
@@ -276,10 +278,10 @@ def _struck_out(poem: dict, names: list[str], levels: list[str]) -> str:
     levels : list of str
         The names of the model's levels.
     """
-    printed, said = poem["printed"][-1], poem["said"][-1]
+    printed, struck = poem["printed"][-1], poem["said"][-1]
     model = printed.index(max(printed))
     marked, end = "", 0
-    for word, without in zip(poem["words"], said, strict=True):
+    for word, without in zip(poem["words"], struck, strict=True):
         start = poem["text"].index(word, end)
         style = _ground(printed[model] - without[model])
         marked += escape(poem["text"][end:start])
@@ -288,7 +290,7 @@ def _struck_out(poem: dict, names: list[str], levels: list[str]) -> str:
     marked = (marked + escape(poem["text"][end:])).replace("\n", "<br>")
     other = [
         f"“{escape(word)}”: {escape(names[without.index(max(without))])}"
-        for word, without in zip(poem["words"], said, strict=True)
+        for word, without in zip(poem["words"], struck, strict=True)
         if without.index(max(without)) != model
     ]
     decides = (
@@ -314,10 +316,10 @@ def sorting(view) -> str:
         for text in data["texts"]
     )
     head = ("poem", "the editors", f"the model {data['levels'][-1]}")
-    places = zip(data["texts"], data["editors"], data["models"][-1], strict=True)
+    judged = zip(data["texts"], data["editors"], data["models"][-1], strict=True)
     rows = (
         (f"{number}. {text.split(chr(10))[0]}", data["names"][own], data["names"][model])
-        for number, (text, own, model) in enumerate(places, start=1)
+        for number, (text, own, model) in enumerate(judged, start=1)
     )
     return (
         f'<div class="lmc-stored">{LEFT}<ol>{poems}</ol><details><summary>The sections: '
@@ -327,5 +329,5 @@ def sorting(view) -> str:
 
 
 _KINDS = (attention_heads, tokens, sentences, head_view, model_view, plot, poems)
-DRAWERS = {draw.__name__: draw for draw in _KINDS}
+DRAWERS = {drawer.__name__: drawer for drawer in _KINDS}
 DRAWERS |= {"word-removal-view": word_removal, "sorting-view": sorting}

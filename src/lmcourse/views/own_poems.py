@@ -48,7 +48,7 @@ def own_poems(mine, tokenizer, text=0) -> View:
     from lmcourse.own_poems import word_vectors
 
     rows = mine.table
-    told = rows[["right", "from", "to"]].astype(float).round(4).to_numpy().tolist()
+    scores = rows[["right", "from", "to"]].astype(float).round(4).to_numpy().tolist()
     levels = len(mine.names)
     words = _nearest(word_vectors(mine.texts.text))
     mixed, mixed_levels = mine.shuffled
@@ -69,13 +69,13 @@ def own_poems(mine, tokenizer, text=0) -> View:
         "words": words,
         "near": [_nearest(level) for level in mine.levels],
         "random": [_nearest(level) for level in mine.random_levels],
-        "told": told[:levels],
+        "told": scores[:levels],
         "told_random": shares("random weights"),
         "shuffled": [_nearest(level) for level in mixed_levels],
         "told_shuffled": shares("shuffled words"),
         "shuffled_texts": mixed,
-        "told_words": told[levels],
-        "told_dealt": told[levels + 1],
+        "told_words": scores[levels],
+        "told_dealt": scores[levels + 1],
     }
     titles = mine.texts.title.tolist()
     by_level = [

@@ -50,14 +50,14 @@ def own_text(text) -> View:
     models = (NgramModel(training, order, size) for order in range(1, LONGEST + 1))
     rows = [[f"{model.order}-grams", f"{model.loss(validation):.2f}"] for model in models]
     loss = float(-np.log(best.probabilities(test))[1:].mean())
-    told = (
+    paragraph = (
         f"How well does counting predict Shakespeare’s Sonnets? Of all n-grams, "
         f"{best.order}-grams have the lowest loss on {len(parts.validation):,} characters "
         f"that were held out. On {len(parts.test) - 1:,} other held-out characters their "
         f"loss is {loss:.2f} nats a character. On the site you paste a text of your own "
         "here, and a small GPT competes with n-grams in learning it."
     )
-    stored = f"<p>{told}</p>\n{table(['Counting', 'loss, nats a character'], rows)}"
+    stored = f"<p>{paragraph}</p>\n{table(['Counting', 'loss, nats a character'], rows)}"
     alt = (
         "A box for a text of your own. A small GPT learns it on your device, beside the "
         "best n-gram model of the same text; then their losses, what both write and where "

@@ -13,7 +13,7 @@ from lmcourse.views.view import View
 
 def poems(
     texts,
-    places,
+    sources,
     shelves,
     support,
     *,
@@ -31,7 +31,7 @@ def poems(
     ----------
     texts : list of str
         The poems.
-    places : list of str
+    sources : list of str
         Where each was printed, as it is shown.
     shelves : sequence of str
         The editors' section of each, one of ``names``.
@@ -72,7 +72,7 @@ def poems(
         raise ValueError(f"there is no row {first}: {len(texts)} poems are given")
     data = {
         "texts": texts,
-        "places": places,
+        "places": sources,
         "shelves": [names.index(shelf) for shelf in shelves],
         "names": names,
         "levels": levels,

@@ -56,16 +56,16 @@ def sequence(text, *, order=5, unit=0) -> View:
     if unit not in range(width):
         raise ValueError(f"there are units 0 to {width - 1}, not {unit}")
     data = {"text": text, "order": order, "unit": unit, "alphabet": tokenizer.alphabet}
-    data |= _found(tokenizer, reader.double(), text, order, unit)
+    data |= _reading(tokenizer, reader.double(), text, order, unit)
     data["untrained"] = {"means": unit_means(random=True).numpy().round(4).tolist()}
-    alt, rows = _told(data)
+    alt, rows = _summary(data)
     stored = f"<p>Your lines: {_coloured(text, data['memory'])}</p>"
     stored += table(["next", "n-gram", "LSTM", f"unit {unit} frozen"], rows)
     stores = ["sonnets-training", "lstm", "lstm-random"]
     return View("sequence-view", data, stored, alt=alt, stores=stores)
 
 
-def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
+def _reading(tokenizer, reader, text: str, order: int, unit: int) -> dict:
     """Return what the LSTM and counting expect after a text, and one unit's memory.
 
     Parameters
@@ -107,7 +107,7 @@ def _found(tokenizer, reader, text: str, order: int, unit: int) -> dict:
     }
 
 
-def _told(data: dict) -> tuple[str, list]:
+def _summary(data: dict) -> tuple[str, list]:
     """Return the alternative text, and rows of the likeliest characters.
 
     ``data`` : what the view carries: ``alphabet``, a str; by character ``counted``,

@@ -41,13 +41,13 @@ def shannon(tokenizer, model) -> View:
     example, *lines = held_out_lines()
     alphabet, counted = _counting()
     # Of a line all but its name is handed on: the text before it, and its own text.
-    found = {f"{ORDER}-grams": guess_line(counted.next_probs, alphabet, *example[1:])}
+    results = {f"{ORDER}-grams": guess_line(counted.next_probs, alphabet, *example[1:])}
     why = why_not_in_page(tokenizer, model) or _strange(tokenizer, [example, *lines])
     if not why:
         model = copy.deepcopy(model).cpu().half().float().eval()
-        found["GPT"] = guess_line(gpt_probs(model), tokenizer.alphabet, *example[1:])
-    stored = _stored(example, found)
-    alt = _told(example, found)
+        results["GPT"] = guess_line(gpt_probs(model), tokenizer.alphabet, *example[1:])
+    stored = _stored(example, results)
+    alt = _summary(example, results)
     if why:
         why = f"The game is not in the page, because of the chosen GPT: {why}."
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
@@ -83,18 +83,20 @@ def _strange(tokenizer, lines) -> str:
     return f"it has never read {strange}" if strange else ""
 
 
-def _stored(example, found: dict) -> str:
+def _stored(example, results: dict) -> str:
     """Return the HTML that readers without scripts get: a line, guessed by models.
 
     ``example`` is a `lmcourse.guessing.Line`: its ``name``, the lines ``before`` it, and
-    its ``text``. ``found`` : name of a model → a `lmcourse.guessing.Guessed`, lists by
+    its ``text``. ``results`` : name of a model → a `lmcourse.guessing.Guessed`, lists by
     letter: ``guesses``, how many it needed, and ``bits``, minus the binary logarithm of the
     letter's probability.
     """
-    letters = [[character, *_spent(found, at)] for character, at in _numbered(example.text)]
+    letters = [
+        [character, *_spent(results, at)] for character, at in _numbered(example.text)
+    ]
     cells = zip(*letters, strict=True)
     rows = ["".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in cells]
-    names = ["", *found]
+    names = ["", *results]
     marked = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th>{row}</tr>'
         for name, row in zip(names, rows, strict=True)
@@ -104,7 +106,7 @@ def _stored(example, found: dict) -> str:
         f'<p class="lmq-before">{above}</p>\n<p>How many guesses each letter of the next '
         f'line took ({html.escape(example.name)}):</p><div class="lmq-wide" tabindex="0">'
         f'<table class="lmq-spent">{marked}</table></div>\n'
-        + table(HEADING, [_row(name, each) for name, each in found.items()])
+        + table(HEADING, [_row(name, each) for name, each in results.items()])
     )
 
 
@@ -150,31 +152,31 @@ def _numbered(line: str) -> list[tuple[str, int | None]]:
     return numbered
 
 
-def _spent(found: dict, at: int | None) -> list:
+def _spent(results: dict, at: int | None) -> list:
     """Return how many guesses each model needed for a letter; "" where nobody guesses.
 
-    ``found`` : name of a model → what it needed: ``guesses``, a list of int by letter;
+    ``results`` : name of a model → what it needed: ``guesses``, a list of int by letter;
     ``at`` : the letter's index among those guessed, None where nobody guesses.
     """
-    return [guessed.guesses[at] if at is not None else "" for guessed in found.values()]
+    return [guessed.guesses[at] if at is not None else "" for guessed in results.values()]
 
 
-def _told(example, found: dict) -> str:
+def _summary(example, results: dict) -> str:
     """Return the alternative text: how many letters each model guessed at once, and bounds.
 
     These are Shannon's, on the bits of a letter, from the numbers of guesses.
 
-    ``example`` : the line, with ``text`` and ``name``, such as "Sonnet 10"; ``found`` :
+    ``example`` : the line, with ``text`` and ``name``, such as "Sonnet 10"; ``results`` :
     name of a model → what it needed: ``guesses``, how many by letter.
     """
-    said = []
-    for name, guessed in found.items():
+    sentences = []
+    for name, guessed in results.items():
         bits = bits_of(guessed.guesses)
-        said.append(
+        sentences.append(
             f"{name}: {guessed.guesses.count(1)} of {len(guessed.guesses)} letters at the "
             f"first guess, between {bits.lower:.1f} and {bits.upper:.1f} bits a letter"
         )
     return (
         f"Shannon's game. The line “{example.text}” of {example.name}, guessed letter by "
-        f"letter. {'. '.join(said)}. On the site you guess other lines."
+        f"letter. {'. '.join(sentences)}. On the site you guess other lines."
     )

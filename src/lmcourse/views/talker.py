@@ -72,9 +72,9 @@ def talker(
     written = list(_write(model, tokenizer, ids, count))
     names = [token_name(tokenizer, i) for i in [*ids, *written]]
     answer = tokenizer.decode(written, skip_special_tokens=True)
-    told = _told(tokenizer, model, ids)
-    alt = _summary(text, answer, told, dialogue)
-    stored = _stored(text, answer, told, dialogue)
+    by_layer = _logit_lens(tokenizer, model, ids)
+    alt = _summary(text, answer, by_layer, dialogue)
+    stored = _stored(text, answer, by_layer, dialogue)
     if why := why_not_in_page():
         stored = f"<p><small>{html.escape(why)}</small></p>{stored}"
         return View("talker-view", None, stored, alt=alt, plain=f"[{why}] {alt}")
@@ -82,7 +82,11 @@ def talker(
     data |= {"layers": config.layers, "heads": config.heads, "room": ROOM}
     data |= {"ids": [*ids, *written], "pieces": names, "read": len(ids)}
     data |= {"layer": layer, "head": head, "place": len(ids) - 1, "attention": looks}
-    data |= {"next": told[-1], "lens": [row[:FIRST] for row in told], "store": "talker"}
+    data |= {
+        "next": by_layer[-1],
+        "lens": [row[:FIRST] for row in by_layer],
+        "store": "talker",
+    }
     return View("talker-view", data, stored, alt=alt, stores=["talker"])
 
 
@@ -156,7 +160,7 @@ def token_name(tokenizer, token: int) -> str:
     return piece if token in tokenizer.all_special_ids else shown("gpt2", piece)
 
 
-def _told(tokenizer, model, ids: list[int]) -> list[list[dict]]:
+def _logit_lens(tokenizer, model, ids: list[int]) -> list[list[dict]]:
     """Return what each layer would say after the last token (the logit lens).
 
     Parameters
@@ -223,38 +227,38 @@ def _looks(model, ids: list[int], layer, head) -> tuple[int, int, list]:
     return layer, head, [[round(x, 3) for x in row] for row in weights[layer].tolist()]
 
 
-def _summary(text: str, answer: str, told: list, dialogue: bool) -> str:
+def _summary(text: str, answer: str, by_layer: list, dialogue: bool) -> str:
     """Say in two sentences what the model does.
 
-    ``text`` is what it was given, ``answer`` what it wrote; ``told`` has for each layer the
-    likeliest first tokens, dicts with ``piece`` and ``share``, 0 to 1; ``dialogue`` says
-    whether the text is a question to it.
+    ``text`` is what it was given, ``answer`` what it wrote; ``by_layer`` has for each layer
+    the likeliest first tokens, dicts with ``piece`` and ``share``, 0 to 1; ``dialogue``
+    says whether the text is a question to it.
     """
     likeliest = ", ".join(
-        f"{each['piece']} {100 * each['share']:.0f} %" for each in told[-1][:3]
+        f"{each['piece']} {100 * each['share']:.0f} %" for each in by_layer[-1][:3]
     )
     does = "answers" if dialogue else "goes on"
     first = f"Its likeliest first tokens: {likeliest}."
     return f"To “{text}” the model {does}: “{answer}”. {first}"
 
 
-def _stored(text: str, answer: str, told: list, dialogue: bool) -> str:
+def _stored(text: str, answer: str, by_layer: list, dialogue: bool) -> str:
     """Return what stands there without scripts, as HTML.
 
-    ``text`` is what the model was given, ``answer`` what it wrote; ``told`` has for each
-    layer the likeliest tokens, a list of dict with ``id``, ``piece`` and ``share``, 0 to 1;
-    ``dialogue`` says whether the text is a question to it.
+    ``text`` is what the model was given, ``answer`` what it wrote; ``by_layer`` has for
+    each layer the likeliest tokens, a list of dict with ``id``, ``piece`` and ``share``, 0
+    to 1; ``dialogue`` says whether the text is a question to it.
     """
-    bars = [(each["piece"], f"{100 * each['share']:.1f} %") for each in told[-1]]
+    bars = [(each["piece"], f"{100 * each['share']:.1f} %") for each in by_layer[-1]]
     layers = [
         [f"layer {i}", *(f"{x['piece']} {100 * x['share']:.0f} %" for x in row[:FIRST])]
-        for i, row in enumerate(told)
+        for i, row in enumerate(by_layer)
     ]
-    said = f"<b>{html.escape(answer)}</b>"
+    reply = f"<b>{html.escape(answer)}</b>"
     if dialogue:
-        line = f"<p>You: {html.escape(text)}</p><p>The model: {said}</p>"
+        line = f"<p>You: {html.escape(text)}</p><p>The model: {reply}</p>"
     else:
-        line = f'<p style="white-space: pre-wrap">{html.escape(text)}{said}</p>'
+        line = f'<p style="white-space: pre-wrap">{html.escape(text)}{reply}</p>'
     return (
         f"{line}\n<p>The likeliest first tokens:</p>{table([], bars)}\n"
         "<details><summary>If the model ended after a layer</summary>"

@@ -60,13 +60,13 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, untrained=None)
     View
         Its alternative text says how many tokens there are.
     """
-    known, pieces = set(characters.alphabet), bert.tokenize(text)
+    known, tokens = set(characters.alphabet), bert.tokenize(text)
     ids = [characters.encode(c)[0] if c in known else None for c in text]
     rows = {
         "characters": [[i, c] for i, c in zip(ids, text, strict=True)],
         "ours": [[i, bpe.symbols[i]] for i in bpe.encode(text)],
         "gpt2": [[i, gpt2.symbols[i]] for i in gpt2.encode(text)],
-        "bert": [[bert.convert_tokens_to_ids(piece), piece] for piece in pieces],
+        "bert": [[bert.convert_tokens_to_ids(token), token] for token in tokens],
     }
     data = {
         "text": text,

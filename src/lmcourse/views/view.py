@@ -70,8 +70,13 @@ class View:
         It has the attributes ``kind``, ``alt``, ``data``, ``stored`` and ``stores`` (a
         list), and ``version``, the number of this form.
         """
-        told = {"version": VERSION, "kind": self.kind, "alt": self.alt, "data": self.data}
-        return told | {"stored": self.stored, "stores": [*self.stores]}
+        description = {
+            "version": VERSION,
+            "kind": self.kind,
+            "alt": self.alt,
+            "data": self.data,
+        }
+        return description | {"stored": self.stored, "stores": [*self.stores]}
 
     def __repr__(self) -> str:
         """Return the view as plain text; if there is none, its kind and `alt`."""

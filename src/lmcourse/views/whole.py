@@ -59,7 +59,7 @@ def whole(*, gpt=None, bert=None, talker=None) -> View:
     models = [make(*given) for make, given in makers.values() if given]
     if not models:
         raise ValueError("a model, please: gpt=, bert= or talker=")
-    alt = "Whole models in one picture. " + " ".join(map(_told, models))
+    alt = "Whole models in one picture. " + " ".join(map(_sentence, models))
     stored = "\n".join(map(_stored, models))
     stores = [model["store"] for model in models if not model["why"]]
     stores += [model["pieces"] for model in models if model["pieces"]]
@@ -256,8 +256,8 @@ def _parts(model, ids: torch.Tensor) -> Parts:
     else:
         table = model.tokens.weight
         blocks = model.blocks
-        places = getattr(model, "positions", None)
-        position = None if places is None else places.weight[:tokens]
+        positions = getattr(model, "positions", None)
+        position = None if positions is None else positions.weight[:tokens]
         start = model.embed(ids)
 
         def read_out(x):
@@ -315,7 +315,7 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
     logits = parts.read_out(x[0, place])
     probs = logits.softmax(-1)
     best = probs.sort(descending=True, stable=True).indices[:NEXT].tolist()
-    found = {
+    reading = {
         "ids": [*ids],
         "place": place,
         "sizes": parts.sizes,
@@ -326,22 +326,22 @@ def read(model, ids: Sequence[int], place: int, name: Callable[[int], str]) -> d
         "rise": [_round(layer.pop("probs")[best[0]]) for layer in layers],
     }
     for key in layers[0]:
-        found[key] = [layer[key] for layer in layers]
-    return found | {"pieces": {i: name(i) for i in sorted(_mentioned(found))}}
+        reading[key] = [layer[key] for layer in layers]
+    return reading | {"pieces": {i: name(i) for i in sorted(_mentioned(reading))}}
 
 
-def _mentioned(found: dict) -> set[int]:
+def _mentioned(reading: dict) -> set[int]:
     """Return the ids of all tokens that a reading names, a set.
 
-    ``found`` : dict. ``ids`` are the text's; ``next`` has the likeliest next tokens, each
+    ``reading`` : dict. ``ids`` are the text's; ``next`` has the likeliest next tokens, each
     [id, logit, probability]; ``lens`` by layer [id, probability]; ``neurons`` by layer
     lists of six, of which the third and the fifth are ids.
     """
-    ids = {*found["ids"], *(i for i, *_ in found["next"])}
-    ids |= {i for layer in found["lens"] for i, _ in layer}
+    ids = {*reading["ids"], *(i for i, *_ in reading["next"])}
+    ids |= {i for layer in reading["lens"] for i, _ in layer}
     return ids | {
         i
-        for layer in found["neurons"]
+        for layer in reading["neurons"]
         for _, _, up, _, down, _ in layer
         for i in (up, down)
     }
@@ -465,7 +465,7 @@ def _quoted(reading: dict, token: int) -> str:
     return f"“{reading['pieces'][token]}”"
 
 
-def _told(model: dict) -> str:
+def _sentence(model: dict) -> str:
     """Say in a sentence what a model makes of its text.
 
     ``model`` : dict: ``name``, "gpt", "bert" or "talker"; ``text``; ``unit``, what a token
@@ -502,7 +502,7 @@ def _stored(model: dict) -> str:
     tokens = " | ".join(reading["pieces"][i] for i in reading["ids"])
     why = f"<p><small>{escape(model['why'])}</small></p>" if model["why"] else ""
     return (
-        f"{why}<p><b>{escape(_told(model))}</b></p>\n"
+        f"{why}<p><b>{escape(_sentence(model))}</b></p>\n"
         f"<p>Its tokens: {escape(tokens)}</p>\n"
         f'<div class="lmw-layers">{table(head, rows)}</div>\n'
         f'<div class="lmw-answer">{table([model["unit"], "probability"], answers)}</div>'
