@@ -50,9 +50,11 @@ def load_studies() -> dict[str, ModuleType]:
         for module in pkgutil.iter_modules(package.__path__):
             if module.name not in TOOLS:
                 modules.append(importlib.import_module(f"{package.__name__}.{module.name}"))
-    found = [module for module in modules if hasattr(module, "plan")]
-    found.sort(key=lambda study: (len(getattr(study, "AFTER", ())), running.name_of(study)))
-    return {running.name_of(study): study for study in found}
+    with_plan = [module for module in modules if hasattr(module, "plan")]
+    with_plan.sort(
+        key=lambda study: (len(getattr(study, "AFTER", ())), running.name_of(study))
+    )
+    return {running.name_of(study): study for study in with_plan}
 
 
 def try_out(study: ModuleType) -> None:

@@ -117,23 +117,23 @@ def modules_of(study: ModuleType) -> dict[str, str]:
         they are. Also ``package.file.toml`` → hash of what it says (`toml_hash`), for each
         TOML file beside one of these modules that the module names.
     """
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     waiting = [study.__name__]
     while waiting:
         name = waiting.pop()
         path = module_path(name)
-        if path is None or name in found or not path.is_file():
+        if path is None or name in hashes or not path.is_file():
             continue
         source = path.read_text(encoding="utf-8")
-        found[name] = code_hash(source)
+        hashes[name] = code_hash(source)
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         for file in _named_beside(source, path.parent):
-            found[f"{package}.{file.name}"] = toml_hash(file.read_text(encoding="utf-8"))
+            hashes[f"{package}.{file.name}"] = toml_hash(file.read_text(encoding="utf-8"))
         waiting += imports(source, package)
         while package:  # importing a module runs the packages that it is in
             waiting.append(package)
             package = package.rpartition(".")[0]
-    return dict(sorted(found.items()))
+    return dict(sorted(hashes.items()))
 
 
 def _named_beside(source: str, folder: Path) -> list[Path]:
@@ -151,8 +151,8 @@ def _named_beside(source: str, folder: Path) -> list[Path]:
 
 def toml_hash(text: str) -> str:
     """Return the SHA-256 of what a TOML text says, without comments, layout and order."""
-    said = json.dumps(tomllib.loads(text), sort_keys=True, default=str)
-    return hashlib.sha256(said.encode()).hexdigest()
+    canonical = json.dumps(tomllib.loads(text), sort_keys=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 # --- data -----------------------------------------------------------------------------

@@ -287,8 +287,8 @@ def finding(
                 f"{function.__name__}: its null has no docstring; the first sentence must "
                 "say what it is"
             )
-        about = {"rival": rival, "null": null, "n": n, "interval": interval}
-        return Proof(function, sentence.rstrip("."), "finding", **about, no_null=no_null)
+        facts = {"rival": rival, "null": null, "n": n, "interval": interval}
+        return Proof(function, sentence.rstrip("."), "finding", **facts, no_null=no_null)
 
     return decorate
 
@@ -341,11 +341,11 @@ def find(chapter: str, name: str) -> Proof:
         If the module has no proof of this name, saying which it has.
     """
     module = proofs_module(chapter)
-    found = {key: value for key, value in vars(module).items() if isinstance(value, Proof)}
-    if name not in found:
-        known = ", ".join(sorted(found)) or "none"
+    proofs = {key: value for key, value in vars(module).items() if isinstance(value, Proof)}
+    if name not in proofs:
+        known = ", ".join(sorted(proofs)) or "none"
         raise LookupError(f"{module.__name__} has no proof {name!r}; it has {known}")
-    return found[name]
+    return proofs[name]
 
 
 def run(chapter: str, name: str, names: dict) -> None:

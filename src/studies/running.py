@@ -280,17 +280,17 @@ def document(study: ModuleType, done: Sequence[dict]) -> dict:
         rows = results.setdefault(each["setting"]["group"], [])
         rows += outcome if isinstance(outcome, list) else [outcome]
     results = {group: rows for group, rows in results.items() if rows != [None]}
-    made = {
+    header = {
         "command": f"python -m studies {name_of(study)} --write",
         "versions": versions(),
         "seconds": round(sum(each["seconds"] for each in done), 1),
         "rests_on": rests_on(study, done),
     }
     if not hasattr(study, "CLAIM"):
-        return made | {"results": results}
+        return header | {"results": results}
     claim = {"claim": study.CLAIM, "rival": study.RIVAL, "null": study.NULL}
     claim |= study.summary(results)
-    return claim | made | {"settings": study.SETTINGS, "results": results}
+    return claim | header | {"settings": study.SETTINGS, "results": results}
 
 
 def rests_on(study: ModuleType, done: Sequence[dict]) -> dict:
@@ -436,11 +436,11 @@ def _compare(first: dict, results: dict[str, list]) -> None:
     outcome = first["outcome"]
     rows = outcome if isinstance(outcome, list) else [outcome]
     stored = results.get(group, [])[: len(rows)]
-    found = list(differences(rows, stored, group))
-    if found:
+    differing = list(differences(rows, stored, group))
+    if differing:
         raise Differs(
             f"The run {json.dumps(first['setting'])} has another outcome than the stored "
-            f"one: {'; '.join(found[:5])}. Run the study again, with --write."
+            f"one: {'; '.join(differing[:5])}. Run the study again, with --write."
         )
 
 

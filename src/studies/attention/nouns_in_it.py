@@ -183,7 +183,7 @@ def it_with_other_heads(world, seed, each, layer, change):
         Layer, from 0 → its output at *it*; of those in `READ` that are not below ``layer``.
     """
     _, bert = model_of(world)
-    found = {level: [] for level in READ if level >= layer}
+    by_level = {level: [] for level in READ if level >= layer}
     for states, (batch, at) in zip(
         states_of(world, seed, each), read(world, seed, each)[1], strict=True
     ):
@@ -203,9 +203,9 @@ def it_with_other_heads(world, seed, each, layer, change):
         with dense.register_forward_pre_hook(hook):
             for level in range(layer, LAYERS):
                 x = bert.encoder.layer[level](x, bias)
-                if level in found:
-                    found[level].append(x[torch.arange(len(at)), at])
-    return {level: torch.cat(parts) for level, parts in found.items()}
+                if level in by_level:
+                    by_level[level].append(x[torch.arange(len(at)), at])
+    return {level: torch.cat(parts) for level, parts in by_level.items()}
 
 
 def head_means(world, seed, each, layer):
@@ -367,8 +367,8 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
             outputs[..., part] = means[part]
             return outputs
 
-        found = measured(it_with_other_heads(world, seed, each, layer, without))
-        rows.append({"world": world, "layer": layer, "head": head, "auc": found})
+        score = measured(it_with_other_heads(world, seed, each, layer, without))
+        rows.append({"world": world, "layer": layer, "head": head, "auc": score})
     return rows
 
 
@@ -425,5 +425,5 @@ def summary(results):
     whole = next(row for row in results["whole"] if row["world"] == "trained")
     score = np.mean(whole["auc"][f"after {READ[-1]}"])
     holds = score > 0.99 and high < 0.01
-    found = {"n": len(drawn_sentences(0, SETTINGS["each"])), "seeds": [SETTINGS["seed"]]}
-    return found | {"interval": [round(low, 4), round(high, 4)], "verdict": verdict(holds)}
+    record = {"n": len(drawn_sentences(0, SETTINGS["each"])), "seeds": [SETTINGS["seed"]]}
+    return record | {"interval": [round(low, 4), round(high, 4)], "verdict": verdict(holds)}

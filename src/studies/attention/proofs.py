@@ -357,12 +357,12 @@ def it_attends_to_the_nouns(page: Page):
         """
         return shares.sum(dim=1).unflatten(0, (len(pronouns.FRAMES), -1)).mean(dim=1)
 
-    found = by_kind(page.shares)
-    means = found.mean(dim=0)
+    per_kind = by_kind(page.shares)
+    means = per_kind.mean(dim=0)
     others = means.clone()
     others[ours] = -1
     rival = tuple(map(int, np.unravel_index(int(others.argmax()), others.shape)))
-    mine, nearest = found[:, *ours].numpy(), found[:, *rival].numpy()
+    mine, nearest = per_kind[:, *ours].numpy(), per_kind[:, *rival].numpy()
     span = bootstrap_interval(mine)
     again = [
         by_kind(noun_shares(page.tokenizer, page.bert, drawn_sentences(seed))).mean(0)
@@ -393,7 +393,7 @@ def it_attends_to_the_nouns(page: Page):
         "most_random": max(each.max().item() for each in blank),
         "heads": means.numel(),
         "sentences": len(page.drawn),
-        "kinds": len(found),
+        "kinds": len(per_kind),
     }
 
 
@@ -444,8 +444,8 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
         That is the mean of the table's rows of its pieces, less the mean of all rows.
         ``word`` : str.
         """
-        pieces = page.tokenizer(word, add_special_tokens=False)["input_ids"]
-        return F.normalize(table[pieces].mean(dim=0) - middle, dim=0)
+        ids = page.tokenizer(word, add_special_tokens=False)["input_ids"]
+        return F.normalize(table[ids].mean(dim=0) - middle, dim=0)
 
     def mean(names):
         """Return the mean direction of some words, (d_model,); ``names`` : list of str."""
@@ -535,7 +535,7 @@ def endings_draw_it(page: Page):
     words = [*page.by_ending["animals"]], [*page.by_ending["places"]]
     static = auc(*(said_by_static_vectors(page, each) for each in words))
     of_animals, of_places = (page.by_ending[n] for n in ("animals", "places"))
-    found = {
+    values = {
         "auc": auc(animals, places),
         "gap": gap,
         "static": static,
@@ -549,17 +549,17 @@ def endings_draw_it(page: Page):
     first, after = ([leads[i].mean() for leads in ordered] for i in (0, 1))
     of_words = [first[0] - first[1], after[0] - after[1]]  # in each order of the nouns
     of_order = np.mean([a.mean() - b.mean() for a, b in ordered])
-    found |= {"animal_first": of_words[0], "place_first": of_words[1]}
-    assert found["auc"] > 0.9
+    values |= {"animal_first": of_words[0], "place_first": of_words[1]}
+    assert values["auc"] > 0.9
     assert gap[0] > 0.1
     assert animals.mean() > both.mean() > places.mean()
-    assert found["tired_wide"] > 0.2
+    assert values["tired_wide"] > 0.2
     assert of_words[0] > 2 * of_words[1] > 0
     assert of_order > of_words[0]
     assert tired > 0.2
     assert tired_after < -0.2
-    assert 0.5 < found["static"] < found["auc"]
-    return found
+    assert 0.5 < values["static"] < values["auc"]
+    return values
 
 
 def random_persons(page: Page):
@@ -629,7 +629,7 @@ def he_attends_to_persons(page: Page):
     versions = [Sentence(pronouns.LINE.format(word), (word,)) for word in ("Death", "God")]
     shares = noun_shares(page.tokenizer, page.bert, versions, word="He")
     death, god = shares[:, 0, page.layer, page.head].tolist()
-    found = {
+    values = {
         "auc": auc(persons, things),
         "persons": float(np.median(persons)),
         "things": float(np.median(things)),
@@ -643,14 +643,14 @@ def he_attends_to_persons(page: Page):
         "count": len(persons),
         "answer": "b",
     }
-    assert found["auc"] > 0.98
-    assert found["things"] < 0.01
-    assert found["gap"][0] > 0.1
-    assert found["common"] < 0.75
-    assert death < 0.01 < found["persons"] < god
+    assert values["auc"] > 0.98
+    assert values["things"] < 0.01
+    assert values["gap"][0] > 0.1
+    assert values["common"] < 0.75
+    assert death < 0.01 < values["persons"] < god
     assert page.of_he["persons"]["doctor"] > 0.25
     assert page.of_he["things"]["lunch"] < 0.01
-    return found
+    return values
 
 
 def worlds_exchanged(page: Page):
@@ -782,7 +782,7 @@ def no_single_head_is_needed(page: Page):
     early, late = (falls(page.study, "trained", after) for after in READ)
 
     end = scores_of(page.study, "trained", READ[-1]).mean()
-    found = {
+    values = {
         "whole": float(scores_of(page.study, "trained").mean()),
         "end": float(end),
         "least": float(end) - max(float(each.mean()) for each in late.values()),
@@ -792,10 +792,10 @@ def no_single_head_is_needed(page: Page):
         "others": len(late),
         "kinds": len(early[ours]),
     }
-    assert found["least"] > 0.99
-    assert found["span"][0] > 0.01
-    assert found["fall"] > found["next"]
-    return found
+    assert values["least"] > 0.99
+    assert values["span"][0] > 0.01
+    assert values["fall"] > values["next"]
+    return values
 
 
 @proof("When tired becomes wide the lean falls, and hardly less if both nouns are “thing”.")

@@ -338,7 +338,7 @@ def summary(results):
     unchanged = [sonnets[seeds, np.argmin(losses, axis=1), 0]]  # (seeds,)
     if "dealt" in distances:
         unchanged.append(distances["dealt"][:, -1, 0])
-    final = [distances[text][:, -1].max() for text in distances if text != "dealt"]
-    holds = max(final) < 2 and max(abs(each - 3).max() for each in unchanged) < 0.05
+    last = [distances[text][:, -1].max() for text in distances if text != "dealt"]
+    holds = max(last) < 2 and max(abs(each - 3).max() for each in unchanged) < 0.05
     fall = (sonnets[:, 0] - sonnets[:, -1]).mean(-1)  # (seeds,)
     return count(results["sonnets"]) | paired(fall, 0 * fall, bool(holds))

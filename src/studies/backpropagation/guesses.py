@@ -142,14 +142,14 @@ def compare_steps(model, numbers, guesses, rng):
         nats, one for each of ``SETTINGS["lengths"]``.
         """
         norm = np.sqrt(sum((d**2).sum() for d in direction.values()))
-        found = []
+        lowered = []
         for length in SETTINGS["lengths"]:
             for name, d in direction.items():
                 named[name].value -= length / norm * d
-            found.append(round(start - forward(), 5))
+            lowered.append(round(start - forward(), 5))
             for name, d in direction.items():
                 named[name].value += length / norm * d
-        return found
+        return lowered
 
     start = forward()
     for parameter in model.parameters().values():

@@ -103,14 +103,14 @@ def graph_by_hand(page: Page):
         Each number of the graph by its name, and each gradient as ``d_`` and the name.
     """
     point = np.array([page.q, page.k, page.v, page.t])
-    found = np.array([page.dq, page.dk, page.dv, page.dt])
+    gradient = np.array([page.dq, page.dk, page.dv, page.dt])
     steps = 1e-5 * np.eye(4)
     measured = [(page.small(*(point + e)) - page.small(*(point - e))) / 2e-5 for e in steps]
-    np.testing.assert_allclose(found, measured, rtol=1e-7)
+    np.testing.assert_allclose(gradient, measured, rtol=1e-7)
     q, k, v, t = (torch.tensor(x, requires_grad=True) for x in point)
     ((torch.sigmoid(q * k) * v - t) ** 2).backward()
-    np.testing.assert_allclose(found, [x.grad.item() for x in (q, k, v, t)], rtol=1e-12)
-    assert page.small(*(point - 0.1 * found * [1, 1, 1, 0])) < page.L
+    np.testing.assert_allclose(gradient, [x.grad.item() for x in (q, k, v, t)], rtol=1e-12)
+    assert page.small(*(point - 0.1 * gradient * [1, 1, 1, 0])) < page.L
     pair = torch.tensor([page.q * page.k, 0.0], dtype=torch.float64).softmax(0)
     np.testing.assert_allclose(page.a, pair[0].item(), rtol=1e-12)
     values = {name: float(getattr(page, name)) for name in "qkvtsaodL"}
@@ -440,12 +440,12 @@ def a_fit_needs_keys(page: Page):
     ends = {}
     for keys in (3, 4):
         rng = np.random.default_rng(0)
-        found = []
+        losses = []
         for _ in range(10):
             given = [rng.normal(size=size) for size in ((4, 3), (keys, 3), (keys, 3))]
             target = rng.normal(size=(4, 3))
-            found.append(page.learn_solution(*given, target, 2.0, 3000)[-1][-1])
-        ends[keys] = np.array(found)
+            losses.append(page.learn_solution(*given, target, 2.0, 3000)[-1][-1])
+        ends[keys] = np.array(losses)
     assert np.median(ends[4]) < 1e-4
     assert np.median(ends[3]) > 1e-3
     return {"three": float(np.median(ends[3]))}
@@ -818,29 +818,33 @@ def length_decides_which_layer_turns(page: Page):
         swapped; ``length``: the mean length of layer 1's input; ``answer``: the letter of
         the right choice in a task, "c" if with the lengths swapped layer 0 attends nearer.
     """
-    found = {
+    by_way = {
         way: distances(page.swapped, way, 100)  # (seeds, layers)
         for way in ("as it is", "both long", "both short", "swapped")
     }
-    long_ones = [found["as it is"][:, 1], *found["both long"].T, found["swapped"][:, 0]]
-    short_ones = [found["as it is"][:, 0], *found["both short"].T, found["swapped"][:, 1]]
+    long_ones = [by_way["as it is"][:, 1], *by_way["both long"].T, by_way["swapped"][:, 0]]
+    short_ones = [
+        by_way["as it is"][:, 0],
+        *by_way["both short"].T,
+        by_way["swapped"][:, 1],
+    ]
     assert np.max(long_ones) < TURNED
     assert np.min(short_ones) > EVEN
     given = np.array([row["lengths"] for row in page.swapped if row["way"] == "as it is"])
     assert abs(given[:, 0] - 1).max() < 0.01
     assert abs(given[:, 1] - np.sqrt(60)).max() < 0.1
-    first = found["swapped"].mean(0).argmin()
+    first = by_way["swapped"].mean(0).argmin()
 
     def ends(values):
         """Return the lowest and the highest number of a float array, ``values``."""
         return values.min(), values.max()
 
     return {
-        "seeds": len(found["swapped"]),
-        "zero": ends(found["as it is"][:, 0]),
-        "one": ends(found["as it is"][:, 1]),
-        "zero_swapped": ends(found["swapped"][:, 0]),
-        "one_swapped": ends(found["swapped"][:, 1]),
+        "seeds": len(by_way["swapped"]),
+        "zero": ends(by_way["as it is"][:, 0]),
+        "one": ends(by_way["as it is"][:, 1]),
+        "zero_swapped": ends(by_way["swapped"][:, 0]),
+        "one_swapped": ends(by_way["swapped"][:, 1]),
         "length": float(given[:, 1].mean()),
         "answer": "c" if first == 0 else "a",
     }
@@ -872,11 +876,11 @@ def heads_choose_one_word(page: Page):
     other = page.other[page.other < page.known]
     largest = {}
     for name, model in page.models.items():
-        found = []
+        means = []
         for text in (page.text, other):
             model.forward(decoder.windows(text, CONTEXT)[::21, :-1])
-            found += [model.weights(i)[:, :, -1].max(-1).mean(0) for i in (0, 1)]
-        largest[name] = np.stack(found)  # (texts x layers, heads)
+            means += [model.weights(i)[:, :, -1].max(-1).mean(0) for i in (0, 1)]
+        largest[name] = np.stack(means)  # (texts x layers, heads)
     assert largest["trained"].min() > 0.5
     assert largest["random weights"].max() < 0.4
     return {
@@ -1164,18 +1168,18 @@ def trained_neighbours_are_alike(page: Page):
         alike = (before[words] * before[others]).sum(-1).reshape(count, 5).mean(1)
         return beside, alike
 
-    found, by_chance = {}, {}
+    by_table, by_chance = {}, {}
     for name, table in zip("ab", page.tables, strict=True):
         near = np.concatenate([neighbours(table, i, 5)[0] for i in range(count)])
-        found[name] = measured(near)
+        by_table[name] = measured(near)
         draws = [
             measured(near_in_rank(often, near, np.random.default_rng(seed)))
             for seed in range(3)
         ]
         by_chance[name] = np.mean(draws, axis=0)
-    beyond = {name: np.array(found[name]) - by_chance[name] for name in found}
-    assert mean_and_end(found["a"][0] - found["b"][0])[1] > 0
-    assert mean_and_end(found["b"][1] - found["a"][1])[1] > 0
+    beyond = {name: np.array(by_table[name]) - by_chance[name] for name in by_table}
+    assert mean_and_end(by_table["a"][0] - by_table["b"][0])[1] > 0
+    assert mean_and_end(by_table["b"][1] - by_table["a"][1])[1] > 0
     assert mean_and_end(beyond["a"][0] - beyond["b"][0])[1] > 0
     assert mean_and_end(beyond["b"][1] - beyond["a"][1])[1] > 0
     assert mean_and_end(beyond["b"][1])[1] > 0

@@ -202,7 +202,7 @@ def train(start, seed, steps, rate):
         each test sonnet, the sum of its losses and how many there are. Losses are in nats.
     """
     texts = load_parts()[2]
-    words, model, found = texts["training"], begin(start, seed), []  # each the best so far
+    words, model, bests = texts["training"], begin(start, seed), []  # each the best so far
     if start == "shuffled":
         words = np.random.default_rng(seed).permutation(words)
 
@@ -213,9 +213,9 @@ def train(start, seed, steps, rate):
         """
         if step % SETTINGS["every"] == 0 or step == steps:
             validation = round(float(losses(model, "validation").mean()), 4)
-            if not found or validation < found[-1]["validation"]:
+            if not bests or validation < bests[-1]["validation"]:
                 row = {"step": step, "validation": validation}
-                found.append(row | by_sonnet(losses(model, "test")))
+                bests.append(row | by_sonnet(losses(model, "test")))
 
     decoder.train_decoder(
         model,
@@ -227,7 +227,7 @@ def train(start, seed, steps, rate):
         watch=watch,
     )
     watch(steps)
-    return found[-1]
+    return bests[-1]
 
 
 def targets(name):
@@ -258,13 +258,13 @@ def losses(model, name):
     ``name`` : "validation" or "test", the text. Returns a float array (counted windows,).
     """
     windows, rows = targets(name)
-    found = []
+    parts = []
     for part in np.array_split(windows[rows], 8):
         x = model.dictionary.forward(part[:, :-1])
         last = model.blocks.forward(x)[:, -1]  # (windows, d_model)
         shares = softmax(model.output.forward(last))  # (windows, vocab_size)
-        found.append(-np.log(shares[np.arange(len(part)), part[:, -1]]))
-    return np.concatenate(found)
+        parts.append(-np.log(shares[np.arange(len(part)), part[:, -1]]))
+    return np.concatenate(parts)
 
 
 def by_sonnet(found):
@@ -307,13 +307,13 @@ def count_words(order):
     """
     vocabulary, _, texts, _, _ = load_parts()
     model = NgramModel(texts["training"], order, len(vocabulary))
-    found = {}
+    by_part = {}
     for name in ("validation", "test"):
         probabilities = model.probabilities(texts[name])[-len(texts[name]) + order - 1 :]
         _, rows = targets(name)
-        found[name] = -np.log(probabilities[rows + CONTEXT - order + 1])
-    mean = round(float(found["validation"].mean()), 4)
-    return {"order": order, "validation": mean} | by_sonnet(found["test"])
+        by_part[name] = -np.log(probabilities[rows + CONTEXT - order + 1])
+    mean = round(float(by_part["validation"].mean()), 4)
+    return {"order": order, "validation": mean} | by_sonnet(by_part["test"])
 
 
 def sonnet_losses(rows):

@@ -168,8 +168,12 @@ def summary(results):
     rows = results["runs"]
     if len(rows) < 12:  # a small plan
         return count(rows) | paired([0.0], [0.0], False)
-    found = {way: distances(rows, way, 100) for way in SETTINGS["factors"]}
-    long_ones = [found["as it is"][:, 1], *found["both long"].T, found["swapped"][:, 0]]
-    short_ones = [found["as it is"][:, 0], *found["both short"].T, found["swapped"][:, 1]]
+    by_way = {way: distances(rows, way, 100) for way in SETTINGS["factors"]}
+    long_ones = [by_way["as it is"][:, 1], *by_way["both long"].T, by_way["swapped"][:, 0]]
+    short_ones = [
+        by_way["as it is"][:, 0],
+        *by_way["both short"].T,
+        by_way["swapped"][:, 1],
+    ]
     holds = np.max(long_ones) < TURNED and np.min(short_ones) > EVEN
-    return count(rows) | paired(*found["as it is"].T, bool(holds))
+    return count(rows) | paired(*by_way["as it is"].T, bool(holds))

@@ -136,7 +136,7 @@ def ranks_of_hidden(tokenizer, model, lines) -> list[int]:
     list of int
         Of all hidden tokens, line by line.
     """
-    found = []
+    ranks = []
     for line in lines:
         ids = tokenizer(line, return_tensors="pt")["input_ids"][0]
         names = tokenizer.convert_ids_to_tokens(ids.tolist())
@@ -149,8 +149,8 @@ def ranks_of_hidden(tokenizer, model, lines) -> list[int]:
         batch[range(len(whole)), whole] = tokenizer.mask_token_id
         logits = model(batch)[range(len(whole)), whole]  # (hidden, vocab_size)
         right = logits.gather(1, ids[whole][:, None])
-        found += (1 + (logits > right).sum(dim=1)).tolist()
-    return found
+        ranks += (1 + (logits > right).sum(dim=1)).tolist()
+    return ranks
 
 
 # --- weights ------------------------------------------------------------------------------
@@ -176,18 +176,18 @@ def head_is_missing(page: Page):
     """
     blank = page.tokenizer("Paris is the [MASK] of France.", return_tensors="pt")
     at = blank["input_ids"][0].tolist().index(page.tokenizer.mask_token_id)
-    said = []
+    guesses = []
     for seed in (0, 1):
         headed, report = page.with_head(seed)
         with torch.no_grad():
-            said.append(int(headed.eval()(**blank).logits[0, at].argmax()))
+            guesses.append(int(headed.eval()(**blank).logits[0, at].argmax()))
     missing = [name for name in report["missing_keys"] if "predictions" in name]
     assert missing
     assert not any("predictions" in name for name in page.weights)
-    assert said[0] != said[1]
+    assert guesses[0] != guesses[1]
     tied = headed.get_output_embeddings().weight
     assert tied is headed.get_input_embeddings().weight
-    first, second = page.tokenizer.convert_ids_to_tokens(said)
+    first, second = page.tokenizer.convert_ids_to_tokens(guesses)
     return {"first": f"“{first}”", "second": f"“{second}”"}
 
 
@@ -473,7 +473,7 @@ def head_follows_the_numbers(page: Page):
     of_words = shares(words, printed)[:, best]
     far = shares(ids, printed + 300)[:, best]
     lowest = min(kinds, key=lambda each: each.mean())
-    found = {
+    values = {
         "head": f"{best // heads}.{best % heads}",
         "printed": in_print[:, best].mean().item(),
         "shuffled": lowest.mean().item(),
@@ -486,9 +486,9 @@ def head_follows_the_numbers(page: Page):
     }
     for each in (in_print[:, best], *kinds, of_words, far):
         assert bootstrap_interval(each)[0] > 0.9
-    assert found["neighbour"] < 0.15
-    assert found["next"] < 0.6
-    return found
+    assert values["neighbour"] < 0.15
+    assert values["next"] < 0.6
+    return values
 
 
 def widths(weights):
@@ -561,7 +561,7 @@ def middle_is_narrow(page: Page):
     random = max(
         gap_of(layers_shuffled(page.model, seed))[1].mean().item() for seed in SEEDS
     )
-    found = {
+    values = {
         "gap": gaps.mean().item(),
         "span": span,
         "random": random,
@@ -573,7 +573,7 @@ def middle_is_narrow(page: Page):
     assert bootstrap_interval(gaps)[0] > random + 0.2
     by_layer = each.mean(dim=(0, 2))  # (layers,)
     assert by_layer[1:above].max() < min(by_layer[0], by_layer[above:].min())
-    return found
+    return values
 
 
 # --- the first token ----------------------------------------------------------------------
@@ -692,7 +692,7 @@ def sink_has_two_causes(page: Page):
         for ids in (page.stanzas, the)
         for n in (0, 7)
     ]  # (layers,) each
-    found = {
+    values = {
         "both": both.mean().item(),
         "span": bootstrap_interval(both),
         "the": word_at_0,
@@ -707,10 +707,10 @@ def sink_has_two_causes(page: Page):
         "texts": len(both),
         "few": FEW,
     }
-    is_either = min(found["least"], word_at_0) > 0.2 > 0.1 > found["neither"]
-    needs_both = found["both"] > 0.2 > 0.1 > max(found["most"], word_at_0)
-    found["judged"] = "a" if is_either else "c" if needs_both else "?"
-    assert 0.45 < found["span"][0] < found["span"][1] < 0.55
+    is_either = min(values["least"], word_at_0) > 0.2 > 0.1 > values["neither"]
+    needs_both = values["both"] > 0.2 > 0.1 > max(values["most"], word_at_0)
+    values["judged"] = "a" if is_either else "c" if needs_both else "?"
+    assert 0.45 < values["span"][0] < values["span"][1] < 0.55
     assert min(bootstrap_interval(each)[0] for each in at_0) > 0.45
     assert min(bootstrap_interval(each)[0] for each in by_cls) > 0.2
     assert max(bootstrap_interval(each)[1] for each in by_cls) < 0.5
@@ -720,7 +720,7 @@ def sink_has_two_causes(page: Page):
         assert bootstrap_interval(sixth[name])[0] > 0.3
     assert shorter[0].mean() > shorter[1].mean() > both[:FEW].mean()
     assert torch.stack(untrained).max() < 0.1
-    return found
+    return values
 
 
 @torch.no_grad()
@@ -833,7 +833,7 @@ def weight_is_not_what_is_fetched(page: Page):
         for token in (0, *range(1, LONG - 1, 8))
     ]
     by_far = page.read_as(page.model, long, torch.arange(LONG))[1:-1].mean((0, 1, 2, 3))
-    found = {
+    values = {
         "first": zeroed[0].mean().item(),
         "mean": others.mean().item(),
         "gap": bootstrap_interval(others.mean(dim=0) - zeroed[0]),
@@ -845,13 +845,13 @@ def weight_is_not_what_is_fetched(page: Page):
         "texts": len(ids),
         "long_texts": len(long),
     }
-    assert found["times"] > 10
-    assert found["gap"][0] > 0
+    assert values["times"] > 10
+    assert values["gap"][0] > 0
     assert by_far[0] > 20 * by_far[1:-1].mean()
-    assert found["long"] < 1.5
+    assert values["long"] < 1.5
     assert bootstrap_interval(masked[0])[0] > 0.5
-    assert found["masked_other"] < 0.25
-    return found
+    assert values["masked_other"] < 0.25
+    return values
 
 
 # --- which layer, which token -------------------------------------------------------------
@@ -989,7 +989,7 @@ def counts_tell_the_poets(page: Page):
     cls = right(page.states[-1][:, 0], names)
     blank = right(page.tried["random weights"]["[CLS], after the last layer"], names)
     best = max(means, key=lambda hits: score(hits, names))
-    found = {
+    values = {
         "counts": score(bag, names),
         "lowest": min(score(hits, names) for hits in means),
         "highest": score(best, names),
@@ -1002,7 +1002,7 @@ def counts_tell_the_poets(page: Page):
     }
     assert interval(bag, names)[0] > 0.8
     assert max(ahead(hits, bag, names)[0] for hits in means) <= 0
-    assert found["behind"][0] > 0
+    assert values["behind"][0] > 0
     assert ahead(means[-1], cls, names)[0] > 0
     assert ahead(cls, blank, names)[0] <= 0
     trained, untrained = (
@@ -1018,4 +1018,4 @@ def counts_tell_the_poets(page: Page):
     plain = [right(level[:, 1:-1].mean(dim=1), plain_names) for level in states]
     assert max(ahead(hits, bag, plain_names)[0] for hits in plain) <= 0
     assert ahead(bag, plain[-1], plain_names)[0] > 0
-    return found
+    return values

@@ -190,9 +190,9 @@ def told_apart(told, distance):
     here = told[distance - 1]
     farther = told[distance:]
     column = distance - 1
-    found = here[column] / sum(here)
+    right = here[column] / sum(here)
     mistaken = sum(row[column] for row in farther) / sum(map(sum, farther))
-    return (found + 1 - mistaken) / 2
+    return (right + 1 - mistaken) / 2
 
 
 def summary(results):
@@ -218,8 +218,8 @@ def summary(results):
     within, beyond = [], []
     for row in rows:
         for distance in LAYERS:
-            told = told_apart(row["own"], distance)
-            (within if distance <= row["layers"] else beyond).append(told)
+            share = told_apart(row["own"], distance)
+            (within if distance <= row["layers"] else beyond).append(share)
     ones, others = [], []
     for seed in SETTINGS["seeds"]:
         for distance in LAYERS[1:]:

@@ -89,9 +89,9 @@ def patches_are_unfold(page):
     dict
         ``digits``: how many there are.
     """
-    found = page.patches(page.images)
-    close(found, F.unfold(page.images[:, None], 2, stride=2).mT, rtol=0, atol=0)
-    assert not torch.equal(found, page.images.reshape(-1, 16, 4))
+    patches = page.patches(page.images)
+    close(patches, F.unfold(page.images[:, None], 2, stride=2).mT, rtol=0, atol=0)
+    assert not torch.equal(patches, page.images.reshape(-1, 16, 4))
     return {"digits": len(page.images)}
 
 
@@ -220,11 +220,11 @@ def here_as_in_the_study(page):
     """
     table = reader_accuracies(page.study)
     table = table[table.fold == 0]
-    for reader, found in page.accuracy_here.items():
+    for reader, share in page.accuracy_here.items():
         # The page's training is the shorter one; the longer one has ten times the steps.
         rows = table[(table.reader == reader) & (table.steps < 1000)]
         near = 0.05 if reader == "Transformer" else 0.02
-        assert abs(found - rows.accuracy.mean()) < near
+        assert abs(share - rows.accuracy.mean()) < near
 
 
 @proof("With the patches in another order a convolution loses accuracy; two others do not.")
@@ -304,10 +304,10 @@ def no_bias_no_answer(page):
     dict
         ``answer``, the letter of the right choice in a task, "c".
     """
-    bare = copy.deepcopy(page.walker).double()
+    without_bias = copy.deepcopy(page.walker).double()
     with torch.no_grad():
-        bare.bonus.zero_()
-        logits, _ = bare(page.joined, page.marked)  # (graphs, nodes, classes)
+        without_bias.bonus.zero_()
+        logits, _ = without_bias(page.joined, page.marked)  # (graphs, nodes, classes)
     unmarked = F.one_hot(page.marked, page.joined.shape[-1]) == 0
     answers = logits[unmarked]
     are_the_same = (answers - answers[0]).abs().max() < 1e-9
@@ -848,7 +848,7 @@ def test_digits_leak(page):
         tested = split_digits(fold)[2].numpy()
         rng = np.random.default_rng(fold)
         drawn = [rng.permutation(every)[: len(tested)] for _ in range(3)]
-        found = {}
+        by_case = {}
         for leaks in (False, True):
             for same_hands, parts in ((False, [tested]), (True, drawn)):
                 scores = [
@@ -857,8 +857,8 @@ def test_digits_leak(page):
                     )
                     for part in parts
                 ]
-                found[leaks, same_hands] = np.mean(scores)
-        rows.append(found)
+                by_case[leaks, same_hands] = np.mean(scores)
+        rows.append(by_case)
 
     def of(leaks, same_hands):
         """Return the accuracy on each part, a float array (parts,).

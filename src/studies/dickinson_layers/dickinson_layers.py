@@ -169,9 +169,9 @@ def beside(way, where, seed, poems=None):
         levels = pool_layers(texts.text.tolist(), tokenizer, other).levels
     pairs = itertools.pairwise(levels[1:])
     steps = [kept(*pair, SETTINGS["count"]) for pair in pairs]
-    found = {"way": way, "where": where, "seed": seed}
-    found |= {"steps": [round(step.mean().item(), 4) for step in steps]}
-    return found | {"last": (SETTINGS["count"] * steps[-1]).round().int().tolist()}
+    row = {"way": way, "where": where, "seed": seed}
+    row |= {"steps": [round(step.mean().item(), 4) for step in steps]}
+    return row | {"last": (SETTINGS["count"] * steps[-1]).round().int().tolist()}
 
 
 def struck(poem, count=None):
@@ -194,9 +194,9 @@ def struck(poem, count=None):
     """
     poems, tokenizer, model, _, _ = printed(count)
     text = poems.text[poem]
-    places = list(re.finditer(r"[\w'-]+", text))
-    versions = [text[: at.start()] + text[at.end() :] for at in places]
-    return [at[0] for at in places], pool_layers(versions, tokenizer, model).levels
+    matches = list(re.finditer(r"[\w'-]+", text))
+    versions = [text[: at.start()] + text[at.end() :] for at in matches]
+    return [at[0] for at in matches], pool_layers(versions, tokenizer, model).levels
 
 
 def answers(poem, level, versions, count=None):
@@ -224,8 +224,8 @@ def answers(poem, level, versions, count=None):
     """
     poems, _, _, levels, shelves = printed(count)
     penalty = shelves[level].penalty[poem].item()
-    said = ask(levels[level], poems.section, poem, versions, penalty)
-    return (100 * said).round().int()
+    support = ask(levels[level], poems.section, poem, versions, penalty)
+    return (100 * support).round().int()
 
 
 def words(first, end, poems=None):
@@ -257,11 +257,11 @@ def words(first, end, poems=None):
         names, vectors = struck(poem, poems)
         row = {"poem": poem, "words": len(names)}
         for name, level in (("static", 0), ("top", len(vectors) - 1)):
-            said = answers(poem, level, vectors[level], poems)
+            support = answers(poem, level, vectors[level], poems)
             shelf = shelves[level].support[poem].argmax()
-            others = said.clone()
+            others = support.clone()
             others[:, shelf] = -(10**6)
-            row[name] = (said[:, shelf] - others.max(dim=1).values).tolist()
+            row[name] = (support[:, shelf] - others.max(dim=1).values).tolist()
         rows.append(row)
     return rows
 
@@ -293,8 +293,8 @@ def close():
     rows = []
     for poem in chosen:
         names, vectors = struck(poem)
-        said = [answers(poem, i, x).tolist() for i, x in enumerate(vectors)]
-        rows.append({"poem": poem, "words": names, "said": said})
+        supports = [answers(poem, i, x).tolist() for i, x in enumerate(vectors)]
+        rows.append({"poem": poem, "words": names, "said": supports})
     return rows
 
 
@@ -327,5 +327,5 @@ def summary(results):
         gap = (np.array(row["last"]) - trained) / SETTINGS["count"]
         ends.append(np.quantile(gap[drawn].mean(axis=1), [0.025, 0.975]))
     low, high = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
-    found = count(alone) | {"n": len(trained), "verdict": verdict(low > 0)}
-    return found | {"interval": [round(float(low), 4), round(float(high), 4)]}
+    record = count(alone) | {"n": len(trained), "verdict": verdict(low > 0)}
+    return record | {"interval": [round(float(low), 4), round(float(high), 4)]}

@@ -169,8 +169,8 @@ def left_out_is_refitted(page: Page):
         guesses = page.guesses[-1]
         penalty = guesses.penalty[poem].item()
         last = page.levels[-1]
-        said = ask(last, page.sections, poem, last[[poem]], penalty)[0]
-        close(said, guesses.support[poem], atol=1e-6, rtol=1e-6)
+        support = ask(last, page.sections, poem, last[[poem]], penalty)[0]
+        close(support, guesses.support[poem], atol=1e-6, rtol=1e-6)
 
 
 # --- does context help? -----------------------------------------------------------------
@@ -261,7 +261,7 @@ def naive_bayes(texts, labels) -> float:
     array of str (poems,), the poems' sections.
     """
     counts = CountVectorizer().fit_transform(texts).tocsr()
-    found = []
+    scores = []
     for kind in (MultinomialNB, ComplementNB):
         for alpha in (0.1, 0.3, 1.0):
             hits = np.zeros(len(texts))
@@ -269,8 +269,8 @@ def naive_bayes(texts, labels) -> float:
                 rest = np.delete(np.arange(len(texts)), poem)
                 model = kind(alpha=alpha).fit(counts[rest], labels[rest])
                 hits[poem] = model.predict(counts[poem])[0] == labels[poem]
-            found.append(score(hits, labels))
-    return max(found)
+            scores.append(score(hits, labels))
+    return max(scores)
 
 
 def letters_and_words(texts, labels) -> np.ndarray:
@@ -291,15 +291,17 @@ def letters_and_words(texts, labels) -> np.ndarray:
         1.0 where the poem's own section is predicted from all other poems, else 0.0; of the
         bag with the best balanced accuracy.
     """
-    found = []
+    candidates = []
     for unit, sizes in (("word", (1, 1)), ("char_wb", (3, 5))):
         vectorizer = CountVectorizer(analyzer=unit, ngram_range=sizes)
         counts = vectorizer.fit_transform(texts)
         for least in (1, 2):
             plain = counts[:, counts.getnnz(axis=0) >= least]
             for bag in (plain, TfidfTransformer().fit_transform(plain)):
-                found.append(predict(torch.tensor(bag.toarray()).double(), labels).hits)
-    return max(found, key=lambda hits: score(hits, labels))
+                candidates.append(
+                    predict(torch.tensor(bag.toarray()).double(), labels).hits
+                )
+    return max(candidates, key=lambda hits: score(hits, labels))
 
 
 def by_neighbours(vectors, labels, count=5) -> np.ndarray:
@@ -353,9 +355,9 @@ def across_volumes(vectors, labels, volumes) -> float:
         rest = np.flatnonzero(volumes != volume)
         penalty = predict(vectors[rest], labels[rest]).penalty.mode().values.item()
         inner = kernel[rest][:, rest] + penalty * torch.eye(len(rest)).double()
-        said = kernel[out][:, rest] @ torch.linalg.solve(inner, truth[rest])
-        said = said / truth[rest].mean(dim=0)
-        hits[out] = (said.argmax(dim=1).numpy() == code[out]).astype(float)
+        support = kernel[out][:, rest] @ torch.linalg.solve(inner, truth[rest])
+        support = support / truth[rest].mean(dim=0)
+        hits[out] = (support.argmax(dim=1).numpy() == code[out]).astype(float)
     return score(hits, labels)
 
 
@@ -414,7 +416,7 @@ def context_helps(page: Page):
     ends = (page.levels[0], page.levels[-1])
     apart = [across_volumes(x, sections, volumes) for x in ends]
     near = [by_neighbours(x, sections) for x in ends]
-    found = {
+    values = {
         "last": score(last, sections),
         "static": score(static, sections),
         "gain": paired(last, static, sections),
@@ -433,16 +435,16 @@ def context_helps(page: Page):
         "poems": len(texts),
         "few": int((sections == "Love").sum()),
     }
-    assert found["gain"][0] > 0
+    assert values["gain"][0] > 0
     assert paired(last, nothing, sections)[0] > 0
     assert paired(last, weighted, sections)[0] > 0
-    assert found["last"] > max(found[name] for name in ("bayes", "length", "nothing"))
-    assert found["nothing"] < found["static"]
-    assert found["volume_last"] > found["volume_static"]
-    for open_gain in (found["letters_gain"], found["lower_gain"]):
+    assert values["last"] > max(values[name] for name in ("bayes", "length", "nothing"))
+    assert values["nothing"] < values["static"]
+    assert values["volume_last"] > values["volume_static"]
+    for open_gain in (values["letters_gain"], values["lower_gain"]):
         assert open_gain[0] < 0.03
     assert paired(near[1], near[0], sections)[0] < 0
-    return found
+    return values
 
 
 # --- one word -----------------------------------------------------------------------------
@@ -493,7 +495,7 @@ def without(page: Page, start: str, word: str):
     -------
     poem : int
         The row of the poem, from 0.
-    support, said : Tensor of shape (sections,)
+    support, without_word : Tensor of shape (sections,)
         The support for each section, as printed and without the word; the greatest is the
         prediction.
     """
@@ -502,8 +504,8 @@ def without(page: Page, start: str, word: str):
     vector = pool_layers([shorter], page.tokenizer, page.model).levels[-1]
     guess = page.guesses[-1]
     penalty = guess.penalty[poem].item()
-    said = ask(page.levels[-1], page.sections, poem, vector, penalty)[0]
-    return poem, guess.support[poem], said
+    support = ask(page.levels[-1], page.sections, poem, vector, penalty)[0]
+    return poem, guess.support[poem], support
 
 
 @finding(
@@ -543,7 +545,7 @@ def hope_is_in_a_word(page: Page):
         of them move it to another section.
     """
     names = page.names
-    poem, whole, said = without(page, "Hope is the thing", "Hope")
+    poem, whole, without_word = without(page, "Hope is the thing", "Hope")
     each = next(row for row in page.close if row["poem"] == poem)
     life = names.index("Life")
     others = np.array(each["said"][-1])  # (words, sections), in hundredths
@@ -554,15 +556,15 @@ def hope_is_in_a_word(page: Page):
     ]
     below = [names[guess.support[poem].argmax()] for guess in page.guesses[:-1]]
     assert names[whole.argmax()] == page.sections[poem] == "Life"
-    assert names[said.argmax()] == "Nature"
+    assert names[without_word.argmax()] == "Nature"
     assert set(below) == {"Nature"}
     assert set(moving) == {"Hope", "is", "sore"}
     assert each["words"][others[:, life].argmin()] == "Hope"
-    assert np.abs(said.numpy() - others[0] / 100).max() < 0.03  # words[0] is "Hope"
+    assert np.abs(without_word.numpy() - others[0] / 100).max() < 0.03  # words[0] is "Hope"
     lead = whole.topk(2).values
     return {
         "full": whole[life].item(),
-        "without": said[life].item(),
+        "without": without_word[life].item(),
         "lead": (lead[0] - lead[1]).item(),
         "words": len(each["words"]),
         "others": len(moving) - 1,
@@ -594,8 +596,10 @@ def bees(page: Page):
     start = "When roses cease"
     poem = next(i for i, text in enumerate(page.texts) if text.startswith(start))
     row = next(each for each in page.close if each["poem"] == poem)
-    said = np.array(row["said"][-1]).argmax(axis=1)
-    love = [w for w, s in zip(row["words"], said, strict=True) if page.names[s] == "Love"]
+    predicted = np.array(row["said"][-1]).argmax(axis=1)
+    love = [
+        w for w, s in zip(row["words"], predicted, strict=True) if page.names[s] == "Love"
+    ]
     assert love == ["bumble-bees"]
     options = ["bumble-bees", "violets", "roses", "sun"]
     return {"answer": "abcd"[options.index(love[0])]}
@@ -723,7 +727,7 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
             inputs.append(batch)
 
     pooled = pool_layers(texts, tokenizer, model, on_output=catch)
-    found = []
+    tops = []
     for seed in SEEDS:
         # True: the weights are shuffled, not drawn anew.
         layer = untrained(model, seed, True, [depth - 1]).encoder.layer[-1]
@@ -732,8 +736,8 @@ def untrained_tops(model, tokenizer, texts: tuple[str, ...]) -> list[torch.Tenso
             for rows, states, mask in inputs:
                 bias = ~mask[:, None, None] * torch.finfo(states.dtype).min
                 vectors[rows] = pool(layer(states, bias), mask).cpu()
-        found.append(vectors)
-    return found
+        tops.append(vectors)
+    return tops
 
 
 def blank_last(page: Page):
@@ -805,7 +809,9 @@ def last_layer_reshuffles(page: Page):
     correlated = [alike(before, top) for top in tops]
     long = torch.log(page.pooled.tokens.float())
     cubic = torch.tensor(np.vander(long - long.mean(), 4)).float()
-    bare = [x - cubic @ torch.linalg.lstsq(cubic, x).solution for x in (before, after)]
+    without_length = [
+        x - cubic @ torch.linalg.lstsq(cubic, x).solution for x in (before, after)
+    ]
     kept_more = min(low for low, _ in gaps) > 0
     kept_fewer = max(high for _, high in gaps) < 0
     assert 0.25 < steps[-1] < 1 / 3
@@ -816,7 +822,7 @@ def last_layer_reshuffles(page: Page):
     for count in (3, 30):  # not ten alone
         gap = kept(before, tops[0], count) - kept(before, after, count)
         assert mean_interval(gap.numpy())[0] > 0
-    assert kept(*bare).mean() < (steps[-1] + min(means)) / 2
+    assert kept(*without_length).mean() < (steps[-1] + min(means)) / 2
     assert alike(before, after) < min(correlated)
     return {
         "last": steps[-1],

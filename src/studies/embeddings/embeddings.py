@@ -131,8 +131,8 @@ def run(folder, group, seed, steps, k=5, constant=0.0, without=0):
         if step == SETTINGS["drawn_at"] and seed == 0 and not without:
             picture = {"picture": drawn(model) | {"words": learned[::EVERY]}}
     kind = {"seed": seed, "steps": steps, "k": k, "constant": constant, "without": without}
-    kept = {"most": max(cosines), "last": cosines[-1], "cosines": cosines[:11]}
-    return kind | kept | picture
+    stored = {"most": max(cosines), "last": cosines[-1], "cosines": cosines[:11]}
+    return kind | stored | picture
 
 
 def tables(model):
@@ -175,8 +175,8 @@ def drawn(model):
     ]
     scores = both[0] @ both[1].T + model.constant  # (words, contexts)
     opposed = unit(both[0].mean(0)) @ unit(both[1].mean(0))
-    told = {"cosine": mean_cosine(both[0]), "opposed": opposed, "score": scores.mean()}
-    return {name: round(float(x), 4) for name, x in told.items()} | {"angles": angles}
+    numbers = {"cosine": mean_cosine(both[0]), "opposed": opposed, "score": scores.mean()}
+    return {name: round(float(x), 4) for name, x in numbers.items()} | {"angles": angles}
 
 
 def summary(results):

@@ -77,20 +77,20 @@ def lookup_is_a_product(page: Page):
     sizes = page.bert.config.vocab_size, page.bert.config.hidden_size
     assert page.table.shape == sizes
     layer = torch.nn.Embedding.from_pretrained(page.table, freeze=False)
-    said = page.tokenizer("the bee, and the bee", add_special_tokens=False)["input_ids"]
-    layer(torch.tensor(said)).square().sum().backward()
+    ids = page.tokenizer("the bee, and the bee", add_special_tokens=False)["input_ids"]
+    layer(torch.tensor(ids)).square().sum().backward()
     gradient = layer.weight.grad  # (vocab_size, d_model)
     touched = gradient.abs().sum(dim=1).nonzero().flatten().tolist()
-    assert touched == sorted(set(said))
-    for row, times in Counter(said).items():
+    assert touched == sorted(set(ids))
+    for row, times in Counter(ids).items():
         close(gradient[row], times * 2 * page.table[row], rtol=1e-5)
     of_all = page.table.numel() / sum(p.numel() for p in page.bert.parameters())
     assert of_all > 0.1
     bee = page.number["bee"]
     before = page.tokenizer.convert_ids_to_tokens(bee - 1)
     vocab, d_model = sizes
-    found = {"bee": bee, "before": before, "share": of_all}
-    return found | {"vocab": vocab, "d_model": d_model}
+    values = {"bee": bee, "before": before, "share": of_all}
+    return values | {"vocab": vocab, "d_model": d_model}
 
 
 @proof("One matrix product gives the same cosines as a loop over the words.")
@@ -209,15 +209,15 @@ def groups_on_the_map(page: Page):
     shuffled = np.mean(
         [own_group(page.points, rng.permutation(labels)) for _ in range(200)]
     )
-    found = own_group(page.points, labels)
+    hits = own_group(page.points, labels)
     numbered = own_group(np.log(np.asarray(page.map_rows, float))[:, None], labels)
-    span = bootstrap_interval(found)
+    span = bootstrap_interval(hits)
     nothing = own_group(page.random_points, labels)
     assert span[0] > max(0.5, directions, shuffled)
-    assert bootstrap_interval(found - numbered)[0] > 0
-    assert found[np.isin(labels, ["months", "feelings"])].all()
+    assert bootstrap_interval(hits - numbered)[0] > 0
+    assert hits[np.isin(labels, ["months", "feelings"])].all()
     return {
-        "share": found.mean(),
+        "share": hits.mean(),
         "span": span,
         "by_chance_directions": directions,
         "numbered": numbered.mean(),
@@ -383,7 +383,7 @@ def sums_answer(page: Page):
         answer nearest to the third word; ``gain``, the interval of sum less own.
         ``families``, ``capitals``: how many questions.
     """
-    found = {}
+    result = {}
     row = {word: i for i, word in enumerate(page.names)}
     big = np.array([[row[w] for w in ("bright", "brightest", "big", "biggest")]])
     assert fourth_words(page.vectors, big)[0] == big[0, 3]
@@ -405,13 +405,13 @@ def sums_answer(page: Page):
         assert span[0] > 0.5
         assert min(low for low, _ in gains.values()) > 0
         assert span[0] > partner
-        found |= {f"{name}{end}": hits.mean() for name, hits in right.items()}
-        found |= {f"partner{end}": partner, f"span{end}": span, f"gain{end}": gains["own"]}
+        result |= {f"{name}{end}": hits.mean() for name, hits in right.items()}
+        result |= {f"partner{end}": partner, f"span{end}": span, f"gain{end}": gains["own"]}
         by_sum, listed = (among_answers(page.vectors, asked, w) for w in (1, 0))
         assert listed >= max(by_sum, 0.95)
-        found[f"listed{end}"] = listed
-        found[kind] = len(asked)
-    return found
+        result[f"listed{end}"] = listed
+        result[kind] = len(asked)
+    return result
 
 
 def among_answers(vectors, asked, step) -> float:
@@ -1046,16 +1046,16 @@ def poems_teach(page: Page):
         ``top_chance`` by chance.
         Intervals: ``gain``, poems less across; ``less_spelling``. ``words``, how many.
     """
-    made = _versions(tuple(map(tuple, page.split)))
+    corpora = _versions(tuple(map(tuple, page.split)))
     top, rest = {}, {}
-    for name, versions in made.items():
+    for name, versions in corpora.items():
         top[name], rest[name] = shares_by_word(page, versions)
     spelled = spelling_vectors(page.common[TOP:])
     spelling = shared_neighbours(spelled, page.theirs[TOP:], 10)
     gain = bootstrap_interval(rest["poems"] - rest["across"])
     less_spelling = bootstrap_interval(rest["poems"] - spelling)
     smoothed, plain = (
-        shares_by_word(page, made["across"][:2], smoothing=power)[0]
+        shares_by_word(page, corpora["across"][:2], smoothing=power)[0]
         for power in (0.75, 1.0)
     )
     chance_top = 10 / (len(page.common) - 1)
@@ -1064,15 +1064,16 @@ def poems_teach(page: Page):
     assert bootstrap_interval(rest["poems"] - rest["within"])[0] > 0
     for how in ({"width": 20}, {"width": 200}, {"window": 5}):
         ours, mixed = (
-            shares_by_word(page, made[name][:1], **how)[1] for name in ("poems", "across")
+            shares_by_word(page, corpora[name][:1], **how)[1]
+            for name in ("poems", "across")
         )
         assert bootstrap_interval(ours - mixed)[0] > 0, how
     assert less_spelling[0] < 0.01
     assert bootstrap_interval(top["across"])[0] > 4 * chance_top
     assert plain.mean() < smoothed.mean() / 2
-    found = {name: values.mean() for name, values in rest.items()}
-    found |= {f"top_{name}": values.mean() for name, values in top.items()}
-    return found | {
+    means = {name: values.mean() for name, values in rest.items()}
+    means |= {f"top_{name}": values.mean() for name, values in top.items()}
+    return means | {
         "spelling": spelling.mean(),
         "gain": gain,
         "less_spelling": less_spelling,
@@ -1121,34 +1122,36 @@ def shuffled_poems(page: Page):
         of 2. Intervals: ``lost_…``, poems less within;
         ``left_…``, within less across. ``words``, how many.
     """
-    made = dict(_versions(tuple(map(tuple, page.split))))
+    corpora = dict(_versions(tuple(map(tuple, page.split))))
     poets = page.split[: len(page.poems)], page.split[len(page.poems) :]
-    made["by_poet"] = [
+    corpora["by_poet"] = [
         [text for poet in poets for text in shuffled_texts(poet, seed, across=True)]
         for seed in SEEDS
     ]
-    five = [[text for texts in made["within"] for text in texts]]
+    five = [[text for texts in corpora["within"] for text in texts]]
     together, alone, all_poems = (
-        shares_by_word(page, texts)[1] for texts in (five, made["within"], made["poems"])
+        shares_by_word(page, texts)[1]
+        for texts in (five, corpora["within"], corpora["poems"])
     )
     assert bootstrap_interval(together - alone)[0] > 0
     assert bootstrap_interval(all_poems - together)[0] > 0
     for count in (5, 10, 20):
         poems, within = (
-            shares_by_word(page, made[name], count=count)[1] for name in ("poems", "within")
+            shares_by_word(page, corpora[name], count=count)[1]
+            for name in ("poems", "within")
         )
         assert bootstrap_interval(poems - within)[0] > 0, count
-    found = {"words": len(page.common) - TOP, "together": together.mean()}
+    result = {"words": len(page.common) - TOP, "together": together.mean()}
     for window in (2, 5):
         how = {} if window == 2 else {"window": window}
-        shares = {name: shares_by_word(page, made[name], **how)[1] for name in made}
+        shares = {name: shares_by_word(page, corpora[name], **how)[1] for name in corpora}
         left = bootstrap_interval(shares["within"] - shares["across"])
         assert left[0] > 0
         assert bootstrap_interval(shares["within"] - shares["by_poet"])[0] > 0
-        found |= {f"{name}_{window}": values.mean() for name, values in shares.items()}
-        found[f"lost_{window}"] = bootstrap_interval(shares["poems"] - shares["within"])
-        found[f"left_{window}"] = left
-    return found
+        result |= {f"{name}_{window}": values.mean() for name, values in shares.items()}
+        result[f"lost_{window}"] = bootstrap_interval(shares["poems"] - shares["within"])
+        result[f"left_{window}"] = left
+    return result
 
 
 @proof("The right answer is the list that was made from shuffled words.")

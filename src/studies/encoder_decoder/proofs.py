@@ -67,12 +67,12 @@ def unpacked(packed) -> dict:
     dict of str to Tensor
     """
     weights = {}
-    for name, found in packed.items():
-        if isinstance(found, dict):
-            values = np.frombuffer(base64.b64decode(found["int8"]), np.int8).copy()
-            scale = torch.tensor(found["scale"])
-            found = from_int8(torch.from_numpy(values).view(len(scale), -1), scale)
-        weights[name] = torch.as_tensor(found)
+    for name, weight in packed.items():
+        if isinstance(weight, dict):
+            values = np.frombuffer(base64.b64decode(weight["int8"]), np.int8).copy()
+            scale = torch.tensor(weight["scale"])
+            weight = from_int8(torch.from_numpy(values).view(len(scale), -1), scale)
+        weights[name] = torch.as_tensor(weight)
     return weights
 
 

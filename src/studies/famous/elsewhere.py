@@ -201,9 +201,9 @@ def errand(small=False):
     count = 4 if small else 20
     gaps, without = [], []
     for seed, form in enumerate(STORIES):
-        told = errands(count, seed=seed, form=form)
-        gaps.append(name_gaps(*told))
-        without.append(name_gaps(third_gives(told), told.other, told.giver))
+        sentences = errands(count, seed=seed, form=form)
+        gaps.append(name_gaps(*sentences))
+        without.append(name_gaps(third_gives(sentences), sentences.other, sentences.giver))
     gaps, without = np.array(gaps), np.array(without)  # (stories, sentences)
     ahead = (gaps > 0).mean(1)
     return {
@@ -388,10 +388,10 @@ def bits_a_letter(ids, before=1):
     tokens = ids.shape[1] - before
     alike = len(ids) * tokens * np.log2(talker()[1].config.vocab_size)
     letters_before = [len(talker()[0].decode(row)) for row in read]
-    found = outcome(
+    result = outcome(
         bits / sizes,
         alike / sizes.sum(),
         lambda mean, _: below(span, 1.3),
         letters_before=min(letters_before),
     )
-    return found | rounded({"ours": bits.sum() / sizes.sum(), "interval": list(span)})
+    return result | rounded({"ours": bits.sum() / sizes.sum(), "interval": list(span)})

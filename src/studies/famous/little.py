@@ -145,10 +145,10 @@ def counts(small=False):
     shares = [(by_gpt == guess).mean() for guess in guesses.values()]
     by_count = guesses[best.order]
     same = by_gpt == by_count
-    pieces = np.array([part.mean() for part in np.array_split(same, 20)])
+    by_part = np.array([part.mean() for part in np.array_split(same, 20)])
     moved = by_gpt == np.roll(by_count, tokens // 2)
     return outcome(
-        pieces,
+        by_part,
         moved.mean(),
         lambda mean, span: above(span, 0.68),
         order=best.order,
@@ -200,10 +200,10 @@ def likeliest(ids):
     model = gpt()[1]
     half = model.config.context // 2
     context = 2 * half  # an odd one, less one: windows then join without a gap
-    found = [model(ids[None, :context])[0].argmax(-1)]
+    guesses = [model(ids[None, :context])[0].argmax(-1)]
     for start in range(half, len(ids) - half, half):
-        found.append(model(ids[None, start : start + context])[0, half:].argmax(-1))
-    return torch.cat(found)[: len(ids) - 1]
+        guesses.append(model(ids[None, start : start + context])[0, half:].argmax(-1))
+    return torch.cat(guesses)[: len(ids) - 1]
 
 
 # --- heads -------------------------------------------------------------------------------
@@ -291,8 +291,8 @@ def removed_in_rounds(number, windows):
     removed, at_once = [], -(-number // ROUNDS)
     while len(removed) < number:
         left = [head for head in every_head() if head not in removed]
-        costs = {head: window_losses([*removed, head], *windows).mean() for head in left}
-        removed += sorted(costs, key=costs.get)[: min(at_once, number - len(removed))]
+        losses = {head: window_losses([*removed, head], *windows).mean() for head in left}
+        removed += sorted(losses, key=losses.get)[: min(at_once, number - len(removed))]
     return removed
 
 

@@ -234,12 +234,12 @@ def same_words(count):
         word.
     """
     tokenizer = bert()[0]
-    places = defaultdict(list)
+    positions = defaultdict(list)
     for number, ids in enumerate(poems(count)):
         words = tokenizer.convert_ids_to_tokens(ids[0].tolist())
         for word, at in whole_words(words).items():
-            places[word].append((number, at))
-    chosen = [found[:2] for found in places.values() if len(found) > 1]
+            positions[word].append((number, at))
+    chosen = [occurrences[:2] for occurrences in positions.values() if len(occurrences) > 1]
     states = [levels(ids) for ids in poems(count)]
     halves = [
         torch.stack([states[number][:, at] for number, at in half], 1)
@@ -257,11 +257,11 @@ def whole_words(tokens):
 
     ``tokens`` : list of str, from [CLS] to [SEP]; what continues a word begins with ##.
     """
-    found = {}
+    positions = {}
     for at, (token, after) in enumerate(pairwise(tokens)):
         if token.isalpha() and not after.startswith("##"):
-            found.setdefault(token, at)
-    return found
+            positions.setdefault(token, at)
+    return positions
 
 
 # --- order -------------------------------------------------------------------------------
@@ -291,11 +291,11 @@ def order(small=False):
     whole, changed = (
         pool_layers(each, *bert()).layers[-1].numpy() for each in (texts, mixed)
     )
-    kept, right = stay_right(whole, changed, poets, groups)
+    stays, right = stay_right(whole, changed, poets, groups)
     dealt = np.array(shuffled(poets))
     null, _ = stay_right(whole, changed, dealt, groups)
     return outcome(
-        kept, null.mean(), lambda mean, span: above(span, 0.75), right=float(right.mean())
+        stays, null.mean(), lambda mean, span: above(span, 0.75), right=float(right.mean())
     )
 
 
@@ -316,17 +316,17 @@ def four_lines(count):
     groups : list of str
         The poem that each is from, such as "sonnet 3"; the numbers begin with 0.
     """
-    found = {0: [], 1: []}
+    by_poet = {0: [], 1: []}
     for number, text in enumerate(load_poems().text):
         lines = text.split("\n\n")[0].splitlines()[:4]
         if len(lines) == 4:
-            found[0].append(("\n".join(lines), f"poem {number}"))
+            by_poet[0].append(("\n".join(lines), f"poem {number}"))
     for number, text in enumerate(load_texts("sonnets")):
         lines = [line for line in text.splitlines() if line]
         for start in (0, 4, 8):
-            found[1].append(("\n".join(lines[start : start + 4]), f"sonnet {number}"))
-    chosen = [pair for pairs in found.values() for pair in pairs[:count]]
-    poets = [poet for poet, pairs in found.items() for _ in pairs[:count]]
+            by_poet[1].append(("\n".join(lines[start : start + 4]), f"sonnet {number}"))
+    chosen = [pair for pairs in by_poet.values() for pair in pairs[:count]]
+    poets = [poet for poet, pairs in by_poet.items() for _ in pairs[:count]]
     return [text for text, _ in chosen], np.array(poets), [poem for _, poem in chosen]
 
 
@@ -348,19 +348,19 @@ def stay_right(whole, changed, labels, groups):
 
     Returns
     -------
-    kept : bool array of shape (right texts,)
+    stays : bool array of shape (right texts,)
         Of the texts that are classified rightly, whether the same with their words shuffled
         are, too.
     right : bool array of shape (texts,)
         Whether each is classified rightly.
     """
-    said, said_again = np.empty_like(labels), np.empty_like(labels)
+    predicted, predicted_again = np.empty_like(labels), np.empty_like(labels)
     for taught, tried in GroupKFold(5).split(whole, labels, groups):
         classifier = RidgeClassifierCV(PENALTIES).fit(whole[taught], labels[taught])
-        said[tried] = classifier.predict(whole[tried])
-        said_again[tried] = classifier.predict(changed[tried])
-    right = said == labels
-    return said_again[right] == labels[right], right
+        predicted[tried] = classifier.predict(whole[tried])
+        predicted_again[tried] = classifier.predict(changed[tried])
+    right = predicted == labels
+    return predicted_again[right] == labels[right], right
 
 
 # --- the table ---------------------------------------------------------------------------

@@ -30,15 +30,15 @@ def outcome(values, null, holds, **more):
     """
     values = np.asarray(values, dtype=float)
     mean, span = float(values.mean()), bootstrap_interval(values)
-    said = holds(mean, span)
-    found = {
+    answer = holds(mean, span)
+    result = {
         "ours": mean,
         "interval": list(span),
         "null": float(null),
         "n": len(values),
-        "holds": None if said is None else bool(said),
+        "holds": None if answer is None else bool(answer),
     }
-    return rounded(found | more)
+    return rounded(result | more)
 
 
 def above(span, bar):

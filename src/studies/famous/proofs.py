@@ -200,19 +200,19 @@ def results(page: Page):
     check_words(page.stored_results, page.stored_forms)
     values, verdicts = {}, {}
     for name, published in RESULTS.items():
-        found = page.stored_results[name]
+        stored = page.stored_results[name]
         forms = page.stored_forms.get(name, {})
         if is_swapped(name):
-            found = measured(name, found)
+            stored = measured(name, stored)
             forms = elsewhere.measure(name) if name in FORMS else {}
         elif name in AGAIN:
             again = measure(name)
-            assert abs(again["ours"] - found["ours"]) < NEAR
-            assert verdict_on(again) == verdict_on(found)
-        verdicts[name] = verdict_over(found, forms)
-        verdict = with_reason(verdicts[name], found)
-        said = {"verdict": verdict, "foretold": published.foretold}
-        values |= shown(name, found | said)
+            assert abs(again["ours"] - stored["ours"]) < NEAR
+            assert verdict_on(again) == verdict_on(stored)
+        verdicts[name] = verdict_over(stored, forms)
+        verdict = with_reason(verdicts[name], stored)
+        labels = {"verdict": verdict, "foretold": published.foretold}
+        values |= shown(name, stored | labels)
         for form, outcome in forms.items():
             values |= shown(f"{name}_{form}", outcome)
     each = [*verdicts.values()]

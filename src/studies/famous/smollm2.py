@@ -60,15 +60,15 @@ def last_logits(texts, model=None):
     tokenizer, trained = talker()
     model = model or trained
     rows = [tokenizer(text).input_ids for text in texts]
-    found = [None] * len(rows)
+    by_text = [None] * len(rows)
     for length in sorted({len(ids) for ids in rows}):
         alike = [number for number, ids in enumerate(rows) if len(ids) == length]
         for start in range(0, len(alike), BATCH):
             batch = alike[start : start + BATCH]
             logits = model(torch.tensor([rows[number] for number in batch]), last=True)
             for number, row in zip(batch, logits[:, -1], strict=True):
-                found[number] = row
-    return torch.stack(found)
+                by_text[number] = row
+    return torch.stack(by_text)
 
 
 @torch.no_grad()
@@ -92,7 +92,7 @@ def logits_after(beginning, ends):
     """
     tokenizer, model = talker()
     rows = [tokenizer(beginning + end).input_ids for end in ends]
-    found = [None] * len(rows)
+    by_end = [None] * len(rows)
     for length in sorted({len(ids) for ids in rows}):
         alike = [number for number, ids in enumerate(rows) if len(ids) == length]
         ids = torch.tensor([rows[number] for number in alike])  # (texts, tokens)
@@ -106,8 +106,8 @@ def logits_after(beginning, ends):
             read.reorder(torch.zeros(len(alike), dtype=torch.int64))
         # With the whole texts, of which the model reads what the cache does not hold.
         for number, row in zip(alike, model(ids, read, last=True)[:, -1], strict=True):
-            found[number] = row
-    return torch.stack(found)
+            by_end[number] = row
+    return torch.stack(by_end)
 
 
 @cache
@@ -182,18 +182,18 @@ def errand(small=False):
         share in "… After lunch Ann showed the ring to". The verdict is whether the interval
         is above 0 and ``ahead`` 0.95 at least.
     """
-    told = errands(20 if small else 200, seed=3)
+    sentences = errands(20 if small else 200, seed=3)
     third = [
         next(name for name in NAMES if name not in pair)
-        for pair in zip(told.other, told.giver, strict=True)
+        for pair in zip(sentences.other, sentences.giver, strict=True)
     ]
     other_texts = [
         text.replace(f" {giver} gave", f" {name} gave")
-        for text, giver, name in zip(told.texts, told.giver, third, strict=True)
+        for text, giver, name in zip(sentences.texts, sentences.giver, third, strict=True)
     ]
-    gaps = name_gaps(told.texts, told.other, told.giver)
+    gaps = name_gaps(sentences.texts, sentences.other, sentences.giver)
     lunch = name_gaps(*errands(5 if small else 50, seed=3, form=LUNCH))
-    without = name_gaps(other_texts, told.other, told.giver)
+    without = name_gaps(other_texts, sentences.other, sentences.giver)
     ahead = float((gaps > 0).mean())
     return outcome(
         gaps,
@@ -518,13 +518,13 @@ def letters(small=False):
     ids, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
     bits, sizes = bits_of(ids), letters_in(ids)
     span = bootstrap_interval(bits, sizes, statistic=ratio_of_sums)
-    found = outcome(
+    result = outcome(
         bits / sizes,
         bits_by_count(ids).sum() / sizes.sum(),
         lambda mean, _: below(span, 1.3),
         sonnets=float(bits_of(sonnets).sum() / letters_in(sonnets).sum()),
     )
-    return found | {"ours": round(float(bits.sum() / sizes.sum()), 4),
+    return result | {"ours": round(float(bits.sum() / sizes.sum()), 4),
                     "interval": [round(end, 4) for end in span]}  # fmt: skip
 
 
@@ -692,7 +692,7 @@ def draws_of(task, small=False):
         eight other words that are asked, four of each.
     """
     rng = np.random.default_rng(0)
-    found = []
+    draws = []
     for _ in range(1 if small else DRAWS):
         examples, asked = [], []
         for label, words in task.items():
@@ -700,8 +700,8 @@ def draws_of(task, small=False):
             examples += [(word, label) for word in drawn[: EXAMPLES // 2]]
             asked += [(word, label) for word in drawn[EXAMPLES // 2 :][:ASKED]]
         examples = [examples[at] for at in rng.permutation(EXAMPLES)]
-        found.append((examples, asked))
-    return found
+        draws.append((examples, asked))
+    return draws
 
 
 def guessed(task, examples, words):
@@ -723,8 +723,8 @@ def guessed(task, examples, words):
     list of str
         A label for each of the words.
     """
-    told = "".join(f"{word}: {label}\n" for word, label in examples)
-    logits = logits_after(told, [f"{word}:" for word in words])
+    prompt = "".join(f"{word}: {label}\n" for word, label in examples)
+    logits = logits_after(prompt, [f"{word}:" for word in words])
     best = logits[:, first_tokens(task)].argmax(1)
     return [[*task][number] for number in best]
 
@@ -825,9 +825,9 @@ def recency(small=False):
             one = sorted(examples, key=lambda pair: pair[1])
             other = sorted(examples, key=lambda pair: pair[1], reverse=True)
             blocks.append(said_last(task, [one, other], words)[0])
-            share, said = said_last(task, [examples, other_last(examples)], words)
+            share, given = said_last(task, [examples, other_last(examples)], words)
             mixed.append(share)
-            right.append((np.array(said) == np.array(answers)).mean())
+            right.append((np.array(given) == np.array(answers)).mean())
     return outcome(
         blocks,
         np.mean(mixed),
@@ -869,13 +869,13 @@ def said_last(task, orders, words):
     share : float
         How often the answer is the last example's label: of both orders and all words, 0 to
         1.
-    said : list of str
+    given : list of str
         The label of each word after the first order.
     """
-    said = [guessed(task, examples, words) for examples in orders]
+    given = [guessed(task, examples, words) for examples in orders]
     last = [examples[-1][1] for examples in orders]
-    hits = [np.array(each) == label for each, label in zip(said, last, strict=True)]
-    return float(np.mean(hits)), said[0]
+    hits = [np.array(each) == label for each, label in zip(given, last, strict=True)]
+    return float(np.mean(hits)), given[0]
 
 
 # --- a long text -------------------------------------------------------------------------
@@ -942,8 +942,8 @@ def lists(count, *form):
     without : float array of shape (count,)
         The same for one of the sixths, where the line that says it is left out.
     """
-    found, without = zip(*(asked_list(seed, *form) for seed in range(count)), strict=True)
-    return np.array(found, dtype=float), np.array(without, dtype=float)
+    hits, without = zip(*(asked_list(seed, *form) for seed in range(count)), strict=True)
+    return np.array(hits, dtype=float), np.array(without, dtype=float)
 
 
 def asked_list(seed, statement, question, length):

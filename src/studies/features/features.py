@@ -311,18 +311,18 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     """
     chosen = torch.randperm(len(train), generator=torch.Generator().manual_seed(seed))
     chosen = chosen[:CHOSEN]
-    known, told = marks[0][chosen], marks[1]
-    found = {}
+    known, test_marks = marks[0][chosen], marks[1]
+    by_kind = {}
     kinds = dictionaries(train, neurons[0].shape[1], coder, shuffled_coder, seed)
     for name, (read, signs) in kinds.items():
         chosen_on = read(train[chosen], neurons[0][chosen])
         judged_on = read(test, neurons[1])
-        found[name] = best_units(chosen_on, known, judged_on, told, signs)[1]
+        by_kind[name] = best_units(chosen_on, known, judged_on, test_marks, signs)[1]
     means = mean_differences(train[chosen], known).T  # (d_model, properties)
-    scores = best_for_each(train[chosen] @ means, known, test @ means, told)
-    share = told.float().mean(0)
+    scores = best_for_each(train[chosen] @ means, known, test @ means, test_marks)
+    share = test_marks.float().mean(0)
     always = (2 * share / (1 + share)).tolist()
-    return found | {"labels": scores, "always": [round(each, 4) for each in always]}
+    return by_kind | {"labels": scores, "always": [round(each, 4) for each in always]}
 
 
 def best_for_each(chosen_on, marks, judged_on, judged_marks):
@@ -505,7 +505,7 @@ def read_gpt(folder, seed, steps):
         cut(each, context, FIRST)[:, FIRST:].flatten(0, 1) for _, each in read.values()
     ]
     sizes = {name: SETTINGS[name] for name in ("features", "active")}
-    found = {}
+    by_model = {}
     for name in ("trained", "shuffled"):
         asked = model if name == "trained" else shuffled_weights(model, seed)
         pairs = [held(asked, each, layer, FIRST) for each in windows.values()]
@@ -514,7 +514,7 @@ def read_gpt(folder, seed, steps):
         coder = train_autoencoder(train, **sizes, steps=steps, seed=seed)
         mixed = shuffled_coordinates(train, seed)
         mixed_coder = train_autoencoder(mixed, **sizes, steps=steps, seed=seed)
-        found[name] = {
+        by_model[name] = {
             "scores": compare(train, test, neurons, marks, coder, mixed_coder, seed),
             "quality": quality(coder, test),
             "named": {
@@ -531,11 +531,11 @@ def read_gpt(folder, seed, steps):
             targets = cut(ids[1:], context, FIRST)
             inputs = windows["test"][: len(targets)]
             arguments = model, inputs, targets, layer, FIRST, coder, train
-            found[name]["losses"] = losses(*arguments)
-            found[name]["steering"] = steer_all(
+            by_model[name]["losses"] = losses(*arguments)
+            by_model[name]["steering"] = steer_all(
                 tokenizer, read["training"][0], *arguments, seed
             )
-    return found
+    return by_model
 
 
 def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, train, seed):
@@ -577,8 +577,8 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
         comes.
     """
     following = cut(text[1:], model.config.context, first)[:, first:].flatten()
-    places = min(len(following), len(train))
-    following, vectors = following[:places], train[:places]
+    length = min(len(following), len(train))
+    following, vectors = following[:length], train[:length]
     strengths = coder.encode(vectors)
     size = (vectors - vectors.mean(0)).norm(dim=1).mean()
     generator = torch.Generator().manual_seed(200 + seed)
@@ -745,7 +745,7 @@ def read_talker(folder, seed, steps):
         ``steering``.
     """
     sizes = SETTINGS["talker"]
-    found = {}
+    by_model = {}
     for name in ("trained", "shuffled"):
         model, windows, pairs, marks = talker_states(folder, name, sizes)
         train, test = (pair[0].flatten(0, 1) for pair in pairs)
@@ -755,7 +755,7 @@ def read_talker(folder, seed, steps):
         coder = train_autoencoder(train, **how, batch=256, seed=seed)
         mixed = shuffled_coordinates(train, seed)
         mixed_coder = train_autoencoder(mixed, **how, batch=256, seed=seed)
-        found[name] = {
+        by_model[name] = {
             "scores": compare(train, test, neurons, marks, coder, mixed_coder, seed),
             "quality": quality(coder, test),
             "named": {
@@ -766,7 +766,7 @@ def read_talker(folder, seed, steps):
         }
         if name == "trained":
             texts = windows[1][:24]
-            found[name]["losses"] = losses(
+            by_model[name]["losses"] = losses(
                 model,
                 texts[:, :-1],
                 texts[:, 1:],
@@ -775,7 +775,7 @@ def read_talker(folder, seed, steps):
                 coder,
                 train,
             )
-    return found
+    return by_model
 
 
 def summary(results):
@@ -802,5 +802,5 @@ def summary(results):
     holds = all((gap > 0).sum() > len(gap) / 2 for gap in gaps)
     means = [float(gap.mean()) for gap in gaps]
     span = [round(min(means), 4), round(max(means), 4)]
-    made = count([row for rows in results.values() for row in rows])
-    return made | {"interval": span, "verdict": verdict(holds)}
+    record = count([row for rows in results.values() for row in rows])
+    return record | {"interval": span, "verdict": verdict(holds)}

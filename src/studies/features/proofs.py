@@ -147,14 +147,14 @@ def eight_are_enough(page: Page):
         ``dead``, the share of features that are nowhere; ``unexplained``, the share of
         variance; ``windows``, ``seeds``: how many.
     """
-    kept, rises, rival = [], [], []
+    shares, rises, rival = [], [], []
     for row in page.study["gpt"]:
         losses = {name: np.mean(x) for name, x in row["trained"]["losses"].items()}
         worth = losses["mean"] - losses["whole"]
         rises.append(losses["features"] - losses["whole"])
         rival.append(losses["principal directions"] - losses["whole"])
-        kept.append(1 - rises[-1] / worth)
-    assert min(kept) > 0.95
+        shares.append(1 - rises[-1] / worth)
+    assert min(shares) > 0.95
     assert min(rival) > 5 * max(rises)
     quality = [row["trained"]["quality"] for row in page.study["gpt"]]
     return {
@@ -162,9 +162,9 @@ def eight_are_enough(page: Page):
         "rival": np.mean(rival),
         "mean": np.mean(page.study["gpt"][0]["trained"]["losses"]["mean"]),
         "whole": np.mean(page.study["gpt"][0]["trained"]["losses"]["whole"]),
-        "span": (min(kept), max(kept)),
+        "span": (min(shares), max(shares)),
         "windows": len(page.study["gpt"][0]["trained"]["losses"]["whole"]),
-        "seeds": len(kept),
+        "seeds": len(shares),
         "dead": np.mean([each["dead"] for each in quality]),
         "unexplained": np.mean([each["unexplained"] for each in quality]),
     }
@@ -318,11 +318,11 @@ def counts(rows, one, other):
     ``["trained"]["scores"]``: kind of unit → F1 of each property; ``one``, ``other`` : str,
     two of these kinds, such as "features" and "neurons". Returns a list of int.
     """
-    found = []
+    ahead = []
     for row in rows:
         scores = row["trained"]["scores"]
-        found.append(int(np.sum(np.array(scores[one]) > np.array(scores[other]))))
-    return found
+        ahead.append(int(np.sum(np.array(scores[one]) > np.array(scores[other]))))
+    return ahead
 
 
 def labels_without_a_model(page: Page):
@@ -446,9 +446,9 @@ def names_of(row, model):
     named, right, complete : float
         From 0 to 1; the last two are medians over the names.
     """
-    found = row[model]["named"]["features"]
-    names = np.array(found["names"])
-    return len(names) / found["tried"], np.median(names[:, 2]), np.median(names[:, 3])
+    named = row[model]["named"]["features"]
+    names = np.array(named["names"])
+    return len(names) / named["tried"], np.median(names[:, 2]), np.median(names[:, 3])
 
 
 def share_of_earlier(row, model, marks):

@@ -26,8 +26,8 @@ def f1_scores(numbers, marks):
     -------
     scores, thresholds : Tensor of shape (units, properties)
     """
-    found = [_f1_part(part, marks) for part in numbers.split(PARTS, dim=1)]
-    scores, thresholds = zip(*found, strict=True)
+    parts = [_f1_part(part, marks) for part in numbers.split(PARTS, dim=1)]
+    scores, thresholds = zip(*parts, strict=True)
     return torch.cat(scores), torch.cat(thresholds)
 
 
@@ -38,13 +38,13 @@ def _f1_part(numbers, marks):
     thresholds that are tried are the unit's own numbers.
     """
     values, order = numbers.sort(dim=0, descending=True)
-    said = torch.arange(1, len(values) + 1)[:, None]  # places with a yes
+    yeses = torch.arange(1, len(values) + 1)[:, None]  # places with a yes
     is_last = torch.ones_like(values, dtype=torch.bool)
     is_last[:-1] = values[:-1] > values[1:]  # equal numbers say yes together
     scores, thresholds = [], []
     for mark in marks.T:
         right = mark[order].cumsum(0)  # (places, units)
-        f1 = 2 * right / (said + mark.sum())
+        f1 = 2 * right / (yeses + mark.sum())
         best = f1.masked_fill(~is_last, -1).max(0)
         scores.append(best.values)
         thresholds.append(values.gather(0, best.indices[None])[0])
@@ -88,8 +88,8 @@ def best_units(chosen_on, marks, judged_on, judged_marks, signs=(1,)):
     units = scores.argmax(0)  # (properties,)
     judged = []
     for number, unit in enumerate(units.tolist()):
-        said = judged_on[:, unit] >= thresholds[unit, number]
-        judged.append(round(f1(said, judged_marks[:, number]), 4))
+        present = judged_on[:, unit] >= thresholds[unit, number]
+        judged.append(round(f1(present, judged_marks[:, number]), 4))
     return units.tolist(), judged
 
 
@@ -127,8 +127,8 @@ def named(chosen_on, marks, judged_on, judged_marks, least=50, top=10):
         if not shared.any():
             continue
         name = frequency.masked_fill(~shared, 2.0).argmin().item()
-        said, mark = judged_on[:, unit] > 0, judged_marks[:, name]
-        right = (said & mark).sum()
-        shares = (right / said.sum()).item(), (right / mark.sum().clamp(min=1)).item()
+        present, mark = judged_on[:, unit] > 0, judged_marks[:, name]
+        right = (present & mark).sum()
+        shares = (right / present.sum()).item(), (right / mark.sum().clamp(min=1)).item()
         names.append([unit, name, *(round(share, 4) for share in shares)])
     return {"tried": len(alive), "names": names}

@@ -86,7 +86,7 @@ def token_windows(tokenizer, part):
     marks : bool Tensor of shape (windows, 64, properties)
         What is true at each token: a column for each of `TOKEN_MARKS`, in their order.
     """
-    found = []
+    by_poet = []
     for name in ("sonnets", "poems"):
         rows = []
         for number, text in enumerate(load_texts(name)):
@@ -95,8 +95,8 @@ def token_windows(tokenizer, part):
             ids = tokenizer(text).input_ids
             for start in range(0, len(ids) - WINDOW, WINDOW):
                 part_ids = ids[start : start + WINDOW]
-                pieces = [tokenizer.decode([each]) for each in part_ids]
-                rows.append((part_ids, token_marks(pieces, name == "sonnets")))
-        found.append(rows[: WINDOWS[part] // 2])
-    rows = [row for both in zip(*found, strict=True) for row in both]
+                tokens = [tokenizer.decode([each]) for each in part_ids]
+                rows.append((part_ids, token_marks(tokens, name == "sonnets")))
+        by_poet.append(rows[: WINDOWS[part] // 2])
+    rows = [row for both in zip(*by_poet, strict=True) for row in both]
     return torch.tensor([ids for ids, _ in rows]), torch.stack([each for _, each in rows])

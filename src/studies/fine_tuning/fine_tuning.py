@@ -372,11 +372,11 @@ def reading_of(model):
         characters, a list of pairs with their own. As ``Dickinson validation`` and
         ``Shakespeare validation`` the mean losses on held-out poems, in nats a character.
     """
-    found = {}
+    reading = {}
     for poet, piece in PIECES.items():
-        found[poet] = letter_probabilities(model, piece)
-        found[f"{poet} validation"] = mean_loss(model, poet)
-    return found
+        reading[poet] = letter_probabilities(model, piece)
+        reading[f"{poet} validation"] = mean_loss(model, poet)
+    return reading
 
 
 def probabilities_on_the_way(method, rate, budget):

@@ -31,14 +31,14 @@ def cut_poems(length):
         ``poet`` ("Shakespeare" or "Dickinson"), and ``held``: whether the poem is held out
         from training, as two of each ten are.
     """
-    found = []
+    rows = []
     for poet, table in {"Shakespeare": load_sonnets(), "Dickinson": load_poems()}.items():
         for number, text in enumerate(table.text):
             lines = text.translate(AS_KNOWN).splitlines()
             lines = [line[:length] for line in lines if len(line) >= SHORTEST][:LINES]
             if len(lines) == LINES:
-                found.append((lines, poet, number % 10 in (4, 9)))
-    return pd.DataFrame(found, columns=["lines", "poet", "held"])
+                rows.append((lines, poet, number % 10 in (4, 9)))
+    return pd.DataFrame(rows, columns=["lines", "poet", "held"])
 
 
 def readings(model, tokenizer, table, last=False):

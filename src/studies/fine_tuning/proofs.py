@@ -363,14 +363,14 @@ def replay_keeps(page: Page):
     usual = chosen(page, "all weights", 3e-3)
     replay = chosen(page, "all weights", 3e-3, replayed=2)
     slow = chosen(page, "all weights", 1e-3)
-    found = {}
+    values = {}
     for name, other in {"replay": replay, "slow": slow}.items():
         saved = losses_on(usual, "Shakespeare") - losses_on(other, "Shakespeare")
         cost = losses_on(other, "Dickinson") - losses_on(usual, "Dickinson")
         assert bootstrap_interval(saved)[0] > 0
         assert bootstrap_interval(cost)[0] > 0
-        found |= {f"{name}_saved": saved.mean(), f"{name}_cost": cost.mean()}
-    return found
+        values |= {f"{name}_saved": saved.mean(), f"{name}_cost": cost.mean()}
+    return values
 
 
 # --- LoRA -------------------------------------------------------------------------------
@@ -711,14 +711,14 @@ def one_direction_learns(page: Page):
     )
     ones = page.thin[page.thin["rank"] == 1]["Dickinson test"]
     by_seed = [(before - np.array(losses)).mean() / whole.mean() for losses in ones]
-    kept = np.mean([gain_of(each, "strongest", 1) for each in page.directions], axis=0)
+    strongest = np.mean([gain_of(each, "strongest", 1) for each in page.directions], axis=0)
     means = {rank: gain.mean() / whole.mean() for rank, gain in gains.items()}
     assert share[0] > 0.5
     assert min(by_seed) > 0.5
     again = chosen(page, "LoRA", 1.7e-2, "Shakespeare")
     of_sonnets = before - losses_on(again, "Dickinson", ["test"])
     assert 10 * of_sonnets.mean() < gains[1].mean()
-    assert bootstrap_interval(gains[1] - kept)[0] > 0
+    assert bootstrap_interval(gains[1] - strongest)[0] > 0
     assert means[1] < means[2] < means[4] < means[8]
     assert means[32] < means[8]
     return {
@@ -728,7 +728,7 @@ def one_direction_learns(page: Page):
         "four": means[4],
         "eight": means[8],
         "most": means[32],
-        "kept": kept.mean() / whole.mean(),
+        "kept": strongest.mean() / whole.mean(),
         "poems": len(before),
     }
 
@@ -816,8 +816,8 @@ def marker_steers(page: Page):
     lengths = {mark: line_lengths(page.samples[mark]) for mark in ("(W)", "(E)")}
     rng = np.random.default_rng(0)
     means = {
-        mark: rng.choice(found, (2000, len(found))).mean(1)
-        for mark, found in lengths.items()
+        mark: rng.choice(sample, (2000, len(sample))).mean(1)
+        for mark, sample in lengths.items()
     }
     gap = tuple(np.quantile(means["(W)"] - means["(E)"], [0.025, 0.975]).tolist())
     judge = judge_of_words(page)

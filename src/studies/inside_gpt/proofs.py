@@ -183,8 +183,8 @@ def share_repeated(text: str, size: int = 10) -> float:
     size : int
         Characters of a sequence; the text has as many at least.
     """
-    found = [text[i : i + size] for i in range(len(text) - size + 1)]
-    return 1 - len({*found}) / len(found)
+    sequences = [text[i : i + size] for i in range(len(text) - size + 1)]
+    return 1 - len({*sequences}) / len(sequences)
 
 
 @proof(
@@ -294,14 +294,14 @@ def shares_far_away(page: Page, pronoun: str, counts=(2, 3)) -> list[float]:
         The share of 40 prompts that end in *shal*, 0 to 1: three seeds with each number of
         words.
     """
-    found = []
+    shares = []
     for count in counts:
         for seed in (1, 2, 3):
             rng = np.random.default_rng(seed)
             between = [" ".join(rng.choice(page.WORDS, count)) for _ in range(40)]
             hits = [page.lean(f"And {pronoun} {words} shal") > 0 for words in between]
-            found.append(float(np.mean(hits)))
-    return found
+            shares.append(float(np.mean(hits)))
+    return shares
 
 
 def pronouns_matter(page: Page) -> float:
@@ -535,8 +535,8 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
         them; all are zero of a model whose tokens are none of these.
     """
     windows = page.cut(page.held_out, 96, page.room)
-    said = {int(i): page.text_of(i[None]) for i in windows.unique()}
-    texts = np.array([[said[int(i)] for i in row] for row in windows])
+    decoded = {int(i): page.text_of(i[None]) for i in windows.unique()}
+    texts = np.array([[decoded[int(i)] for i in row] for row in windows])
     new = texts == "\n"
     marks = np.isin(texts, [*MARKS])
     begun = (np.cumsum(new, 1) - new > 0)[:, 1:]  # the line begins within the window
@@ -560,11 +560,11 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
         probs = logits[..., choice].softmax(-1)[..., 0].numpy()
         return mean_or_zero(losses[ends]), mean_or_zero(probs[after_mark])
 
-    found = {head: measured({head: usual[head]}) for head in page.HEADS}
+    ablated = {head: measured({head: usual[head]}) for head in page.HEADS}
     loss, prob = measured({})
     return {
-        "rise": {head: without - loss for head, (without, _) in found.items()},
-        "new line": {None: prob} | {head: value for head, (_, value) in found.items()},
+        "rise": {head: without - loss for head, (without, _) in ablated.items()},
+        "new line": {None: prob} | {head: value for head, (_, value) in ablated.items()},
         "count": int(ends.sum()),
     }
 
@@ -595,11 +595,11 @@ def leans_with(page: Page, texts, sources, heads, *answers) -> np.ndarray:
     array of shape (texts,)
         The logit of *t* less that of *l*.
     """
-    found = []
+    leans = []
     for text, source in zip(texts, sources, strict=True):
         with copied_heads(page.gpt, heads, outputs(page.gpt, page.ids_of(source))):
-            found.append(page.lean(text, *answers))
-    return np.array(found)
+            leans.append(page.lean(text, *answers))
+    return np.array(leans)
 
 
 def direct_prompts(page: Page) -> list[tuple[str, str]]:
@@ -744,9 +744,9 @@ def two_heads_carry_thou(page: Page):
         head: np.mean([page.share_copied(*pair, [head], "t", "e") for pair in art])
         for head in page.HEADS
     }
-    art_told = told_apart(page, art, "t", "e")
-    art_two = changed_by(page, art_told, page.TWO, "t", "e")
-    art_rest = changed_by(page, art_told, page.rest, "t", "e")
+    art_pairs = told_apart(page, art, "t", "e")
+    art_two = changed_by(page, art_pairs, page.TWO, "t", "e")
+    art_rest = changed_by(page, art_pairs, page.rest, "t", "e")
     dost = told_apart(page, dost_prompts(pairs), "s", " ")
     dost_by = {head: changed_by(page, dost, [head], "s", " ") for head in page.HEADS}
     dost_head = max(page.HEADS, key=lambda head: dost_by[head].mean())
@@ -789,7 +789,7 @@ def two_heads_carry_thou(page: Page):
         "dost_two": int(dost_two.sum()),
         "dost_told": len(dost),
         "art": int(art_rest.sum()),
-        "art_told": len(art_told),
+        "art_told": len(art_pairs),
         "story": "d" if changed.mean() > 0.5 else "?",
     }
 
@@ -853,12 +853,12 @@ def told_apart(page: Page, pairs, *answers) -> list[tuple[str, str]]:
     -------
     list of (str, str)
     """
-    found = [
+    right = [
         (here, there)
         for here, there in pairs
         if page.lean(here, *answers) < 0 < page.lean(there, *answers)
     ]
-    return found or list(pairs)
+    return right or list(pairs)
 
 
 def thou_attention(page: Page, head) -> float:
@@ -1215,8 +1215,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
         ids = torch.cat([before, ends, lines], 1)
         with torch.no_grad():
             logits = gpt(ids[:, :-1]).transpose(1, 2)
-        found = F.cross_entropy(logits, ids[:, 1:], reduction="none")
-        return found[:, 1 - lines.shape[1] :].mean(1)
+        by_token = F.cross_entropy(logits, ids[:, 1:], reduction="none")
+        return by_token[:, 1 - lines.shape[1] :].mean(1)
 
     return (losses(lines.roll(1, 0)) - losses(lines)).double().numpy()
 

@@ -245,7 +245,7 @@ def load_stop(folder, step):
 
 
 def held_out(tokenizer):
-    """Return the held-out sonnets as windows, and which places are asked.
+    """Return the held-out sonnets as windows, and which positions are asked.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def held_out(tokenizer):
         The test text.
     starts : int64 Tensor of shape (windows,)
         Of each window, the first of 64 characters. The GPT's last 32 answers are asked.
-    places : int array of shape (windows · 32,)
+    positions : int array of shape (windows · 32,)
         Of the characters that are predicted, in the text from 0.
     sonnets : int array of the same shape
         The number of the sonnet in which each is.
@@ -265,9 +265,9 @@ def held_out(tokenizer):
     text = train_val_test_split(load_texts("sonnets")).test
     ids = torch.tensor(tokenizer.encode(text))
     starts = torch.arange(0, len(ids) - 2 * STRIDE, STRIDE)
-    places = (starts[:, None] + STRIDE + torch.arange(STRIDE) + 1).flatten().numpy()
-    sonnets = np.array([text.count("\n\n", 0, place) for place in places])
-    return ids, starts, places, sonnets
+    positions = (starts[:, None] + STRIDE + torch.arange(STRIDE) + 1).flatten().numpy()
+    sonnets = np.array([text.count("\n\n", 0, place) for place in positions])
+    return ids, starts, positions, sonnets
 
 
 def count_ngrams(folder, steps):
@@ -290,18 +290,18 @@ def count_ngrams(folder, steps):
     """
     tokenizer, _, _ = load_gpt("sonnets", device="cpu")
     training = train_val_test_split(load_texts("sonnets")).training
-    ids, _, places, _ = held_out(tokenizer)
+    ids, _, positions, _ = held_out(tokenizer)
     ids, counted = ids.numpy(), np.array(tokenizer.encode(training))
     likeliest, losses, right = [], [], []
     for order in ORDERS:
         model = NgramModel(counted, order, tokenizer.vocab_size)
-        contexts = [ids[max(0, place - order + 1) : place] for place in places]
+        contexts = [ids[max(0, place - order + 1) : place] for place in positions]
         likeliest.append([int(model.next_probs(each).argmax()) for each in contexts])
-        losses.append(round(float(-np.log(model.probabilities(ids)[places]).mean()), 4))
-        right.append(round(float((ids[places] == likeliest[-1]).mean()), 4))
+        losses.append(round(float(-np.log(model.probabilities(ids)[positions]).mean()), 4))
+        right.append(round(float((ids[positions] == likeliest[-1]).mean()), 4))
     np.save(folder / "likeliest.npy", np.array(likeliest))
     spaces = round(training.count(" ") / len(training), 4)
-    return {"places": len(places), "losses": losses, "right": right, "spaces": spaces}
+    return {"places": len(positions), "losses": losses, "right": right, "spaces": spaces}
 
 
 # --- a stop -------------------------------------------------------------------------------
@@ -368,8 +368,8 @@ def ask(folder, tokenizer, model):
     starts = torch.arange(0, len(training) - 2 * STRIDE, 8 * STRIDE)
     logits, targets = answers(model, training, starts)
     train = round(cross_entropy(logits, targets).item(), 4)
-    found = agreement(np.load(folder / "likeliest.npy"), tokenizer, model)
-    return {"train": train} | found | thou(tokenizer, model)
+    agreed = agreement(np.load(folder / "likeliest.npy"), tokenizer, model)
+    return {"train": train} | agreed | thou(tokenizer, model)
 
 
 @torch.no_grad()
@@ -415,7 +415,7 @@ def agreement(likeliest, tokenizer, model):
         that of the n-gram model; ``closest``: the order with the highest share; ``ahead``:
         by how much that share is above the next, a 95 % interval over sonnets drawn again.
     """
-    ids, starts, places, sonnets = held_out(tokenizer)
+    ids, starts, positions, sonnets = held_out(tokenizer)
     logits, targets = answers(model, ids, starts)
     own = logits.argmax(-1).flatten().numpy()  # (places,)
     same = own == likeliest  # (orders, places)
@@ -430,7 +430,7 @@ def agreement(likeliest, tokenizer, model):
     )
     return {
         "held_out": round(cross_entropy(logits, targets).item(), 4),
-        "right": round(float((own == ids.numpy()[places]).mean()), 4),
+        "right": round(float((own == ids.numpy()[positions]).mean()), 4),
         "agrees": shares.round(4).tolist(),
         "closest": ORDERS[first],
         "ahead": rounded(ahead),
@@ -569,7 +569,7 @@ def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
     """
     sources = sources or texts
     yes, no = tokenizer.encode("tl")
-    found = np.zeros(len(texts))
+    leads = np.zeros(len(texts))
     lengths = [(len(a), len(b)) for a, b in zip(texts, sources, strict=True)]
     for each in sorted(set(lengths)):  # texts of one length are read at once
         rows = [row for row, both in enumerate(lengths) if both == each]
@@ -579,8 +579,8 @@ def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
         )
         with copied_heads(model, heads, outputs(model, there) if heads else {}):
             logits = model(here)[:, -1]
-        found[rows] = (logits[:, yes] - logits[:, no]).numpy()
-    return found
+        leads[rows] = (logits[:, yes] - logits[:, no]).numpy()
+    return leads
 
 
 # --- packed -------------------------------------------------------------------------------
@@ -609,11 +609,11 @@ def pack_stops(folder, steps):
     states = [load_stop(folder, step)[1].state_dict() for step in steps]
     tensors = pack(states)
     shapes = {name: list(x.shape) for name, x in states[0].items()}
-    kept = ("model", "training", "alphabet", "corpus_sha256", "torch", "threads")
+    fields = ("model", "training", "alphabet", "corpus_sha256", "torch", "threads")
     save_tensors(
         folder / "film.safetensors",
         tensors,
-        {name: record[name] for name in kept} | {"steps": list(steps), "shapes": shapes},
+        {name: record[name] for name in fields} | {"steps": list(steps), "shapes": shapes},
     )
     film = Film(model.config, steps, shapes, tensors)
     rows = []
@@ -647,5 +647,5 @@ def summary(results):
     four = first_for_good([row["closest"] >= 4 for row in rows])
     holds = matters is not None and four is not None and matters > four
     row = rows[-1 if matters is None else matters]
-    found = {"n": len(rows), "seeds": [0], "interval": row["interval"]}
-    return found | {"verdict": verdict(holds)}
+    record = {"n": len(rows), "seeds": [0], "interval": row["interval"]}
+    return record | {"verdict": verdict(holds)}

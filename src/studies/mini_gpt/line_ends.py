@@ -233,13 +233,13 @@ def line_probs(texts, new_line, every):
         for position in lines.after_marks(text, CONTEXT)[:: max(1, every // 10)]
     ]
     ends = np.array([text[position] == "\n" for text, position in at])
-    found = {}
+    by_change = {}
     for name, change in CHANGES.items():
         seen = [lines.before(text, position, change, CONTEXT) for text, position in at]
         probs = new_line(seen)
         means = {"ends": probs[ends].mean(), "inside": probs[~ends].mean()}
-        found[name] = {where: round(float(mean), 4) for where, mean in means.items()}
-    return found | {"n": {"ends": int(ends.sum()), "inside": int((~ends).sum())}}
+        by_change[name] = {where: round(float(mean), 4) for where, mean in means.items()}
+    return by_change | {"n": {"ends": int(ends.sum()), "inside": int((~ends).sum())}}
 
 
 def summary(results):

@@ -316,12 +316,12 @@ def learned_so_far(page: Page):
         stored runs.
     """
     last = page.history.validation[150]
-    final = [run["history"][-1][2] for run in page.runs]
+    last_losses = [run["history"][-1][2] for run in page.runs]
     assert abs(page.history.validation[0] - page.guess) < 0.2
     assert last < page.counted[2]
     assert len(page.runs) == 3
-    assert min(final) > page.counted[page.best_n]
-    return {"perplexity": math.exp(last), "final": span(final)}
+    assert min(last_losses) > page.counted[page.best_n]
+    return {"perplexity": math.exp(last), "final": span(last_losses)}
 
 
 # --- line ends ----------------------------------------------------------------------------
@@ -343,11 +343,11 @@ def ngrams_instead(page: Page):
         A page like this one; in ``ended``, every GPT has the ``reach`` of the n-grams.
     """
     (counting,) = page.ended["counting"]
-    found = {
+    groups = {
         group: [row | {"reach": counting["reach"]} for row in page.ended[group]]
         for group in ("trained", "course")
     }
-    return page.replaced(ended=page.ended | found)
+    return page.replaced(ended=page.ended | groups)
 
 
 @finding(
@@ -624,8 +624,8 @@ def lines_are_measured_in_characters(page: Page):
     written = page.each["as written"]
     assert table[ends].mean() > written[ends].mean() - 0.02
     assert table[~ends].mean() < 0.1
-    told = written[ends].mean() - written[~ends].mean()
-    assert abs(page.blank[ends].mean() - page.blank[~ends].mean()) < told / 10
+    gap = written[ends].mean() - written[~ends].mean()
+    assert abs(page.blank[ends].mean() - page.blank[~ends].mean()) < gap / 10
     means = {name: float(probs[ends].mean()) for name, probs in page.each.items()}
     return {
         "written": means["as written"],
@@ -987,14 +987,14 @@ def pairs_shuffled(page: Page):
         A page like this one; in ``climbed``, the ``sonnets`` of pairs of small GPTs and
         n-grams are exchanged, sonnet by sonnet.
     """
-    found = {tuple(row["models"]): [*row["sonnets"]] for row in page.climbed["averaged"]}
+    by_pair = {tuple(row["models"]): [*row["sonnets"]] for row in page.climbed["averaged"]}
     pairs = [("counting", "1"), ("counting", "2"), ("counting", "3")]
     pairs += [("1", "2"), ("1", "3"), ("2", "3")]
-    for sonnet in range(len(found["1", "2"])):
-        gained = nulls.shuffled([found[pair][sonnet] for pair in pairs], sonnet)
+    for sonnet in range(len(by_pair["1", "2"])):
+        gained = nulls.shuffled([by_pair[pair][sonnet] for pair in pairs], sonnet)
         for pair, value in zip(pairs, gained, strict=True):
-            found[pair][sonnet] = value
-    rows = [row | {"sonnets": found[*row["models"],]} for row in page.climbed["averaged"]]
+            by_pair[pair][sonnet] = value
+    rows = [row | {"sonnets": by_pair[*row["models"],]} for row in page.climbed["averaged"]]
     return page.replaced(climbed=page.climbed | {"averaged": rows})
 
 
@@ -1107,16 +1107,16 @@ def gains_by_length(page) -> dict[int, np.ndarray]:
     windows = training.cut_windows(ids, starts, page.context)
     with torch.no_grad():
         logs = page.sonnets(windows[0]).double().log_softmax(-1)
-    said = logs.gather(-1, windows[1][..., None])[:, half:, 0].exp().numpy().ravel()
+    probs = logs.gather(-1, windows[1][..., None])[:, half:, 0].exp().numpy().ravel()
     positions = (starts[:, None] + 1 + torch.arange(half, page.context)).numpy().ravel()
     numbers = np.array([text.count("\n\n", 0, position) for position in positions])
     sizes = np.bincount(numbers)
-    found = {}
+    by_length = {}
     for length in range(2, 9):
         counts = page.ladder[length].probabilities(ids.numpy())[positions]
-        gained = np.log((said + counts) / 2) - np.log(said)
-        found[length] = (np.bincount(numbers, gained) / np.maximum(sizes, 1))[sizes > 0]
-    return found
+        gained = np.log((probs + counts) / 2) - np.log(probs)
+        by_length[length] = (np.bincount(numbers, gained) / np.maximum(sizes, 1))[sizes > 0]
+    return by_length
 
 
 @proof(

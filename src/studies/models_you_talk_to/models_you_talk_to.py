@@ -271,8 +271,8 @@ def bits(block, bits, count=None):
     tokenizer, model = talker()
     other = requantised(model, bits, block)
     written = sample_tokens(other, ids_of(BEGINNING), 30)
-    found = {"block": block, "bits": bits, "text": tokenizer.decode(list(written))}
-    return found | {"losses": poem_losses(other, count or SETTINGS["poems"])}
+    row = {"block": block, "bits": bits, "text": tokenizer.decode(list(written))}
+    return row | {"losses": poem_losses(other, count or SETTINGS["poems"])}
 
 
 def counting(count=None):
@@ -372,26 +372,26 @@ def answers(texts, tokens):
         (0 if it has none); ``end``, the probability of ending at once.
     """
     tokenizer, model = talker()
-    end, found = tokenizer.eos_token_id, {}
+    end, replies = tokenizer.eos_token_id, {}
     for rows, ids in by_length(texts):
         whole = generate(model, ids, tokens, temperature=0.0)
         at = ids.shape[1]
         states = model.norm(model.states(whole)[:, at - 1 : -1])
         log_probs = F.linear(states, model.output_matrix).log_softmax(-1)
-        told = log_probs.gather(2, whole[:, at:, None])[..., 0]  # (texts, tokens)
+        chosen = log_probs.gather(2, whole[:, at:, None])[..., 0]  # (texts, tokens)
         for row, drawn, sure, first in zip(
-            rows, whole[:, at:].tolist(), told, log_probs[:, 0, end], strict=True
+            rows, whole[:, at:].tolist(), chosen, log_probs[:, 0, end], strict=True
         ):
             ended = end in drawn
-            kept = drawn[: drawn.index(end)] if ended else drawn
-            mean = sure[: len(kept)].mean().exp().item() if kept else 0.0
-            found[row] = {
-                "text": tokenizer.decode(kept).strip(),
+            answer = drawn[: drawn.index(end)] if ended else drawn
+            mean = sure[: len(answer)].mean().exp().item() if answer else 0.0
+            replies[row] = {
+                "text": tokenizer.decode(answer).strip(),
                 "ended": ended,
                 "sure": round(mean, 4),
                 "end": round(first.exp().item(), 4),
             }
-    return [found[row] for row in range(len(texts))]
+    return [replies[row] for row in range(len(texts))]
 
 
 # The rest of cities of which `CAPITALS` has the first word or the letters without accents.
@@ -429,14 +429,14 @@ def asks(task, form, count=None):
     """
     asked = pairs(task)[:count]
     texts = [prompt(QUESTIONS[task].format(word), form) for word, _ in asked]
-    told = answers(texts, 1 if form == "bare" else SETTINGS["answer"])
+    replies = answers(texts, 1 if form == "bare" else SETTINGS["answer"])
     rows = []
-    for (word, right), found in zip(asked, told, strict=True):
+    for (word, right), reply in zip(asked, replies, strict=True):
         spelled = SPELLED.get(right, right)
         # "Tunis" must not be found in "Tunisia"; of opposites any ending will do.
         pattern = rf"\b{spelled}\b" if task == "capitals" else rf"\b{spelled}"
-        hit = re.search(pattern, found["text"], re.IGNORECASE)
-        rows.append({"task": task, "form": form, "word": word, "right": bool(hit)} | found)
+        hit = re.search(pattern, reply["text"], re.IGNORECASE)
+        rows.append({"task": task, "form": form, "word": word, "right": bool(hit)} | reply)
     return rows
 
 
@@ -465,8 +465,8 @@ def chat(question, count=None):
         its turn; ``sure``, the geometric mean of its tokens' probabilities; ``end``, the
         probability of ending at once.
     """
-    found = answers([prompt(question, "template")], 6 if count else 60)
-    return {"question": question} | found[0]
+    replies = answers([prompt(question, "template")], 6 if count else 60)
+    return {"question": question} | replies[0]
 
 
 # --- examples -------------------------------------------------------------------------
@@ -502,14 +502,14 @@ def shots(task, shots, right, count=None):
             moved = [b for _, b in shown[1:] + shown[:1]]
             shown = [(a, b) for (a, _), b in zip(shown, moved, strict=True)]
         texts.append(examples_prompt(shown, word))
-    said = {}
+    answered = {}
     for rows, ids in by_length(texts):
         drawn = model(ids, last=True)[:, -1].argmax(-1).tolist()
-        said |= dict(zip(rows, drawn, strict=True))
+        answered |= dict(zip(rows, drawn, strict=True))
     wanted = [first_id(answer) for _, answer in words[:count]]
-    hits = [int(said[row] == token) for row, token in enumerate(wanted)]
-    told = [tokenizer.decode([said[row]]) for row in range(len(wanted))]
-    return {"task": task, "shots": shots, "right": right, "hits": hits, "said": told}
+    hits = [int(answered[row] == token) for row, token in enumerate(wanted)]
+    decoded = [tokenizer.decode([answered[row]]) for row in range(len(wanted))]
+    return {"task": task, "shots": shots, "right": right, "hits": hits, "said": decoded}
 
 
 # --- inside ---------------------------------------------------------------------------
@@ -543,8 +543,8 @@ def twin_texts(count):
         torch.tensor([first_id(name) for name in names]) for names in (one[1], one[2])
     )
     model = talker()[1]
-    found = outputs(model, ids_of(*twins(one).texts))
-    return other, giver, states(model, ids_of(*one.texts)), found
+    head_outputs = outputs(model, ids_of(*twins(one).texts))
+    return other, giver, states(model, ids_of(*one.texts)), head_outputs
 
 
 @torch.no_grad()
@@ -589,7 +589,7 @@ def heads(layer, count=None):
         lead, in logits, below 0 if the copy speaks for the giver; ``flips``, in how many
         pairs the giver leads then.
     """
-    other, giver, stream, found = twin_texts(count or SETTINGS["pairs"])
+    other, giver, stream, head_outputs = twin_texts(count or SETTINGS["pairs"])
     row = torch.arange(len(other))
 
     def leads():
@@ -599,7 +599,7 @@ def heads(layer, count=None):
 
     whole, rows = leads(), []
     for head in range(talker()[1].config.heads):
-        with copied_heads(talker()[1], [(layer, head)], found):
+        with copied_heads(talker()[1], [(layer, head)], head_outputs):
             moved = leads()
         effect = (moved - whole).mean().item()
         flips = int((moved < 0).sum())
@@ -628,12 +628,12 @@ def known(task):
     """
     tokenizer, model = talker()
     form = RELATIONS[task]
-    told = [pair for pair in pairs(task) if len(tokenizer(f" {pair[0]}").input_ids) == 1]
-    ids = ids_of(*[form.format(word) for word, _ in told])
-    right = torch.tensor([first_id(answer) for _, answer in told])
+    asked = [pair for pair in pairs(task) if len(tokenizer(f" {pair[0]}").input_ids) == 1]
+    ids = ids_of(*[form.format(word) for word, _ in asked])
+    right = torch.tensor([first_id(answer) for _, answer in asked])
     with torch.no_grad():
         hits = model(ids, last=True)[:, -1].argmax(-1) == right
-    words = [word for (word, _), hit in zip(told, hits.tolist(), strict=True) if hit]
+    words = [word for (word, _), hit in zip(asked, hits.tolist(), strict=True) if hit]
     return words, ids[hits], right[hits]
 
 
@@ -662,7 +662,7 @@ def moves(task):
     """
     model, (words, ids, right) = talker()[1], known(task)
     depth, order = model.config.layers, torch.arange(len(words)).roll(1)
-    stream, found = states(model, ids), outputs(model, ids)
+    stream, head_outputs = states(model, ids), outputs(model, ids)
     place = int((ids[0] != ids[1]).nonzero()[0])
     differ = right[order] != right
 
@@ -671,8 +671,8 @@ def moves(task):
 
         ``layer`` : int, from 0, the first layer that runs anew, with what was copied.
         """
-        told = logits_from(stream, layer).argmax(-1)
-        return int((told == right[order])[differ].sum())
+        predicted = logits_from(stream, layer).argmax(-1)
+        return int((predicted == right[order])[differ].sum())
 
     row = {"task": task, "words": words, "of": int(differ.sum())}
     for name, token in (("word", place), ("last", ids.shape[1] - 1)):
@@ -680,7 +680,7 @@ def moves(task):
         for layer in range(depth):
             with copied_state(model, layer, token, stream[layer, order, token]):
                 row[name].append(taken(layer))
-    swapped = {key: value[order] for key, value in found.items()}
+    swapped = {key: value[order] for key, value in head_outputs.items()}
     each = range(model.config.heads)
     wholes = [[(layer, head) for head in each] for layer in range(depth)]
 

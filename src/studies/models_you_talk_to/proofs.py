@@ -110,9 +110,9 @@ def theirs(model):
         weights[f"{name}.weight"] = state[f"{part}.weight"]
     if model.head is None:
         weights["lm_head.weight"] = state["tokens.weight"]
-    made = LlamaForCausalLM(config).eval()
-    made.load_state_dict(weights)
-    return made
+    llama = LlamaForCausalLM(config).eval()
+    llama.load_state_dict(weights)
+    return llama
 
 
 @proof("The Llama of these functions is that of `transformers`, layer by layer.")
@@ -262,17 +262,17 @@ def a_bare_question_ends(page: Page):
 
         ``texts`` : iterable of str. A list of bool.
         """
-        found = []
+        hits = []
         for text in texts:
             with torch.no_grad():
                 logits = page.model(ids_of(page, [text]), last=True)[0, -1]
-            found.append(int(logits.argmax()) == end)
-        return found
+            hits.append(int(logits.argmax()) == end)
+        return hits
 
-    bare = ends(questions)
+    silent = ends(questions)
     broken = np.mean(ends(f"{question}\n" for question in questions))
     inside = np.mean(ends(page.templated(question) for question in questions))
-    span = share_interval(bare)
+    span = share_interval(silent)
     rows = [row for row in page.study["asks"] if row["task"] == "capitals"]
     right = {
         form: [row["right"] for row in rows if row["form"] == form]
@@ -281,8 +281,8 @@ def a_bare_question_ends(page: Page):
     assert span[0] > 0.5
     assert max(broken, inside) < 0.1
     return {
-        "ends": np.mean(bare),
-        "silent": sum(bare),
+        "ends": np.mean(silent),
+        "silent": sum(silent),
         "span": span,
         "line_break": broken,
         "template": inside,
@@ -291,7 +291,7 @@ def a_bare_question_ends(page: Page):
         "right": sum(right["template"]),
         "right_without": sum(right["no system"]),
         "right_plain": sum(right["plain system"]),
-        "answer": "b" if np.mean(bare) > 0.5 else "a",
+        "answer": "b" if np.mean(silent) > 0.5 else "a",
     }
 
 
@@ -367,8 +367,8 @@ def examples_must_be_right(page: Page):
     assert past_wrong > past / 2
     assert abs(lost["French"].mean()) < 0.05
     right, wrong = hits["opposites", True], hits["opposites", False]
-    found = {"right": right.sum(), "wrong": wrong.sum(), "words": len(right)}
-    return found | {"past": past, "past_wrong": past_wrong}
+    values = {"right": right.sum(), "wrong": wrong.sum(), "words": len(right)}
+    return values | {"past": past, "past_wrong": past_wrong}
 
 
 # --- Paris --------------------------------------------------------------------------------
@@ -443,13 +443,13 @@ def read_without_mean(page: Page, state, right) -> float:
         The share of countries, 0 to 1. What is subtracted from one half of the countries is
         the mean state of the other half: those at even places, and those at odd ones.
     """
-    found = []
+    hits = []
     for half in (0, 1):
         mean = state[1 - half :: 2].mean(0)
         logits = F.linear(page.model.norm(state[half::2] - mean), page.model.output_matrix)
         predicted = right[logits[:, right].argmax(-1)]
-        found.append(predicted == right[half::2])
-    return torch.cat(found).double().mean().item()
+        hits.append(predicted == right[half::2])
+    return torch.cat(hits).double().mean().item()
 
 
 @finding(
@@ -749,7 +749,7 @@ def two_heads_carry_the_name(page: Page):
     lunch = Names(page, errands(30, seed=3, form=LUNCH, names=NAMES[20:]))
     _, at_lunch = lunch.named(heads)
     span = share_interval(changed)
-    found = {
+    values = {
         "right": int(right.sum()),
         "changed": int(changed.sum()),
         "span": span,
@@ -768,8 +768,8 @@ def two_heads_carry_the_name(page: Page):
     assert at_lunch.mean() > 2 / 3
     assert ablated.sum() < right.sum()
     assert (back == right).all()
-    assert min(found["attended"]) > 0.4
-    return found
+    assert min(values["attended"]) > 0.4
+    return values
 
 
 # --- repeating ----------------------------------------------------------------------------
@@ -993,17 +993,17 @@ def sizes(page: Page):
         "llama": (405e9, 15.6e12),
         "deepseek": (671e9, 14.8e12),
     }
-    found = {}
+    values = {}
     for name, pair in published.items():
         for what, size in zip(("parameters", "read"), pair, strict=True):
             if size:
-                found[f"{name}_{what}_x"] = f"{20 + 40 * math.log10(size / 1e5):.1f}"
+                values[f"{name}_{what}_x"] = f"{20 + 40 * math.log10(size / 1e5):.1f}"
     times = ours[1] / (0.8 * len(load_corpus("sonnets")))  # a fifth was kept for judging
     assert 35 < times < 45
     assert 2500 < 405e9 / talker < 3500
     assert 7 < 15.6e12 / 2e12 < 8
-    found["ours_parameters"] = f"{ours[0] / 1e3:.0f} thousand"
-    found["ours_read"] = f"{ours[1] / 1e6:.1f} million"
-    found["talker_parameters"] = f"{talker / 1e6:.0f} million"
-    found["larger"] = talker / ours[0]
-    return found
+    values["ours_parameters"] = f"{ours[0] / 1e3:.0f} thousand"
+    values["ours_read"] = f"{ours[1] / 1e6:.1f} million"
+    values["talker_parameters"] = f"{talker / 1e6:.0f} million"
+    values["larger"] = talker / ours[0]
+    return values

@@ -441,34 +441,34 @@ def added_positions_end(page):
     """
     runs = runs_by_scheme(page.results)
     guess = guess_loss()
-    found = {"guess": guess, "steps": runs["rotary"][0]["steps"]}
+    values = {"guess": guess, "steps": runs["rotary"][0]["steps"]}
     for name, mine in runs.items():
         key = re.sub(r"\W+", "_", name)
-        found[f"{key}_near"] = span([near_loss(run) for run in mine])
-        found[f"{key}_far"] = span([far_loss(run) for run in mine])
-        found[f"{key}_hidden"] = span([far_loss(run, "near keys") for run in mine])
+        values[f"{key}_near"] = span([near_loss(run) for run in mine])
+        values[f"{key}_far"] = span([far_loss(run) for run in mine])
+        values[f"{key}_hidden"] = span([far_loss(run, "near keys") for run in mine])
         assert len(mine) == 5
     for name in runs.keys() - {"ALiBi", "none"}:
-        assert found[re.sub(r"\W+", "_", name) + "_near"][1] < 0.1
+        assert values[re.sub(r"\W+", "_", name) + "_near"][1] < 0.1
     for name in ("sinusoidal", "learned"):
-        assert found[f"{name}_far"][0] > guess
-        assert found[f"{name}_hidden"][0] > guess
-    assert found["rotary_far"][0] > guess
+        assert values[f"{name}_far"][0] > guess
+        assert values[f"{name}_hidden"][0] > guess
+    assert values["rotary_far"][0] > guess
     for name in ("ALiBi", "relative_reach_24"):
-        assert found[f"{name}_far"][1] < guess / 2
-    assert found["relative_reach_24_hidden"][1] < 0.1 * found["relative_reach_24_far"][0]
-    assert found["ALiBi_near"][0] > 0.5
-    assert found["ALiBi_far"][1] < found["ALiBi_near"][0] + 0.2
+        assert values[f"{name}_far"][1] < guess / 2
+    assert values["relative_reach_24_hidden"][1] < 0.1 * values["relative_reach_24_far"][0]
+    assert values["ALiBi_near"][0] > 0.5
+    assert values["ALiBi_far"][1] < values["ALiBi_near"][0] + 0.2
     last = [
         far_loss(run, "last price") for run in page.results["reach"] if run["reach"] > 24
     ]
-    found["last_bias"] = span(last)
+    values["last_bias"] = span(last)
     assert min(last) > 0.9
     longer = [run for run in page.results["longer"] if run["scheme"] == "ALiBi"]
     assert all(far_loss(run) > 2 * near_loss(run) for run in longer)
-    assert max(near_loss(run) for run in longer) < found["ALiBi_near"][0]
-    assert max(far_loss(run) for run in longer) < found["ALiBi_far"][0]
-    return found
+    assert max(near_loss(run) for run in longer) < values["ALiBi_near"][0]
+    assert max(far_loss(run) for run in longer) < values["ALiBi_far"][0]
+    return values
 
 
 @proof(
@@ -816,11 +816,11 @@ def slow_pairs_read_on(page):
     runs = [run for run in rotary if first_new(run | {"length": 32})[1] > CLEARLY_NEW]
     edge = [run for run in rotary if run not in runs]
     slowed = [worse(run["ways"]["new"]) for run in runs]
-    found = {"slowed": span(slowed)}
+    values = {"slowed": span(slowed)}
     ways = {"as_it_is": "none", "hidden": "near keys", "all": "all", "aware": "NTK-aware"}
     for name, way in ways.items():
         lost = [worse(run["ways"][way]) for run in runs]
-        found[name] = span(lost)
+        values[name] = span(lost)
         assert all(a < b for a, b in zip(slowed, lost, strict=True))
     assert all(a < worse(r["ways"]["old"]) for a, r in zip(slowed, runs, strict=True))
     others = page.digits["others"]
@@ -838,7 +838,7 @@ def slow_pairs_read_on(page):
         for run in others
         if run["scheme"] == "relative"
     )
-    return found | {
+    return values | {
         "others": span(lost),
         "highest": max(slowed),
         "models": len(runs),

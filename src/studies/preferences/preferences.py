@@ -161,11 +161,11 @@ def run(folder, group, seed, share):
     if group == "talker":
         return {"seed": seed} | ask_talker()
     runs = Runs(seed, share)
-    found = {"seed": seed} | runs.all()
+    row = {"seed": seed} | runs.all()
     if seed == 0:
         record = {"steps": SETTINGS["dialogue steps"], "seed": seed}
         save_model(folder / "answering.safetensors", runs.answering, record)
-    return found
+    return row
 
 
 def dialogues_of(part, letters):
@@ -260,9 +260,9 @@ class Runs:
             ``fits``, rewards fitted to choices; ``best``, the best of n by one of them.
         """
         models = self.dialogues()
-        found = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
+        outcome = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
         reference = self.answering = models["answers"]
-        return found | self.preferences(reference) | {"reward": self.reward(reference)}
+        return outcome | self.preferences(reference) | {"reward": self.reward(reference)}
 
     # --- dialogues
 
@@ -304,12 +304,12 @@ class Runs:
             dict, ``text``, on held-out sonnets, and ``answers``, on held-out answers to
             requests, in nats a character.
         """
-        found = {}
+        result = {}
         for name, letters in {"asked": ASKED, "never asked": HELD_OUT}.items():
             requests = [request(each) for each in letters] * self.part(SETTINGS["answers"])
             answers = write_answers(model, self.tokenizer, requests, 1000 + self.seed)
-            found[name] = share_obeyed(requests, answers)
-        return found | {"losses": self.losses(model)}
+            result[name] = share_obeyed(requests, answers)
+        return result | {"losses": self.losses(model)}
 
     @torch.no_grad()
     def losses(self, model):
@@ -491,12 +491,12 @@ class Runs:
             temperature 1, less that by the reference, in nats.
         """
         answers = self.answers(model)
-        found = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
+        result = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
         drawn = write_answers(model, self.tokenizer, self.judged(), 4000 + self.seed, 1.0)
         dialogues = self.encoded(self.judged(), drawn)
         gaps = reference_log_probs(model, *dialogues)
         gaps = gaps - reference_log_probs(reference, *dialogues)
-        return found | {
+        return result | {
             "losses": self.losses(model),
             "kl": round(gaps.mean().item(), 3),
         }
@@ -517,8 +517,8 @@ class Runs:
         repeated = [each for each in self.judged() for _ in range(4)]
         answers = write_answers(reference, self.tokenizer, repeated, 3000 + self.seed)
         best = best_of([answers[i : i + 4] for i in range(0, len(answers), 4)], echoes)
-        found = counted(best) | {"obeyed": share_obeyed(self.judged(), best)}
-        return found | {"losses": self.losses(reference)}
+        result = counted(best) | {"obeyed": share_obeyed(self.judged(), best)}
+        return result | {"losses": self.losses(reference)}
 
     # --- a reward
 
@@ -552,7 +552,7 @@ class Runs:
         chosen = np.array([echoes(a) > echoes(b) for a, b in groups])
         coin = np.random.default_rng(self.seed).random(len(chosen)) < 0.5
         half = len(groups) // 2
-        fits, kept = {}, None
+        fits, proxy_weights = {}, None
         for name, names, choices in (
             ("all", PROPERTIES, chosen),
             ("without echoes", PROXIES, chosen),
@@ -571,13 +571,15 @@ class Runs:
                 "right": round(float(right.mean()), 4),
             }
             if name == "without echoes":
-                kept = weights / spread
+                proxy_weights = weights / spread
 
         def score(line):
             """Return the reward of a line by the fit that knows no echoes, a float."""
-            found = properties(line)
+            values = properties(line)
             return float(
-                sum(w * found[name] for w, name in zip(kept, PROXIES, strict=True))
+                sum(
+                    w * values[name] for w, name in zip(proxy_weights, PROXIES, strict=True)
+                )
             )
 
         largest = max(SETTINGS["n"])
@@ -650,9 +652,9 @@ def counted(lines):
         lines; ``different``: how many different ones there are, as a share.
     """
     rows = {name: [properties(line)[name] for line in lines] for name in PROPERTIES}
-    found = {name: round(float(np.mean(rows[name])), 3) for name in PROPERTIES[:3]}
+    means = {name: round(float(np.mean(rows[name])), 3) for name in PROPERTIES[:3]}
     low, high = bootstrap_interval(np.array(rows["echoes"], dtype=float))
-    return found | {
+    return means | {
         "a word": round(sum(rows["echoes"]) / max(1, sum(rows["words"])), 4),
         "span": [round(float(low), 3), round(float(high), 3)],
         "n": len(lines),
@@ -750,5 +752,5 @@ def summary(results):
         mean = {(each["way"], each["steps"]): each["echoes"] for each in row["ways"]}
         gaps.append(mean["DPO", SETTINGS["steps"][-1]] - mean["best of four", 0])
     span = [round(min(gaps), 4), round(max(gaps), 4)]
-    made = count([row for rows in results.values() for row in rows])
-    return made | {"interval": span, "verdict": verdict(min(gaps) > 0)}
+    record = count([row for rows in results.values() for row in rows])
+    return record | {"interval": span, "verdict": verdict(min(gaps) > 0)}

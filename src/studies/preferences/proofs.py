@@ -896,12 +896,12 @@ def name_is_its_own(page: Page):
         told none; ``own``: how many of the ``names`` answers have that; ``shipped``:
         whether the answer with the system turn that it is shipped with has it, too.
     """
-    found = page.study["talker"][0]
-    hits = np.array([row["name"] in row["answer"] for row in found["named"]])
-    untold = WORD.findall(found["unnamed"]["no system turn"].partition("is ")[2])[0]
-    own = sum(untold in row["answer"] for row in found["named"])
+    talker = page.study["talker"][0]
+    hits = np.array([row["name"] in row["answer"] for row in talker["named"]])
+    untold = WORD.findall(talker["unnamed"]["no system turn"].partition("is ")[2])[0]
+    own = sum(untold in row["answer"] for row in talker["named"])
     a_name = re.compile(r"(?:name is|I am|I'm) [A-Z]\w+")
-    names = np.array([bool(a_name.search(row["answer"])) for row in found["named"]])
+    names = np.array([bool(a_name.search(row["answer"])) for row in talker["named"]])
     others = names & ~hits
     span = share_interval(hits)
     assert span[1] < HALF
@@ -913,5 +913,5 @@ def name_is_its_own(page: Page):
         "right": int(hits.sum()),
         "own": own,
         "untold": untold,
-        "shipped": untold in found["unnamed"]["as shipped"],
+        "shipped": untold in talker["unnamed"]["as shipped"],
     }

@@ -102,13 +102,13 @@ def run(folder, group, seed, share):
     """
     runs = Runs(seed, share)
     reference = answering_model(runs)
-    found = {"seed": seed, "before": counted(runs.answers(reference))}
+    row = {"seed": seed, "before": counted(runs.answers(reference))}
     number = runs.part(SETTINGS["groups"])
     pairs = kinds_of_pairs(*runs.groups(reference, number, 4, 2000 + seed), seed)
     new = kinds_of_pairs(*runs.groups(reference, number, 4, 7000 + seed), seed)
     for kind, trained_on in pairs.items():
-        found[kind] = moved_by(runs, reference, trained_on, new["far apart"])
-    return found
+        row[kind] = moved_by(runs, reference, trained_on, new["far apart"])
+    return row
 
 
 def kinds_of_pairs(requests, groups, seed):

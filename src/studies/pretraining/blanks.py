@@ -405,14 +405,14 @@ def log_probabilities(model, tokenizer, texts):
         One a text: the sum over its tokens but the first.
     """
     ids = [torch.tensor(tokenizer(text).input_ids) for text in texts]
-    found = []
+    totals = []
     for start in range(0, len(ids), BATCH):
         batch = pad_sequence(ids[start : start + BATCH], batch_first=True, padding_value=-1)
         targets = batch[:, 1:]  # (batch, tokens - 1)
         logits = model(batch.clamp(min=0))[:, :-1]  # (batch, tokens - 1, vocab_size)
         losses = cross_entropy(logits.mT, targets, ignore_index=-1, reduction="none")
-        found += (-losses.sum(1)).tolist()
-    return found
+        totals += (-losses.sum(1)).tolist()
+    return totals
 
 
 def leads_of_model(twins, model, tokenizer):
@@ -438,8 +438,8 @@ def leads_of_model(twins, model, tokenizer):
         for place, begin in enumerate(twin["begins"])
         for word in (twin["words"][place], twin["words"][1 - place])
     ]
-    found = np.array(log_probabilities(model, tokenizer, texts)).reshape(-1, 2, 2)
-    return (found[..., 0] - found[..., 1]).round(3).tolist()
+    log_probs = np.array(log_probabilities(model, tokenizer, texts)).reshape(-1, 2, 2)
+    return (log_probs[..., 0] - log_probs[..., 1]).round(3).tolist()
 
 
 @cache
@@ -579,13 +579,13 @@ def summary(results):
         ``verdict``, "holds" or "not so": whether the interval of each kind of `FILLED`
         begins above a half, and that of sums ends below 60 %.
     """
-    found = {row["kind"]: shares(row["leads"]) for row in results["trained"]}
-    filled = [found[kind] for kind in FILLED]
+    by_kind = {row["kind"]: shares(row["leads"]) for row in results["trained"]}
+    filled = [by_kind[kind] for kind in FILLED]
     holds = all(bootstrap_interval(each)[0] > 0.5 for each in filled)
-    holds = holds and bootstrap_interval(found["a sum"])[1] < 0.6
+    holds = holds and bootstrap_interval(by_kind["a sum"])[1] < 0.6
     interval = bootstrap_interval(min(filled, key=np.mean))
     return {
-        "n": sum(len(each) for each in found.values()),
+        "n": sum(len(each) for each in by_kind.values()),
         "seeds": sorted({row["seed"] for row in results["random"]}),
         "interval": [round(end, 4) for end in interval],
         "verdict": verdict(holds),

@@ -88,8 +88,8 @@ def verb_follows_subject(page: Page):
         wrong; ``similarity``, by word vectors. ``pairs``: how many pairs of nouns.
     """
     kinds = ("agreement", "agreement, turned")
-    found = shares_by_kind(page.blanks["trained"])
-    near, first = (found[kind] for kind in kinds)
+    by_kind = shares_by_kind(page.blanks["trained"])
+    near, first = (by_kind[kind] for kind in kinds)
     both = (near + first) / 2  # (pairs,)
     span = bootstrap_interval(both)
     vectors = shares_by_kind(page.blanks["similarity"])
@@ -142,19 +142,19 @@ def blanks_are_filled(page: Page):
         with its 95 % interval (``…_span``) and what word vectors reach (``…_vectors``);
         ``pairs``, how many of each kind.
     """
-    found = shares_by_kind(page.blanks["trained"])
+    by_kind = shares_by_kind(page.blanks["trained"])
     vectors = shares_by_kind(page.blanks["similarity"])
     values = {}
     for name in ("fact", "topic", "judgement"):
         kind = name if name == "topic" else f"a {name}"
-        span = bootstrap_interval(found[kind])
+        span = bootstrap_interval(by_kind[kind])
         assert span[0] > 0.5
-        values |= {name: found[kind].mean(), f"{name}_span": span}
+        values |= {name: by_kind[kind].mean(), f"{name}_span": span}
         values[f"{name}_vectors"] = vectors[kind].mean()
     for kind in ("a fact", "topic"):
-        assert bootstrap_interval(found[kind] - vectors[kind])[0] <= 0
+        assert bootstrap_interval(by_kind[kind] - vectors[kind])[0] <= 0
     assert values["topic"] <= values["topic_vectors"]
-    return values | {"pairs": len(found["topic"])}
+    return values | {"pairs": len(by_kind["topic"])}
 
 
 @proof("In the stored runs, SmolLM2 does hardly better than guessing at sums and pronouns.")
@@ -177,14 +177,14 @@ def two_are_not_filled(page: Page):
         ``guessed``, by random models. ``seeds``: how many of these; ``filled``: how many
         kinds of blanks are filled.
     """
-    found = shares_by_kind(page.blanks["trained"])
+    by_kind = shares_by_kind(page.blanks["trained"])
     for kind in ("a sum", "coreference"):
-        assert bootstrap_interval(found[kind])[1] < 0.6
+        assert bootstrap_interval(by_kind[kind])[1] < 0.6
     guessed = [shares(row["leads"]).mean() for row in page.blanks["random"]]
     assert abs(np.mean(guessed) - 0.5) < 0.05
     return {
-        "sum": found["a sum"].mean(),
-        "pronoun": found["coreference"].mean(),
+        "sum": by_kind["a sum"].mean(),
+        "pronoun": by_kind["coreference"].mean(),
         "guessed": np.mean(guessed),
         "seeds": len({row["seed"] for row in page.blanks["random"]}),
         "filled": len(FILLED),
@@ -211,9 +211,9 @@ def shares_are_kept(page: Page):
         Tensor, in this order. ``tokenizer`` is a BertTokenizerFast.
     """
     for name, want in zip(page.hits, (0.15, 0.8, 0.1, 0.1), strict=True):
-        found = page.hits[name].double().mean().item()
+        share = page.hits[name].double().mean().item()
         error = 4 * math.sqrt(want * (1 - want) / len(page.hits[name]))
-        assert abs(found - want) < error, name
+        assert abs(share - want) < error, name
     half = len(page.chosen) // 2
     assert not page.chosen[~page.ordinary].any()
     assert torch.equal(page.inputs[~page.chosen], page.many[~page.chosen])
@@ -385,16 +385,16 @@ def first_line_is_told(page: Page):
     poem = page.CHOSEN[0]
     positions = page.results["counting"][0]["places"][poem][0]
     _, words = words_of_line(page.unseen[poem], positions, page.tokenizer)
-    found = first_guesses(page.results, page.results["vocabulary"], poem, len(words))
+    guesses = first_guesses(page.results, page.results["vocabulary"], poem, len(words))
     hits = {
         name: sum(
             guess == word.lower()
             for (guess, _), (word, _, _) in zip(row, words, strict=True)
         )
-        for name, row in found.items()
+        for name, row in guesses.items()
     }
     assert hits["step 100"] < hits["step 900"] < hits["3 a side"]
-    assert {guess for guess, _ in found["untrained"]} == {"[MASK]"}
+    assert {guess for guess, _ in guesses["untrained"]} == {"[MASK]"}
     return {
         "words": len(words),
         "early": hits["step 100"],

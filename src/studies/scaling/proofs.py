@@ -64,10 +64,10 @@ def grid_is_complete(page: Page):
         mean loss before training, in nats a character.
     """
     runs = pd.concat([page.smaller, page.largest])
-    costs = runs.groupby(["parameters", "tokens"]).flops.first()
-    assert len(costs) == runs.parameters.nunique() * runs.tokens.nunique() == 30
+    flops = runs.groupby(["parameters", "tokens"]).flops.first()
+    assert len(flops) == runs.parameters.nunique() * runs.tokens.nunique() == 30
     costliest = zip(page.largest.parameters, page.largest.tokens, strict=True)
-    assert {*costs[costs >= page.largest.flops.min()].index} == {*costliest}
+    assert {*flops[flops >= page.largest.flops.min()].index} == {*costliest}
     assert (page.largest.groupby(["parameters", "tokens"]).seed.nunique() == 3).all()
     tuning = pd.DataFrame(page.study["results"]["tuning"])
     for _, rows in runs.groupby("parameters"):
@@ -78,7 +78,7 @@ def grid_is_complete(page: Page):
         assert losses.mean().index.min() < best < losses.mean().index.max()
         assert (rows.rate == best).all()
     return {
-        "configurations": len(costs),
+        "configurations": len(flops),
         "smaller": page.smaller.groupby(["parameters", "tokens"]).ngroups,
         "least": f"{runs.parameters.min():,}",
         "most": f"{runs.parameters.max():,}",
@@ -456,21 +456,21 @@ def counted_bytes(config, inputs, targets):
         Four numbers of bytes, in that order; what is saved is for the backward pass.
     """
     model = GPT(config)
-    kept = {}
+    tensors = {}
 
     def keep(x):
         """Note the storage of a tensor that is saved for the backward pass; return it.
 
         ``x`` : Tensor.
         """
-        kept[x.untyped_storage().data_ptr()] = x
+        tensors[x.untyped_storage().data_ptr()] = x
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
         loss = cross_entropy(model(inputs), targets)
     for weight in model.parameters():
-        kept.pop(weight.untyped_storage().data_ptr(), None)
-    saved = sum(x.untyped_storage().nbytes() for x in kept.values())
+        tensors.pop(weight.untyped_storage().data_ptr(), None)
+    saved = sum(x.untyped_storage().nbytes() for x in tensors.values())
     loss.backward()
     optimizer = torch.optim.AdamW(model.parameters())
     optimizer.step()
@@ -507,9 +507,9 @@ def costs_are_counted(page: Page):
         assert abs(bill / counted_flops(config, page.inputs, page.targets) - 1) < 0.02
         count = sum(weight.numel() for weight in GPT(config).parameters())
         saved = scaling.saved_bytes(config, len(page.inputs))
-        found = counted_bytes(config, page.inputs, page.targets)
+        counted = counted_bytes(config, page.inputs, page.targets)
         np.testing.assert_allclose(
-            found, [4 * count, 4 * count, 8 * count, saved], rtol=0.02
+            counted, [4 * count, 4 * count, 8 * count, saved], rtol=0.02
         )
     assert scaling.saved_bytes(config, 16) == 2 * scaling.saved_bytes(config, 8)
     shares = []

@@ -155,9 +155,9 @@ def check(model, windows, vocab_size, most):
         raise Refused(f"{size:,} parameters and buffers: at most {most:,} are allowed")
     logits = model.eval()(windows)
     expected = (*windows.shape, vocab_size)
-    found = getattr(logits, "shape", type(logits).__name__)
-    if found != expected:
-        raise Refused(f"the model must return logits {expected}, not {found}")
+    shape = getattr(logits, "shape", type(logits).__name__)
+    if shape != expected:
+        raise Refused(f"the model must return logits {expected}, not {shape}")
     for position in (1, CONTEXT // 2, CONTEXT - 1):
         changed = (windows + (torch.arange(CONTEXT) == position)) % vocab_size
         before, after = logits[:, :position], model(changed)[:, :position]

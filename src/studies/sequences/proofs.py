@@ -591,7 +591,7 @@ def line_ends_are_predicted(page: Page):
     ahead = counted[best] - lstm
     informed = losses_given_position(page)[at_end].mean()
     gap = mean_interval(ahead, at_end)
-    found = {
+    losses = {
         "lstm": lstm[at_end].mean(),
         "counted": counted[best][at_end].mean(),
         "eight": page.by_context[8].numpy()[at_end].mean(),
@@ -600,11 +600,11 @@ def line_ends_are_predicted(page: Page):
     }
     assert gap[0] > 0.2
     assert mean_interval(ahead, ~at_end)[0] > -0.02
-    lead = found["counted"] - found["lstm"]
-    assert found["counted"] - min(found["four"], found["eight"]) < lead / 3
-    assert found["counted"] - informed > 2 * (informed - found["lstm"])
-    shares = {f"{name}_share": np.exp(-loss) for name, loss in found.items()}
-    return found | shares | {"gap": gap, "ends": at_end.sum(), "sonnets": len(lstm)}
+    lead = losses["counted"] - losses["lstm"]
+    assert losses["counted"] - min(losses["four"], losses["eight"]) < lead / 3
+    assert losses["counted"] - informed > 2 * (informed - losses["lstm"])
+    shares = {f"{name}_share": np.exp(-loss) for name, loss in losses.items()}
+    return losses | shares | {"gap": gap, "ends": at_end.sum(), "sonnets": len(lstm)}
 
 
 @proof("Most of what 32 characters of context gain over one comes from the last eight.")
@@ -741,19 +741,19 @@ def gates_make_a_clock(page: Page):
         ``clocks`` and ``plain``, lowest and highest correlation of the best unit; ``ends``
         and ``plain_ends``, mean losses at line ends in nats.
     """
-    found = {
+    by_key = {
         key: {
             kind: [run[key] for run in page.runs if run["kind"] == kind]
             for kind in ("RNN", "LSTM")
         }
         for key in ("clock", "line_ends", "gradient", "loss")
     }
-    clock, ends = found["clock"], found["line_ends"]
-    far = {kind: [shares[64] for shares in found["gradient"][kind]] for kind in clock}
+    clock, ends = by_key["clock"], by_key["line_ends"]
+    far = {kind: [shares[64] for shares in by_key["gradient"][kind]] for kind in clock}
     assert min(clock["LSTM"]) > 0.5
     assert max(clock["RNN"]) < 0.4
     assert abs(np.mean(ends["LSTM"]) - np.mean(ends["RNN"])) < 0.05
-    assert max(found["loss"]["RNN"]) < min(found["loss"]["LSTM"])
+    assert max(by_key["loss"]["RNN"]) < min(by_key["loss"]["LSTM"])
     assert min(far["LSTM"]) > 10 * max(far["RNN"])
     return {
         "clocks": (min(clock["LSTM"]), max(clock["LSTM"])),
@@ -933,9 +933,9 @@ def bag_by_counting() -> np.ndarray:
     inner = ~tested & np.isin(poems % 10, (0, 1))
     outer = ~tested & ~inner
     added = max((0.1, 0.3, 1, 3), key=lambda a: right(a, outer, inner).mean())
-    found = right(added, ~tested, tested)
+    hits = right(added, ~tested, tested)
     of = poems[tested]
-    return np.array([found[of == poem].sum() for poem in np.unique(of)])
+    return np.array([hits[of == poem].sum() for poem in np.unique(of)])
 
 
 @finding(

@@ -98,13 +98,13 @@ def run(folder, group, kind, seed, steps, rate=None):
     if steps:
         train_on_windows(model, training, steps, rate)
     model.eval()
-    found = {"kind": kind, "seed": seed, "rate": rate, "steps": steps}
-    found["parameters"] = sum(weight.numel() for weight in model.core.parameters())
+    row = {"kind": kind, "seed": seed, "rate": rate, "steps": steps}
+    row["parameters"] = sum(weight.numel() for weight in model.core.parameters())
     with torch.no_grad():
-        found["validation"] = loss_of(model, validation[None]).mean().item()
+        row["validation"] = loss_of(model, validation[None]).mean().item()
     if group == "tuning":
-        return found
-    return rounded(found | on_test_sonnets(model, tokenizer))
+        return row
+    return rounded(row | on_test_sonnets(model, tokenizer))
 
 
 def make(kind, vocab_size):

@@ -116,8 +116,10 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
         tries = [(order,) for order in ([1] if "bag" in kind else ORDERS[unit])]
     inner = np.isin(poems[~tested] % 10, (0, 1))
     own = mix(ids, len(seeds))[~tested], labels[~tested], ~inner
-    found = [tell(kind, *own, each, 9).mean() for each in tries] if len(tries) > 1 else [1]
-    best, rows = tries[int(np.argmax(found))], []
+    accuracies = (
+        [tell(kind, *own, each, 9).mean() for each in tries] if len(tries) > 1 else [1]
+    )
+    best, rows = tries[int(np.argmax(accuracies))], []
     names = ("order",) if "counts" in kind else ("steps", "rate")
     for seed in seeds:
         right = tell(kind, mix(ids, seed), labels, ~tested, best, seed)
@@ -163,11 +165,11 @@ def sizes():
     The result is a dict from unit ("character" or "word") to a list of int, by the numbers
     of the poems, ascending.
     """
-    found = {}
+    counts = {}
     for unit in ORDERS:
         _, _, poems, tested = passages(unit)
-        found[unit] = np.unique(poems[tested], return_counts=True)[1].tolist()
-    return found
+        counts[unit] = np.unique(poems[tested], return_counts=True)[1].tolist()
+    return counts
 
 
 def gap(results, one, other):
@@ -221,9 +223,9 @@ def summary(results):
     reads = [kind for kind in ("counts", *ways) if kind != "bag"]
     gains = [gap(results, (kind, False), (kind, True)) for kind in reads]
     holds = all(low > 0 for low, _ in (*ahead.values(), *gains))
-    told = {"n": sum(results["sizes"][0]["character"]), "seeds": SETTINGS["seeds"]}
-    told |= {"interval": np.round(ahead["window"], 4).tolist(), "verdict": verdict(holds)}
-    return told
+    record = {"n": sum(results["sizes"][0]["character"]), "seeds": SETTINGS["seeds"]}
+    record |= {"interval": np.round(ahead["window"], 4).tolist(), "verdict": verdict(holds)}
+    return record
 
 
 # --- passages, networks, n-grams -------------------------------------------------------
@@ -350,8 +352,8 @@ def passages(unit):
         for (tested, _), group in rows.groupby(["tested", "label"])
     )
     often = Counter(itertools.chain(*rows.tokens[~rows.tested]))
-    kept = [token for token, n in often.most_common() if n > 1]
-    ids = {token: i for i, token in enumerate(kept, 1)}  # 0: any other
+    frequent = [token for token, n in often.most_common() if n > 1]
+    ids = {token: i for i, token in enumerate(frequent, 1)}  # 0: any other
     ids = [[ids.get(token, 0) for token in tokens] for tokens in rows.tokens]
     labels = torch.tensor(rows.label.to_numpy()).float()
     poems = (1000 * rows.label + rows.number).to_numpy()
@@ -429,10 +431,10 @@ def count_poets(order, ids, labels, learned):
     bool array of shape (other passages,)
         In the order of ``ids``.
     """
-    size, costs = int(ids.max()) + 1, []
+    size, losses = int(ids.max()) + 1, []
     for label in (0, 1):
         own = ids.numpy()[learned & (labels.numpy() == label)]
         model = NgramModel(own.ravel(), order, size)
         probs = [model.probabilities(row) for row in ids.numpy()[~learned]]
-        costs.append(-np.log(probs).sum(1))
-    return (costs[1] < costs[0]) == (labels.numpy()[~learned] > 0)
+        losses.append(-np.log(probs).sum(1))
+    return (losses[1] < losses[0]) == (labels.numpy()[~learned] > 0)

@@ -351,8 +351,8 @@ def library_agrees(page: Page):
         assert published.encode(text).ids == page.gpt2.encode(text)
     default = tokenizers.pre_tokenizers.ByteLevel()
     for start in ("", "\n", "\t", "\u00a0"):
-        pieces = [piece for piece, _ in default.pre_tokenize_str(f"{start}Hope")]
-        assert "".join(pieces).startswith("Ġ"), repr(start)
+        chunks = [piece for piece, _ in default.pre_tokenize_str(f"{start}Hope")]
+        assert "".join(chunks).startswith("Ġ"), repr(start)
     assert default.pre_tokenize_str(" Hope")[0][0] == "ĠHope"
     return {"texts": len(page.every_text)}
 
@@ -578,8 +578,8 @@ def wordpiece_is_berts(page: Page):
     uncased = page.tokenizer.tokenize("Bee") == page.tokenizer.tokenize("bee")
     for text in page.every_text:
         words = bert_words(text, lowercase=uncased)
-        pieces = [page.wordpiece(word, vocab) for word in words]
-        assert [x for each in pieces for x in each] == page.tokenizer.tokenize(text)
+        cut = [page.wordpiece(word, vocab) for word in words]
+        assert [x for each in cut for x in each] == page.tokenizer.tokenize(text)
     assert page.tokenizer.tokenize("feathers🦋") == [page.tokenizer.unk_token]
     return {"texts": len(page.every_text)}
 
@@ -627,8 +627,8 @@ def given_back(page: Page):
         back if capitals and white space are ignored.
     """
     pairs = [(text, page.given_back(text)) for text in page.every_text]
-    bare = [["".join(each.lower().split()) for each in pair] for pair in pairs]
-    forgiven = np.mean([text == back for text, back in bare])
+    stripped = [["".join(each.lower().split()) for each in pair] for pair in pairs]
+    forgiven = np.mean([text == back for text, back in stripped])
     whole = [page.gpt2.decode(page.gpt2.encode(text)) == text for text in page.every_text]
     assert not any(text == back for text, back in pairs)
     assert all("\n" in text and "\n" not in back for text, back in pairs)
@@ -1070,12 +1070,12 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
     # The halves are those of the study, too: every other name of the same random order.
     order = np.random.default_rng(seed).permutation(len(pairs))
     size = SETTINGS["merges"]
-    found = []
+    counts = []
     for side in (0, 1):
         read, rest = ([f" {pairs[i][side]}" for i in order[at::2]] for at in (0, 1))
         learned = BPETokenizer.train("\n".join(read), 256 + size, pattern)
-        found.append(sum(len(learned.encode(name)) for name in rest))
-    return tuple(found)
+        counts.append(sum(len(learned.encode(name)) for name in rest))
+    return tuple(counts)
 
 
 @proof("If GPT-2's pattern counts vowel signs as letters, Hindi costs little more.")
@@ -1101,22 +1101,22 @@ def pattern_cuts_hindi(page: Page):
         ``before``, with GPT-2's pattern; ``after``, with vowel signs as letters.
     """
     pairs = dict(translated())
-    found = {}
+    by_language = {}
     for name in ("Hindi", "Tamil", "Burmese", "German"):
         rows = []
         for seed in SETTINGS["seeds"]:
             (run,) = [r for r in page.names if (r["language"], r["seed"]) == (name, seed)]
-            costs = [names_cost(pairs[name], seed, p) for p in (GPT2_PATTERN, WITH_MARKS)]
-            assert costs[0] == (run["english"][0], run["own"][1])
-            rows.append([own / english for english, own in costs])
-        found[name] = np.array(rows)
-    before, after = found["German"].T
+            counts = [names_cost(pairs[name], seed, p) for p in (GPT2_PATTERN, WITH_MARKS)]
+            assert counts[0] == (run["english"][0], run["own"][1])
+            rows.append([own / english for english, own in counts])
+        by_language[name] = np.array(rows)
+    before, after = by_language["German"].T
     assert (before == after).all()
     for name in ("Hindi", "Tamil", "Burmese"):
-        before, after = found[name].T - 1
+        before, after = by_language[name].T - 1
         assert before.min() > 0.7
         assert (after < before / 4).all()
-    before, after = found["Hindi"].mean(axis=0)
+    before, after = by_language["Hindi"].mean(axis=0)
     assert after < 1.1
     return {"before": before, "after": after}
 
@@ -1214,10 +1214,10 @@ def known_words_cost_the_same(page: Page):
         row = []
         for texts in (other, page.halves_of(page.poems.text, seed)[1]):
             words = page.words_of("\n".join(texts))
-            costs = np.array([len(t.encode(" " + word)) for word in words])
+            counts = np.array([len(t.encode(" " + word)) for word in words])
             new = np.array([word not in known for word in words])
-            rest = len(t.encode("\n\n".join(texts))) / len(words) - costs.mean()
-            row += [costs[~new].mean(), costs[new].mean(), new.mean(), rest]
+            rest = len(t.encode("\n\n".join(texts))) / len(words) - counts.mean()
+            row += [counts[~new].mean(), counts[new].mean(), new.mean(), rest]
         rows.append(row)
     old_1, new_1, share_1, rest_1, old_2, new_2, share_2, rest_2 = np.array(rows).T
     assert (np.abs(old_1 - old_2) < 0.05).all()
@@ -1257,13 +1257,13 @@ def padding_is_hidden(page: Page):
     dict
         ``tokens``: how many vectors were compared.
     """
-    kept = page.short.attention_mask.bool()
-    ours = page.states[kept]  # (true tokens, d_model)
+    mask = page.short.attention_mask.bool()
+    ours = page.states[mask]  # (true tokens, d_model)
     full = page.states_full[page.full.attention_mask.bool()]
     scale = ours.abs().max()
     assert (ours - full).abs().max() < 1e-4 * scale
     with torch.no_grad():
-        unmasked = page.model(page.short.input_ids).last_hidden_state[kept]
+        unmasked = page.model(page.short.input_ids).last_hidden_state[mask]
     assert (ours - unmasked).abs().max() > 1e-3 * scale
     t = page.tokenizer
     first, second = map(t.tokenize, ("Hope is the thing", "with feathers"))
@@ -1321,7 +1321,7 @@ def heard():
         It is filled at the end of the ``with``: warnings, and log records of the level
         WARNING or above.
     """
-    found = []
+    messages = []
     notes = BufferingHandler(capacity=1000)
     logger = logging.getLogger("transformers")
     level = logger.level
@@ -1330,11 +1330,11 @@ def heard():
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            yield found
+            yield messages
     finally:
         logger.removeHandler(notes)
         logger.setLevel(level)
-    found += [*warned, *notes.buffer]
+    messages += [*warned, *notes.buffer]
 
 
 @proof("With other numbers for its words BERT still computes, without a word of warning.")

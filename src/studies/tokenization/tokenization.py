@@ -150,22 +150,22 @@ def run(folder, group, texts=None, seed=None):
         ways = {way: BPETokenizer(published(), pattern) for way, pattern in WAYS.items()}
         ways |= {"pieces": ways["old"], "old": gpt2}
     if group == "sentences":
-        told = SENTENCES.items()
+        sentences = SENTENCES.items()
         half = BPETokenizer(published()[: len(gpt2.merges)], CL100K_PATTERN)
         sized = {"gpt2": gpt2, "now": ways["now"], "half": half}
         return [
             {"language": name} | {k: len(t.encode(text)) for k, t in sized.items()}
-            for name, text in told
+            for name, text in sentences
         ]
-    found = list(TEXTS[texts]().text)
+    chosen = list(TEXTS[texts]().text)
     if group == "published":
         size = {"size": ways["now"].vocab_size}
-        return compare(found, ways, seed) | {"texts": texts} | size
-    order = np.random.default_rng(seed).permutation(len(found))
-    seen = "\n\n".join(found[i] for i in order[::2])
+        return compare(chosen, ways, seed) | {"texts": texts} | size
+    order = np.random.default_rng(seed).permutation(len(chosen))
+    seen = "\n\n".join(chosen[i] for i in order[::2])
     size = SETTINGS["vocab_size"]
     ways = {way: BPETokenizer.train(seen, size, pattern) for way, pattern in WAYS.items()}
-    return compare([found[i] for i in order[1::2]], ways, seed) | {"texts": texts}
+    return compare([chosen[i] for i in order[1::2]], ways, seed) | {"texts": texts}
 
 
 def names_of(code):
@@ -194,7 +194,7 @@ def translated():
         The English name of the language, and pairs of names, in English and in the
         language.
     """
-    english, found, known = names_of("en"), [], set()
+    english, languages, known = names_of("en"), [], set()
     for code in sorted(localedata.locale_identifiers()):
         if "_" in code or code == "en":
             continue
@@ -203,8 +203,8 @@ def translated():
         pairs = [(english[k], names[k]) for k in keys if english[k] != names[k]]
         if len(pairs) >= SETTINGS["names"] and tuple(pairs) not in known:
             known.add(tuple(pairs))
-            found.append((Locale(code).english_name, pairs))
-    return found
+            languages.append((Locale(code).english_name, pairs))
+    return languages
 
 
 def price(language, pairs, gpt2, seed):
@@ -244,8 +244,8 @@ def price(language, pairs, gpt2, seed):
         """
         return sum(len(tokenizer.encode(f" {name}")) for name in names)
 
-    costs = {way: [cost(t, names) for names in rest] for way, t in ways.items()}
-    return {"language": language, "seed": seed, "n": len(rest[0])} | costs
+    counts = {way: [cost(t, names) for names in rest] for way, t in ways.items()}
+    return {"language": language, "seed": seed, "n": len(rest[0])} | counts
 
 
 def compare(texts, ways, seed):
@@ -269,20 +269,20 @@ def compare(texts, ways, seed):
         95 % interval of the share of tokens that "now" saves of "old"; ``left``, of the
         share of this saving that is left with "apart".
     """
-    found = {"seed": seed, "n": len(texts)}
+    row = {"seed": seed, "n": len(texts)}
     counts = {}
     for name, tokenizer in ways.items():
         counts[name] = np.array([len(tokenizer.encode(text)) for text in texts])
         prose = (" ".join(text.split()) for text in texts)
-        found[f"{name} prose"] = sum(len(tokenizer.encode(text)) for text in prose)
-        found[name] = int(counts[name].sum())
+        row[f"{name} prose"] = sum(len(tokenizer.encode(text)) for text in prose)
+        row[name] = int(counts[name].sum())
     rng = np.random.default_rng(seed)
     drawn = rng.integers(len(texts), size=(SETTINGS["draws"], len(texts)))
     old, now, apart = (counts[name][drawn].sum(1) for name in ("old", "now", "apart"))
     shares = {"saved": 1 - now / old, "left": (old - apart) / (old - now)}
     for name, share in shares.items():
-        found[name] = np.quantile(share, [0.025, 0.975]).round(4).tolist()
-    return found
+        row[name] = np.quantile(share, [0.025, 0.975]).round(4).tolist()
+    return row
 
 
 def summary(results):
@@ -307,5 +307,5 @@ def summary(results):
     rows = [*results["ours"], *results.get("published", [])]
     low, high = min(r["left"][0] for r in rows), max(r["left"][1] for r in rows)
     holds = high < 0.5 and all(r["saved"][0] > 0 for r in rows)
-    told = {"interval": [low, high], "verdict": verdict(holds)}
-    return count(rows) | {"n": sum({r["texts"]: r["n"] for r in rows}.values())} | told
+    record = {"interval": [low, high], "verdict": verdict(holds)}
+    return count(rows) | {"n": sum({r["texts"]: r["n"] for r in rows}.values())} | record

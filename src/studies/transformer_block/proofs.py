@@ -210,11 +210,11 @@ def paths_keep_tokens_apart(page):
     """
     ends = {name: at_the_end(page.flows, name, "spread") for name in page.flows}
     small = {name: at_the_end(page.small_flows, name, "spread") for name in page.flows}
-    for found in (ends, small):
-        assert found["paths"].max() < 1e-5
-        assert found["paths, other tokens"].min() > 1000 * found["paths"].max()
-        assert found["nothing"].min() > 0.2
-        assert found["attention"].min() > found["nothing"].max()
+    for spreads in (ends, small):
+        assert spreads["paths"].max() < 1e-5
+        assert spreads["paths, other tokens"].min() > 1000 * spreads["paths"].max()
+        assert spreads["nothing"].min() > 0.2
+        assert spreads["attention"].min() > spreads["nothing"].max()
     return {
         "all": float(np.median(ends["nothing"])),
         "paths": float(np.median(ends["paths"])),
@@ -573,8 +573,8 @@ def three_tables(page, network):
         ``ids`` : int64 Tensor (windows, tokens).
         """
         before = F.pad(ids[:, :-1], (1, 0), value=size)
-        places = torch.arange(ids.shape[1]).expand_as(ids)
-        kinds = [(ids, size), (before, size + 1), (places, ids.shape[1])]
+        positions = torch.arange(ids.shape[1]).expand_as(ids)
+        kinds = [(ids, size), (before, size + 1), (positions, ids.shape[1])]
         return torch.cat([F.one_hot(x, n) for x, n in kinds], dim=-1).flatten(0, 1).float()
 
     known = features(page.read[0])
