@@ -98,8 +98,8 @@ def _number_locals(
         Numbers that no variable has yet.
     """
     if isinstance(node, ast.Name):
-        found = (scope[node.id] for scope in reversed(around) if node.id in scope)
-        node.id = next(found, node.id)
+        matches = (scope[node.id] for scope in reversed(around) if node.id in scope)
+        node.id = next(matches, node.id)
     elif not isinstance(node, SCOPES):
         for child in ast.iter_child_nodes(node):
             _number_locals(child, around, keep, numbers)

@@ -21,7 +21,7 @@ SUPPORT = np.array(
 def explorer(**more):
     given = {
         "texts": NASTY,
-        "places": ["1890, no. 1", "<i>", "1896"],
+        "sources": ["1890, no. 1", "<i>", "1896"],
         "shelves": [NAMES[0], NAMES[0], NAMES[1]],
         "support": SUPPORT,
         "near": np.array([[[1, 2], [0, 2], [0, 1]]] * 2),
