@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from collections import deque
+from collections import deque, namedtuple
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -40,9 +40,10 @@ MERGE = f"exercises.check('attention.merge_heads', {MERGED})"  # right, by anoth
 ADDED = "lambda x: x.sum(1)"
 WRONG = f"exercises.check('attention.merge_heads', {ADDED})"
 
-pytestmark = pytest.mark.skipif(
-    sandbox.why_no_sandbox() != "",
-    reason=f"nothing can be shut in here: {sandbox.why_no_sandbox()}",
+WHY_NO_SANDBOX = sandbox.why_no_sandbox()
+# Of a test that runs in a sandbox; all others run everywhere.
+shut_in = pytest.mark.skipif(
+    WHY_NO_SANDBOX != "", reason=f"nothing can be shut in here: {WHY_NO_SANDBOX}"
 )
 
 PATCHES = """
@@ -234,9 +235,9 @@ def write_honest(folder: Path, names) -> None:
         nbformat.write(new_notebook(cells=cells + last), folder / file)
 
 
-def table(folder: Path, cell: int = PATIENCE) -> dict:
+def table(folder: Path, *options: str, cell: int = PATIENCE) -> dict:
     """Grade a folder, a cell in so many seconds; return its rows by submission and task."""
-    limits = [f"--cell={cell}", "--memory=2"]
+    limits = [f"--cell={cell}", "--memory=2", *options]
     run = [sys.executable, "-m", "lmbook.grade", folder, *limits]
     subprocess.run(run, check=True, timeout=3 * PATIENCE)
     with (folder / "grades.csv").open(encoding="utf-8") as file:
@@ -277,6 +278,7 @@ def graded(tmp_path_factory):
 MERGE_ROW, MASKED = "attention.merge_heads", "attention.masked_softmax"
 
 
+@shut_in
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "task", "verdict", "diagnosis"),
@@ -318,6 +320,7 @@ def test_a_submission_gets_its_marks_whatever_the_others_do(
     assert diagnosis in row["diagnosis"], row
 
 
+@shut_in
 @pytest.mark.slow
 @pytest.mark.parametrize("who", QUICK)
 def test_what_is_right_in_jupyter_is_right_here(graded, who):
@@ -326,6 +329,7 @@ def test_what_is_right_in_jupyter_is_right_here(graded, who):
     assert (row["verdict"], row["judged"]) == ("right", "apart"), row
 
 
+@shut_in
 @pytest.mark.slow
 @pytest.mark.steady
 @pytest.mark.parametrize("who", sorted(HONEST.keys() - {*QUICK}))
@@ -334,6 +338,7 @@ def test_more_of_what_is_right_in_jupyter_is_right_here(honest, who):
     assert (row["verdict"], row["judged"]) == ("right", "apart"), row
 
 
+@shut_in
 def test_the_table_shows_what_is_not_ours_as_text(graded):
     rows, page = graded
     assert rows["broken.ipynb", ""]["verdict"] == "not graded"
@@ -353,7 +358,7 @@ def test_a_kernel_that_did_not_begin_costs_nobody_a_mark(monkeypatch):
 
     tried = []
     monkeypatch.setattr(marks, "_run_submission", run)
-    limits = Namespace(memory=1, unsafe=False)
+    limits = Namespace(memory=1, unsafe=True)
     assert marks._grade_in_sandbox([], limits)[0]["verdict"] == "not handed in"
     assert len(tried) == 3
 
@@ -404,7 +409,7 @@ def test_a_submission_that_breaks_the_judge_costs_its_own_marks_only(tmp_path):
 def test_the_command_s_own_processes_know_what_they_run(tmp_path):
     """As a program, the package's ``__main__`` is no module that they could import."""
     (tmp_path / "broken.ipynb").write_text("{")
-    run = [sys.executable, "-m", "lmbook.grade", tmp_path]
+    run = [sys.executable, "-m", "lmbook.grade", tmp_path, "--unsafe"]  # nothing is run
     subprocess.run(run, check=True, timeout=PATIENCE)
     assert "it cannot be read: JSONDecodeError" in (tmp_path / "grades.csv").read_text()
 
@@ -523,12 +528,14 @@ def grade_and_kill(path, folder, limits, times):
     return marks.grade_submission(path, folder, limits)
 
 
+@shut_in
 def test_a_sandbox_that_was_killed_costs_nobody_a_mark(tmp_path):
     killed_once = functools.partial(grade_and_kill, times=1)
     rows = grade_alone(tmp_path, killed_once, LETTER)
     assert rows["attention.sharper"]["verdict"] == "right"
 
 
+@shut_in
 def test_where_every_sandbox_is_killed_the_table_says_by_what_signal(tmp_path):
     always_killed = functools.partial(grade_and_kill, times=99)
     row = grade_alone(tmp_path, always_killed, LETTER)["attention.sharper"]
@@ -537,6 +544,7 @@ def test_where_every_sandbox_is_killed_the_table_says_by_what_signal(tmp_path):
     assert "more memory" in row["diagnosis"]
 
 
+@shut_in
 def test_an_answer_that_ends_its_own_process_gains_nothing(tmp_path):
     leaves = "import os\nexercises.check('attention.merge_heads', lambda x: os._exit(0))"
     rows = grade_alone(tmp_path, marks.grade_submission, LETTER, leaves)
@@ -581,11 +589,16 @@ exercises.check('attention.merge_heads', merge_heads)
 """
 
 
+# As on macOS, where SIGIO does nothing by default.
+IGNORES = "import signal\nsignal.SIG_DFL = signal.SIG_IGN"
+
+
+@pytest.mark.parametrize("before", ["", IGNORES], ids=["here", "as on macOS"])
 def test_if_the_judge_is_killed_a_copy_that_computes_ends_where_nothing_is_shut_in(
-    tmp_path,
+    tmp_path, before
 ):
     log = tmp_path / "log.txt"
-    write_submission(tmp_path, "one", [ENDLESS.format(log=str(log))])
+    write_submission(tmp_path, "one", [before, ENDLESS.format(log=str(log))])
     run = [sys.executable, "-m", "lmbook.grade", tmp_path, "--unsafe"]
     limits = [f"--{limit}={10 * PATIENCE}" for limit in ("cell", "seconds")]
     with subprocess.Popen([*run, *limits]) as judge:
@@ -600,6 +613,20 @@ def test_if_the_judge_is_killed_a_copy_that_computes_ends_where_nothing_is_shut_
     assert alive == []
 
 
+# --- where there is no sandbox ------------------------------------------------------------
+
+
+@pytest.fixture
+def refused(monkeypatch, tmp_path_factory):
+    """Be on a Linux whose kernel refuses namespaces, whatever system this is."""
+    programs = tmp_path_factory.mktemp("programs")
+    first = programs / sandbox.ENDS_WITH_PARENT[0]
+    first.write_text("#!/bin/sh\necho 'unshare failed: not permitted' >&2\nexit 1\n")
+    first.chmod(0o755)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+
+
 @pytest.mark.parametrize(
     ("switch", "value", "advice"),
     [
@@ -609,26 +636,129 @@ def test_if_the_judge_is_killed_a_copy_that_computes_ends_where_nothing_is_shut_
         ("none of them", "0", "SYS_ADMIN"),
     ],
 )
-def test_where_the_kernel_refuses_it_says_what_to_do(monkeypatch, switch, value, advice):
+def test_where_the_kernel_refuses_it_says_what_to_do(
+    monkeypatch, refused, switch, value, advice
+):
     def read_text(path):
         if path.name == switch:
             return f"{value}\n"
         raise FileNotFoundError(path)
 
     monkeypatch.setattr(sandbox.Path, "read_text", read_text)
-    monkeypatch.setattr(sandbox, "NAMESPACES", ("--no-such-space",))
-    assert advice in sandbox.why_no_sandbox()
+    reason = sandbox.why_no_sandbox()
+    assert reason.startswith("unshare failed: not permitted. ")
+    assert advice in reason
 
 
-def test_where_nothing_can_be_shut_in_nothing_is_graded(monkeypatch, tmp_path, capsys):
+def test_where_programs_of_the_system_are_missing_it_says_what_to_install(
+    monkeypatch, refused, tmp_path
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "install util-linux" in sandbox.why_no_sandbox()
+
+
+def test_where_nothing_can_be_shut_in_nothing_is_graded(
+    monkeypatch, refused, tmp_path, capsys
+):
+    write_submission(tmp_path, "one", [LETTER])
     monkeypatch.setattr("sys.argv", ["grade", str(tmp_path)])
+    assert command.main() == 2
+    assert "unshare failed: not permitted" in capsys.readouterr().out
     monkeypatch.setattr(sys, "platform", "darwin")
     assert command.main() == 2
     assert "no namespaces on darwin" in capsys.readouterr().out
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(sandbox, "NAMESPACES", ("--no-such-space",))
-    assert command.main() == 2
-    assert not [*tmp_path.iterdir()]
+    assert [path.name for path in tmp_path.iterdir()] == ["one.ipynb"]
+
+
+# Runs its arguments as a user who may make no namespace, as on Ubuntu 24.04. The user keeps
+# the rights of root in a namespace without which the limit could not be set.
+WITHOUT_NAMESPACES = [
+    *(
+        "unshare",
+        "--user",
+        "--map-user=1000",
+        "--map-group=1000",
+        "--keep-caps",
+        "sh",
+        "-c",
+    ),
+    'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"',
+    "sh",
+]
+
+
+def test_the_command_where_no_namespace_may_be_made_says_what_to_do(tmp_path):
+    """Such a process is made for it, unless this one is such a process already."""
+    write_submission(tmp_path, "one", [LETTER])
+    run = [sys.executable, "-m", "lmbook.grade", str(tmp_path)]
+    before = [] if WHY_NO_SANDBOX else WITHOUT_NAMESPACES
+    done = subprocess.run(
+        [*before, *run], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout.startswith("Submissions cannot be shut in here: ")
+    assert any(
+        way in done.stdout for way in ("sudo make grade", "Grade on Linux", "Docker")
+    )
+    assert "--unsafe" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["one.ipynb"]
+
+
+# --- what cannot be graded ----------------------------------------------------------------
+
+
+LOST = """
+class Weights(list):
+    def __iter__(self):
+        raise OSError("weights.bin is gone")
+exercises.check('attention.merge_heads', Weights())
+"""
+# Its check needs the answer itself, which holds something that is no plain data.
+HELD = """
+class Static:
+    texts = (text for text in [])
+    def __init__(self):
+        self.held = self.texts
+exercises.check('embeddings.static_vectors', Static())
+"""
+
+
+@pytest.fixture(scope="module")
+def ungraded(tmp_path_factory):
+    """The table of submissions of which something cannot be graded."""
+    folder = tmp_path_factory.mktemp("ungraded")
+    write_submission(folder, "lost", [LOST, LETTER])
+    write_submission(folder, "held", [HELD])
+    write_submission(folder, "others", ["1 / 0"])
+    with (folder / "large.ipynb").open("wb") as file:
+        file.truncate(marks.LARGEST_NOTEBOOK + 1)  # of which no disk holds anything
+    return table(folder, "--unsafe")
+
+
+@pytest.mark.parametrize(
+    ("who", "task", "reason"),
+    [
+        ("lost", MERGE_ROW, "it could not be loaded: OSError: weights.bin is gone"),
+        (
+            "held",
+            "embeddings.static_vectors",
+            "the answer could not be taken out of the notebook: TypeError: cannot pickle "
+            "'generator' object",
+        ),
+        ("others", "", "it checks no task of this book; cell 2 raised ZeroDivisionError"),
+        ("large", "", "it is larger than 256 MB: clear its outputs"),
+    ],
+)
+@pytest.mark.slow
+def test_what_cannot_be_graded_is_in_the_table_with_its_reason(ungraded, who, task, reason):
+    row = ungraded[f"{who}.ipynb", task]
+    assert row["verdict"] == "not graded", row
+    assert reason in row["diagnosis"]
+
+
+def test_an_answer_that_cannot_be_graded_costs_no_other_mark(ungraded):
+    assert ungraded["lost.ipynb", "attention.sharper"]["verdict"] == "right"
 
 
 # --- one sandbox --------------------------------------------------------------------------
@@ -654,6 +784,7 @@ def asked(box, function, name="attention.merge_heads", seconds=PATIENCE):
     return judge(name, cloudpickle.dumps(function), box, seconds)
 
 
+@shut_in
 def test_what_is_in_there_has_no_rights_and_sees_nothing_else(box):
     def look(x):
         import os
@@ -669,6 +800,7 @@ def test_what_is_in_there_has_no_rights_and_sees_nothing_else(box):
     assert expected in asked(box, look).message
 
 
+@shut_in
 def test_its_folder_and_its_memory_are_bounded(box):
     def fill(x):
         import contextlib
@@ -685,6 +817,7 @@ def test_its_folder_and_its_memory_are_bounded(box):
     assert "stopped with MemoryError" in asked(box, fill).message
 
 
+@shut_in
 def test_who_watches_pytorch_is_told(box):
     def by_library(scores, mask):
         return scores.masked_fill(~mask, -torch.inf).softmax(-1)
@@ -693,6 +826,7 @@ def test_who_watches_pytorch_is_told(box):
     assert "without PyTorch's softmax" in verdict.message
 
 
+@shut_in
 def test_what_changes_its_inputs_changes_them_here(box):
     def learn(query, key, value, *given):
         from lmcourse.exercises.backpropagation.oracle import descend
@@ -705,6 +839,7 @@ def test_what_changes_its_inputs_changes_them_here(box):
     assert "the arrays that were handed in have changed" in verdict.message
 
 
+@shut_in
 def test_an_answer_that_takes_too_long_or_too_much_is_stopped():
     def long(x):
         while True:
@@ -730,6 +865,7 @@ def test_an_answer_that_takes_too_long_or_too_much_is_stopped():
                 own.ask("load", b"", seconds=0.1)
 
 
+@shut_in
 def test_what_the_course_takes_is_not_counted_and_what_an_answer_takes_is():
     """PyTorch takes more memory than there is, and is used; little more may be taken."""
 
@@ -743,6 +879,7 @@ def test_what_the_course_takes_is_not_counted_and_what_an_answer_takes_is():
         assert asked(own, lambda x: torch.cat(x.unbind(1), -1)).ok
 
 
+@shut_in
 def test_what_is_imported_is_imported_before_time_is_counted():
     def look(x):
         already = {*sys.modules}
@@ -758,6 +895,7 @@ def test_what_is_imported_is_imported_before_time_is_counted():
         assert "(0, True)" in asked(own, look).message
 
 
+@shut_in
 @pytest.mark.slow
 def test_a_notebook_does_not_wait_for_its_imports(tmp_path):
     """Of a module that nothing else here imports; a right letter is only then handed in."""
@@ -778,12 +916,14 @@ def test_the_time_of_a_check_is_not_an_answers(monkeypatch):
         assert left == 7
 
 
+@shut_in
 def test_what_fails_before_it_is_shut_in_is_told(monkeypatch):
     monkeypatch.setattr(sandbox, "FOLDER_SIZE", "none")
     with Sandbox(1) as own, pytest.raises(sandbox.Ended, match="mount: "):
         own.ask("load", b"", seconds=PATIENCE)
 
 
+@shut_in
 def test_what_reads_no_request_is_stopped():
     """Here a request of more than fits into a pipe, and nobody who takes it."""
     with Sandbox(1) as own:
@@ -792,6 +932,58 @@ def test_what_reads_no_request_is_stopped():
         with pytest.raises(Stopped, match="it took too long"):
             own.ask("load", bytes(2**22), seconds=1)
         assert own.stopped
+
+
+# Replies at once to one request, with a text of so many letters.
+LARGE_REPLY = """
+import pickle, sys
+pickle.load(sys.stdin.buffer)
+sys.stdout.write(f'{{{size} + 2:020d}}"{{"a" * {size}}}"')
+"""
+
+
+class Counted(bytes):
+    """Bytes that were read; joining them to others counts the bytes that are copied."""
+
+    copied = 0
+
+    def __radd__(self, before):
+        old = 0 if isinstance(before, bytearray) else len(before)  # it grows where it is
+        Counted.copied += old + len(self)
+        return NotImplemented  # Python joins them then
+
+
+def test_a_large_reply_is_read_with_work_in_proportion(monkeypatch):
+    """Each byte is copied once or twice, whatever came before it; no time is measured."""
+    size, measured, pieces = 2**24, [], []
+    read = os.read
+
+    def read_counted(pipe, most):
+        pieces.append(Counted(read(pipe, min(most, 2**14))))
+        return pieces[-1]
+
+    program = (sys.executable, "-c", LARGE_REPLY.format(size=size))
+    monkeypatch.setattr(sandbox, "PROGRAM", program)
+    monkeypatch.setattr(sandbox.os, "read", read_counted)
+    monkeypatch.setattr(sandbox.time, "monotonic", lambda: 1.0)
+    monkeypatch.setattr(sandbox, "memory_used", lambda pid: measured.append(pid) or 0)
+    monkeypatch.setattr(Counted, "copied", 0)
+    with Sandbox(1, unsafe=True) as own:
+        text = own.ask("load", b"", seconds=PATIENCE)
+    assert text == "a" * size
+    assert len(pieces) > 1000
+    assert Counted.copied < 3 * size
+    assert len(measured) == 1  # in each interval of time, not for each piece
+
+
+def test_memory_is_measured_where_only_linux_tells_what_is_shared(monkeypatch):
+    """On macOS psutil tells no PSS."""
+    memory = namedtuple("memory", ["rss", "vms", "pfaults", "pageins", "uss"])
+    used = memory(rss=30, vms=50, pfaults=0, pageins=0, uss=20)
+    monkeypatch.setattr(psutil.Process, "memory_full_info", lambda process: used)
+    with subprocess.Popen(["sleep", "1000"]) as child:
+        assert sandbox.memory_used(os.getpid()) == 20
+        child.kill()
 
 
 def test_what_claims_endless_calls_does_not_hold_the_judge_up(monkeypatch):
@@ -812,6 +1004,7 @@ def test_what_claims_endless_calls_does_not_hold_the_judge_up(monkeypatch):
     assert seen == ["softmax"] * 3 + ["operation"] * 3
 
 
+@shut_in
 def test_what_answers_with_something_else_is_stopped():
     def write(x):
         for number in range(3, 20):
@@ -823,6 +1016,7 @@ def test_what_answers_with_something_else_is_stopped():
         assert own.stopped
 
 
+@shut_in
 def test_if_the_judge_is_killed_what_is_shut_in_ends():
     judging = (
         "from lmbook.grade.sandbox import Sandbox\nimport time\n"
@@ -841,6 +1035,7 @@ def test_if_the_judge_is_killed_what_is_shut_in_ends():
     assert not alive
 
 
+@shut_in
 def test_processes_of_one_sandbox_are_not_counted_in_another():
     def fork_until_refused(x):
         with contextlib.suppress(BlockingIOError):
@@ -859,6 +1054,7 @@ def test_processes_of_one_sandbox_are_not_counted_in_another():
         assert "forked" in asked(other, fork_once).message
 
 
+@shut_in
 def test_of_its_processes_some_may_have_ended_before_they_are_stopped(monkeypatch):
     ended = psutil.Popen(["true"])
     own = Sandbox(1)

@@ -7,6 +7,7 @@ kernel is forked as well, and the copy, in which all is as it was when the check
 waits to be asked.
 """
 
+import ctypes
 import fcntl
 import os
 import pickle
@@ -131,7 +132,7 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
         come.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGIO, signal.SIG_DFL)  # which ends the process
+    _end_at(signal.SIGIO)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 as long as it lives
     answers.load = lambda content: answer
     with socket.socket(socket.AF_UNIX) as server:
@@ -160,6 +161,18 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
                 write_reply(stream, text)
 
 
+def _end_at(number: int) -> None:
+    """Let a signal end this process at once, whatever it computes.
+
+    By default SIGIO does so on Linux, and nothing on macOS. A handler in Python would not
+    do: it waits for Python's lock. ``number`` : int, the signal's.
+    """
+    system = ctypes.CDLL(None)
+    system.signal.argtypes = ctypes.c_int, ctypes.c_void_p
+    system.signal.restype = ctypes.c_void_p
+    system.signal(number, ctypes.cast(system._exit, ctypes.c_void_p))
+
+
 @contextmanager
 def _ending_with(connection: socket.socket) -> Iterator[None]:
     """End this process if the other end of a connection closes inside a ``with``.
@@ -170,7 +183,7 @@ def _ending_with(connection: socket.socket) -> Iterator[None]:
     Parameters
     ----------
     connection : socket
-        Nothing more must come from there, and SIGIO must do what it does by default.
+        Nothing more must come from there, and SIGIO must end the process (`_end_at`).
     """
     flags = fcntl.fcntl(connection, fcntl.F_GETFL)
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())

@@ -417,10 +417,12 @@ def _descendants(pid: int) -> list[psutil.Process]:
 def memory_used(pid: int) -> int:
     """Return how many bytes of memory the descendants of a process hold together.
 
-    What several of them share is counted once (PSS). ``pid`` : the process's number.
+    What several of them share is counted once (PSS). Only Linux tells that; elsewhere it is
+    not counted at all (USS). ``pid`` : the process's number.
     """
     total = 0
     for each in _descendants(pid):
         with suppress(psutil.Error):
-            total += each.memory_full_info().pss
+            memory = each.memory_full_info()
+            total += memory.pss
     return total
