@@ -4,8 +4,10 @@ With JITTER set to a number every test computes as another processor would:
 `jitter/rounding.py`.
 """
 
+import asyncio
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
@@ -18,10 +20,7 @@ THREADS = torch.get_num_threads()
 
 
 def pytest_collection_modifyitems(items):
-    """Put notebooks first, which take the longest, and browsers last.
-
-    What drives a browser leaves a loop running in its worker, which others cannot have.
-    """
+    """Put notebooks first, which take the longest, and browsers last."""
     items.sort(key=lambda item: bool(item.get_closest_marker("browser")))
     items.sort(key=lambda item: item.path.suffix == ".py")
 
@@ -36,6 +35,36 @@ class ByFile(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
+
+
+@contextmanager
+def no_other_loop(item) -> Iterator[None]:
+    """Hide the loop that an earlier test left running, unless a test drives a browser.
+
+    Playwright's goes on as long as its browser is there, and `asyncio.run` refuses to begin
+    another one beside it.
+    """
+    loop = asyncio._get_running_loop()
+    hidden = loop is not None and "playwright" not in getattr(item, "fixturenames", ())
+    if hidden:
+        asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        if hidden:
+            asyncio._set_running_loop(loop)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    with no_other_loop(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    with no_other_loop(item):
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

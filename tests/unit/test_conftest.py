@@ -1,0 +1,36 @@
+"""What all tests have."""
+
+import subprocess
+import sys
+
+import conftest
+
+IN_ANY_ORDER = """
+import asyncio
+import pytest
+
+@pytest.fixture
+def page_number():
+    return asyncio.run(asyncio.sleep(0, 1))
+
+def test_a_browser_is_driven(playwright):
+    assert playwright.chromium.name == "chromium"
+
+def test_others_have_a_loop_of_their_own(page_number):
+    assert asyncio.run(asyncio.sleep(0, page_number)) == 1
+
+def test_another_browser_is_driven(playwright):
+    request = playwright.request.new_context()
+    request.dispose()
+"""
+
+
+def test_what_drives_a_browser_may_come_before_what_does_not(tmp_path):
+    path = tmp_path / "test_order.py"
+    path.write_text(IN_ANY_ORDER)
+    plugins = ["-p", conftest.__name__, "-p", "no:cacheprovider", "-o", "addopts="]
+    run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, path]
+    done = subprocess.run(
+        run, cwd=conftest.__file__.rpartition("/")[0], capture_output=True
+    )
+    assert b"3 passed" in done.stdout, done.stdout.decode()
