@@ -22,7 +22,7 @@ from lmcourse.gpt.inside import (
 from lmcourse.positions import rotate
 from near import near
 from test_gpt_generation import lively
-from test_gpt_model import D_MODEL, HEADS, KINDS, LAYERS, VOCAB, gpt, some_ids
+from test_gpt_model import CONTEXT, D_MODEL, HEADS, KINDS, LAYERS, VOCAB, gpt, some_ids
 
 D_HEAD = D_MODEL // HEADS
 
@@ -72,6 +72,96 @@ def test_the_lens_is_what_a_shorter_model_says(options):
         shorter = copy.deepcopy(model)
         shorter.blocks = shorter.blocks[:layers]
         near(logits[layers], shorter(ids))
+
+
+def shares(scores):
+    """Return exp(score) of each, divided by their sum; of float64 scores."""
+    powers = [math.exp(score) for score in scores.tolist()]
+    return torch.tensor(powers, dtype=torch.float64) / sum(powers)
+
+
+def sprinters_logits(weights, ids, layers):
+    """Return what a GPT of the speedrun says of one text after so many layers.
+
+    By hand, token by token: RMS norms without weights, no biases, squared ReLU, learned
+    positions, one table of tokens before, an output matrix of its own.
+
+    Parameters
+    ----------
+    weights : dict of str to float64 Tensor
+        As the model names them.
+    ids : list of int
+    layers : int
+
+    Returns
+    -------
+    float64 Tensor of shape (tokens, vocab_size)
+    """
+
+    def norm(x):
+        return x / math.sqrt(float(x @ x) / len(x) + torch.finfo(torch.float64).eps)
+
+    stream = [
+        weights["tokens.weight"][now]
+        + weights["positions.weight"][place]
+        + weights["previous.0.weight"][before]
+        for place, (now, before) in enumerate(
+            zip(ids, [0, *(i + 1 for i in ids)], strict=False)
+        )
+    ]
+    for layer in range(layers):
+        own = {
+            name.removeprefix(f"blocks.{layer}."): weight
+            for name, weight in weights.items()
+            if name.startswith(f"blocks.{layer}.")
+        }
+        query, key, value = zip(
+            *((own["attention.qkv.weight"] @ norm(x)).split(D_MODEL) for x in stream),
+            strict=True,
+        )
+        for place in reversed(range(len(stream))):
+            read = []
+            for head in range(HEADS):
+                at = slice(head * D_HEAD, (head + 1) * D_HEAD)
+                scores = [query[place][at] @ k[at] for k in key[: place + 1]]
+                attended = shares(torch.stack(scores) / math.sqrt(D_HEAD))
+                read.append(sum(s * v[at] for s, v in zip(attended, value, strict=False)))
+            x = stream[place] + own["attention.output.weight"] @ torch.cat(read)
+            hidden = (own["feed_forward.up.weight"] @ norm(x)).clamp(min=0) ** 2
+            stream[place] = x + own["feed_forward.down.weight"] @ hidden
+    return torch.stack([weights["head.weight"] @ norm(x) for x in stream])
+
+
+def sprinter():
+    """Return a GPT of the speedrun's kind, float64, whose text depends on what it reads."""
+    options = {"norm": "rms", "activation": "relu_squared", "bias": False, "tied": False}
+    return lively(**options, previous_tokens=1)
+
+
+def test_the_lens_of_a_gpt_of_the_speedrun_is_what_is_computed_by_hand():
+    model, ids = sprinter(), some_ids(batch=2)
+    found, weights = lens(model, ids), model.state_dict()
+    for layers in range(LAYERS + 1):
+        for text, logits in zip(ids.tolist(), found[layers], strict=True):
+            near(logits, sprinters_logits(weights, text, layers))
+
+
+@pytest.mark.parametrize("temperature", [0, 0.8])
+def test_a_gpt_of_the_speedrun_writes_what_is_drawn_by_hand(temperature):
+    """Within its context and beyond, where it sees the last tokens only."""
+    model, prompt = sprinter(), some_ids(batch=1, tokens=CONTEXT - 2)
+    draws = [torch.Generator().manual_seed(3) for _ in range(2)]
+    found = generate(model, prompt, 6, temperature, draws[0])
+    text, weights = prompt[0].tolist(), model.state_dict()
+    for _ in range(6):
+        logits = sprinters_logits(weights, text[-CONTEXT:], LAYERS)[-1]
+        if temperature:
+            drawn = torch.multinomial(shares(logits / temperature), 1, generator=draws[1])
+            text.append(drawn.item())
+        else:
+            text.append(max(range(VOCAB), key=logits.tolist().__getitem__))
+    assert found[0].tolist() == text
+    assert len({*text[CONTEXT - 2 :]}) > 1
 
 
 def test_losses_are_of_the_token_that_follows_what_is_shown():
