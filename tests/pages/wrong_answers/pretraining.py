@@ -163,7 +163,7 @@ WRONG = {
     },
     "loss": {
         "takes logits": lambda x, ids, c: F.cross_entropy(x[c].softmax(-1), ids[c]),
-        "set to 0": lambda x, ids, c: F.cross_entropy(
+        "set to one number": lambda x, ids, c: F.cross_entropy(
             (x * c[..., None]).flatten(0, 1), ids.flatten()
         ),
         "id 0 as their target": lambda x, ids, c: F.cross_entropy(
