@@ -67,15 +67,37 @@ def copied_state(model, layer, token, states):
         What the layer is given there.
     """
 
-    def replace(module, inputs):
-        """Put the states into the block's input at the token: a forward pre-hook.
-
-        ``inputs`` begins with the residual stream, (batch, tokens, d_model); the same tuple
-        with the changed stream is returned. ``module`` is not used.
-        """
-        stream = inputs[0].clone()  # (batch, tokens, d_model)
+    def replace(stream):
+        """Return the residual stream, (batch, tokens, d_model), with the states put in."""
+        stream = stream.clone()
         stream[:, token] = states
-        return (stream, *inputs[1:])
+        return stream
 
-    with model.blocks[layer].register_forward_pre_hook(replace):
+    with changed_states(model, layer, replace):
+        yield
+
+
+@contextmanager
+def changed_states(model, layer, change):
+    """Hand a layer other states than those that come, inside a ``with``.
+
+    Parameters
+    ----------
+    model : nn.Module
+        With ``blocks``, a list of modules that are each given the residual stream first.
+    layer : int
+        Whose input is changed, from 0.
+    change : callable
+        From the residual stream, (batch, tokens, d_model), to another of that shape.
+    """
+
+    def before(module, inputs):
+        """Return a block's inputs with the residual stream changed: a forward pre-hook.
+
+        ``inputs`` : tuple, first the stream (batch, tokens, d_model). ``module`` is not
+        used.
+        """
+        return (change(inputs[0]), *inputs[1:])
+
+    with model.blocks[layer].register_forward_pre_hook(before):
         yield

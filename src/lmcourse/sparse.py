@@ -6,7 +6,6 @@ such directions: it writes a state as a sum of a few of many (Bricken et al. 202
 """
 
 import math
-from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -218,32 +217,6 @@ def train_autoencoder(
 
     train_model(model, loss_at, steps, [optimizer], [scheduler], report=restore_lengths)
     return model.requires_grad_(False)
-
-
-@contextmanager
-def changed_states(model, layer, change):
-    """Hand a layer other states than those that come, inside a ``with``.
-
-    Parameters
-    ----------
-    model : nn.Module
-        With ``blocks``, a list of modules that are each given the residual stream first.
-    layer : int
-        Whose input is changed, from 0.
-    change : callable
-        From the residual stream, (batch, tokens, d_model), to another of that shape.
-    """
-
-    def before(module, inputs):
-        """Return a block's inputs with the residual stream changed: a forward pre-hook.
-
-        ``inputs`` : tuple, first the stream (batch, tokens, d_model). ``module`` is not
-        used.
-        """
-        return (change(inputs[0]), *inputs[1:])
-
-    with model.blocks[layer].register_forward_pre_hook(before):
-        yield
 
 
 # --- known properties of places in a text -------------------------------------------------

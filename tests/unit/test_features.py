@@ -7,7 +7,6 @@ from sklearn.metrics import f1_score
 from lmcourse.sparse import (
     MARKS,
     SparseAutoencoder,
-    changed_states,
     character_marks,
     train_autoencoder,
 )
@@ -96,12 +95,3 @@ def test_marks_are_told_by_the_text_so_far():
     assert at("in a line after a comma’s") == ""
     half = len(text) // 2
     assert torch.equal(character_marks(text[:half]), marks[:half])
-
-
-def test_states_are_changed_inside_a_with_only():
-    block = torch.nn.Identity()
-    model = torch.nn.Module()
-    model.blocks = [block]
-    with changed_states(model, 0, lambda x: x + 1):
-        assert block(torch.zeros(2)).tolist() == [1, 1]
-    assert block(torch.zeros(2)).tolist() == [0, 0]

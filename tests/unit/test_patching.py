@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from lmcourse.gpt.inside import outputs, states
 from lmcourse.llama import Llama, LlamaConfig
-from lmcourse.patching import copied_heads, copied_state
+from lmcourse.patching import changed_states, copied_heads, copied_state
 from lmcourse.prompts import LUNCH, NAMES, PLACES, TASKS, THINGS, errands, task_pairs, twins
 
 
@@ -107,3 +107,27 @@ def test_tasks_have_a_word_and_one_answer():
     for task in TASKS:
         words = [word for word, _ in task_pairs(task)]
         assert len(words) == len(set(words)) >= 30
+
+
+class Plus(torch.nn.Module):
+    """A block of two inputs, which adds them up."""
+
+    def forward(self, states, more):
+        return states + more
+
+
+def test_the_states_of_one_layer_alone_are_changed():
+    model = torch.nn.Module()
+    model.blocks = [Plus(), Plus()]
+    with changed_states(model, 1, lambda x: 10 * x):
+        assert model.blocks[0](torch.ones(2), 3).tolist() == [4, 4]
+        assert model.blocks[1](torch.ones(2), 3).tolist() == [13, 13]
+
+
+def test_states_are_changed_inside_a_with_only():
+    block = torch.nn.Identity()
+    model = torch.nn.Module()
+    model.blocks = [block]
+    with changed_states(model, 0, lambda x: x + 1):
+        assert block(torch.zeros(2)).tolist() == [1, 1]
+    assert block(torch.zeros(2)).tolist() == [0, 0]

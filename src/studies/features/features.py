@@ -23,8 +23,9 @@ import torch.nn.functional as F
 from lmcourse.data import load_texts, train_val_test_split
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.llama import Llama, load_talker
+from lmcourse.patching import changed_states
 from lmcourse.shuffled import shuffled_weights
-from lmcourse.sparse import changed_states, character_marks, train_autoencoder
+from lmcourse.sparse import character_marks, train_autoencoder
 from lmcourse.weights import read_all_weights, save_model, save_tensors
 from studies.features.reading import best_units, f1_scores, named
 from studies.features.tokens import token_windows
