@@ -5,7 +5,7 @@ from importlib import import_module
 PARTS = (
     "pages.glue",
     "pages.outputs",
-    "pages.renderer",
+    "pages.corrections",
     "pages.proofs",
     "pages.first_screen",
     "pages.findings",

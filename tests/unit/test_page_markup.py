@@ -3,8 +3,8 @@
 import pytest
 from docutils import nodes
 
+from lmbook.pages.corrections import join_marks
 from lmbook.pages.markup import inline_html, inline_nodes
-from lmbook.pages.renderer import join_marks
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-"""Views on the site: the myst-nb renderer of their JSON."""
+"""Views and figures on the site: the myst-nb renderer of what cells show."""
 
 import re
 from html import escape
 
 from docutils import nodes
-from sphinx.application import Sphinx
 
 from lmbook.execute.keys import hash_json
 from lmbook.pages.tables import data_table
@@ -27,10 +26,6 @@ DRAWERS = {
     "poems": ("poems",),
     "surprise": ("surprise",),
 }
-_FORMULA = re.compile(
-    r'(?P<before>[(\[“]?)<span class="math notranslate nohighlight">[^<]*</span>'
-    r"(?P<after>[,.;:!?)\]”]*)"
-)
 HEIGHTS = {"attention_heads": 560, "head_view": 450, "model_view": 450, "sentences": 330}
 HINTS = {
     "attention_heads": "Click a head, or go to it with the arrow keys, to see it in full.",
@@ -246,60 +241,3 @@ class ViewRenderer:
         if data.mime_type != MIME:
             return None
         return [view_node(data.content)]
-
-
-def fix_bibliography_roles(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Make the entries of a list of citations what the list says they are.
-
-    docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows; each
-    becomes a ``listitem``. Sphinx calls this for each page, whose HTML, changed here, is
-    ``body`` of its ``context``; the other arguments are not used.
-    """
-    if "body" in context:
-        old, new = 'role="doc-biblioentry"', 'role="listitem"'
-        context["body"] = context["body"].replace(old, new)
-
-
-def join_marks(html: str) -> str:
-    """Return a page's HTML in which no line begins with punctuation after a formula.
-
-    To a browser a formula is a box, and a line may end at either side of it, even before a
-    comma. So a formula and the punctuation that touches it are put into one ``<span>``,
-    which is not broken.
-    """
-
-    def whole(match: re.Match) -> str:
-        """Return a formula and the punctuation that touches it, if any, as one piece."""
-        if not (match["before"] or match["after"]):
-            return match[0]
-        return f'<span class="lm-whole">{match[0]}</span>'
-
-    return _FORMULA.sub(whole, html)
-
-
-def join_marks_of_page(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Keep punctuation on the line of the formula that it follows (`join_marks`).
-
-    Sphinx calls this for each page, whose HTML, changed here, is ``body`` of its
-    ``context``; the other arguments are not used.
-    """
-    if "body" in context:
-        context["body"] = join_marks(context["body"])
-
-
-def setup(app: Sphinx) -> None:
-    """Have Sphinx change each page's HTML: roles of citations, punctuation of formulas."""
-    app.connect("html-page-context", fix_bibliography_roles)
-    app.connect("html-page-context", join_marks_of_page)

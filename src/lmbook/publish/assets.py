@@ -8,7 +8,6 @@ first view that needs it is scrolled near; MathJax goes to pages with math.
 
 import hashlib
 import json
-import re
 from collections.abc import Collection
 from importlib import metadata
 from itertools import chain
@@ -244,22 +243,6 @@ def add_findings_script(
         app.add_js_file(f"{FOLDER}/findings.js", loading_method="defer")
 
 
-def drop_second_viewport(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Take docutils' viewport off a page: Sphinx's template gives each page one.
-
-    Sphinx calls this for each page, whose ``<meta>`` elements are the text ``metatags`` of
-    its ``context``, which is changed; the other arguments are not used.
-    """
-    metatags = context.get("metatags", "")
-    context["metatags"] = re.sub(r'<meta name="viewport"[^>]*>', "", metatags)
-
-
 def drop_unused_mathjax(
     app: Sphinx,
     pagename: str,
@@ -321,6 +304,5 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", _stage_site)
     app.connect("html-page-context", page_assets)
     app.connect("html-page-context", add_findings_script)
-    app.connect("html-page-context", drop_second_viewport)
     app.connect("html-page-context", drop_unused_mathjax, priority=900)
     app.connect("build-finished", drop_unused)
