@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from lmcourse import positions
 from lmcourse.embeddings import cooccurrence, neighbours, unit
 from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
 from lmcourse.numpy_nn import attention, core, decoder, layers
 from lmcourse.numpy_nn.core import Chain, Fork, Identity, as_tuple, gradient_error
 from studies.backpropagation.backpropagation import mean_distances
@@ -1108,20 +1109,6 @@ def near_in_rank(often, words, rng):
     return often[np.where(outside, rank[words] - moves, at)]
 
 
-def mean_and_end(values):
-    """Return a mean over words, and the low end of its 95 % interval.
-
-    Parameters
-    ----------
-    values : array of shape (words,)
-
-    Returns
-    -------
-    mean, low : float
-    """
-    return values.mean(), values.mean() - 1.96 * values.std() / np.sqrt(len(values))
-
-
 @proof(
     "Neighbours in the counted table occur near each other in the text; in the trained "
     "table they follow the same words."
@@ -1178,11 +1165,11 @@ def trained_neighbours_are_alike(page: Page):
         ]
         by_chance[name] = np.mean(draws, axis=0)
     beyond = {name: np.array(by_table[name]) - by_chance[name] for name in by_table}
-    assert mean_and_end(by_table["a"][0] - by_table["b"][0])[1] > 0
-    assert mean_and_end(by_table["b"][1] - by_table["a"][1])[1] > 0
-    assert mean_and_end(beyond["a"][0] - beyond["b"][0])[1] > 0
-    assert mean_and_end(beyond["b"][1] - beyond["a"][1])[1] > 0
-    assert mean_and_end(beyond["b"][1])[1] > 0
+    assert bootstrap_interval(by_table["a"][0] - by_table["b"][0])[0] > 0
+    assert bootstrap_interval(by_table["b"][1] - by_table["a"][1])[0] > 0
+    assert bootstrap_interval(beyond["a"][0] - beyond["b"][0])[0] > 0
+    assert bootstrap_interval(beyond["b"][1] - beyond["a"][1])[0] > 0
+    assert bootstrap_interval(beyond["b"][1])[0] > 0
     follows, stands_near = ({k: x[at].mean() for k, x in beyond.items()} for at in (1, 0))
     trained = max(follows, key=follows.get)
     differ = trained != max(stands_near, key=stands_near.get)

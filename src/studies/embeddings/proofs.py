@@ -39,7 +39,6 @@ from lmcourse.word_tests import (
 from studies.findings import Page, finding, proof
 
 close = np.testing.assert_allclose
-DRAWS = 2000  # of pairs, for an interval
 DECAYS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # of the words before
 SEEDS = range(5)  # of shuffled texts
 TOP = 60  # most frequent words, which are told apart from the others
@@ -315,17 +314,21 @@ def table_of(asked, right) -> np.ndarray:
 def interval_of_pairs(table) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of the mean of a table, pairs drawn again.
 
+    Rows and columns are the same pairs, so what is drawn for one is drawn for the other
+    (`lmcourse.numbers.crossed_interval` draws them apart).
+
     ``table`` : float array of shape (pairs, pairs), a value for each question; NaN where
     nothing is asked.
     """
-    rng = np.random.default_rng(0)
-    count, _ = table.shape
-    means = []
-    for _ in range(DRAWS):
-        drawn = rng.integers(count, size=count)
-        means.append(np.nanmean(table[np.ix_(drawn, drawn)]))
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
+
+    def means(drawn, axis):
+        """Return the mean of the table of each draw, a float array (draws,).
+
+        ``drawn`` : float array (draws, pairs), the rows' numbers; ``axis`` is the last.
+        """
+        return np.array([np.nanmean(table[np.ix_(x, x)]) for x in drawn.astype(int)])
+
+    return bootstrap_interval(range(len(table)), statistic=means)
 
 
 def wrong_partners(asked) -> np.ndarray:

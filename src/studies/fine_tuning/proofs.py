@@ -814,12 +814,10 @@ def marker_steers(page: Page):
         taught Dickinson alone. ``texts`` behind each: how many.
     """
     lengths = {mark: line_lengths(page.samples[mark]) for mark in ("(W)", "(E)")}
-    rng = np.random.default_rng(0)
-    means = {
-        mark: rng.choice(sample, (2000, len(sample))).mean(1)
-        for mark, sample in lengths.items()
-    }
-    gap = tuple(np.quantile(means["(W)"] - means["(E)"], [0.025, 0.975]).tolist())
+    signed = np.concatenate([lengths["(W)"], -lengths["(E)"]])
+    groups = np.repeat([0, 1], [len(lengths["(W)"]), len(lengths["(E)"])])
+    # The mean of the two groups' means is half of the difference.
+    gap = tuple(2 * end for end in bootstrap_interval(signed, groups=groups))
     judge = judge_of_words(page)
     his = {
         name: judge.predict([" ".join(text.split()) for text in texts]) == "Shakespeare"

@@ -330,11 +330,18 @@ def a_unit_keeps_time(page: Page):
         ``learned`` (sonnets of training): how many.
     """
     here = correlations(page.memories, page.position)
-    rng = np.random.default_rng(0)
-    draws = rng.integers(len(page.held_out), size=(200, len(page.held_out)))
     unit = page.memories[..., [CLOCK]]
-    drawn = [correlations(unit, page.position, texts)[0] for texts in draws]
-    span = tuple(np.quantile(drawn, [0.025, 0.975]).tolist())
+
+    def of_the_unit(drawn, axis):
+        """Return the unit's correlation on the texts of each draw, a float array (draws,).
+
+        ``drawn`` : float array (draws, texts), the texts' numbers; ``axis`` is the last.
+        """
+        draws = drawn.astype(int)
+        return np.array([correlations(unit, page.position, each)[0] for each in draws])
+
+    texts = range(len(page.held_out))
+    span = bootstrap_interval(texts, statistic=of_the_unit, draws=200)
     nothing = [
         abs(
             correlations(
