@@ -201,8 +201,9 @@ def bits_of(guesses) -> Bits:
     The fields of `Bits` are ``lower`` and ``upper``, the bounds, and ``low`` and ``high``,
     the lower end of a 95 % interval of the first and the upper end of one of the second.
 
-    The jackknife leaves each letter out once. It also takes away most of what the upper
-    bound lacks where letters are few: an entropy of shares comes out too small.
+    The jackknife leaves each letter out once. Unlike the book's bootstrap
+    (`lmcourse.numbers.bootstrap_interval`) it also takes away most of what the upper bound
+    lacks where letters are few: an entropy of shares comes out too small.
 
     ``guesses`` : sequence of int, how many guesses each letter took, 1 to 27. Of one letter
     the interval holds all that is possible, 0 to log2 27 bits.

@@ -111,7 +111,8 @@ def bootstrap_interval(
     *samples : array-like of shape (observations,)
         One number a text (poem, pair, seed): what is independent of the others. For a
         paired comparison give the differences, or several samples in the same order, which
-        are drawn together.
+        are drawn together. Where a text is more than a number give the texts' places,
+        ``range(len(texts))``, and a statistic that looks them up.
     statistic : callable
         From the samples and ``axis`` to the statistic along that axis; default the mean.
         ``lambda new, old, axis: new.sum(axis) / old.sum(axis)`` is a ratio of sums.
@@ -120,7 +121,8 @@ def bootstrap_interval(
         and the statistic is the mean of the groups' means, each of the same weight.
     draws : int
         How many times everything is drawn again.
-    seed : int
+    seed : int or numpy Generator
+        A generator goes on from where it is, and so over several intervals.
 
     Returns
     -------

@@ -503,6 +503,9 @@ def word_vectors(texts) -> torch.Tensor:
 def _shuffled_accuracy(vectors, labels) -> dict:
     """Return how well labels are predicted that were shuffled among the texts, 20 times.
 
+    The two ends are no bootstrap interval of a mean: they say what chance gives for one
+    shuffle.
+
     Parameters
     ----------
     vectors : Tensor of shape (texts, d_model)

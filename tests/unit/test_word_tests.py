@@ -12,6 +12,7 @@ from lmcourse.word_tests import (
     shuffled_texts,
     spelling_vectors,
 )
+from studies.embeddings.proofs import interval_of_pairs
 
 
 def test_pairs_are_of_two_different_words_and_each_stands_once():
@@ -82,3 +83,9 @@ def test_shuffled_texts_keep_lengths_and_words(across):
     assert all(stays) != across
     assert mixed != texts
     assert mixed == shuffled_texts(texts, 0, across) != shuffled_texts(texts, 1, across)
+
+
+def test_pairs_of_a_table_are_drawn_for_its_rows_and_columns_alike():
+    """Two pairs are drawn as (0, 0), (1, 1), or both: the means are 0, 4 and 5."""
+    table = np.array([[0.0, 8.0], [8.0, 4.0]])
+    assert interval_of_pairs(table) == (0, 5)

@@ -30,6 +30,9 @@ def predict_by_line(parameters, tokens, losses, at_parameters, at_tokens):
 def resample_groups(groups, draws, seed=0):
     """Draw groups of runs again, with replacement.
 
+    Not by `lmcourse.numbers.bootstrap_interval`: one call of `lmcourse.scaling.fit` takes
+    the counts of all draws, and a fit that fails is left out of an interval.
+
     Parameters
     ----------
     groups : sequence
