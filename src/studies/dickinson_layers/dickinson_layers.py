@@ -24,6 +24,7 @@ import torch
 
 from lmcourse.data import load_poems
 from lmcourse.models import load_bert
+from lmcourse.numbers import bootstrap_interval
 from lmcourse.pooling import kept, pool_layers, untrained
 from lmcourse.probe import ask, predict
 from studies.harness import count, grid, verdict
@@ -320,12 +321,10 @@ def summary(results):
     rows = results["beside"]
     trained = np.array(next(r["last"] for r in rows if r["way"] == "trained"))
     alone = [r for r in rows if r["where"] == "last"]
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(trained), size=(SETTINGS["draws"], len(trained)))
     ends = []
     for row in alone:
         gap = (np.array(row["last"]) - trained) / SETTINGS["count"]
-        ends.append(np.quantile(gap[drawn].mean(axis=1), [0.025, 0.975]))
+        ends.append(bootstrap_interval(gap, draws=SETTINGS["draws"]))
     low, high = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
     record = count(alone) | {"n": len(trained), "verdict": verdict(low > 0)}
     return record | {"interval": [round(float(low), 4), round(float(high), 4)]}

@@ -35,6 +35,7 @@ from lmcourse import fine_tuning as teaching
 from lmcourse.adapters import load_adapters, merge, remove, save_adapters
 from lmcourse.gpt.checkpoints import load_gpt
 from lmcourse.gpt.model import GPT
+from lmcourse.numbers import bootstrap_interval
 from studies.fine_tuning import labels
 from studies.fine_tuning.equal_work import steps_within
 from studies.harness import alike, count, grid, verdict
@@ -622,8 +623,8 @@ def summary(results):
         gap = losses["Dickinson"] - losses["Shakespeare"]  # (sonnets,)
         if not gap.ndim:  # a short run has no such training
             continue
-        means = gap[rng.integers(len(gap), size=(5000, len(gap)))].mean(1)
-        interval = np.quantile(means, [0.025, 0.975]).round(4).tolist()
+        interval = bootstrap_interval(gap, draws=5000, seed=rng)
+        interval = np.round(interval, 4).tolist()
         lower_ends.append(interval[0])
         if rate == 3e-3:
             middle = interval

@@ -32,6 +32,7 @@ from lmcourse.gpt.training import Trainer, TrainingConfig, split
 from lmcourse.live import SETTINGS as LIVE
 from lmcourse.live import SIZES as LIVE_SIZES
 from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
 from lmcourse.tokenization import CharTokenizer
 from studies.harness import best_tuned, count, grid, verdict
 
@@ -531,8 +532,6 @@ def summary(results):
         if len(names) == 2 and all(name.isdigit() for name in names)
     ]
     difference = gains["counting", "the course's"] - np.mean(two_gpts, axis=0)
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(difference), size=(2000, len(difference)))
-    interval = np.quantile(difference[drawn].mean(1), [0.025, 0.975]).round(4).tolist()
+    interval = np.round(bootstrap_interval(difference), 4).tolist()
     holds = interval[0] > 0
     return count(results["runs"]) | {"interval": interval, "verdict": verdict(holds)}

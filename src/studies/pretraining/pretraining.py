@@ -25,6 +25,7 @@ from transformers import BertTokenizerFast
 from lmcourse.families import SENTINELS, Family, family_loss
 from lmcourse.masking import between_infill, count_infill, place_losses, train
 from lmcourse.mini_bert import passages, poem_splits
+from lmcourse.numbers import bootstrap_interval
 from studies.harness import best_tuned, count, grid, verdict
 from studies.pretraining.mini_bert import train_tokenizer
 
@@ -510,8 +511,6 @@ def summary(results):
     last = [list(run["stops"].values())[-1]["losses"] for run in results["runs"]]
     three_neighbours = list(results["counting"][0]["losses"].values())[-1]
     gap = np.mean(last, axis=0)[: len(three_neighbours)] - three_neighbours  # (poems,)
-    rng = np.random.default_rng(1886)
-    means = gap[rng.integers(len(gap), size=(2000, len(gap)))].mean(1)
-    interval = np.quantile(means, [0.025, 0.975]).round(4).tolist()
+    interval = np.round(bootstrap_interval(gap, seed=1886), 4).tolist()
     holds = interval[0] > 0
     return count(results["runs"]) | {"interval": interval, "verdict": verdict(holds)}

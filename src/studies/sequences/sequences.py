@@ -25,8 +25,10 @@ from lmcourse.attention import MultiHeadAttention
 from lmcourse.data import POEMS, load_texts
 from lmcourse.models import pick_device
 from lmcourse.ngrams import NgramModel
+from lmcourse.numbers import bootstrap_interval
 from lmcourse.training_loop import train_model
 from studies.harness import verdict
+from studies.measures import ratio_of_sums
 
 CHAPTER = "sequences"
 CLAIM = (
@@ -186,15 +188,14 @@ def gap(results, one, other):
 
     Returns
     -------
-    float array of shape (2,)
+    low, high : float
         Of the share of right passages of ``one`` less that of ``other``, poems drawn again.
     """
-    counts, each = np.array(results["sizes"][0]["character"]), []
+    counts, each = results["sizes"][0]["character"], []
     for chosen in (one, other):
         rows = [r for r in results["character"] if (r["kind"], r["shuffled"]) == chosen]
-        each.append(np.mean([row["right"] for row in rows], axis=0) / counts)
-    poems = np.repeat(np.arange(len(counts)), counts)
-    return interval(np.repeat(each[0] - each[1], counts), poems)
+        each.append(np.mean([row["right"] for row in rows], axis=0))  # (poems,)
+    return bootstrap_interval(each[0] - each[1], counts, statistic=ratio_of_sums)
 
 
 def summary(results):
@@ -229,30 +230,6 @@ def summary(results):
 
 
 # --- passages, networks, n-grams -------------------------------------------------------
-
-
-def interval(differences, groups, draws=2000):
-    """Return the 95 % interval of a mean difference, whole texts drawn again.
-
-    Parameters
-    ----------
-    differences : array of shape (passages,)
-    groups : array of shape (passages,)
-        The text that each passage is from.
-    draws : int
-        How often the texts are drawn again.
-
-    Returns
-    -------
-    float array of shape (2,)
-        Low and high.
-    """
-    rng = np.random.default_rng(0)
-    by_text = pd.Series(np.asarray(differences, float)).groupby(np.asarray(groups))
-    sums, sizes = by_text.sum().to_numpy(), by_text.size().to_numpy()
-    drawn = rng.integers(len(sums), size=(draws, len(sums)))
-    means = sums[drawn].sum(1) / sizes[drawn].sum(1)
-    return np.quantile(means, [0.025, 0.975])
 
 
 class Poet(nn.Module):

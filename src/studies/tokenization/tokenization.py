@@ -31,6 +31,7 @@ from babel import Locale, localedata
 from lmcourse.data import load_poems, load_sonnets
 from lmcourse.declaration import SENTENCES
 from lmcourse.models import load_gpt2_vocabulary
+from lmcourse.numbers import bootstrap_interval
 from lmcourse.tokenization import (
     CL100K_PATTERN,
     GPT2_PATTERN,
@@ -39,6 +40,7 @@ from lmcourse.tokenization import (
     segment,
 )
 from studies.harness import count, grid, verdict
+from studies.measures import ratio_of_sums
 
 CHAPTER = "tokenization"
 CLAIM = (
@@ -276,12 +278,12 @@ def compare(texts, ways, seed):
         prose = (" ".join(text.split()) for text in texts)
         row[f"{name} prose"] = sum(len(tokenizer.encode(text)) for text in prose)
         row[name] = int(counts[name].sum())
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(len(texts), size=(SETTINGS["draws"], len(texts)))
-    old, now, apart = (counts[name][drawn].sum(1) for name in ("old", "now", "apart"))
-    shares = {"saved": 1 - now / old, "left": (old - apart) / (old - now)}
-    for name, share in shares.items():
-        row[name] = np.quantile(share, [0.025, 0.975]).round(4).tolist()
+    old, now, apart = (counts[name] for name in ("old", "now", "apart"))
+    for name, part, whole in (("saved", old - now, old), ("left", old - apart, old - now)):
+        interval = bootstrap_interval(
+            part, whole, statistic=ratio_of_sums, draws=SETTINGS["draws"], seed=seed
+        )
+        row[name] = np.round(interval, 4).tolist()
     return row
 
 
