@@ -1,6 +1,8 @@
 """The built site: every chapter is there, whole, with its figures and no error."""
 
+import hashlib
 import re
+import zlib
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -48,6 +50,36 @@ def test_the_right_option_is_not_to_be_read_in_the_page(demo):
     html = (demo / "tasks.html").read_text("utf-8")
     choose = re.search(r'<div class="lm-choose".*?</div>\n</div>', html, re.DOTALL)[0]
     assert not re.search(r"right|correct|true|=\"b\"", choose)
+
+
+def loaded_files(html):
+    """Yield path and query of each script and style sheet of ours that a page loads."""
+    for tag in BeautifulSoup(html, "html.parser").select("script[src], link[href]"):
+        address = urlsplit(tag.get("src") or tag["href"])
+        if address.path.startswith("_static/lib/") and not address.netloc:
+            yield address.path, address.query
+
+
+def checksums(path):
+    """Return what may stand in a file's address so that it changes when the file does."""
+    content = path.read_bytes()
+    return {
+        f"v={zlib.crc32(content.replace(bytes([13]), b'')):08x}",
+        f"v={hashlib.sha256(content).hexdigest()[:8]}",
+    }
+
+
+@pytest.mark.parametrize("book", ["demo", "site"])
+def test_a_script_that_changes_has_another_address(request, book):
+    """A browser may keep an address for long; with an old script a new page would fail."""
+    folder = request.getfixturevalue(book)
+    seen = set()
+    for page in folder.glob("*.html"):
+        for name, query in loaded_files(page.read_text("utf-8")):
+            assert query in checksums(folder / name), (page.name, name, query)
+            seen.add(Path(name).name)
+    assert {"findings.js", "search.js", "search-data.js", "tasks.js", "views.js"} <= seen
+    assert {"tasks.css", "views.css"} <= seen
 
 
 def read_solutions(name):

@@ -18,6 +18,7 @@ from sphinx.config import Config
 from lmbook.pages.proofs import fold_line
 from lmbook.pages.ways import for_work
 
+SCRIPTS = ("minisearch/index.js", "search-data.js", "search.js")  # in this order
 _LEFT_OUT = (nodes.math_block, nodes.raw, nodes.comment, addnodes.glossary)
 _BLOCKS = (nodes.paragraph, nodes.caption, nodes.entry, nodes.rubric, fold_line)
 
@@ -119,16 +120,32 @@ def _text_of(node: nodes.Element) -> str:
     return "".join("…" if isinstance(t.parent, nodes.math) else str(t) for t in texts)
 
 
-def _write_search_data(app: Sphinx, error: Exception | None) -> None:
+def _add_search(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
+    """Add the scripts that search to the page of results, and write what they search.
+
+    Sphinx calls this for each page, when it knows the text of all; all arguments but
+    ``app`` and ``pagename`` are not used. What is searched is written first: Sphinx puts a
+    checksum of each script into its address.
+    """
+    if pagename == "search":
+        _write_search_data(app)
+        for name in SCRIPTS:
+            app.add_js_file(f"lib/{name}", loading_method="defer")
+
+
+def _write_search_data(app: Sphinx) -> None:
     """Write the sections of all pages as a script: files cannot be fetched.
 
     The script ``search-data.js`` sets ``window.lmbookSections`` to a list of lists: the
     page's address, its name with the number of the chapter, and, of each section
-    (`sections`), anchor, heading, prose, work and code. Sphinx calls this at its end;
-    ``error`` is what ended it: then nothing is written.
+    (`sections`), anchor, heading, prose, work and code.
     """
-    if error is not None or app.builder.name != "html":
-        return
     chapters = app.config.lmbook_chapters
     entries = []
     for name in sorted(app.env.found_docs):
@@ -162,4 +179,4 @@ def setup(app: Sphinx) -> None:
     """Put our search in the place of Sphinx's: its page of results, and its data."""
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _switch_off_sphinx_search)
-    app.connect("build-finished", _write_search_data)
+    app.connect("html-page-context", _add_search)
