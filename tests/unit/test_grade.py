@@ -21,13 +21,14 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from nbclient.exceptions import CellTimeoutError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from safetensors import SafetensorError
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lmbook.grade import __main__ as command
-from lmbook.grade import as_json, marks, pool, sandbox
+from lmbook.grade import as_json, inside, marks, pool, sandbox
 from lmbook.grade import judge as judging
 from lmbook.grade.judge import NEED_ANSWER, judge
 from lmbook.grade.sandbox import PROGRAM, Sandbox, Stopped
@@ -383,6 +384,62 @@ def test_marks_are_written_as_they_come(tmp_path):
     assert not (tmp_path / "grades.part.csv").exists()
     with pytest.raises(OSError, match="nowhere"):
         marks.Table(tmp_path / "nowhere")
+
+
+def test_where_no_mark_can_be_written_nothing_is_run(monkeypatch, tmp_path, capsys):
+    def grade_all(*asked):
+        raise AssertionError("a notebook was run")
+
+    write_submission(tmp_path, "one", [LETTER])
+    (tmp_path / "grades.csv").mkdir()  # no file, and not to be written to
+    monkeypatch.setattr(command, "grade_all", grade_all)
+    monkeypatch.setattr("sys.argv", ["grade", str(tmp_path), "--unsafe"])
+    assert command.main() == 2
+    assert "Nothing was run" in capsys.readouterr().out
+
+
+def test_after_ctrl_c_the_command_says_how_many_are_in_the_table(
+    monkeypatch, tmp_path, capsys
+):
+    def grade_all(paths, how):
+        row = {"task": "attention.sharper", "verdict": "right"}
+        yield [{"submission": paths[0].name, **row}]
+        raise KeyboardInterrupt
+
+    for name in ("one", "two"):
+        write_submission(tmp_path, name, [LETTER])
+    monkeypatch.setattr(command, "grade_all", grade_all)
+    monkeypatch.setattr("sys.argv", ["grade", str(tmp_path), "--unsafe"])
+    assert command.main() == 130
+    assert "1 of 2 notebooks are in the table" in capsys.readouterr().out
+    assert "one.ipynb,attention.sharper,right" in (tmp_path / "grades.csv").read_text()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_how_long_the_recorder_takes_is_nobodys_time(monkeypatch, fails):
+    """What records answers has the time that a kernel has to begin, a cell has its own."""
+    allowed = []  # seconds, of each cell that is run, the recorder's first
+
+    class Client:
+        def __init__(self, notebook, **options):
+            pass
+
+        def setup_kernel(self):
+            return contextlib.nullcontext()
+
+        def execute_cell(self, cell, number):
+            allowed.append(self.timeout)
+            if fails:
+                raise CellTimeoutError
+
+    monkeypatch.setattr("nbclient.NotebookClient", Client)
+    if fails:
+        with pytest.raises(RuntimeError, match="the kernel did not begin"):
+            inside.Kernel([LETTER], 0)
+        return
+    _, problems = inside.Kernel([LETTER], 0).run(cell_seconds=1, seconds=100)
+    assert allowed == [inside.START_SECONDS, 1]
+    assert problems == []
 
 
 def break_pool(path, folder):
