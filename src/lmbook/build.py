@@ -49,7 +49,7 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
     if page and not _is_chapter(page, root):
         return 2
     made_of = {"inputs": fingerprint.inputs(root), "pages": fingerprint.pages(root)}
-    before = fingerprint.kept(root)
+    before = fingerprint.stored(root)
     now = made_of | fingerprint.left(root)
     if before == now:
         print(f"Nothing changed: {build_folder(root) / 'html' / 'index.html'}")
@@ -80,7 +80,7 @@ def build(root: Path = ROOT, page: str | None = None) -> int:
     if page:
         print(f"{page}: {build_folder(root) / 'html' / page}.html")
     elif whole:
-        fingerprint.keep(root, made_of)
+        fingerprint.store(root, made_of)
     return 0 if whole else 1
 
 

@@ -84,8 +84,8 @@ def left(root: Path) -> dict[str, str]:
     }
 
 
-def kept(root: Path) -> dict[str, str]:
-    """Return the hashes that the last build of the book in ``root`` noted (`keep`).
+def stored(root: Path) -> dict[str, str]:
+    """Return the hashes that the last build of the book in ``root`` noted (`store`).
 
     Returns
     -------
@@ -100,14 +100,14 @@ def kept(root: Path) -> dict[str, str]:
 
 
 def forget(root: Path) -> None:
-    """Remove the hashes of the last build (`kept`), since another one begins.
+    """Remove the hashes of the last build (`stored`), since another one begins.
 
     So until that one ends well, there are none. ``root`` : the book's folder.
     """
     (build_folder(root) / "fingerprint.json").unlink(missing_ok=True)
 
 
-def keep(root: Path, made_of: dict[str, str]) -> None:
+def store(root: Path, made_of: dict[str, str]) -> None:
     """Note that a build ended well, in ``fingerprint.json`` of the folder of builds.
 
     Parameters

@@ -33,19 +33,19 @@ def files(name: str, root: Path) -> dict[Path, str]:
         "short": short,
         "title": f"What is {short.lower()}?",
     }
-    places = {
+    paths = {
         "page": root / "chapters" / f"{name}.md",
         "figures": root / "src" / "lmcourse" / "figures" / f"{module}.py",
         "exercises": root / "src" / "lmcourse" / "exercises" / f"{module}.py",
         "proofs": root / "src" / "studies" / module / "proofs.py",
         "wrong_answers": root / "tests" / "pages" / "wrong_answers" / f"{module}.py",
     }
-    found = {
+    texts = {
         path: (TEMPLATES / f"{kind}.txt").read_text(encoding="utf-8").format(**words)
-        for kind, path in places.items()
+        for kind, path in paths.items()
     }
     docstring = f'"""The evidence of the chapter *{name}*."""\n'
-    return {root / "src" / "studies" / module / "__init__.py": docstring} | found
+    return {root / "src" / "studies" / module / "__init__.py": docstring} | texts
 
 
 def longer_contents(name: str, root: Path) -> str:
@@ -89,9 +89,9 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
     if not NAME.fullmatch(name):
         print(f"error: {name!r} is no name: use small letters, digits and hyphens")
         return 2
-    made = files(name, root)
+    texts = files(name, root)
     study = root / "src" / "studies" / f"{name.replace('-', '_')}.py"  # of no chapter
-    there = [path for path in [*made, study] if path.exists()]
+    there = [path for path in [*texts, study] if path.exists()]
     try:
         if there or name in pages_in_contents(root):
             print(f"error: {name} exists: {', '.join(map(str, there)) or '_toc.yml'}")
@@ -100,7 +100,7 @@ def new_chapter(name: str, root: Path = ROOT) -> int:
     except CourseError as error:
         print(f"error: {error}")
         return 2
-    for path, text in made.items():
+    for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path.relative_to(root)}")

@@ -326,12 +326,12 @@ def test_one_page_alone(book):
 @pytest.mark.parametrize("name", ["frist", "index"])  # the second has no code
 def test_a_page_that_is_none_is_told_and_the_site_stays_whole(book, sphinx, capsys, name):
     assert build.build(book) == 0
-    whole = fingerprint.kept(book)
+    whole = fingerprint.stored(book)
     assert build.build(book, page=name) == 2
     said = capsys.readouterr().out
     told = f"there is no chapters/{name}.md with code in it; there are first, other"
     assert said.endswith(f"error: {told}\n")
-    assert fingerprint.kept(book) == whole
+    assert fingerprint.stored(book) == whole
 
 
 def test_front_matter_is_checked_before_anything_is_executed(book, sphinx, capsys):

@@ -624,7 +624,7 @@ def test_where_nothing_is_shut_in_the_copies_of_kernels_end_as_well():
     limits = Namespace(cell=PATIENCE, seconds=PATIENCE)
     with Sandbox(4, unsafe=True) as box:
         run = marks._run_submission([START, LETTER], box, limits)
-        assert run.kept["attention.sharper"].waits
+        assert run.answers["attention.sharper"].waits
         copies = processes_of(box.folder.name)
     _, alive = psutil.wait_procs(copies, PATIENCE)
     assert copies

@@ -32,8 +32,8 @@ def test_every_task_is_read_with_its_code(name):
     found = list(read_tasks(text))
     assert len(found) == len(re.findall(r"\{exercise-start\}", text)) >= 5
     for task in found:
-        assert task.about
-        if task.about[0] == "Spot the bug":
+        assert task.attributes
+        if task.attributes[0] == "Spot the bug":
             assert "exercises.check(" in task.code
             assert task.solution
 
@@ -91,6 +91,6 @@ def test_the_pages_list_every_task_and_every_bug():
     for name in read_course():
         found = list(read_tasks((CHAPTERS / f"{name}.md").read_text(encoding="utf-8")))
         tasks += len(found)
-        bugs += sum(task.about[0] == "Spot the bug" for task in found)
+        bugs += sum(task.attributes[0] == "Spot the bug" for task in found)
     assert len(soup("instructors").select(".lm-tasks tbody tr")) == tasks
     assert len(soup("mistakes").select(".lm-mistakes .lm-verdict.lm-wrong")) == bugs

@@ -121,8 +121,8 @@ def main(*, poems: int | None = None) -> int:
         The exit status: 1 if their results differ by more than 1e-5, else 0.
     """
     slow, fast = runs = [isolated(prepare, way, poems) for way in WAYS]
-    costs = [{key: run[key] for key in ("seconds", "peak_mib")} for run in runs]
-    rows = [{"way": way, **cost} for way, cost in zip(WAYS, costs, strict=True)]
+    measured = [{key: run[key] for key in ("seconds", "peak_mib")} for run in runs]
+    rows = [{"way": way, **figures} for way, figures in zip(WAYS, measured, strict=True)]
     both = zip(slow["result"], fast["result"], strict=True)
     difference = max(float(abs(a - b).max()) for a, b in both)
     summary = {

@@ -20,9 +20,9 @@ def peak_mib() -> float:
     """
     with suppress(OSError):
         status = Path("/proc/self/status").read_text()
-        found = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
-        if found:
-            return int(found[1]) / 2**10
+        match = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
+        if match:
+            return int(match[1]) / 2**10
     try:
         import resource
     except ImportError:  # Windows

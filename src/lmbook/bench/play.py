@@ -94,11 +94,11 @@ def opened_view(context, address: str, module: str):
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/play.html")
-    found = page.locator(f"[data-module={module}]")
-    found.scroll_into_view_if_needed()
+    view = page.locator(f"[data-module={module}]")
+    view.scroll_into_view_if_needed()
     page.wait_for_selector(f"[data-module={module}][data-state=drawn]")
     try:
-        yield found
+        yield view
     finally:
         page.close()
 
@@ -124,14 +124,14 @@ def time_models(context, way: str, address: str) -> dict:
         long the thread that draws the page was busy at a stretch, at most, meanwhile: 0
         if never 50 milliseconds.
     """
-    with opened_view(context, address, "generator-view") as found:
+    with opened_view(context, address, "generator-view") as view:
         row = {"way": way}
-        page = found.page
+        page = view.page
         page.evaluate(PREPARE)
         for name, call in TIMED_CALLS.items():
             run = functools.partial(page.evaluate, f"async () => {{ await {call}; }}")
             row[name] = timeit(run, number=1)
-        page.wait_for_timeout(100)  # until all tasks are told
+        page.wait_for_timeout(100)  # until all tasks are reported
         return row | {"longest_ms": page.evaluate("longest")}
 
 
@@ -147,13 +147,13 @@ def time_training(context, address: str) -> float:
     RuntimeError
         If the training stops before; the message is the status line.
     """
-    with opened_view(context, address, "training") as found:
-        found.get_by_role("button", name="Train it here").click()
-        found.page.wait_for_function(BETTER_OR_STOPPED)
-        said = found.get_by_role("status").first.inner_text()
-        if "stopped" in said:
-            raise RuntimeError(f"{address}: {said}")
-        return float(said.split()[1])
+    with opened_view(context, address, "training") as view:
+        view.get_by_role("button", name="Train it here").click()
+        view.page.wait_for_function(BETTER_OR_STOPPED)
+        status = view.get_by_role("status").first.inner_text()
+        if "stopped" in status:
+            raise RuntimeError(f"{address}: {status}")
+        return float(status.split()[1])
 
 
 def main() -> int:
@@ -183,6 +183,6 @@ def main() -> int:
         ways = [time_models(first, way, origin) for way in ("served", "served again")]
         ways.append(time_models(other, "a file", site.as_uri()))
         trained = time_training(other, site.as_uri())
-    kept = ways[1]["bert_load_s"] / ways[0]["bert_load_s"]
-    report(ways, {"benchmark": "play", "kept_over_loaded": kept, "trained_s": trained})
+    ratio = ways[1]["bert_load_s"] / ways[0]["bert_load_s"]
+    report(ways, {"benchmark": "play", "kept_over_loaded": ratio, "trained_s": trained})
     return 0

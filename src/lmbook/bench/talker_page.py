@@ -10,7 +10,7 @@ from lmbook.play.stores import stage
 from lmbook.publish import bundles, npm
 
 PAGE = """<!doctype html><title>Talker</title><script>
-lmcourse = {{ stores: {{ talker: {about} }}, carried: {{}}, folder: "{folder}" }};
+lmcourse = {{ stores: {{ talker: {manifest} }}, carried: {{}}, folder: "{folder}" }};
 </script><script src="lib/play.js"></script>"""
 IN_PAGE = """async ([text, count, simd]) => {
   const { openTalker } = lmcourse.play["talker-client"];
@@ -23,7 +23,7 @@ IN_PAGE = """async ([text, count, simd]) => {
   const { ids } = await talker.tokens({ text });
   const written = [];
   await talker.when("speak", { ids, count, temperature: 0 }, null,
-    (pieces) => written.push(...pieces.map(({ id }) => id)));
+    (tokens) => written.push(...tokens.map(({ id }) => id)));
   const seconds = (performance.now() - loaded) / 1000;
   return { loading: (loaded - start) / 1000, seconds, memory, written };
 }"""
@@ -67,8 +67,8 @@ def write_in_pages(prompt: str, tokens: int) -> dict[str, dict]:
     ways = {"page": True, "page, kept": True, "page, no SIMD": False}
     with tempfile.TemporaryDirectory() as place, serve(Path(place)) as origin:
         make_page(Path(place))
-        about = (Path(place) / "lib/play/talker/about.json").read_text()
-        page = PAGE.format(about=about, folder=f"{origin}/lib/")
+        manifest = (Path(place) / "lib/play/talker/about.json").read_text()
+        page = PAGE.format(manifest=manifest, folder=f"{origin}/lib/")
         (Path(place) / "index.html").write_text(page)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(

@@ -122,11 +122,11 @@ def hash_reader_settings() -> dict[str, str | None]:
         device) → SHA-256 in hexadecimal of its value and, if that is a path, of the files
         there; None if it is not set.
     """
-    found = dict.fromkeys(VARIABLES)
+    hashes = dict.fromkeys(VARIABLES)
     for name, value in reader_settings().items():
         files = hash_files(Path(value), Path(value)) if os.path.isabs(value) else {}
-        found[name] = hash_json([value, files])
-    return found
+        hashes[name] = hash_json([value, files])
+    return hashes
 
 
 def other_models() -> dict[str, str]:

@@ -61,7 +61,9 @@ def _to_plain(value: object, keep) -> object:
     if isinstance(value, (list, range, MappingView)):
         return [_to_plain(each, keep) for each in value]
     if isinstance(value, (tuple, set, frozenset, deque)):
-        kinds = (kind for kind, made in CONTAINERS.items() if isinstance(value, made))
+        kinds = (
+            kind for kind, container in CONTAINERS.items() if isinstance(value, container)
+        )
         of = [_to_plain(each, keep) for each in value]
         return {"kind": next(kinds, "set"), "of": of}
     if isinstance(value, Mapping):

@@ -125,7 +125,7 @@ class Kernel:
 
         Returns
         -------
-        kept : list of (str, str, str)
+        recorded : list of (str, str, str)
             What `_recorded_answers` returns: task, kind and content of each file that was
             kept of an answer.
         problems : list of str
@@ -185,14 +185,14 @@ def _recorded_answers() -> list[tuple[str, str, str]]:
         that waits with the answer, whose content is "".
     """
     folder = Path(os.environ["HOME"]) / ANSWERS_FOLDER
-    kept = []
+    recorded = []
     for path in folder.iterdir() if folder.is_dir() else ():
         kind = path.suffix.removeprefix(".")
         if kind == "socket":
-            kept.append((path.stem, kind, ""))
+            recorded.append((path.stem, kind, ""))
         elif kind in ("pickle", "why") and path.is_file():
-            kept.append((path.stem, kind, base64.b64encode(path.read_bytes()).decode()))
-    return kept
+            recorded.append((path.stem, kind, base64.b64encode(path.read_bytes()).decode()))
+    return recorded
 
 
 def ask_waiting(stem: str, request: bytes, seconds: float) -> str:

@@ -57,14 +57,14 @@ class Outcome:
     ----------
     tasks : list of str
         Those of all chapters that it has a check of.
-    kept : dict of str to RecordedAnswer
+    answers : dict of str to RecordedAnswer
         By task.
     problems : str
         Which cells failed.
     """
 
     tasks: list[str] = field(default_factory=list)
-    kept: dict[str, RecordedAnswer] = field(default_factory=dict)
+    answers: dict[str, RecordedAnswer] = field(default_factory=dict)
     problems: str = ""
 
 
@@ -221,7 +221,7 @@ def tasks_in(code: list[str], also: list[str] = ()) -> list[str]:
     list of str
         Names of all tasks of these chapters, handed in or not.
     """
-    named = [".".join(found) for found in _TASK_NAME.findall("\n".join(code))]
+    named = [".".join(parts) for parts in _TASK_NAME.findall("\n".join(code))]
     chapters: dict[str, list[str]] = {}
     for name in [*named, *also]:
         chapter = name.partition(".")[0]
@@ -246,7 +246,7 @@ def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome
     Returns
     -------
     Outcome
-        ``tasks``, the names of the tasks that will have a row; ``kept``, task →
+        ``tasks``, the names of the tasks that will have a row; ``answers``, task →
         `RecordedAnswer`, what was kept of the answer that was given to its check;
         ``problems``, str, which cells failed, "" if none did.
 
@@ -259,17 +259,17 @@ def _run_submission(code: list[str], box: Sandbox, limits: Namespace) -> Outcome
     """
     box.begin("begin", code)
     request = "run", limits.cell, limits.seconds
-    found, problems = box.ask(*request, seconds=limits.seconds + START_SECONDS)
-    kept: dict[str, RecordedAnswer] = {}
-    for name, kind, content in found:
-        each = kept.setdefault(bytes.fromhex(name).decode(), RecordedAnswer())
+    recorded, problems = box.ask(*request, seconds=limits.seconds + START_SECONDS)
+    answers: dict[str, RecordedAnswer] = {}
+    for name, kind, content in recorded:
+        each = answers.setdefault(bytes.fromhex(name).decode(), RecordedAnswer())
         if kind == "socket":
             each.waits = True
         elif kind == "why":
             each.why = base64.b64decode(content).decode(errors="replace")
         else:
             each.pickle = base64.b64decode(content)
-    return Outcome(tasks_in(code, [*kept]), kept, "; ".join(map(str, problems)))
+    return Outcome(tasks_in(code, [*answers]), answers, "; ".join(map(str, problems)))
 
 
 def _judge_answers(
@@ -282,8 +282,8 @@ def _judge_answers(
     code : list of str
         Its cells.
     run : Outcome
-        What came of running it: ``tasks``, names; ``kept``, task → `RecordedAnswer`, what
-        was kept of its answer; ``problems``, which cells failed, a str.
+        What came of running it: ``tasks``, names; ``answers``, task → `RecordedAnswer`,
+        what was kept of its answer; ``problems``, which cells failed, a str.
     ran : Sandbox
         In which it was run, and where copies of its kernel may wait.
     limits : Namespace
@@ -310,25 +310,29 @@ def _judge_answers(
     box = None
     with ExitStack() as boxes:
         for task in run.tasks:
-            kept = run.kept.get(task)
-            if kept is None:
+            answer = run.answers.get(task)
+            if answer is None:
                 row = {"task": task, "verdict": "not handed in", "diagnosis": run.problems}
                 rows.append(row)
                 continue
-            if kept.pickle and (box is None or box.stopped or task in NEED_ANSWER):
+            if answer.pickle and (box is None or box.stopped or task in NEED_ANSWER):
                 boxes.close()
                 box = boxes.enter_context(Sandbox(limits.memory, limits.unsafe))
                 chapter = task.partition(".")[0] if task in NEED_ANSWER else ""
                 box.begin("prepare", code, chapter)
             how = "together" if task in NEED_ANSWER else "apart"
             rows.append(
-                {"task": task, **_judge_answer(task, kept, box, ran, limits), "judged": how}
+                {
+                    "task": task,
+                    **_judge_answer(task, answer, box, ran, limits),
+                    "judged": how,
+                }
             )
     return rows
 
 
 def _judge_answer(
-    task: str, kept: RecordedAnswer, box: Sandbox, ran: Sandbox, limits: Namespace
+    task: str, answer: RecordedAnswer, box: Sandbox, ran: Sandbox, limits: Namespace
 ) -> dict:
     """Return the verdict on an answer, and its diagnosis.
 
@@ -341,7 +345,7 @@ def _judge_answer(
     ----------
     task : str
         Its name, such as "attention.heads".
-    kept : RecordedAnswer
+    answer : RecordedAnswer
         ``pickle``, the answer, or None; ``why`` there is none; ``waits``, whether a copy of
         the kernel waits with it.
     box : Sandbox
@@ -358,11 +362,11 @@ def _judge_answer(
         ``verdict``: "right", "wrong", "not tried" or "not graded"; ``diagnosis``, a
         sentence; ``ended``, True, only if a sandbox ended by itself.
     """
-    reason = f"the answer could not be taken out of the notebook: {kept.why}"
+    reason = f"the answer could not be taken out of the notebook: {answer.why}"
     first = {"verdict": "not graded", "diagnosis": reason}
-    if kept.pickle:
-        first = _verdict_cells(task, kept.pickle, box, limits.cell)
-    can_ask_again = kept.waits and task not in NEED_ANSWER and not ran.stopped
+    if answer.pickle:
+        first = _verdict_cells(task, answer.pickle, box, limits.cell)
+    can_ask_again = answer.waits and task not in NEED_ANSWER and not ran.stopped
     if first["verdict"] in ("right", "not tried") or not can_ask_again:
         return first
     stem = task.encode().hex()

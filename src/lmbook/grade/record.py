@@ -153,8 +153,8 @@ def _answer_requests(stem: str, answer: object, ready: int) -> None:
                 what, *rest = pickle.loads(read_request(stream))
                 with _ending_with(connection):
                     try:
-                        found = getattr(answers, what)(*rest)
-                        text = as_json.dumps(found, answers.hold)
+                        result = getattr(answers, what)(*rest)
+                        text = as_json.dumps(result, answers.hold)
                     except BaseException as error:  # it may raise when it is looked at
                         failed = f"{type(error).__name__}: {error}"[:999]
                         text = f'{{"kind": "failed", "of": {as_json.dumps(failed)}}}'

@@ -386,8 +386,8 @@ class Sandbox:
         how = f"exit status {status}"
         if status < 0:
             how = f"signal {-status}, {signal.strsignal(-status)}"
-        told = f"its process ended by itself ({how})"
-        return Ended(f"{told}: {words}" if words else told)
+        message = f"its process ended by itself ({how})"
+        return Ended(f"{message}: {words}" if words else message)
 
     def _check(self, deadline: float) -> None:
         """Raise `Stopped` if the sandbox takes too long or too much memory.

@@ -167,23 +167,23 @@ def pages_in_contents(root: Path = ROOT) -> dict[str, str]:
     site = _read_contents(root)
     numerals: dict[str, str] = {}
 
-    def add(tree: TocTree, above: str, places: Iterator[int], numbered: bool) -> None:
+    def add(tree: TocTree, above: str, numbers: Iterator[int], numbered: bool) -> None:
         """Add the pages of a part of the contents, and those below them, to ``numerals``.
 
         ``tree`` : the part; ``above`` : what stands before their numbers, such as "3." for
-        pages below page 3; ``places`` : the numbers that are left for them; ``numbered`` :
+        pages below page 3; ``numbers`` : the numbers that are left for them; ``numbered`` :
         whether they have numbers.
         """
         for name in _page_names(tree.items, root):
-            numeral = f"{above}{next(places)}" if numbered else ""
+            numeral = f"{above}{next(numbers)}" if numbered else ""
             numerals[name] = numeral
-            places_below = itertools.count(1)
+            numbers_below = itertools.count(1)
             for part in site[name].subtrees if name in site else []:
-                add(part, f"{numeral}.", places_below, numbered)
+                add(part, f"{numeral}.", numbers_below, numbered)
 
-    places = itertools.count(1)
+    numbers = itertools.count(1)
     for tree in site.root.subtrees:
-        add(tree, "", places, bool(tree.numbered))
+        add(tree, "", numbers, bool(tree.numbered))
     return numerals
 
 
@@ -343,13 +343,13 @@ def _front_matter(text: str, earlier: list[str]) -> tuple[dict, list[str]]:
     """
     front = _FRONT_MATTER.match(text)
     try:
-        found = yaml.safe_load(front[1]) if front else {}
+        fields = yaml.safe_load(front[1]) if front else {}
     except yaml.YAMLError as error:
         return {}, [f"its front matter cannot be read: {error}"]
-    if not isinstance(found, dict):
-        kind = type(found).__name__
+    if not isinstance(fields, dict):
+        kind = type(fields).__name__
         return {}, [f"its front matter is a {kind}; it should be names with values"]
-    values = found.get("course")
+    values = fields.get("course")
     return values, list(_front_matter_faults(values, earlier))
 
 

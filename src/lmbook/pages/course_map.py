@@ -204,7 +204,7 @@ def doors(
     return f'<div class="lm-doors">\n{html}</div>\n'
 
 
-def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: str) -> str:
+def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **words: str) -> str:
     """Return the paths through the book as HTML: how long each takes, where it leads.
 
     Parameters
@@ -213,7 +213,7 @@ def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: s
         Name → chapter, in the order of the book; its ``paths`` says which paths it is on.
     address : callable
         Called with a page's name; returns where it is, a str.
-    **told : str
+    **words : str
         For each path ("poems", "weekend", "whole") a sentence about it, by its name; and by
         its name with "-goal" what a reader makes at its end: page, label and words, such as
         "mini-gpt#own A GPT of your own text".
@@ -228,11 +228,11 @@ def paths(chapters: dict[str, Chapter], address: Callable[[str], str], **told: s
     for path, title in PATH_TITLES.items():
         along = [c for c in chapters.values() if path in (*c.paths, "whole")]
         items = [_link(address(c.name), c.short) for c in along]
-        place, _, goal = told[PATH_GOALS[path]].partition(" ")
+        place, _, goal = words[PATH_GOALS[path]].partition(" ")
         page, _, label = place.partition("#")
         items.append(f"<strong>{_link(f'{address(page)}#{label}', goal)}</strong>")
         html += f"<div><h3>{title} {reading_time(along)}</h3>\n"
-        html += f"<p>{escape(told[path])}</p>\n"
+        html += f"<p>{escape(words[path])}</p>\n"
         html += "<ol>" + "\n".join(f"<li>{item}</li>" for item in items) + "</ol></div>\n"
     return f'<div class="lm-paths">\n{html}</div>\n'
 

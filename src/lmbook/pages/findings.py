@@ -109,10 +109,10 @@ def _all_claims(app: Sphinx) -> list[dict]:
         and perhaps missing, ``rival``, ``null``, ``n`` (what was examined), ``interval``,
         ``about``, ``source`` and ``failed``.
     """
-    about = app.env.metadata
+    metadata = app.env.metadata
     env = app.env
-    pages = [page for page in env.collect_relations() if page in about]
-    claims = [row for page in pages for row in about[page].get("lmbook_claims", [])]
+    pages = [page for page in env.collect_relations() if page in metadata]
+    claims = [row for page in pages for row in metadata[page].get("lmbook_claims", [])]
     root = Path(app.srcdir).parent
     reads = {page: _studies_read(page, root) for page in pages}
     for path in sorted((root / "data" / "studies").glob("*.json")):

@@ -14,18 +14,18 @@ def inline_nodes(text: str) -> list[nodes.Node]:
 
     ``text`` : with `code`, *italics* and **bold** as in Markdown, and no other markup.
     """
-    made = nodes.inline()
+    node = nodes.inline()
     for token in _INLINE.parseInline(text)[0].children:
         if token.type == "code_inline":
-            made += nodes.literal(token.content, token.content)
+            node += nodes.literal(token.content, token.content)
         elif token.nesting == 1:
-            made += nodes.strong() if token.type == "strong_open" else nodes.emphasis()
-            made = made[-1]
+            node += nodes.strong() if token.type == "strong_open" else nodes.emphasis()
+            node = node[-1]
         elif token.nesting == -1:
-            made = made.parent
+            node = node.parent
         else:
-            made += nodes.Text(token.content)
-    return made.children
+            node += nodes.Text(token.content)
+    return node.children
 
 
 def inline_html(text: str) -> str:
@@ -48,9 +48,9 @@ def page_link(name: str, text: str, env) -> addnodes.pending_xref:
     env : BuildEnvironment
         Sphinx's, of the page in which the link stands.
     """
-    about = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{name}"}
-    about |= {"refexplicit": True, "refwarn": True, "refdoc": env.docname}
-    return addnodes.pending_xref("", nodes.inline("", text), **about)
+    attributes = {"refdomain": "std", "reftype": "doc", "reftarget": f"/{name}"}
+    attributes |= {"refexplicit": True, "refwarn": True, "refdoc": env.docname}
+    return addnodes.pending_xref("", nodes.inline("", text), **attributes)
 
 
 def html_table(css: str, columns: Sequence[str], rows: Iterable[tuple]) -> str:

@@ -98,17 +98,17 @@ class Fold(SphinxTransform):
             kind = node["kind"]
             logger.warning("this %s-end has no %s-start", kind, kind, location=node)
             node.parent.remove(node)
-        about = self.env.temp_data.get("lmbook", {})
+        counts = self.env.temp_data.get("lmbook", {})
         proofs = []
         for cell in list(self.document.findall(nodes.container)):
             if TAG in cell.get("cell_metadata", {}).get("tags", []):
-                proofs.append(_fold_proof(cell, about["models"]))
+                proofs.append(_fold_proof(cell, counts["models"]))
         for proof in proofs:
             if proof["verdict"] == "not so":
-                _mark_prose(proof, about["models"])
+                _mark_prose(proof, counts["models"])
         sections = self.document.findall(nodes.section)
-        if about.get("statements") and (page := next(iter(sections), None)):
-            page += _summary_of_checks(about, self.env)
+        if counts.get("statements") and (page := next(iter(sections), None)):
+            page += _summary_of_checks(counts, self.env)
 
 
 def _fold_section(start: fold_edge) -> None:
@@ -178,24 +178,24 @@ def _fold_in_place_of(cell: nodes.container, text: str, models: dict[str, str]) 
     return proof
 
 
-def _register_claim(proof: fold, name: str, models: dict[str, str], **about: str) -> None:
+def _register_claim(proof: fold, name: str, models: dict[str, str], **fields: str) -> None:
     """Note on a proof what it claims, for the list of all claims, and give it an address.
 
     Parameters
     ----------
     proof : fold
         With ``verdict``. It gets an id, and the attribute ``claim``, a dict: ``verdict``;
-        ``note``, the names of the models; and what ``about`` has.
+        ``note``, the names of the models; and what ``fields`` has.
     name : str
         Of the proof's function; its anchor is made of it.
     models : dict of str to str
         For each model that the page asked for: the environment variable that chooses it,
         such as LMCOURSE_BERT → the model's name.
-    **about
+    **fields
         ``claim``, the sentence, and what else `lmbook.pages.findings` shows of it.
     """
     always = {"verdict": proof["verdict"], "note": " and ".join(models.values())}
-    proof["claim"] = always | about
+    proof["claim"] = always | fields
     proof["ids"].append(nodes.make_id(name)[:60].rstrip("-"))
     proof.document.set_id(proof)  # warns if another has it
 
@@ -226,20 +226,20 @@ def _fold_proof(cell: nodes.container, models: dict[str, str]) -> fold:
     prefix = f"{record['name']}."
     values = {prefix + key: text for key, text in record["values"]}
     try:
-        about = {
+        fields = {
             name: insert_values(text, values, prefix) for name, text in record["fields"]
         }
     except ValueError as error:
-        about = {}
+        fields = {}
         logger.warning("in a field of a proof: %s", error, location=proof)
     returned = {f"returned `{key}`": f"`{text}`" for key, text in record["values"]}
     failed = {"not so": f"`{record['failed']}`"} if record["failed"] else {}
     code = nodes.literal_block(record["source"], record["source"], language="ipython3")
     source = nodes.container("", code, classes=["lm-proof-source"])
-    proof += [*fields_list(about), *fields_list(failed), source, *fields_list(returned)]
+    proof += [*fields_list(fields), *fields_list(failed), source, *fields_list(returned)]
     if record["kind"] == "finding":
-        about |= {key: record[key] for key in ("kind", "about", "source", "failed")}
-        _register_claim(proof, record["name"], models, claim=record["sentence"], **about)
+        fields |= {key: record[key] for key in ("kind", "about", "source", "failed")}
+        _register_claim(proof, record["name"], models, claim=record["sentence"], **fields)
     return proof
 
 
@@ -283,21 +283,21 @@ def _mark_prose(proof: fold, models: dict[str, str]) -> None:
         proof.parent[first : first + len(prose)] = [marked]
 
 
-def _summary_of_checks(about: dict, env) -> nodes.paragraph:
+def _summary_of_checks(counts: dict, env) -> nodes.paragraph:
     """Return what a page says at its end of what was checked when it was executed.
 
     If it has findings, the page of all findings is linked.
 
     Parameters
     ----------
-    about : dict of str to int
+    counts : dict of str to int
         ``statements`` that were checked (assertions in the code); ``proven``, how many of
         them are in proofs; ``proofs``, how many ran to their end, so that one that failed
         does not count; ``findings``, how many ran, whether they hold or not.
     env : BuildEnvironment
         Sphinx's.
     """
-    total, inside, proofs = (about[key] for key in ("statements", "proven", "proofs"))
+    total, inside, proofs = (counts[key] for key in ("statements", "proven", "proofs"))
     each = "1 statement was" if total == 1 else f"{total} statements were"
     text = f"When this page was built, {each} checked"
     if proofs:
@@ -305,7 +305,7 @@ def _summary_of_checks(about: dict, env) -> nodes.paragraph:
         text += f", {'all' if inside == total else inside} of them in {where}"
     text += ". An assertion is counted once, even if a loop runs it many times."
     paragraph = nodes.paragraph("", text, classes=["lm-checked", WORK_CLASS])
-    if about["findings"] and "findings" in env.found_docs:
+    if counts["findings"] and "findings" in env.found_docs:
         paragraph += nodes.Text(" What they say of the models is listed with ")
         paragraph += page_link("findings", "all findings of the book", env)
         paragraph += nodes.Text(".")

@@ -159,10 +159,10 @@ def _inline_svg(svg: str, kind: str) -> str:
         r"<(script|foreignObject|a)\b|\son\w+=|href=\"(?!#|data:image/png)", svg
     )
     if active:
-        found = svg[active.start() :][:60].strip()
+        excerpt = svg[active.start() :][:60].strip()
         raise ValueError(
-            f"a figure holds a script or an address, {found!r}, which a page would run or "
-            "load: draw it without"
+            f"a figure holds a script or an address, {excerpt!r}, which a page would run "
+            "or load: draw it without"
         )
     prefix = f"p{hash_json(svg)[:8]}-"
     used = set(re.findall(r'(?:url\(|href=")#([\w-]+)', svg))

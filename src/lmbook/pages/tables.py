@@ -175,18 +175,18 @@ def _poems(data: dict) -> tuple[str, str]:
     sections), how much speaks for each section, in hundredths of what is expected by
     chance.
     """
-    found = model_shelves(data)
+    assignments = model_shelves(data)
     names = data["names"]
-    pairs = [(own, model) for own, model, _ in found]
+    pairs = [(own, model) for own, model, _ in assignments]
     counts = [
         [name, *(pairs.count((row, column)) for column in range(len(names)))]
         for row, name in enumerate(names)
     ]
-    order = sorted(range(len(found)), key=lambda poem: -found[poem][2])
+    order = sorted(range(len(assignments)), key=lambda poem: -assignments[poem][2])
     rows = [
         [data["texts"][poem].partition("\n")[0], names[own], names[model], f"{lead:.1f}"]
         for poem in order
-        for own, model, lead in [found[poem]]
+        for own, model, lead in [assignments[poem]]
         if own != model
     ]
     head = ["Poem", "Editors", "Model", "Lead"]
@@ -229,8 +229,8 @@ def _trace_table(trace: dict, number: int) -> str:
         lists = {key: trace[key] for key in keys if isinstance(trace.get(key), list)}
         points = enumerate(zip(*lists.values(), strict=False), 1)
         body = _grid(["Point", *lists], ([number, *point] for number, point in points))
-    about = html.escape(f"{name} ({trace.get('type', 'scatter')})")
-    return f"<p>{about}</p>{body}"
+    caption = html.escape(f"{name} ({trace.get('type', 'scatter')})")
+    return f"<p>{caption}</p>{body}"
 
 
 _TABLES_BY_KIND = {

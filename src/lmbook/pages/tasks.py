@@ -93,7 +93,7 @@ def task_fault(page: str, label: str, classes: list[str]) -> str:
     classes : list of str
         Such as ``["exercise", "build", "minutes-10", "level-2"]``.
     """
-    if not (about := read_classes(classes)):
+    if not (attributes := read_classes(classes)):
         kinds = ", ".join(KIND_TITLES)
         form = f"a kind ({kinds}), minutes-2 to minutes-99, level-1 to level-3"
         return f"its :class: is {' '.join(classes[1:])!r}; it should be {form}"
@@ -103,7 +103,7 @@ def task_fault(page: str, label: str, classes: list[str]) -> str:
     name = checks.get(label.replace("_", "-"))
     if name is None:
         return f"no check belongs to its label; there are {', '.join(sorted(checks))}"
-    kind = about[0]
+    kind = attributes[0]
     if name not in exercises.names(page, kind.lower()):
         return f"it is of the kind {kind}, its check {name} is not"
     return ""
@@ -156,9 +156,9 @@ class Headings(SphinxPostTransform):
         """
         for task in self.document.findall(exercise_enumerable_node):
             title = task.children[0]
-            about = read_classes(task["classes"])
-            if about and isinstance(title, exercise_title):
-                kind, *time_and_level = about
+            attributes = read_classes(task["classes"])
+            if attributes and isinstance(title, exercise_title):
+                kind, *time_and_level = attributes
                 colon = nodes.inline("", ": ", classes=["visually-hidden"])
                 rest = " · ".join(["", *time_and_level])
                 quiet = nodes.inline("", rest, colon, classes=["lm-task-about"])

@@ -36,7 +36,7 @@ class Task(NamedTuple):
 
     label: str
     title: str
-    about: list[str]  # kind, minutes, level, in words
+    attributes: list[str]  # kind, minutes, level, in words
     code: str  # of its first cell
     solution: str  # the same of its solution
 
@@ -55,10 +55,10 @@ def read_tasks(text: str) -> Iterator[Task]:
     Yields
     ------
     Task
-        ``label``, such as "ex-attention-heads"; ``title``; ``about``, a list of its kind,
-        minutes and level in words: "Build", "10 minutes", "level 2 of 3"; ``code`` of its
-        first cell, and ``solution``, that of the first cell of its solution, "" if there is
-        none.
+        ``label``, such as "ex-attention-heads"; ``title``; ``attributes``, a list of its
+        kind, minutes and level in words: "Build", "10 minutes", "level 2 of 3"; ``code`` of
+        its first cell, and ``solution``, that of the first cell of its solution, "" if
+        there is none.
     """
     first_cells = {}  # (label, part) → code
     for cell in parse_cells(text):
@@ -66,12 +66,12 @@ def read_tasks(text: str) -> Iterator[Task]:
     for title, lines in _TASK.findall(text):
         options = dict(re.findall(r"^:(\w+): *(.*)$", lines, re.M))
         label = options.get("label", "")
-        about = read_classes(options.get("class", "").split())
-        if not (label and about):
+        attributes = read_classes(options.get("class", "").split())
+        if not (label and attributes):
             continue
         starter = first_cells.get((label, "exercise"), "")
         solution = first_cells.get((label, "solution"), "")
-        yield Task(label, title, about, starter, solution)
+        yield Task(label, title, attributes, starter, solution)
 
 
 # --- what the directives make ----------------------------------------------------------
@@ -155,7 +155,7 @@ def _tasks(app, link, node) -> str:
     """
     rows = []
     for chapter, task in _all_tasks(app):
-        kind, *time_and_level = task.about
+        kind, *time_and_level = task.attributes
         minutes, level = (re.search(r"\d+", words)[0] for words in time_and_level)
         cells = _task_link(link, chapter, task), kind, minutes, level, escape(chapter.short)
         rows.append(("", cells))
@@ -194,7 +194,7 @@ def _mistakes(app, link, node) -> str:
         if chapter != last:
             html += f"<h2>{escape(chapter.short)}</h2>\n"
         last = chapter
-        if task.about[0] == KIND_TITLES["spot"]:
+        if task.attributes[0] == KIND_TITLES["spot"]:
             html += _bug_and_fix(app, link, chapter, task)
         elif sentences:
             html += f"<h3>{_task_link(link, chapter, task)}</h3>\n"

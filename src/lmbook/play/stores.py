@@ -51,10 +51,10 @@ def gpt_config(config) -> dict:
     ``layers``, ``heads``, ``d_model``, ``d_ff``, ``positions`` (their kind), ``causal``,
     ``norm_first``, ``eps`` (of the norms), ``output`` and ``activation``.
     """
-    kept = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
-    found = {name: value for name, value in asdict(config).items() if name in kept}
+    names = ("vocab_size", "context", "layers", "heads", "d_model", "positions")
+    fields = {name: value for name, value in asdict(config).items() if name in names}
     style = {"causal": True, "norm_first": True, "eps": 1e-5, "output": "tied"}
-    return found | style | {"d_ff": 4 * config.d_model, "activation": "gelu_new"}
+    return fields | style | {"d_ff": 4 * config.d_model, "activation": "gelu_new"}
 
 
 def gpt_tensors(model) -> dict[str, torch.Tensor]:
@@ -65,11 +65,11 @@ def gpt_tensors(model) -> dict[str, torch.Tensor]:
 
     ``model`` : lmcourse.gpt.model.GPT.
     """
-    found = dict(model.state_dict())
-    for name in [name for name in found if "qkv" in name]:
-        thirds = zip(("query", "key", "value"), found.pop(name).chunk(3), strict=True)
-        found |= {name.replace("qkv", part): third for part, third in thirds}
-    return found
+    tensors = dict(model.state_dict())
+    for name in [name for name in tensors if "qkv" in name]:
+        thirds = zip(("query", "key", "value"), tensors.pop(name).chunk(3), strict=True)
+        tensors |= {name.replace("qkv", part): third for part, third in thirds}
+    return tensors
 
 
 def gpt_file(model, alphabet: str, dtype=torch.float16) -> bytes:
@@ -225,11 +225,11 @@ def digits_file(model) -> bytes:
     """
     embed = model.embed.state_dict()
     stack = model.stack
-    places = torch.cat([(model.first - model.embed.bias)[None], model.positions])
+    positions = torch.cat([(model.first - model.embed.bias)[None], model.positions])
     tensors = {f"patch.{name}": x for name, x in embed.items()} | stack.state_dict()
-    tensors |= {"tokens.weight": model.answer.weight, "positions.weight": places}
+    tensors |= {"tokens.weight": model.answer.weight, "positions.weight": positions}
     block = stack.blocks[0]
-    config = {"vocab_size": 10, "context": len(places), "d_model": places.shape[1]}
+    config = {"vocab_size": 10, "context": len(positions), "d_model": positions.shape[1]}
     config |= {"layers": len(stack.blocks), "heads": block.attention.heads}
     config |= {"d_ff": block.feed_forward.up.out_features, "patch": model.size**2}
     config |= {"causal": False, "norm_first": True, "eps": 1e-5, "output": "tied"}
@@ -258,9 +258,9 @@ def _file(tensors: dict[str, torch.Tensor], config: dict) -> bytes:
 # --- staging --------------------------------------------------------------------------
 
 
-def _json(made: dict) -> bytes:
+def _json(value: dict) -> bytes:
     """Return an object, which JSON can hold, as JSON without spaces, in UTF-8."""
-    return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _gpt(path: str | None = None) -> bytes:
@@ -331,8 +331,8 @@ def _make(name: str, folder: Path) -> None:
         text = base64.b64encode(part).decode()
         script = f'lmcourse.carried["play/{name}/{i}.js"] = "{text}";\n'
         (folder / f"{i}.js").write_text(script, encoding="ascii")
-    about = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(parts)}
-    (folder / "about.json").write_text(json.dumps(about | {"key": folder.name}))
+    manifest = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(parts)}
+    (folder / "about.json").write_text(json.dumps(manifest | {"key": folder.name}))
 
 
 def _parts(content: bytes, size: int) -> list[bytes]:
@@ -354,9 +354,9 @@ def _make_files(content: bytes, folder: Path) -> None:
     for number, part in enumerate(_parts(content, FILE_PART)):
         (folder / f"{number}.bin").write_bytes(part)
         files.append({"bytes": len(part), "checksum": zlib.crc32(part)})
-    about = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(files)}
-    about |= {"files": files, "key": folder.name.rpartition("-")[2]}
-    (folder / "about.json").write_text(json.dumps(about))
+    manifest = {"bytes": len(content), "checksum": zlib.crc32(content), "parts": len(files)}
+    manifest |= {"files": files, "key": folder.name.rpartition("-")[2]}
+    (folder / "about.json").write_text(json.dumps(manifest))
 
 
 def link_or_copy(source: str, target: str) -> str:

@@ -48,7 +48,7 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
     """
     options = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
 
-    def made_by(option: str) -> list[str]:
+    def normalized_by(option: str) -> list[str]:
         """Return what each of `CHARACTERS` becomes if one option is as the settings say.
 
         The other options of the normalizer are off.
@@ -58,12 +58,14 @@ def _character_classes(settings: dict) -> dict[str, list[int]]:
         return normalizer.normalize_str(BETWEEN.join(CHARACTERS)).split(BETWEEN)
 
     split = tokenizers.pre_tokenizers.BertPreTokenizer().pre_tokenize_str
-    pieces = split("aa".join(CHARACTERS))  # a sign stands alone there, others do not
-    signs = {start // 3 for _, (start, end) in pieces if end == start + 1}
+    words = split("aa".join(CHARACTERS))  # a sign stands alone there, others do not
+    signs = {start // 3 for _, (start, end) in words if end == start + 1}
     return {
-        "removed": _ranges([made == "" for made in made_by("clean_text")]),
-        "ideographs": _ranges([len(m) == 3 for m in made_by("handle_chinese_chars")]),
-        "marks": _ranges([made == "" for made in made_by("strip_accents")]),
+        "removed": _ranges([text == "" for text in normalized_by("clean_text")]),
+        "ideographs": _ranges(
+            [len(text) == 3 for text in normalized_by("handle_chinese_chars")]
+        ),
+        "marks": _ranges([text == "" for text in normalized_by("strip_accents")]),
         "punctuation": _ranges([index in signs for index in range(len(CHARACTERS))]),
     }
 
@@ -79,9 +81,9 @@ def wordpiece(tokenizer) -> dict:
     Returns
     -------
     dict
-        JSON-ready. ``vocab``, the pieces in the order of their IDs; ``special``, those
-        that are found in a text as they stand, such as "[MASK]"; ``unknown``, the piece for
-        a word that is not known; ``prefix`` of pieces inside a word, "##"; ``longest``, the
+        JSON-ready. ``vocab``, the tokens in the order of their IDs; ``special``, those
+        that are found in a text as they stand, such as "[MASK]"; ``unknown``, the token for
+        a word that is not known; ``prefix`` of tokens inside a word, "##"; ``longest``, the
         most characters of a word that is cut; ``lowercase``, whether letters are made
         small; ``accents``, whether they are kept; ``tables``, name of a class of characters
         → code points, [first, last, first, last, …] (`_character_classes`).
@@ -91,17 +93,19 @@ def wordpiece(tokenizer) -> dict:
     ValueError
         If the tokenizer is not made of the parts of BERT's (`PARTS`).
     """
-    made = json.loads(tokenizer.backend_tokenizer.to_str())
-    parts = [(made[n] or {}).get("type") for n in ("normalizer", "pre_tokenizer", "model")]
+    description = json.loads(tokenizer.backend_tokenizer.to_str())
+    parts = [
+        (description[n] or {}).get("type") for n in ("normalizer", "pre_tokenizer", "model")
+    ]
     if parts != PARTS:
         raise ValueError(f"a BERT's tokenizer is made of {PARTS}, this one of {parts}")
-    settings, model = made["normalizer"], made["model"]
+    settings, model = description["normalizer"], description["model"]
     if settings["strip_accents"] is None:
         settings["strip_accents"] = settings["lowercase"]
-    pieces = tokenizer.get_vocab()
+    vocab = tokenizer.get_vocab()
     return {
-        "vocab": sorted(pieces, key=pieces.get),
-        "special": [token["content"] for token in made["added_tokens"]],
+        "vocab": sorted(vocab, key=vocab.get),
+        "special": [token["content"] for token in description["added_tokens"]],
         "unknown": model["unk_token"],
         "prefix": model["continuing_subword_prefix"],
         "longest": model["max_input_chars_per_word"],

@@ -101,10 +101,10 @@ class BookLinks:
 
         ``label`` : such as "ex-attention-heads", one that sphinx-exercise knows.
         """
-        found = self.exercises[label]
-        title = found["node"].children[0]  # "Exercise", and a node of the words, if any
+        entry = self.exercises[label]
+        title = entry["node"].children[0]  # "Exercise", and a node of the words, if any
         word, *subtitle = title.children
-        name = f"{word.astext()} {self._numbered(found['docname'], 'exercise', label)}"
+        name = f"{word.astext()} {self._numbered(entry['docname'], 'exercise', label)}"
         return f"{name} ({subtitle[0].astext()})" if subtitle else name
 
     def cite(self, keys: str, in_sentence: bool) -> str:
@@ -172,8 +172,8 @@ class BookLinks:
         ``what`` is such as "directive {tab-set}" or "role {download}".
         """
         pattern = re.escape(what.split(" ", 1)[1])
-        found = re.search(pattern, self.source)
-        line = self.source.count("\n", 0, found.start()) + 1 if found else None
+        match = re.search(pattern, self.source)
+        line = self.source.count("\n", 0, match.start()) + 1 if match else None
         logger.warning(
             "no plain Markdown is known for the %s: the notebook has its text alone",
             what,

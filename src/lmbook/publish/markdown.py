@@ -107,15 +107,15 @@ def split_at_solutions(text: str, inside: bool) -> list[tuple[bool, str]]:
         Whether a piece is in a solution, and the piece, in order. The directive that begins
         a solution is outside it, since it is not folded; the one that ends it is in none.
     """
-    pieces = []
+    parts = []
     last = 0
     for edge in _SOLUTION.finditer(text):
         begins = edge["edge"] == "start"
-        pieces.append((inside, text[last : edge.end() if begins else edge.start()]))
+        parts.append((inside, text[last : edge.end() if begins else edge.start()]))
         last = edge.end()
         inside = begins
-    pieces.append((inside, text[last:]))
-    return pieces
+    parts.append((inside, text[last:]))
+    return parts
 
 
 def without_solution_lines(text: str) -> str:
@@ -136,12 +136,12 @@ def folded_outputs(outputs: list) -> str:
     ``outputs`` : list of dict, as notebooks hold them: with ``data``, MIME type → content,
     or with ``text``, what was printed; each content is a str.
     """
-    said = []
+    verdicts = []
     for output in outputs:
         data = output.get("data", {})
         text = f"<pre>{escape(output.get('text') or data.get('text/plain', ''))}</pre>"
-        said.append(data.get("text/html", text))
-    return f"<details><summary>{VERDICT_SUMMARY}</summary>{''.join(said)}</details>"
+        verdicts.append(data.get("text/html", text))
+    return f"<details><summary>{VERDICT_SUMMARY}</summary>{''.join(verdicts)}</details>"
 
 
 # --- directives -----------------------------------------------------------------------
@@ -383,22 +383,22 @@ def _rewrite_inline(text: str, links: "BookLinks") -> str:
 
     ``text`` : MyST without directives; ``links`` : resolves what it refers to.
     """
-    kept: list[str] = []
+    stored: list[str] = []
     text = text.replace("\x00", "\ufffd")  # as Markdown has it; placeholders are made of it
 
-    def keep(rewritten: str) -> str:
+    def store(rewritten: str) -> str:
         """Put a finished piece aside; return a placeholder that nothing rewrites."""
-        kept.append(rewritten)
-        return f"\x00{len(kept) - 1}\x00"
+        stored.append(rewritten)
+        return f"\x00{len(stored) - 1}\x00"
 
-    text = _ROLE.sub(lambda role: keep(_role(role[1], role[3], links)), text)
-    text = _CODE.sub(lambda code: keep(code[0]), text)
-    text = _EQUATION.sub(lambda m: keep(_display_math(m[1], m[2] or "", links)), text)
+    text = _ROLE.sub(lambda role: store(_role(role[1], role[3], links)), text)
+    text = _CODE.sub(lambda code: store(code[0]), text)
+    text = _EQUATION.sub(lambda m: store(_display_math(m[1], m[2] or "", links)), text)
     text = _LABEL.sub(lambda label: f'<a id="{label[1]}"></a>', text)
     text = _LINK.sub(lambda link: links.page(link[2], link[1]), text)
     text = _IMAGE.sub(lambda image: links.image(image[2], image[1]), text)
     while "\x00" in text:
-        text = re.sub(r"\x00(\d+)\x00", lambda m: kept[int(m[1])], text)
+        text = re.sub(r"\x00(\d+)\x00", lambda m: stored[int(m[1])], text)
     return text
 
 

@@ -112,17 +112,15 @@ def chapter_notebook(
         if cell.cell_type == "code":
             cells += _code_cells(next(code), links, live)
             continue
-        pieces = split_at_solutions(cell.source, in_solution)
-        in_solution = pieces[-1][0]
+        parts = split_at_solutions(cell.source, in_solution)
+        in_solution = parts[-1][0]
         if student:
-            pieces = [
+            parts = [
                 (False, without_solution_lines(text))
-                for inside, text in pieces
+                for inside, text in parts
                 if not inside
             ]
-        text = "\n\n".join(
-            filter(None, (_prose_markdown(*piece, links) for piece in pieces))
-        )
+        text = "\n\n".join(filter(None, (_prose_markdown(*part, links) for part in parts)))
         if student:
             cells += _prose_with_answers(text)
         elif text:
@@ -448,22 +446,22 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     for name in sorted(names):
         with suppress(LookupError):  # the page itself says that it is not whole
             ran[name] = load_executed_chapter(name, book)
-    kept = {wheel}
+    current = {wheel}
     for name, outputs in ran.items():
         try:
             links = BookLinks(app, name, glued_values(outputs), list(ran))
-            made = _editions_of(links, addresses.wheel_address(wheel.name), outputs)
+            editions = _editions_of(links, addresses.wheel_address(wheel.name), outputs)
         except Exception as error:  # one page's notebook; the site and the others are whole
             logger.warning("%s has no notebook: %s", name, error, location=name)
             continue
-        for folder, notebook in made.items():
+        for folder, notebook in editions.items():
             path = out / folder / f"{name}.ipynb"
             path.parent.mkdir(parents=True, exist_ok=True)
             text = nbformat.writes(notebook)
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
-            kept.add(path)
-    for path in set((out / FOLDER).rglob("*.*")) - kept:  # of a page or version before
+            current.add(path)
+    for path in set((out / FOLDER).rglob("*.*")) - current:  # of a page or version before
         if path.is_file():
             path.unlink()
 
