@@ -103,8 +103,8 @@ def make_environment(folder: Path, python: str, packages: list[str], first: str,
     (site / "offline_guard.py").write_text(OFFLINE, encoding="utf-8")
     (site / "offline_guard.pth").write_text("import offline_guard\n", encoding="utf-8")
     reach = "import socket; socket.getaddrinfo('example.org', 80)"
-    said = subprocess.run([inside, "-c", reach], capture_output=True, text=True).stderr
-    assert "no network here" in said, said
+    errors = subprocess.run([inside, "-c", reach], capture_output=True, text=True).stderr
+    assert "no network here" in errors, errors
     return inside
 
 

@@ -202,14 +202,14 @@ def replaced(source: str, node: ast.AST, new: str) -> str:
 
 def find_mutants(path: str, source: str, tests: tuple[str, ...]) -> list[Mutant]:
     """Find all changes that a module allows, in the order of its source."""
-    found = []
+    mutants = []
     for node in computing_nodes(ast.parse(source)):
         if new := changed(node):
             old, new = ast.unparse(node), ast.unparse(new)
-            found.append(
+            mutants.append(
                 Mutant(path, node.lineno, old, new, replaced(source, node, new), tests)
             )
-    return found
+    return mutants
 
 
 def draw_mutants(each: int = EACH, root: Path = ROOT, path: Path = CATALOGUE):
@@ -222,8 +222,8 @@ def draw_mutants(each: int = EACH, root: Path = ROOT, path: Path = CATALOGUE):
     drawn = []
     for module, tests in tomllib.loads(path.read_text(encoding="utf-8")).items():
         source = (root / "src" / module).read_text(encoding="utf-8")
-        found = find_mutants(module, source, tuple(tests))
-        drawn += random.Random(module).sample(found, min(each, len(found)))
+        mutants = find_mutants(module, source, tuple(tests))
+        drawn += random.Random(module).sample(mutants, min(each, len(mutants)))
     return drawn
 
 

@@ -66,9 +66,9 @@ def succeeds(part: str, options: list[str], setting: dict[str, str]) -> bool:
         cwd=ROOT, env=os.environ | setting, capture_output=True, text=True,
     )  # fmt: skip
     well = done.returncode in ((0, NO_TESTS) if options else (0,))
-    said = done.stdout.strip().rpartition("\n")[2]
+    last_line = done.stdout.strip().rpartition("\n")[2]
     verdict = f"{'passed' if well else 'failed'} {time.monotonic() - start:6.0f} s"
-    print(f"{verdict}  {part:9} {named}: {said}", flush=True)
+    print(f"{verdict}  {part:9} {named}: {last_line}", flush=True)
     if not well:
         print(done.stdout + done.stderr, flush=True)
     return well

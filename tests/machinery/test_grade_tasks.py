@@ -13,9 +13,9 @@ from test_exercises_on_pages import WRITTEN, rows_of, solution
 
 @pytest.fixture(scope="module")
 def box():
-    with sandbox.Sandbox(6) as made:
-        made.begin("prepare", [])
-        yield made
+    with sandbox.Sandbox(6) as opened:
+        opened.begin("prepare", [])
+        yield opened
 
 
 def given(name):

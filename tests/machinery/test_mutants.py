@@ -41,20 +41,20 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
-def found(source, path="lmcourse/half.py", tests=("test_half.py",)):
+def changes(source, path="lmcourse/half.py", tests=("test_half.py",)):
     """The changes of a source, by what they replace and by what."""
     return {(m.old, m.new): m for m in mutants.find_mutants(path, source, tests)}
 
 
 def test_changes_are_found_in_what_computes_and_nowhere_else():
     """Not in messages, annotations, decorators."""
-    assert set(found(HALF)) == {
+    assert set(changes(HALF)) == {
         ("0", "1"),
         ("x < 0", "x <= 0"),
         ("x / 2", "x * 2"),
         ("2", "3"),
     }
-    assert not found(
+    assert not changes(
         "@cache(2)\ndef f(x: Literal[3]) -> A[1]: raise E(1 + 2)\nassert 1 > 0"
     )
 
@@ -83,15 +83,15 @@ def test_changes_are_found_in_what_computes_and_nowhere_else():
     ],
 )
 def test_what_is_changed_and_into_what(old, new):
-    mutant = found(f"x = g({old})")[old, new]
+    mutant = changes(f"x = g({old})")[old, new]
     assert ast.unparse(ast.parse(mutant.source)) == f"x = g({new})"
 
 
 def test_only_the_place_itself_is_changed():
     """Comments and characters of several bytes stay where they are."""
     source = "é = 'ü' + f(b +  # why\n  c); d = b + c\n"
-    changes = {m.source for m in mutants.find_mutants("m.py", source, ())}
-    assert changes == {
+    sources = {m.source for m in mutants.find_mutants("m.py", source, ())}
+    assert sources == {
         "é = ('ü' - f(b + c)); d = b + c\n",
         "é = 'ü' + f((b - c)); d = b + c\n",
         "é = 'ü' + f(b +  # why\n  c); d = (b - c)\n",
@@ -108,7 +108,7 @@ def test_every_module_of_the_catalogue_can_be_changed():
 
 
 def test_a_mutant_is_caught_by_the_test_that_sees_it(root):
-    twice = found(HALF)["x / 2", "x * 2"]
+    twice = changes(HALF)["x / 2", "x * 2"]
     mutants.check_unchanged(twice.tests, root)
     assert mutants.run_mutant(twice, root) == "test_half.py::test_half"
     assert mutants.run_mutant(twice._replace(tests=("test_weak.py",)), root) == ""
@@ -117,7 +117,7 @@ def test_a_mutant_is_caught_by_the_test_that_sees_it(root):
 
 
 def test_no_verdict_comes_of_tests_that_say_nothing(root):
-    missing = found(HALF)["2", "3"]._replace(tests=("test_missing.py",))
+    missing = changes(HALF)["2", "3"]._replace(tests=("test_missing.py",))
     with pytest.raises(RuntimeError, match="pytest"):
         mutants.run_mutant(missing, root)
     (root / "src/lmcourse/half.py").write_text("def half(x):\n    return 0\n")

@@ -116,8 +116,8 @@ def test_two_publications_keep_both_commits_and_the_older_wheel(remote, publish,
 def test_a_commit_published_again_and_many_commits(remote, publish, tmp_path):
     for number in (*range(22), 21):
         assert publish(f"{number:x}f", "x", f"lmcourse-{number}.whl").returncode == 0
-    places = {path.partition("/")[0] for path in held(remote) if path.endswith(".ipynb")}
-    assert places == {f"{number:x}f" for number in range(2, 22)} | {"latest"}
+    folders = {path.partition("/")[0] for path in held(remote) if path.endswith(".ipynb")}
+    assert folders == {f"{number:x}f" for number in range(2, 22)} | {"latest"}
     assert sum(path.endswith(".whl") for path in held(remote)) == 22
 
 

@@ -45,7 +45,7 @@ addEventListener("error", ({ message, target }) => {
   wrong.push(message || `${target.src || target.href} did not come`);
 }, true);
 addEventListener("unhandledrejection", ({ reason }) => wrong.push(String(reason)));
-console.error = (...said) => wrong.push(said.join(" "));
+console.error = (...words) => wrong.push(words.join(" "));
 localStorage.mode ??= "light";
 localStorage.theme ??= "light";
 localStorage["lmcourse:way"] ??= "read";
@@ -146,9 +146,9 @@ class Driver(ABC):
             return f"What the page shows is not known: {error!r}."
         return f"The page shows {self.unwrap(shown)}"
 
-    def unwrap(self, found):
+    def unwrap(self, answer):
         """Return a script's value, of what the browser answered."""
-        return found
+        return answer
 
     @contextmanager
     def or_close(self):
@@ -171,16 +171,16 @@ class Driver(ABC):
 
     def run(self, script, *arguments):
         """Run the body of a function in the page; return what it returns or resolves to."""
-        found = self.send("ExecuteScript", script=script, args=list(arguments))
-        return self.unwrap(found)
+        answer = self.send("ExecuteScript", script=script, args=list(arguments))
+        return self.unwrap(answer)
 
     def until(self, expression, *arguments):
         """Wait until a JavaScript expression is true; return its value."""
         end = time.monotonic() + PATIENCE
-        while not (found := self.run(f"return {expression}", *arguments)):
+        while not (value := self.run(f"return {expression}", *arguments)):
             assert time.monotonic() < end, f"still not: {expression}. {self.look()}"
             time.sleep(0.1)
-        return found
+        return value
 
     def find(self, css, words="", root=None):
         """Wait for an element that is seen, with these words in its text or name."""
@@ -209,15 +209,15 @@ class Driver(ABC):
         self.send("ElementSendKeys", id=element[ELEMENT], text=keys)
 
 
-def program(*names, how):
+def program(*names, advice):
     """Return the path of the first program that is installed.
 
-    ``how`` : what to do if none is, for the message of `MissingBrowser`.
+    ``advice`` : what to do if none is, for the message of `MissingBrowser`.
     """
     for name in names:
         if path := shutil.which(name):
             return path
-    raise MissingBrowser(f"no {names[0]} here: {how}")
+    raise MissingBrowser(f"no {names[0]} here: {advice}")
 
 
 def stop(process):
@@ -235,12 +235,14 @@ class Firefox(Driver):
 
     name = "firefox"
 
-    def unwrap(self, found):
+    def unwrap(self, answer):
         """Return a script's value, which Marionette puts into an object."""
-        return found["value"]
+        return answer["value"]
 
     def __init__(self):
-        path = program("firefox", "firefox-esr", how="apt install firefox-esr, or firefox")
+        path = program(
+            "firefox", "firefox-esr", advice="apt install firefox-esr, or firefox"
+        )
         self.profile = Path(tempfile.mkdtemp(prefix="firefox-"))
         settings = {
             "marionette.port": 0,  # one that is free
@@ -274,13 +276,13 @@ class Firefox(Driver):
 
     def port(self):
         """Wait until the browser says where it listens."""
-        said = self.profile / "MarionetteActivePort"
+        port_file = self.profile / "MarionetteActivePort"
         end = time.monotonic() + PATIENCE
-        while not (said.is_file() and said.read_text()):
+        while not (port_file.is_file() and port_file.read_text()):
             assert time.monotonic() < end, "Firefox does not start"
             assert self.process.poll() is None, "Firefox ended"
             time.sleep(0.1)
-        return int(said.read_text())
+        return int(port_file.read_text())
 
     def receive(self, enough):
         """Have more of what the browser says, until it is enough."""
@@ -336,13 +338,13 @@ class WebKit(Driver):
     INSTALL = "apt install webkit2gtk-driver xvfb"
 
     def __init__(self):
-        driver = program("WebKitWebDriver", how=self.INSTALL)
-        screen = program("Xvfb", how=self.INSTALL)
-        places = (
+        driver = program("WebKitWebDriver", advice=self.INSTALL)
+        screen = program("Xvfb", advice=self.INSTALL)
+        patterns = (
             "/usr/lib*/*/webkit2gtk-*/MiniBrowser",
             "/usr/lib*/webkit2gtk-*/MiniBrowser",
         )
-        browsers = sorted(path for place in places for path in glob(place))
+        browsers = sorted(path for pattern in patterns for path in glob(pattern))
         if not browsers:
             raise MissingBrowser(f"no MiniBrowser of WebKitGTK here: {self.INSTALL}")
         self.processes, self.session = [], None
@@ -384,9 +386,9 @@ class WebKit(Driver):
         size = ["-screen", "0", "1400x1000x24", "-nolisten", "tcp"]
         self.start([path, "-displayfd", str(theirs), *size], pass_fds=[theirs])
         os.close(theirs)
-        with os.fdopen(ours) as said:
-            assert select.select([said], [], [], PATIENCE)[0], "Xvfb does not start"
-            number = said.readline().strip()
+        with os.fdopen(ours) as output:
+            assert select.select([output], [], [], PATIENCE)[0], "Xvfb does not start"
+            number = output.readline().strip()
         assert number, "Xvfb ended"
         return f":{number}"
 

@@ -14,7 +14,7 @@ LEAST = 11  # pixels on the screen, less what rounding takes
 # Of every figure the smallest letters that show: of drawings as they are scaled. A raised
 # or lowered digit counts as large as the word that it belongs to.
 LETTERS = """() => {
-  const found = {};
+  const sizes = {};
   const shown = e => e.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const size = e => parseFloat(getComputedStyle(e).fontSize);
   for (const figure of document.querySelectorAll("article figure")) {
@@ -34,10 +34,10 @@ LETTERS = """() => {
       }
       const box = (word || e).getBoundingClientRect();
       if (box.width < 2 || box.height < 2) continue;
-      found[name] = Math.min(found[name] ?? 99, px * scale);
+      sizes[name] = Math.min(sizes[name] ?? 99, px * scale);
     }
   }
-  return found;
+  return sizes;
 }"""
 # Boxes that scroll sideways and do not show it.
 CUT = """() => Array.from(document.querySelectorAll("article *")).filter(e => {
@@ -61,8 +61,8 @@ LIT = """() => Array.from(document.querySelectorAll("article .cell_output .outpu
 
 def small(visit):
     """Return the figures whose smallest letters are too small."""
-    found = visit.page.evaluate(LETTERS)
-    return {name: round(px, 1) for name, px in found.items() if px < LEAST - 0.05}
+    sizes = visit.page.evaluate(LETTERS)
+    return {name: round(px, 1) for name, px in sizes.items() if px < LEAST - 0.05}
 
 
 def legible(visit):

@@ -38,13 +38,13 @@ def run(tmp_path):
     """Return what runs a notebook in an empty folder, with the wheel beside it."""
     (wheel,) = FOLDER.glob("lmcourse-*.whl")
     zipfile.ZipFile(wheel).extractall(tmp_path / "wheel")
-    kept = {"PATH", "OMP_NUM_THREADS"}
+    inherited = {"PATH", "OMP_NUM_THREADS"}
     own = {
         "HOME": str(tmp_path),
         "PYTHONPATH": str(tmp_path / "wheel"),
         "MPLBACKEND": "agg",
     }
-    env = {name: os.environ[name] for name in kept & {*os.environ}} | own
+    env = {name: os.environ[name] for name in inherited & {*os.environ}} | own
 
     def run(notebook):
         command = [sys.executable, "-S", "-c", RUN, sysconfig.get_path("purelib"), notebook]
@@ -75,17 +75,17 @@ for module in pkgutil.walk_packages(lmcourse.__path__, "lmcourse."):
 
 @pytest.mark.slow
 def test_it_has_what_all_chapters_import_and_needs_no_posix(run, tmp_path):
-    found = {}
+    imports = {}
     for name in NAMES:
         text = (FOLDER / f"{name}.ipynb").read_text("utf-8")
         code = ["".join(c["source"]) for c in json.loads(text)["cells"] if "outputs" in c]
         nodes = [node for source in code[1:] for node in ast.parse(source).body]
         kinds = (ast.Import, ast.ImportFrom)
-        found |= {ast.unparse(node): None for node in nodes if isinstance(node, kinds)}
-    assert any("lmcourse" in line for line in found)
+        imports |= {ast.unparse(node): None for node in nodes if isinstance(node, kinds)}
+    assert any("lmcourse" in line for line in imports)
     # Libraries look at sys.platform before they import these; they may have them here.
-    libraries = [line for line in found if "lmcourse" not in line]
-    lines = [*libraries, HIDE, EVERY, *found]
+    libraries = [line for line in imports if "lmcourse" not in line]
+    lines = [*libraries, HIDE, EVERY, *imports]
     cells = [{"cell_type": "code", "source": [line]} for line in lines]
     (tmp_path / "imports.ipynb").write_text(json.dumps({"cells": cells}), "utf-8")
     run(tmp_path / "imports.ipynb")

@@ -36,8 +36,8 @@ LABELS = [  # the tokens of the demonstration
 
 def site_pages():
     """Return the pages of the built site, without their suffix."""
-    found = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
-    names = (path for path in found if path.parts[0] not in {"_static", "_sources"})
+    paths = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
+    names = (path for path in paths if path.parts[0] not in {"_static", "_sources"})
     return sorted(path.with_suffix("").as_posix() for path in names)
 
 
@@ -300,8 +300,8 @@ def test_the_notebook_is_downloaded_and_the_source_shown(browser, server):
     with page.expect_download() as download:
         menu.get_by_text("Download the notebook").click()
     assert download.value.suggested_filename == "attention.ipynb"
-    kept = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
-    assert kept == json.loads((SITE / "notebooks/attention.ipynb").read_text("utf-8"))
+    downloaded = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert downloaded == json.loads((SITE / "notebooks/attention.ipynb").read_text("utf-8"))
     source = menu.locator("a", has_text="View the source").get_attribute("href")
     shown = page.request.get(f"{server}/{source}")
     assert shown.text() == (ROOT / "chapters/attention.md").read_text(encoding="utf-8")

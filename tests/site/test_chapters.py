@@ -52,8 +52,8 @@ def test_the_end_says_what_to_read_next(chapter):
     after = [other.name for other in next_chapters(chapter.name, COURSE)]
     rows = end.select(".course-row")
     assert [page for row in rows for page in led_to(row)] == [*chapter.builds_on, *after]
-    said = [p["class"][0] for p in end.find_all("p")[:2]]
-    assert said == ["lm-left-out", "lm-checked"]  # before them
+    classes = [p["class"][0] for p in end.find_all("p")[:2]]
+    assert classes == ["lm-left-out", "lm-checked"]  # before them
     for other in after:
         assert COURSE[other].title in words(end)
 
@@ -61,10 +61,10 @@ def test_the_end_says_what_to_read_next(chapter):
 @chapters
 def test_neighbours_are_called_by_their_short_names(chapter):
     links = soup(chapter.name).select(".prev-next-area a")
-    found = {Path(urlsplit(a["href"]).path).stem: a for a in links}
-    found = {name: words(a) for name, a in found.items() if name in COURSE}
-    assert found
-    for name, text in found.items():
+    neighbours = {Path(urlsplit(a["href"]).path).stem: a for a in links}
+    neighbours = {name: words(a) for name, a in neighbours.items() if name in COURSE}
+    assert neighbours
+    for name, text in neighbours.items():
         assert text.endswith(f"{COURSE[name].number}. {COURSE[name].short}")
 
 
@@ -74,8 +74,8 @@ def test_figures_and_exercises_are_numbered_by_chapter(chapter):
     figures = [words(tag) for tag in page.select("figcaption .caption-number")]
     assert figures == [f"Figure {number}.{n}" for n in range(1, len(figures) + 1)]
     exercises = [words(tag) for tag in page.select("div.exercise .caption-number")]
-    found = [word for text in exercises for word in text.split() if word[0].isdigit()]
-    assert found == [f"{number}.{n}" for n in range(1, len(exercises) + 1)]
+    numbers = [word for text in exercises for word in text.split() if word[0].isdigit()]
+    assert numbers == [f"{number}.{n}" for n in range(1, len(exercises) + 1)]
 
 
 @chapters

@@ -94,21 +94,21 @@ def test_the_worker_answers_what_pytorch_does(opened):
 
 def test_a_text_arrives_in_pieces_and_whole(opened):
     model, _ = gpt("learned")
-    found = ask(
+    answer = ask(
         opened.page,
-        """const found = [];
+        """const tokens = [];
         const done = await model.write(given[0], { count: 8, temperature: 0 },
-          pieces => pieces.forEach(piece => found.push(piece)));
-        return { done, ids: found.map(p => p.id), sizes: found.map(p => p.probs.length) };
+          batch => batch.forEach(token => tokens.push(token)));
+        return { done, ids: tokens.map(t => t.id), sizes: tokens.map(t => t.probs.length) };
         """,
         IDS,
     )
     wanted = generate(model, torch.tensor([IDS]), 8, temperature=0)[0, 5:].tolist()
-    assert found == {"done": True, "ids": wanted, "sizes": [11] * 8}
+    assert answer == {"done": True, "ids": wanted, "sizes": [11] * 8}
 
 
 def test_a_newer_request_takes_the_place_of_an_older_one(opened):
-    found = ask(
+    answered = ask(
         opened.page,
         """await model.load();
         const [other, ...mine] = await Promise.all([
@@ -117,7 +117,7 @@ def test_a_newer_request_takes_the_place_of_an_older_one(opened):
         ]);
         return [Boolean(other), ...mine.map(Boolean)];""",
     )
-    assert found == [True, False, False, True]
+    assert answered == [True, False, False, True]
 
 
 def test_a_text_that_nobody_waits_for_ends(opened):
@@ -183,8 +183,10 @@ def test_what_the_browser_keeps_is_checked_and_replaced(served):
     served.page.evaluate(spoil)
     served.page.reload()
     assert ask(served.page, LOAD)["fromCache"] is False
-    kept = "async () => (await (await caches.open('lmcourse-weights')).keys()).length"
-    assert served.page.evaluate(kept) == 1
+    count_stored = (
+        "async () => (await (await caches.open('lmcourse-weights')).keys()).length"
+    )
+    assert served.page.evaluate(count_stored) == 1
 
 
 def test_a_browser_without_room_says_so_and_the_model_runs(served):

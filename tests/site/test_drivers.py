@@ -69,11 +69,11 @@ def test_who_never_answers_is_told_with_the_test_and_the_question(hurried, make)
         driver = make(port)
         with pytest.raises(Silence) as first:
             driver.run("return document.title")
-        said = str(first.value)
-        assert said.startswith(f"{driver.name} gave no answer to ExecuteScript")
-        assert "return document.title" in said
-        assert "test_who_never_answers_is_told" in said
-        assert "What the page shows is not known: TimeoutError" in said
+        message = str(first.value)
+        assert message.startswith(f"{driver.name} gave no answer to ExecuteScript")
+        assert "return document.title" in message
+        assert "test_who_never_answers_is_told" in message
+        assert "What the page shows is not known: TimeoutError" in message
 
 
 @pytest.mark.parametrize("make", [webkit, firefox])
@@ -151,8 +151,8 @@ class Waiting(Driver):
 def test_what_does_not_come_is_told_with_what_the_page_shows(hurried):
     with pytest.raises(AssertionError) as error:
         Waiting().until("document.title === 'over'")
-    said = f"still not: document.title === 'over'. The page shows {STATES}"
-    assert said in str(error.value)
+    message = f"still not: document.title === 'over'. The page shows {STATES}"
+    assert message in str(error.value)
 
 
 def test_what_takes_too_long_is_told_with_what_the_page_shows():

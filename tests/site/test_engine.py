@@ -34,10 +34,10 @@ RUN = """async calls => {
     for (const patch of Object.values(options.patch || {}))
       patch.values = Float32Array.from(patch.values);
     if (cached) options.cache = cache;
-    const { logits, kept } = model.forward(ids, options), found = {};
+    const { logits, kept } = model.forward(ids, options), states = {};
     for (const [name, { values, shape }] of Object.entries(kept))
-      found[name] = [Array.from(values), shape];
-    return { logits: logits && Array.from(logits), kept: found };
+      states[name] = [Array.from(values), shape];
+    return { logits: logits && Array.from(logits), kept: states };
   });
 }"""
 
@@ -54,10 +54,10 @@ def run(lab, content, *calls):
     return answers
 
 
-def near(found, wanted, limit=1e-4):
+def near(result, wanted, limit=1e-4):
     """Compare with the largest magnitude."""
     wanted = wanted.detach().float()
-    off = (found.view(wanted.shape) - wanted).abs().max() / wanted.abs().max()
+    off = (result.view(wanted.shape) - wanted).abs().max() / wanted.abs().max()
     assert off <= limit, f"off by {off:.1e} of the largest"
 
 
@@ -137,18 +137,18 @@ def test_attention_weights_and_values_are_those_of_pytorch(lab):
     states, _ = gpt_states(model, IDS)
     attentions = model.attentions(torch.tensor([IDS]))
     for layer, block in enumerate(model.blocks):
-        found = {
+        computed = {
             k.split(".")[-1]: v for k, v in answer["kept"].items() if f".{layer}." in k
         }
-        near(found["weights"], attentions[layer][0])
+        near(computed["weights"], attentions[layer][0])
         with torch.no_grad():
             query, _, value = block.attention.project(block.norm_1(states[layer])[None])
             moved = torch.stack(
                 [v @ w.mT for v, w in zip(value[0], heads_of(block), strict=True)]
             )
-        near(found["query"], query[0].transpose(0, 1).flatten(1))
-        near(found["value"], value[0].transpose(0, 1).flatten(1))
-        near(found["lengths"], moved.norm(dim=-1))
+        near(computed["query"], query[0].transpose(0, 1).flatten(1))
+        near(computed["value"], value[0].transpose(0, 1).flatten(1))
+        near(computed["lengths"], moved.norm(dim=-1))
 
 
 def heads_of(block):
@@ -266,12 +266,12 @@ def test_a_bert_of_other_sizes_computes_what_pytorch_does(lab, activation):
     keep = [*STATES, "blocks.*.attention.weights"]
     call = {"ids": IDS, "token_types": types, "keep": keep}
     (answer,) = run(lab, stores.bert_file(model, as_int8=False), call)
-    wanted, kept = bert_answer(model, IDS, types), answer["kept"]
-    states = [value for name, value in kept.items() if "weights" not in name]
-    for found, state in zip(states, wanted.hidden_states, strict=True):
-        near(found, state[0])
+    wanted, stored = bert_answer(model, IDS, types), answer["kept"]
+    states = [value for name, value in stored.items() if "weights" not in name]
+    for values, state in zip(states, wanted.hidden_states, strict=True):
+        near(values, state[0])
     for layer, weights in enumerate(wanted.attentions):
-        near(kept[f"blocks.{layer}.attention.weights"], weights[0])
+        near(stored[f"blocks.{layer}.attention.weights"], weights[0])
     assert answer["logits"] is None
 
 
@@ -304,8 +304,8 @@ def test_the_default_bert_computes_what_pytorch_does(lab, as_int8):
         assert len(content) < 1.05 * sum(w.numel() for w in model.parameters())
         model = int8.rounded(model)
     wanted = bert_answer(model, ids, [0] * len(ids)).hidden_states
-    for found, state in zip(answer["kept"].values(), wanted, strict=True):
-        near(found, state[0])
+    for values, state in zip(answer["kept"].values(), wanted, strict=True):
+        near(values, state[0])
 
 
 # --- writing --------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_a_text_goes_on_when_the_context_is_full_and_a_seed_repeats_it(lab):
 def test_what_is_drawn_from_is_what_transformers_leaves(lab):
     logits = 2 * torch.randn(40, generator=torch.Generator().manual_seed(3))
     settings = [*product((0.3, 0.8, 1, 1.7), (1, 5, 17, 40), (0.05, 0.5, 0.95, 1))]
-    found = lab.evaluate(
+    probs = lab.evaluate(
         """async ([values, settings]) => {
           const { nextProbs } = await import("/play/writing.js");
           const logits = Float32Array.from(values);
@@ -337,7 +337,7 @@ def test_what_is_drawn_from_is_what_transformers_leaves(lab):
         }""",
         [logits.tolist(), settings],
     )
-    for (temperature, top_k, top_p), ours in zip(settings, found, strict=True):
+    for (temperature, top_k, top_p), ours in zip(settings, probs, strict=True):
         warpers = [TemperatureLogitsWarper(float(temperature)), TopKLogitsWarper(top_k)]
         warpers = LogitsProcessorList([*warpers, TopPLogitsWarper(float(top_p))])
         theirs = warpers(None, logits[None])[0].softmax(0)

@@ -39,7 +39,7 @@ def placed_findings():
         for cell in load_executed_chapter(name).cells
         if is_placed_proof(cell)
     )
-    return [told for told in map(proof_record, cells) if told["kind"] == "finding"]
+    return [record for record in map(proof_record, cells) if record["kind"] == "finding"]
 
 
 def test_every_finding_and_every_study_is_there_with_its_rival_and_its_null():
@@ -52,23 +52,23 @@ def test_a_placed_finding_stands_there_as_it_was_run():
     shown = {sentence(each): each for each in claims()}
     placed = placed_findings()
     assert placed
-    for told in placed:
-        opened = fields(shown[re.sub("[`*]", "", told["sentence"])])
+    for record in placed:
+        opened = fields(shown[re.sub("[`*]", "", record["sentence"])])
         assert {"Rival", "Null", "Looked at", "Code", "Shown in"} <= opened.keys()
-        assert f"def {told['name']}(page" in opened["Code"]
+        assert f"def {record['name']}(page" in opened["Code"]
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_told_as_it_is_stored_and_where_it_is_shown(name):
     study = json.loads(STUDIES[name].read_text("utf-8"))
     (claim,) = [each for each in claims() if sentence(each) == study["claim"]]
-    told = fields(claim)
-    assert [told["Rival"], told["Null"]] == [study["rival"], study["null"]]
-    assert told["Looked at"] == f"{study['n']}; seeds: {len(study['seeds'])}"
+    terms = fields(claim)
+    assert [terms["Rival"], terms["Null"]] == [study["rival"], study["null"]]
+    assert terms["Looked at"] == f"{study['n']}; seeds: {len(study['seeds'])}"
     assert ("lm-holds" in claim["class"]) == (study["verdict"] == "holds")
-    assert told["Run by"] == study["command"]
-    said = told.get("Interval", "").replace("\N{MINUS SIGN}", "-")
-    ends = re.findall(r"-?[\d.]+(?:e-?\d+)?", said)
+    assert terms["Run by"] == study["command"]
+    interval = terms.get("Interval", "").replace("\N{MINUS SIGN}", "-")
+    ends = re.findall(r"-?[\d.]+(?:e-?\d+)?", interval)
     assert [float(e) for e in ends] == pytest.approx(study["interval"] or [], rel=0.01)
     read = f"data/studies/{name}.json"
     pages = [*COURSE, *sorted({*PAGES} - {*COURSE})]

@@ -40,8 +40,8 @@ def test_a_proof_is_a_line_that_opens_by_key(proofs):
     assert returned.inner_text() == "returned sum: 2"
     proofs.keyboard.press("Space")
     assert not code.is_visible()
-    said = "When this page was built, 4 statements were checked, 3 of them in 3 proofs."
-    assert proofs.locator(".lm-checked").inner_text().startswith(said)
+    summary = "When this page was built, 4 statements were checked, 3 of them in 3 proofs."
+    assert proofs.locator(".lm-checked").inner_text().startswith(summary)
 
 
 LINKS = {
@@ -92,13 +92,13 @@ def test_an_opened_proof_shows_what_it_was_held_against(proofs):
     )
     assert not proof.locator("li").first.is_visible()
     proof.locator("summary").click()
-    said = [
+    fields = [
         "rival: counting on <b>fingers</b>, with len",
         "null: Nobody counts",
         "n: 2.0 hands",
         "returned hands: 2",
     ]
-    assert proof.locator(".lm-fields li").all_inner_texts() == said
+    assert proof.locator(".lm-fields li").all_inner_texts() == fields
 
 
 def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
@@ -107,8 +107,8 @@ def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
         "✗ not so for another-bert: No other model was chosen"
     )
     marked = proofs.locator(".lm-found-with")
-    said = "Found with the built-in all-MiniLM-L6-v2; not so for another-bert."
-    assert marked.locator(".lm-found-note").all_inner_texts() == [said, said]
+    note = "Found with the built-in all-MiniLM-L6-v2; not so for another-bert."
+    assert marked.locator(".lm-found-note").all_inner_texts() == [note, note]
     first, second = marked.all_inner_texts()
     assert "The tests build this page" in first
     assert "and more." in first
@@ -117,8 +117,8 @@ def test_a_finding_that_does_not_hold_says_so_and_marks_its_prose(proofs):
     width = marked.first.evaluate("e => parseFloat(getComputedStyle(e).paddingLeft)")
     assert width >= 8
     line.click()
-    told = proofs.locator("#no-other-model li").all_inner_texts()
-    assert told[-2:] == [
+    fields = proofs.locator("#no-other-model li").all_inner_texts()
+    assert fields[-2:] == [
         'not so: assert not page.name, "a model was chosen": a model was chosen',
         "returned chosen: True",
     ]
@@ -135,8 +135,8 @@ def test_the_list_of_findings_leads_to_each(browser, demo_server):
         claim = page.locator(".lm-claim", has_text="In a fold there is proof, too")
         assert not claim.locator("dl").is_visible()
         claim.locator("summary").click()
-        said = ["counting on <b>fingers</b>, with len", "Nobody counts", "2.0 hands"]
-        assert claim.locator("dd").all_inner_texts()[:3] == said
+        terms = ["counting on <b>fingers</b>, with len", "Nobody counts", "2.0 hands"]
+        assert claim.locator("dd").all_inner_texts()[:3] == terms
         claim = page.locator(".lm-claim", has_text="The name of a model is a string")
         claim.locator("summary").click()
         claim.locator("a").click()
@@ -179,8 +179,10 @@ def test_a_placed_proof_opens_on_what_it_is_and_what_it_returned(placed):
     code = proof.locator("pre").inner_text()
     assert "def most_are_large(page):" in code
     assert "def no_numbers(page):" in code
-    said = "When this page was built, 2 statements were checked, all of them in 2 proofs."
-    assert placed.locator(".lm-checked").inner_text().startswith(said)
+    summary = (
+        "When this page was built, 2 statements were checked, all of them in 2 proofs."
+    )
+    assert placed.locator(".lm-checked").inner_text().startswith(summary)
 
 
 def test_the_text_quotes_what_proofs_returned_and_what_is_not_so_is_marked(placed):
@@ -192,8 +194,8 @@ def test_the_text_quotes_what_proofs_returned_and_what_is_not_so_is_marked(place
     assert "After the heading" not in marked
     denied = placed.locator("#none-was-chosen")
     denied.locator("summary").click()
-    said = 'not so: assert not page.name, "a model was chosen": a model was chosen'
-    assert said in denied.locator("li").all_inner_texts()
+    failure = 'not so: assert not page.name, "a model was chosen": a model was chosen'
+    assert failure in denied.locator("li").all_inner_texts()
 
 
 def test_notebooks_have_the_numbers_and_not_the_proofs(demo):

@@ -44,7 +44,7 @@ def counts(page):
     ]
 
 
-def told(page):
+def status(page):
     return page.locator(f"#{TASK} .lm-class [aria-live]").text_content()
 
 
@@ -64,7 +64,7 @@ def test_the_first_answer_has_the_code_that_python_gives_it(page):
 def test_thirty_codes_become_a_distribution(page):
     given = codes("b" * 15 + "a" * 9 + "c" * 6)
     open_class(page).fill("\n".join(given))
-    assert told(page).startswith("30 answers.")
+    assert status(page).startswith("30 answers.")
     assert problems(page) == []
     assert [row[2:] for row in counts(page)] == [
         ["9", "30 %"],
@@ -100,15 +100,15 @@ def test_a_bad_line_is_named_and_the_others_count(page):
     lines = [good[0], swapped, "k7f", good[1], "k7f-20x", other, nowhere, beyond]
     area = open_class(page)
     area.fill("\n".join(lines))
-    assert told(page).startswith("2 answers. 6 lines could not be read")
-    found = problems(page)
-    assert found[0].startswith(f"Line 2: “{swapped}” is mistyped")
-    assert found[1].startswith("Line 3: “k7f”: 3 characters, and a code has 6")
-    assert "Line 5" in found[2]
-    assert "no code has “0”" in found[2]
-    assert found[3] == f"Line 6: “{other}” is the code of another task (tasks-good)."
-    assert found[4] == f"Line 7: “{nowhere}” is the code of another task."
-    assert found[5] == "and 1 more"
+    assert status(page).startswith("2 answers. 6 lines could not be read")
+    messages = problems(page)
+    assert messages[0].startswith(f"Line 2: “{swapped}” is mistyped")
+    assert messages[1].startswith("Line 3: “k7f”: 3 characters, and a code has 6")
+    assert "Line 5" in messages[2]
+    assert "no code has “0”" in messages[2]
+    assert messages[3] == f"Line 6: “{other}” is the code of another task (tasks-good)."
+    assert messages[4] == f"Line 7: “{nowhere}” is the code of another task."
+    assert messages[5] == "and 1 more"
     area.fill("\n".join([beyond, "<img src=x onerror=alert(1)>"]))
     assert problems(page)[0].endswith("stands for an answer that is not here.")
     assert area.input_value().startswith(beyond)  # nothing is lost
@@ -119,7 +119,8 @@ def test_a_long_line_is_quoted_in_short_and_stays_in_its_box(page):
     open_class(page).fill("x" * 300 + "\n" + "🦋" * 300)
     quoted = ["x" * 20 + "…", "🦋" * 20 + "…"]
     assert all(
-        f"“{start}”" in told for start, told in zip(quoted, problems(page), strict=True)
+        f"“{start}”" in problem
+        for start, problem in zip(quoted, problems(page), strict=True)
     )
     part = page.locator(f"#{TASK} .lm-class")
     assert part.evaluate("part => part.scrollWidth <= part.clientWidth")
@@ -132,13 +133,13 @@ def test_keys_and_forgetting(page):
     page.keyboard.press("Enter")
     area = page.get_by_label("Codes of the class").first
     area.fill(codes("a")[0])
-    kept = page.evaluate("JSON.stringify(localStorage)")
-    assert codes("a")[0] not in kept
+    stored = page.evaluate("JSON.stringify(localStorage)")
+    assert codes("a")[0] not in stored
     press(page, "b")
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Forget my progress").click()
     assert area.input_value() == ""
-    assert told(page) == ""
+    assert status(page) == ""
     assert not page.locator(f"#{TASK} .lm-code").is_visible()
     press(page, "b")
     assert code(page).text_content() == class_code(TASK, "b")

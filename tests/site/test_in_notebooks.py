@@ -11,7 +11,7 @@ from lmcourse import views
 pytestmark = [pytest.mark.browser]
 
 TOKENS = ["[CLS]", "</script>", "<img src=x onerror=harm()>", "&lt;", "🦋", "[SEP]"]
-MADE = {
+MARKS = {
     "attention_heads": ("canvas", 4),
     "tokens": (".colored-tokens > span", 6),
     "head_view": ("#bertviz-attention line", 3 * 6 * 6),
@@ -45,7 +45,7 @@ FRAME = """html => {
 }"""
 
 
-def made(kind):
+def view_of(kind):
     """Return a view of each kind, with tokens that could do harm."""
     even = np.full((3, len(TOKENS), len(TOKENS)), 1 / len(TOKENS))
     text = {"tokens": TOKENS, "alt": "For a notebook."}
@@ -53,9 +53,9 @@ def made(kind):
     layout = {"showlegend": True, "title": {"text": "a <b>title</b>"}}
     shelved = {"names": TOKENS[:2], "levels": ["static", "0"], "alt": "Six poems."}
     shelved |= {"near": np.array([[[0], [2], [3], [4], [5], [0]]] * 2)}
-    places = np.eye(6)[None, :, :2] + np.zeros((2, 1, 1))
+    points = np.eye(6)[None, :, :2] + np.zeros((2, 1, 1))
     return {
-        "poems": lambda: views.poems(TOKENS, TOKENS, TOKENS[:2] * 3, places, **shelved),
+        "poems": lambda: views.poems(TOKENS, TOKENS, TOKENS[:2] * 3, points, **shelved),
         "attention_heads": lambda: views.attention_heads(even, **text),
         "tokens": lambda: views.tokens(values=range(6), **text),
         "head_view": lambda: views.head_view([even, even], **text),
@@ -83,13 +83,13 @@ def page(browser):
 
 
 @pytest.mark.parametrize("way", ["lab", "classic", "colab"])
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", MARKS)
 def test_views_draw_at_the_first_run_with_no_network(page, kind, way):
     """Two on a page, the second while the first is there; no token becomes markup."""
     page.set_content(HEAD + (LOADER if way == "classic" else ""))
-    selector, count = MADE[kind]
+    selector, count = MARKS[kind]
     for number in (1, 2):
-        html = made(kind)._repr_mimebundle_()["text/html"]
+        html = view_of(kind)._repr_mimebundle_()["text/html"]
         if way == "colab":
             page.evaluate(FRAME, HEAD + html)
             page.wait_for_function(f"frames.length === {number}")
@@ -159,7 +159,7 @@ def online(page):
 
 
 def test_a_plot_draws_and_shows_its_text_as_it_is(online):
-    online.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
+    online.evaluate(INSERT, view_of("plot")._repr_mimebundle_()["text/html"])
     selector, count = PLOT
     online.locator(selector).nth(count - 1).wait_for(timeout=visits.LOAD)
     assert shown(online, ".xaxislayer-above text") == TOKENS
@@ -184,7 +184,7 @@ def test_the_wheel_over_a_figure_in_space_scrolls_the_page(online):
 def test_a_plot_without_network_says_what_it_shows(page):
     page.set_content(HEAD)
     with page.expect_event("requestfailed", timeout=visits.LOAD):
-        page.evaluate(INSERT, made("plot")._repr_mimebundle_()["text/html"])
+        page.evaluate(INSERT, view_of("plot")._repr_mimebundle_()["text/html"])
     assert page.locator("body").inner_text().startswith("Six <bars>.")
     assert "plotly.js is fetched from its own site" in page.locator("body").inner_text()
     (asked,) = page.asked

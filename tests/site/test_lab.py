@@ -66,8 +66,8 @@ def jupyter(site, tmp_path_factory):
     arguments = [f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "jupyterlab", *arguments]
     log = tmp_path / "log"
-    with log.open("w") as said:
-        server = subprocess.Popen(command, env=os.environ | own, stderr=said)
+    with log.open("w") as errors:
+        server = subprocess.Popen(command, env=os.environ | own, stderr=errors)
     while "is running at" not in log.read_text():
         assert server.poll() is None, log.read_text()
         time.sleep(0.1)
@@ -123,16 +123,18 @@ def reads_as_on_the_site(opened, browser, server):
     page = browser.new_page()
     page.set_default_timeout(START)
     page.goto(f"{server}/{CHAPTER}.html")
-    told = {plain(text) for text in page.locator(PROSE).all_text_contents()}
+    paragraphs = {plain(text) for text in page.locator(PROSE).all_text_contents()}
     drawn = page.locator("svg.lm-drawing").count()
     page.close()
     cells = opened.locator(".jp-MarkdownCell .jp-RenderedMarkdown")
     for _ in range(START // 1000):  # cells are drawn one after the other
-        lacks = told - {plain(text) for text in cells.locator("p").all_text_contents()}
+        lacks = paragraphs - {
+            plain(text) for text in cells.locator("p").all_text_contents()
+        }
         if not lacks:
             break
         opened.wait_for_timeout(1000)
-    assert len(told) > 5
+    assert len(paragraphs) > 5
     assert not lacks
     drawings = cells.locator("img[src^='data:image/svg']")
     assert drawings.count() == drawn > 0

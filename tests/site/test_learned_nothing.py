@@ -40,8 +40,8 @@ ASIDE = [
     "tokenizer",
 ]  # a switch of two states
 IS_OTHER = """before => {
-  const told = document.querySelector(".play-remains").textContent;
-  return !told.startsWith("Reading") && told !== before && Boolean(told);
+  const text = document.querySelector(".play-remains").textContent;
+  return !text.startsWith("Reading") && text !== before && Boolean(text);
 }"""
 
 
@@ -64,19 +64,19 @@ def test_the_states_are_there_and_a_sentence_changes_with_them(browser, address,
         elif name in AFTER_A_CLICK:
             module.use(page)
         switch = page.get_by_label("Had it learned nothing?")
-        told = page.locator(".play-remains")
+        sentence = page.locator(".play-remains")
         assert switch.count() == 1
         names = switch.locator("option").all_text_contents()
         assert names[:2] == ["as it is", "random weights"]
         assert names[2].startswith("shuffled ")
-        assert told.text_content() == ""
-        said = ""
+        assert sentence.text_content() == ""
+        text = ""
         for state in names[1:]:
             switch.select_option(label=state)
-            page.wait_for_function(IS_OTHER, arg=said, timeout=visits.LOAD)
-            said = told.text_content()
+            page.wait_for_function(IS_OTHER, arg=text, timeout=visits.LOAD)
+            text = sentence.text_content()
         switch.select_option(label="as it is")
-        told.filter(has_not_text=re.compile(".")).wait_for(state="attached")
+        sentence.filter(has_not_text=re.compile(".")).wait_for(state="attached")
         visit.clean()
 
 

@@ -33,7 +33,7 @@ def test_counting_is_pythons(lab, name):
     text = TEXTS[name]
     alphabet = sorted(set(text))
     parts = own_text.parts_of(text)
-    found = lab.evaluate(
+    result = lab.evaluate(
         f"""async ([text, alphabet, longest]) => {{
           const {{ Ngrams }} = await import("/play/ngrams.js");
           const texts = await import("/play/own-texts.js");
@@ -55,37 +55,37 @@ def test_counting_is_pythons(lab, name):
         }}""",
         [text, alphabet, 6],
     )
-    assert found["joined"] == [*parts]
-    assert found["alphabet"] == alphabet
+    assert result["joined"] == [*parts]
+    assert result["alphabet"] == alphabet
     training, validation, _ = ([alphabet.index(c) for c in part] for part in parts)
     models = [NgramModel(training, order, len(alphabet)) for order in range(1, 7)]
     near_all = {"rtol": 1e-9, "atol": 0}
     losses = [model.loss(validation) for model in models]
-    np.testing.assert_allclose(found["losses"], losses, **near_all)
+    np.testing.assert_allclose(result["losses"], losses, **near_all)
     each = -np.log(models[2].probabilities(validation))
-    np.testing.assert_allclose(found["each"], each, **near_all)
-    for model, probs in zip(models, found["next"], strict=True):
+    np.testing.assert_allclose(result["each"], each, **near_all)
+    for model, probs in zip(models, result["next"], strict=True):
         np.testing.assert_allclose(probs, model.next_probs(validation[:9]), **near_all)
-    np.testing.assert_allclose(found["first"], models[3].next_probs([]), **near_all)
+    np.testing.assert_allclose(result["first"], models[3].next_probs([]), **near_all)
 
 
 @pytest.mark.parametrize("counts", [[1, 1, 1, 2, 2, 3, 4], [5, 6], [1, 1, 1, 2, 3, 3, 3]])
 def test_discounts_are_pythons(lab, counts):
-    found = lab.evaluate(
+    result = lab.evaluate(
         """async (counts) => {
           const { discounts } = await import("/play/ngrams.js");
           return discounts(Int32Array.from([0, ...counts]));
         }""",
         counts,
     )
-    np.testing.assert_allclose(found, [0, *discounts(np.array(counts))])
+    np.testing.assert_allclose(result, [0, *discounts(np.array(counts))])
 
 
 def test_what_is_held_out_is_read_as_in_python(lab):
     torch.manual_seed(0)
     model = GPT(GPTConfig(11, 8, 2, heads=2, d_model=8)).eval()
     ids = torch.randint(11, (45,))
-    found = given(
+    losses = given(
         lab,
         model,
         {"ids": ids.tolist()},
@@ -93,7 +93,7 @@ def test_what_is_held_out_is_read_as_in_python(lab):
         return Array.from(predictions(trainer.model, settings.ids),
           ({ at, probs }) => -Math.log(probs[settings.ids[at]]));""",
     )
-    near(torch.tensor(found), torch.tensor(own_text.losses(model, ids)))
+    near(torch.tensor(losses), torch.tensor(own_text.losses(model, ids)))
 
 
 def learn(lab, steps, *, stop=None):
@@ -134,7 +134,7 @@ def test_a_training_that_was_stopped_goes_on_as_if_undisturbed(lab):
 def test_the_best_moment_outlives_a_stop(lab):
     """What is judged and taken along are the weights of the lowest loss so far."""
     settings = SETTINGS | {"text": list(VERSE * 40), "config": CONFIG, "steps": 20}
-    found = lab.evaluate(
+    result = lab.evaluate(
         """async (settings) => {
           const { Learning } = await import("/play/own-text-worker.js");
           const first = new Learning(settings);
@@ -151,7 +151,7 @@ def test_the_best_moment_outlives_a_stop(lab):
         }""",
         settings,
     )
-    assert found == [0, True]
+    assert result == [0, True]
 
 
 def test_the_end_tells_of_both_what_they_predicted(lab):
@@ -159,8 +159,8 @@ def test_the_end_tells_of_both_what_they_predicted(lab):
     alphabet = sorted(set(text))
     parts = own_text.parts_of(text)
     training, validation, test = ([alphabet.index(c) for c in part] for part in parts)
-    found = learn(lab, 10)
-    result, counted = found["result"], found["counted"]
+    answer = learn(lab, 10)
+    result, counted = answer["result"], answer["counted"]
     best = own_text.best_ngrams(np.array(training), np.array(validation), len(alphabet))
     assert counted["order"] == best.order
     sizes = dict(zip(("training", "validation", "test"), map(len, parts), strict=True))
@@ -169,19 +169,19 @@ def test_the_end_tells_of_both_what_they_predicted(lab):
     assert result["characters"] == len(test) - 1 == len(each)
     assert result["losses"]["ngrams"] == pytest.approx(each.mean(), rel=1e-9)
     assert result["passage"] == parts.test[1:280]
-    shares = [share / 100 for share, _, _ in found["letters"]["ngrams"]]
+    shares = [share / 100 for share, _, _ in answer["letters"]["ngrams"]]
     np.testing.assert_allclose(-np.log(shares), each[: len(shares)], rtol=1e-9)
-    shares = [share / 100 for share, _, _ in found["letters"]["gpt"]]
+    shares = [share / 100 for share, _, _ in answer["letters"]["gpt"]]
     if len(shares) == result["characters"]:
         assert result["losses"]["gpt"] == pytest.approx(-np.log(shares).mean(), rel=1e-6)
-    for _, _, guesses in found["letters"]["gpt"]:
+    for _, _, guesses in answer["letters"]["gpt"]:
         assert [name in alphabet for name, _ in guesses] == [True] * 4
     assert [len(text) for text in result["samples"].values()] == [400, 400]
 
 
 def test_an_interval_is_that_of_pieces(lab):
     differences = np.random.default_rng(0).normal(0.1, 1, 3050)
-    found = lab.evaluate(
+    intervals = lab.evaluate(
         """async (all) => {
           const { interval } = await import("/play/own-text-worker.js");
           return [interval(all), interval(all.slice(0, 999))];
@@ -191,8 +191,8 @@ def test_an_interval_is_that_of_pieces(lab):
     means = differences[:3000].reshape(-1, 100).mean(1)
     wide = 2.1 * means.std(ddof=1) / np.sqrt(len(means))
     wanted = [means.mean() - wide, means.mean() + wide]
-    np.testing.assert_allclose(found[0], wanted)
-    assert found[1] is None
+    np.testing.assert_allclose(intervals[0], wanted)
+    assert intervals[1] is None
 
 
 FAULTS = {
@@ -213,15 +213,15 @@ FAULTS = {
 
 @pytest.mark.parametrize(("text", "words"), FAULTS.items(), ids=map(repr, range(12)))
 def test_what_cannot_be_learned_is_told(lab, text, words):
-    found = lab.evaluate(
+    fault = lab.evaluate(
         """async (text) => {
           const { charactersOf, faultOf } = await import("/play/own-texts.js");
           return faultOf(charactersOf(text));
         }""",
         text,
     )
-    assert words in found
-    assert bool(words) == bool(found)
+    assert words in fault
+    assert bool(words) == bool(fault)
 
 
 FILES = {
@@ -240,7 +240,7 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_all_kinds_are_read(lab, name):
     content, text, note = FILES[name]
-    found = lab.evaluate(
+    decoded = lab.evaluate(
         """async (bytes) => {
           const { charactersOf, decodeText } = await import("/play/own-texts.js");
           const { text, note } = decodeText(Uint8Array.from(bytes));
@@ -248,24 +248,24 @@ def test_files_of_all_kinds_are_read(lab, name):
         }""",
         [*content],
     )
-    assert found[0] == text
-    assert note in found[1]
-    assert bool(note) == bool(found[1])
+    assert decoded[0] == text
+    assert note in decoded[1]
+    assert bool(note) == bool(decoded[1])
 
 
 def test_half_a_character_does_not_stop_the_page(lab):
-    found = lab.evaluate(
+    codes = lab.evaluate(
         """async () => {
           const { charactersOf } = await import("/play/own-texts.js");
           return charactersOf("a\\ud83db").map((c) => c.codePointAt(0));
         }"""
     )
-    assert found == [97, 0xFFFD, 98]
+    assert codes == [97, 0xFFFD, 98]
 
 
 def test_a_million_characters_are_counted(lab):
     """One line without an end: no order of n-grams, and no call, is too much for it."""
-    found = lab.evaluate(
+    counts = lab.evaluate(
         """async () => {
           const { charactersOf, faultOf, partsOf } = await import("/play/own-texts.js");
           const { Ngrams } = await import("/play/ngrams.js");
@@ -279,4 +279,4 @@ def test_a_million_characters_are_counted(lab):
             counted.losses(parts.validation.flat()).length];
         }"""
     )
-    assert found == [1_000_000, "", 20_000, 7]
+    assert counts == [1_000_000, "", 20_000, 7]

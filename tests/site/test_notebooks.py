@@ -62,7 +62,7 @@ def sources(notebook, kind):
 def test_every_link_leads_somewhere(book):
     """To an address, to a notebook beside it, or to a place in it."""
     prose = MATH.sub("", LISTING.sub("", book.words))
-    targets = [next(filter(None, found)) for found in LINK.findall(prose)]
+    targets = [next(filter(None, groups)) for groups in LINK.findall(prose)]
     assert targets
     for target in targets:
         file, _, place = target.partition("#")
@@ -97,14 +97,14 @@ def test_executed_copies_show_what_the_page_shows(book):
     left = [o for o in left if o.get("text") != "The solution:\n"]
     for kind in ("image/svg+xml", "stream"):
         counts = [
-            sum(kind in (o.output_type, *o.get("data", {})) for o in found)
-            for found in (left, showed)
+            sum(kind in (o.output_type, *o.get("data", {})) for o in side)
+            for side in (left, showed)
         ]
         assert counts[0] == counts[1], kind
-    told = [o["data"]["text/plain"] for o in outputs if "text/plain" in o.get("data", {})]
+    texts = [o["data"]["text/plain"] for o in outputs if "text/plain" in o.get("data", {})]
     for output in ran:
         view = output.get("data", {}).get(MIME)
-        assert view is None or any(text.endswith(view["alt"]) for text in told)
+        assert view is None or any(text.endswith(view["alt"]) for text in texts)
 
 
 def test_the_code_is_the_chapters_and_the_prose_is_there_without_myst(book):
@@ -151,9 +151,9 @@ def test_solutions_are_folded(book):
         if cell.cell_type == "code":
             codes += inside
         else:
-            pieces = split_at_solutions(cell.source, inside)
-            inside = pieces[-1][0]
-            words += [" ".join(text.split()[:3]) for within, text in pieces if within]
+            parts = split_at_solutions(cell.source, inside)
+            inside = parts[-1][0]
+            words += [" ".join(text.split()[:3]) for within, text in parts if within]
     folded = [cell for cell in book.light.cells if cell.source.startswith(TITLE)]
     assert len(folded) == codes
     assert all(cell.metadata.jupyter.source_hidden for cell in folded)
@@ -221,9 +221,9 @@ def colab(monkeypatch, tmp_path):
     """A Colab that has everything; what the first cell asks pip for is listed."""
     asked, there = [], dict.fromkeys(notebooks.COLAB_NEEDS, "99")
     there["lmcourse"] = "0.1.0+cabc"
-    found = lambda: [SimpleNamespace(name=n, version=v) for n, v in there.items()]  # noqa: E731
+    distributions = lambda: [SimpleNamespace(name=n, version=v) for n, v in there.items()]  # noqa: E731
     monkeypatch.setitem(sys.modules, "google.colab", object())
-    monkeypatch.setattr("importlib.metadata.distributions", found)
+    monkeypatch.setattr("importlib.metadata.distributions", distributions)
     monkeypatch.setattr("subprocess.run", lambda command, check: asked.extend(command))
     monkeypatch.chdir(tmp_path)
     return SimpleNamespace(asked=asked, there=there, folder=tmp_path)
@@ -299,19 +299,19 @@ def test_a_page_offers_its_source_and_if_it_has_code_its_notebook(name):
 
 
 @pytest.mark.parametrize(
-    ("named", "found", "address"),
+    ("named", "expected", "address"),
     [
         ("Owner/book", "Owner/book", "https://owner.github.io/book/"),
         ("owner/owner.github.io", "owner/owner.github.io", "https://owner.github.io/"),
         ("git@github.com:owner/book.git", "owner/book", "https://owner.github.io/book/"),
     ],
 )
-def test_repository(monkeypatch, named, found, address):
+def test_repository(monkeypatch, named, expected, address):
     monkeypatch.setenv("GITHUB_REPOSITORY", named)
-    assert repository() == found
+    assert repository() == expected
     assert site_address() == address
     assert wheel_address("x.whl") == (
-        f"https://raw.githubusercontent.com/{found}/gh-pages/notebooks/x.whl"
+        f"https://raw.githubusercontent.com/{expected}/gh-pages/notebooks/x.whl"
     )
 
 

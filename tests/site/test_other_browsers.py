@@ -72,11 +72,11 @@ def test_a_letter_of_the_front_page_tells_what_was_expected(driver, read):
     read("index")
     view(driver, "surprise")
     slider = "input[type=range]"
-    told = f"document.querySelector('{slider}').getAttribute('aria-valuetext')"
+    value_text = f"document.querySelector('{slider}').getAttribute('aria-valuetext')"
     driver.press("Home", slider)
-    driver.until(f"{told}.startsWith('A, expected with ')")
+    driver.until(f"{value_text}.startsWith('A, expected with ')")
     driver.press("ArrowRight", slider)
-    driver.until(f"!{told}.startsWith('A, ')")
+    driver.until(f"!{value_text}.startsWith('A, ')")
 
 
 @pytest.mark.parametrize("name", ["attention", "play"])
@@ -133,8 +133,8 @@ def test_work_shows_the_code_that_read_leaves_out(driver, read):
 def test_a_slip_is_found(driver, read):
     read("search")
     driver.fill("atention", ".bd-search-container input[name=q]")
-    said = "document.querySelector('.search-summary')?.innerText"
-    driver.until(f"{said}?.includes('Showing results for attention')")
+    summary = "document.querySelector('.search-summary')?.innerText"
+    driver.until(f"{summary}?.includes('Showing results for attention')")
     driver.find("ul.search li a")
 
 
@@ -188,9 +188,9 @@ def test_texts_of_the_readers_find_who_is_nearest(driver, read):
     driver.fill("\n\n".join(texts), "textarea", "Your texts", root)
     driver.click("button", "Load the model", root)
     driver.until("arguments[0].innerText.includes('4 texts were read.')", root)
-    found = own_poems.encode_texts(pd.DataFrame({"text": texts})).nearest(0)
+    nearest = own_poems.encode_texts(pd.DataFrame({"text": texts})).nearest(0)
     first, *_, last, _ = cells(driver, root, ".lmy-rows tr")  # by words counted at the end
-    assert [first, last] == [found.iloc[0].tolist(), found.iloc[-1].tolist()]
+    assert [first, last] == [nearest.iloc[0].tolist(), nearest.iloc[-1].tolist()]
 
 
 def test_a_film_goes_back_to_random_weights(driver, read):
@@ -230,9 +230,9 @@ def test_arrows_are_learned_anew_where_features_are_always_there(driver, read):
     driver.press("Home", "input[type=range]", "", root)
     weights, _, loss = sparse.train_toy(0.0)
     lengths = weights.norm(dim=0)
-    told = f"Arrows longer than 0.8: {(lengths > 0.8).sum()} of 5. Loss {loss:.4f}."
+    sentence = f"Arrows longer than 0.8: {(lengths > 0.8).sum()} of 5. Loss {loss:.4f}."
     heard = "arguments[0].querySelector('[aria-live=polite]').textContent"  # at the end
-    driver.until(f"{heard}.includes(arguments[1])", root, told)
+    driver.until(f"{heard}.includes(arguments[1])", root, sentence)
     shown = [float(row[0]) for row in cells(driver, root, ".lmc-canvas tbody tr")]
     assert shown == pytest.approx(lengths.tolist(), abs=0.006)
 

@@ -42,7 +42,7 @@ def printed(browser, demo):
     """Return a book of some pages, and the words of each of its sheets."""
 
     @cache
-    def made(*how):
+    def print_book(*how):
         book = [
             ("", ["index"]),
             ("A <part>", ["ways", "proofs", "tasks", *FURTHER_PAGES[how]]),
@@ -51,7 +51,7 @@ def printed(browser, demo):
         reader = PdfReader(io.BytesIO(pdf))
         return reader, [words(sheet.extract_text()) for sheet in reader.pages]
 
-    return made
+    return print_book
 
 
 @pytest.mark.parametrize("how", FURTHER_PAGES)
@@ -81,12 +81,12 @@ def test_contents_bookmarks_and_sheets_agree(printed):
     reader, texts = printed("work", "out")
     assert reader.metadata.title == TITLE
     place = reader.get_destination_page_number
-    found = {mark.title: (depth, place(mark)) for depth, mark in marks(reader.outline)}
-    assert found["A <part>"][0] == found["Contents"][0] == 0
-    assert found["A section"][0] == 2  # of the page "Proofs and folds"
-    contents = texts[found["Contents"][1]]
+    bookmarks = {mark.title: (depth, place(mark)) for depth, mark in marks(reader.outline)}
+    assert bookmarks["A <part>"][0] == bookmarks["Contents"][0] == 0
+    assert bookmarks["A section"][0] == 2  # of the page "Proofs and folds"
+    contents = texts[bookmarks["Contents"][1]]
     for name in ("index", "ways", "proofs", "tasks"):
-        (depth, sheet), title = found[TITLES[name]], TITLES[name]
+        (depth, sheet), title = bookmarks[TITLES[name]], TITLES[name]
         assert depth == (name != "index")  # which has no part
         assert title in texts[sheet]
         assert f"{title} {sheet + 1}" in contents
@@ -104,12 +104,12 @@ def test_sheets_have_numbers_and_a_size(printed):
 @pytest.mark.parametrize("how", FURTHER_PAGES)
 def test_links_lead_to_what_is_there(printed, how):
     reader, _ = printed(*how)
-    found = [a.get_object() for page in reader.pages for a in page.get("/Annots", [])]
-    inside = [str(a["/Dest"]) for a in found if "/Dest" in a]
+    links = [a.get_object() for page in reader.pages for a in page.get("/Annots", [])]
+    inside = [str(a["/Dest"]) for a in links if "/Dest" in a]
     assert {name.lstrip("/") for name in inside} >= {"tasks", "tasks.ex-tasks-mean"}
     assert ("/proofs.demo-fold" in inside) == (how[1] == "open")
     assert {*inside} <= {*reader.named_destinations}
-    outside = [a["/A"]["/URI"] for a in found if "/Dest" not in a]
+    outside = [a["/A"]["/URI"] for a in links if "/Dest" not in a]
     assert not [address for address in outside if not address.startswith("http")]
 
 
@@ -186,8 +186,8 @@ def test_a_view_that_is_never_drawn_ends_the_printing_and_is_named(
 ):
     (tmp_path / "never.html").write_text(NEVER.format(state))
     monkeypatch.setattr(paper, "DRAW_PATIENCE", 100)
-    said = f"page never was not drawn{time}: own view: a model answers"
-    with pytest.raises(Error, match=said):
+    message = f"page never was not drawn{time}: own view: a model answers"
+    with pytest.raises(Error, match=message):
         print_pages(browser, tmp_path, TITLE, [("", ["never"])], "read", "out")
 
 
@@ -206,8 +206,10 @@ def test_formulas_that_are_never_set_end_the_printing_and_the_page_is_named(
 ):
     (tmp_path / "never.html").write_text(FORMULAS % 20000)  # far too late
     monkeypatch.setattr(paper, "DRAW_PATIENCE", 100)
-    said = "formulas of the page never were not set in 0.1 seconds: print again; .*MathJax"
-    with pytest.raises(Error, match=said):
+    message = (
+        "formulas of the page never were not set in 0.1 seconds: print again; .*MathJax"
+    )
+    with pytest.raises(Error, match=message):
         print_pages(browser, tmp_path, TITLE, [("", ["never"])], "read", "out")
 
 
@@ -231,8 +233,8 @@ def test_a_link_that_is_led_to_is_its_pages_own(browser, tmp_path):
     site = f"{tmp_path.as_uri()}/"
     with closing(browser.new_context()) as context:
         html = page_for_paper(context, site, "one", "out")["html"]
-    found = {a["id"]: a.get("href") for a in BeautifulSoup(html, "html.parser").select("a")}
-    assert found == {
+    links = {a["id"]: a.get("href") for a in BeautifulSoup(html, "html.parser").select("a")}
+    assert links == {
         "one.up": "#other.bee",
         "one.down": "#one.up",
         "one.out": "https://example.org/#bee",

@@ -97,22 +97,24 @@ def test_random_weights_are_another_model_with_the_same_clicks(opened):
 
 
 def test_a_sentence_says_what_became_of_the_loss_and_of_the_parts_that_were_clicked(opened):
-    page, told = opened.page, opened.page.locator(".play-remains")
+    page, sentence = opened.page, opened.page.locator(".play-remains")
     worlds = page.get_by_label("Had it learned nothing?")
     worlds.select_option("random weights")
-    assert told.text_content() == "With random weights, the loss goes from 2.00 to 4.00."
+    assert (
+        sentence.text_content() == "With random weights, the loss goes from 2.00 to 4.00."
+    )
     for part in ("attention", "head 1", "norm 1"):  # norm 1 is not missed as it is
         page.get_by_role("button", name=part, exact=True).click()
     assert (
         "Of the 2 parts shown below that it misses as it is, none is missed at least half"
-        in (told.text_content())
+        in (sentence.text_content())
     )
     worlds.select_option("shuffled letters")
-    assert told.text_content() == (
+    assert sentence.text_content() == (
         "With the letters in another order, the loss goes from 2.00 to 3.00. Of the 2 "
         "parts shown below that it misses as it is, one is missed at least half as much "
         "now."
     )
     assert "It writes: ttt" in page.locator(".lmb-line").text_content()
     worlds.select_option("as it is")
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""

@@ -106,14 +106,14 @@ def test_the_reward_is_pythons_and_says_how_often_a_line_was_taken(opened):
     cells = page.locator("tbody td:nth-child(2)").all_text_contents()
     got = [float(cell.replace("−", "-")) for cell in cells]
     assert got == pytest.approx(weights.tolist(), abs=0.006)
-    said = page.locator(".lmv-fitted").inner_text()
-    assert "You took the line with more echoes in 20 of 20." in said
-    assert "You took the line with more punctuation as often as the other." in said
+    summary = page.locator(".lmv-fitted").inner_text()
+    assert "You took the line with more echoes in 20 of 20." in summary
+    assert "You took the line with more punctuation as often as the other." in summary
     longer = (rows_of(taken)[:, 0] > 0).sum()
     unequal = (rows_of(taken)[:, 0] != 0).sum()
     assert 0 < unequal < 20
     often = max(longer, unequal - longer)
-    assert f"line in {often} of {unequal} pairs that differ." in said
+    assert f"line in {often} of {unequal} pairs that differ." in summary
     right = correct_predictions(apart, taken)
     assert page.get_by_text(
         f"predicts that one correctly {right:g} times in 20"
@@ -142,14 +142,14 @@ def test_rewards_of_other_choices_are_pythons(lab, seed):
 def test_properties_are_pythons(lab):
     lines = [line for pair in pairs() for line in pair]
     lines += ["", "O – it's Ünder—the “under”-tow; a-b A?", "X"]
-    found = lab.evaluate(
+    result = lab.evaluate(
         """async (lines) => {
           const { properties } = await import("/play/preferences.js");
           return lines.map(properties);
         }""",
         lines,
     )
-    assert found == [preferences.properties(line) for line in lines]
+    assert result == [preferences.properties(line) for line in lines]
 
 
 def test_a_coin_tells_nothing(opened):
@@ -166,13 +166,13 @@ def test_a_coin_tells_nothing(opened):
 
 
 def test_the_chance_of_a_coin_is_counted(lab):
-    found = lab.evaluate(
+    probabilities = lab.evaluate(
         """async () => {
           const { chanceOf } = await import("/play/preferences.js");
           return [chanceOf(0, 20), chanceOf(15, 20), chanceOf(20, 20), chanceOf(3, 3)];
         }"""
     )
-    assert found == pytest.approx([1, 21700 / 2**20, 1 / 2**20, 1 / 8])
+    assert probabilities == pytest.approx([1, 21700 / 2**20, 1 / 2**20, 1 / 8])
 
 
 @torch.no_grad()
@@ -194,7 +194,7 @@ def test_steps_are_those_of_dpo_in_torch(lab):
     (lab.folder / "model.safetensors").write_bytes(
         stores.gpt_file(model, "", torch.float32)
     )
-    losses, found = lab.evaluate(
+    losses, weights = lab.evaluate(
         """async ([chosen, rejected, beta, steps]) => {
           const { Trainer } = await import("/play/train.js");
           const { lineLogProbs, preferenceStep } = await import("/play/preferences.js");
@@ -243,7 +243,7 @@ def test_steps_are_those_of_dpo_in_torch(lab):
         if name.endswith("key.bias"):  # a softmax ignores it: its gradient is rounding
             continue
         torch.testing.assert_close(
-            torch.tensor(found[name]), weight.detach().flatten(), atol=1e-4, rtol=0
+            torch.tensor(weights[name]), weight.detach().flatten(), atol=1e-4, rtol=0
         )
 
 

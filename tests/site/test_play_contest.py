@@ -61,8 +61,8 @@ def vectors(bert, batch, at):
     with torch.no_grad():
         states = bert(**batch, output_hidden_states=True).hidden_states
     row = bert.get_input_embeddings().weight[batch["input_ids"][0, at - 1]]
-    found = torch.stack([row.detach(), *(state[0, at] for state in states)])
-    return (found / found.norm(dim=-1, keepdim=True)).numpy()
+    stacked = torch.stack([row.detach(), *(state[0, at] for state in states)])
+    return (stacked / stacked.norm(dim=-1, keepdim=True)).numpy()
 
 
 def leans(text, word, bert, directions, order=None):
@@ -80,11 +80,11 @@ def learned(bert):
     """Return the direction and the middle of each level, from the lessons."""
 
     def mean(lessons, words, side):
-        found = []
+        samples = []
         for word, pair in product(words, lessons):
             batch = tokenizer()(pair[side].replace("_", word), return_tensors="pt")
-            found.append(vectors(bert, batch, batch.tokens().index(word)))
-        return np.mean(found, axis=0)
+            samples.append(vectors(bert, batch, batch.tokens().index(word)))
+        return np.mean(samples, axis=0)
 
     verbs, nouns = (mean(LESSONS, WORDS, side) for side in (0, 1))
     verbs[0], nouns[0] = (mean(BEFORE, WORDS[:1], side)[0] for side in (0, 1))
@@ -92,7 +92,7 @@ def learned(bert):
     return [(u, (v + n) @ u / 2) for u, v, n in zip(units, verbs, nouns, strict=True)]
 
 
-def told(page):
+def sentence(page):
     return page.locator(".play-remains").text_content()
 
 
@@ -105,7 +105,7 @@ def left(page, how, before, now):
     same = int(((sides(before) == sides(now)) & (sides(before) != 0)).sum())
     bars = f"of the {len(before)} bars {'point' if same > 1 else 'points'}"
     some = {0: "none", 1: "one"}.get(same, same)
-    assert told(page) == f"{how}, {some} {bars} to the same side as before."
+    assert sentence(page) == f"{how}, {some} {bars} to the same side as before."
 
 
 def wanted(texts, word):
@@ -153,11 +153,11 @@ def test_the_switch_shows_the_stored_lines_of_untrained_layers(opened):
     assert shown(page) == rows
     left(page, "With random weights", [0.1, -0.1] * len(levels()), rows)
     world(page, "shuffled words")
-    assert "has to be loaded first" in told(page)
+    assert "has to be loaded first" in sentence(page)
     assert shown(page) == [0.1, -0.1] * len(levels())
     world(page, "as it is")
     assert shown(page) == [0.1, -0.1] * len(levels())
-    assert told(page) == ""
+    assert sentence(page) == ""
 
 
 def test_a_line_of_the_reader_s_own_is_read_with_random_weights(opened):

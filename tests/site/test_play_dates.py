@@ -22,9 +22,9 @@ WEIGHTS = data.stored("encoder-decoder")["results"]["runs"][0]["weights"]
 
 
 def make():
-    told = {"weights": WEIGHTS, "examples": DAYS, "seen": 2, "place": 6, "heads": 4}
-    told |= {"vocabulary": dates.CHARACTERS}
-    return views.View("dates-view", told, "<p>stored</p>", alt="Dates."), {}
+    view_data = {"weights": WEIGHTS, "examples": DAYS, "seen": 2, "place": 6, "heads": 4}
+    view_data |= {"vocabulary": dates.CHARACTERS}
+    return views.View("dates-view", view_data, "<p>stored</p>", alt="Dates."), {}
 
 
 def use(page):
@@ -35,12 +35,12 @@ def use(page):
 def reader():
     """Return PyTorch's model with the weights that the view has."""
     weights = {}
-    for name, found in WEIGHTS.items():
-        if isinstance(found, dict):
-            values = np.frombuffer(base64.b64decode(found["int8"]), np.int8).copy()
-            scale = torch.tensor(found["scale"])
-            found = from_int8(torch.from_numpy(values).view(len(scale), -1), scale)
-        weights[name] = torch.as_tensor(found)
+    for name, stored in WEIGHTS.items():
+        if isinstance(stored, dict):
+            values = np.frombuffer(base64.b64decode(stored["int8"]), np.int8).copy()
+            scale = torch.tensor(stored["scale"])
+            stored = from_int8(torch.from_numpy(values).view(len(scale), -1), scale)
+        weights[name] = torch.as_tensor(stored)
     model = dates.new_model(0)
     model.load_state_dict(weights)
     return model
@@ -60,8 +60,8 @@ def test_it_writes_and_looks_as_the_chapters_model(opened):
     source, target = dates.tensors(DAYS[:1])
     page.get_by_role("button", name="head 3").click()
     _, weights = model.decode(target[:, :-1], *model.encode(source))
-    told = page.locator(".lmd-read small").all_text_contents()
-    shares = [float(text.removesuffix(" %") or 0) for text in told]
+    texts = page.locator(".lmd-read small").all_text_contents()
+    shares = [float(text.removesuffix(" %") or 0) for text in texts]
     assert np.allclose(shares, 100 * weights[-1][0, 3, 6].detach(), atol=0.6)
 
 
@@ -113,8 +113,8 @@ def test_with_random_weights_no_date_is_read_and_the_switch_goes_back(opened):
         page.locator("select").first.select_option(str(i))
         worlds.select_option("random weights")
         assert written(page) != day + "end"
-        told = page.locator(".lmd-read small").all_text_contents()
-        assert sum(float(text.removesuffix(" %") or 0) for text in told) > 90
+        texts = page.locator(".lmd-read small").all_text_contents()
+        assert sum(float(text.removesuffix(" %") or 0) for text in texts) > 90
         once = written(page)
         worlds.select_option("as it is")
         worlds.select_option("random weights")
@@ -136,8 +136,8 @@ def test_shuffled_characters_are_another_date_and_the_sentence_counts(opened):
     assert sorted(labels) == sorted(source)
     now = written(page).removesuffix("end")
     same = sum(a == b for a, b in zip(now, day, strict=False))
-    told = page.locator(".play-remains").text_content()
-    assert f"of the {len(day)} characters" in told
-    assert f"date {same or 'none'} stand" in told
+    sentence = page.locator(".play-remains").text_content()
+    assert f"of the {len(day)} characters" in sentence
+    assert f"date {same or 'none'} stand" in sentence
     page.get_by_label("Had it learned nothing?").select_option("as it is")
     assert written(page) == day + "end"

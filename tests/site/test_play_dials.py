@@ -41,10 +41,10 @@ def test_the_dials_show_the_products_of_turned_pairs(opened):
         k = rotate(ahead[None], [query - behind]).view(-1, 2)
         products = (q * k).sum(-1)
         texts = page.locator(".lmd-dials text").all_text_contents()
-        found = [float(text.replace("−", "-")) for text in texts]
-        assert found == pytest.approx(products.tolist(), abs=0.0051)
-        told = page.get_by_role("status").text_content().replace("−", "-")
-        assert told.endswith(f": {products.sum():.2f} of at most 3.")
+        numbers = [float(text.replace("−", "-")) for text in texts]
+        assert numbers == pytest.approx(products.tolist(), abs=0.0051)
+        status = page.get_by_role("status").text_content().replace("−", "-")
+        assert status.endswith(f": {products.sum():.2f} of at most 3.")
     page.get_by_role("radio", name="1 pair").check()
     texts = page.locator(".lmd-dials text").all_text_contents()
     assert texts[1:] == ["not counted"] * 2
@@ -69,8 +69,8 @@ def test_on_a_phone_a_value_stands_beside_its_slider(opened):
 
 def test_a_key_before_the_text_is_called_one(opened):
     page = opened.page
-    told = page.get_by_role("status")
+    status = page.get_by_role("status")
     page.get_by_label("position of the query").fill("5")
     for behind, early in (("5", False), ("6", True)):
         page.get_by_label("the key is before it by").fill(behind)
-        assert ("before the text begins" in told.text_content()) == early
+        assert ("before the text begins" in status.text_content()) == early

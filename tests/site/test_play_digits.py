@@ -54,8 +54,10 @@ def use(page):
 
 def heard(page, probs):
     """Wait until the digit and its share are told."""
-    told = f"It predicts {probs.argmax()}, with a probability of {100 * probs.max():.0f} %"
-    page.get_by_role("status").filter(has_text=told).wait_for()
+    message = (
+        f"It predicts {probs.argmax()}, with a probability of {100 * probs.max():.0f} %"
+    )
+    page.get_by_role("status").filter(has_text=message).wait_for()
 
 
 def shares(page):
@@ -80,8 +82,8 @@ def test_another_digit_gets_pytorch_s_answer_in_every_head(opened):
         order = [16, *range(16)]  # the class token stands last
         buttons.nth(order[token]).click()
         texts = buttons.evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
-        found = torch.tensor([float(texts[i].split()[-2]) / 100 for i in order])
-        assert (found - weights[layer, head, token]).abs().max() < 6e-3  # per cent
+        shown = torch.tensor([float(texts[i].split()[-2]) / 100 for i in order])
+        assert (shown - weights[layer, head, token]).abs().max() < 6e-3  # per cent
         assert buttons.nth(order[token]).get_attribute("aria-pressed") == "true"
 
 
@@ -162,14 +164,14 @@ def test_without_an_answer_the_answer_of_another_model_is_gone(opened):
     page = opened.page
     switch = page.get_by_label("Had it learned nothing?")
     switch.select_option("shuffled patches")
-    told = page.locator(".play-remains")
-    told.get_by_text("in another order").wait_for()
+    sentence = page.locator(".play-remains")
+    sentence.get_by_text("in another order").wait_for()
     page.route(f"**/{RANDOM}/**", lambda route: route.abort())
     switch.select_option("random weights")
     page.get_by_role("status").filter(has_text="The model could not answer").wait_for()
     page.get_by_label("0", exact=True).last.check()  # it is drawn again
     assert "The model could not answer" in page.locator(".lmd-status").text_content()
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""
     assert "%" not in page.locator(".lmd-both").inner_text()
     page.unroute_all()
     opened.errors.clear()  # the file that did not come
@@ -201,8 +203,8 @@ def test_patches_in_another_order_are_read_as_pytorch_reads_them(opened):
     page, image = opened.page, digits()[0][1].flatten().tolist()
     use(page)
     page.get_by_label("Had it learned nothing?").select_option("shuffled patches")
-    told = page.locator(".play-remains")
-    told.get_by_text("in another order").wait_for()
+    sentence = page.locator(".play-remains")
+    sentence.get_by_text("in another order").wait_for()
     mixed = read_patches(page)
     assert mixed != patches(image)
     assert sorted(mixed) == sorted(patches(image))
@@ -214,8 +216,8 @@ def test_patches_in_another_order_are_read_as_pytorch_reads_them(opened):
     assert (
         f"the probability of {digit} goes from {100 * before[digit]:.0f} % to "
         f"{100 * shares(page)[digit]:.0f} %"
-    ) in told.text_content()
+    ) in sentence.text_content()
     assert ink(page) == pytest.approx(image, abs=0.01)  # the paper is as it was drawn
     page.get_by_label("Had it learned nothing?").select_option("as it is")
     heard(page, before)
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""

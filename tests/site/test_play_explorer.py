@@ -121,10 +121,12 @@ def same(page, text, *place, bert=None, limit=1e-3):
     table = bert.embeddings.word_embeddings.weight
     lists = page.locator(".lmx-near ol")
     for state, items in zip(states, (lists.nth(0), lists.nth(1)), strict=True):
-        found = [text.rsplit(" ", 1) for text in items.locator("li").all_text_contents()]
+        neighbours = [
+            text.rsplit(" ", 1) for text in items.locator("li").all_text_contents()
+        ]
         cosines = torch.cosine_similarity(state, table, dim=-1)
-        shown = torch.tensor([float(number) for _, number in found])
-        ids = tokenizer().convert_tokens_to_ids([piece for piece, _ in found])
+        shown = torch.tensor([float(number) for _, number in neighbours])
+        ids = tokenizer().convert_tokens_to_ids([piece for piece, _ in neighbours])
         slack = limit + 0.0051
         assert (shown - cosines.topk(6).values).abs().max() <= slack
         assert (shown - cosines[ids]).abs().max() <= slack
@@ -224,8 +226,8 @@ def test_what_the_browser_kept_is_opened_by_typing(opened):
     assert "not kept" not in offer(page)
     asked = len(opened.inside)
     page.reload()
-    kept = page.get_by_role("button", name="Open the model: your browser kept its ")
-    kept.wait_for(timeout=visits.LOAD)
+    button = page.get_by_role("button", name="Open the model: your browser kept its ")
+    button.wait_for(timeout=visits.LOAD)
     write(page, OWN)
     same(page, OWN, 1, 2, 1)
     assert not any("play/bert/" in address for address in opened.inside[asked:])
@@ -238,7 +240,7 @@ def world(page, name):
     page.wait_for_function(DONE, timeout=visits.LOAD)
 
 
-def told(page):
+def sentence(page):
     return page.locator(".play-remains").text_content()
 
 
@@ -256,11 +258,11 @@ def written(bert, text, layer, head, order=None):
 
 def left(page, how, before, now):
     """The sentence says which share of the attention is where it was."""
-    kept = 100 * torch.minimum(before, now).sum().item() / len(before)
+    share = 100 * torch.minimum(before, now).sum().item() / len(before)
     match = re.fullmatch(
-        rf"{how}, (\d+) % of the attention in this head goes .*", told(page)
+        rf"{how}, (\d+) % of the attention in this head goes .*", sentence(page)
     )
-    assert abs(int(match[1]) - kept) <= 0.6
+    assert abs(int(match[1]) - share) <= 0.6
 
 
 def test_the_switch_shows_the_untrained_model_and_goes_back(opened):
@@ -273,11 +275,11 @@ def test_the_switch_shows_the_untrained_model_and_goes_back(opened):
     left(page, "With random weights", *pair)
     world(page, "as it is")
     same(page, LINE, 0, 3, 2, limit=STORED)
-    assert told(page) == ""
+    assert sentence(page) == ""
     world(page, "shuffled words")  # which nothing has read yet
     assert "has to be loaded first" in note(page)
     same(page, LINE, 0, 3, 2, limit=STORED)
-    assert told(page) == ""
+    assert sentence(page) == ""
 
 
 def test_a_line_of_the_readers_own_is_read_with_shuffled_weights(browser, tmp_path):
@@ -324,7 +326,7 @@ def test_words_in_another_order_keep_their_pieces_and_the_sentence_counts(opened
         left(page, "With the words in another order", *pair)
     write(page, "Hope")  # there is one order only
     same(page, "Hope", 0, 3, 2)
-    assert told(page) == "A single word has one order only."
+    assert sentence(page) == "A single word has one order only."
 
 
 def test_keys_go_from_head_to_head_and_from_token_to_token(opened):

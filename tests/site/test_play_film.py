@@ -130,11 +130,11 @@ def test_attention_is_torch_s_at_the_stop(opened):
     to(page, stop)
     page.get_by_role("button", name="head 3 of layer 2").click()
     spans = page.locator(".play-shades span")
-    found = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
+    shares = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
     ids = torch.tensor([film()[0].encode(LINE)])
     with torch.no_grad():
         weights = model(stop).attentions(ids)[2][0, 3, -1]
-    near(torch.tensor(found), weights, 1e-4)
+    near(torch.tensor(shares), weights, 1e-4)
     assert page.locator(".lmf-summary").text_content().endswith(strongest(weights))
 
 
@@ -149,12 +149,12 @@ def test_what_is_recorded_of_a_stop_stands_there(opened):
         ]
         closest = page.locator(".lmf-closest th").text_content()
         assert closest == f"{recorded['closest']}-grams"
-        told = page.locator(".lmf-told").text_content()
-        assert f"{recorded['held_out']:.2f} nats" in told
-        assert ("learned nothing" in told) == (stop == 0)
+        text = page.locator(".lmf-told").text_content()
+        assert f"{recorded['held_out']:.2f} nats" in text
+        assert ("learned nothing" in text) == (stop == 0)
         label = page.locator(".lmf-curve").get_attribute("aria-label")
         steps = f"{recorded['step']:,} {plural(recorded['step'], 'step')}"
-        assert f"After {steps} the loss" in told
+        assert f"After {steps} the loss" in text
         slider = page.get_by_label("Steps of training")
         assert slider.get_attribute("aria-valuetext") == steps
         assert f"after {steps} it is {recorded['held_out']:.2f}" in label
@@ -175,16 +175,16 @@ def test_a_named_stop_is_reached_by_its_button(opened):
 def test_another_order_says_what_became_of_the_likeliest(opened):
     page = opened.page
     page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
-    told = page.locator(".play-remains").filter(has_text="likeliest next character is")
-    told.wait_for(timeout=visits.LOAD)
+    sentence = page.locator(".play-remains").filter(has_text="likeliest next character is")
+    sentence.wait_for(timeout=visits.LOAD)
     read = page.locator(".play-shades").text_content().replace("·", " ")
     assert sorted(read) == sorted(LINE)
     assert read != LINE
     assert read[-1] == LINE[-1]
     stop = shown().data["stop"]
     (here, *_), (usual, *_) = by_torch(read, stop)[-1], by_torch(LINE, stop)[-1]
-    assert f"“{here[0]}”" in told.text_content()
-    assert ("instead of" in told.text_content()) == (here[0] != usual[0])
+    assert f"“{here[0]}”" in sentence.text_content()
+    assert ("instead of" in sentence.text_content()) == (here[0] != usual[0])
 
 
 def test_it_plays_to_the_end_and_stops_when_told(opened):

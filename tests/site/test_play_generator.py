@@ -81,10 +81,10 @@ def wanted(text, temperature=0.8):
     return dict(zip(names, shares.tolist(), strict=True))
 
 
-def same(found, expected):
+def same(shares, expected):
     """Compare bars, which show a thousandth; the tenth may be another one, as likely."""
     for name, share in expected.items():
-        assert found.get(name, 0) == pytest.approx(share, abs=1e-3)
+        assert shares.get(name, 0) == pytest.approx(share, abs=1e-3)
 
 
 def test_what_is_stored_is_what_the_model_writes(opened):
@@ -115,8 +115,8 @@ def test_a_line_typed_gets_pytorch_s_answer(opened, text):
         weights = model.attentions(torch.tensor([tokenizer.encode(text)]))[2][0, 1, -1]
     head(opened.page, 2, 1).focus()
     spans = opened.page.locator(".play-shades span")
-    found = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
-    near(torch.tensor(found), weights, 1e-3)
+    shares = spans.evaluate_all("all => all.map(s => +s.style.getPropertyValue('--share'))")
+    near(torch.tensor(shares), weights, 1e-3)
     assert opened.page.locator(".lmg-summary").text_content().endswith(strongest(weights))
 
 
@@ -197,14 +197,14 @@ def test_one_character_then_another_then_a_text_that_is_stopped(opened):
 def test_what_it_does_not_know_is_named_and_a_long_text_cut(opened):
     page = opened.page
     write(page, "</script><img src=x onerror=harm()> שלום 🦋\u202e love")
-    told = page.locator(".play-note").text_content()
-    assert "Left out, as it has never read them: " in told
-    assert all(c in told for c in "</>=")
-    assert "\u202e" not in told
-    assert "and 2 more" in told
-    kept = "scriptimg srcx onerrorharm()   love"
-    assert page.locator(".lmg-text").text_content().startswith(kept)
-    same(bars(page), wanted(kept))
+    note = page.locator(".play-note").text_content()
+    assert "Left out, as it has never read them: " in note
+    assert all(c in note for c in "</>=")
+    assert "\u202e" not in note
+    assert "and 2 more" in note
+    remaining = "scriptimg srcx onerrorharm()   love"
+    assert page.locator(".lmg-text").text_content().startswith(remaining)
+    same(bars(page), wanted(remaining))
     write(page, "love " * 2001)
     assert page.locator(".play-note").text_content().startswith("It sees the last ")
     seen = "".join(page.locator(".play-shades span").all_text_contents())
@@ -241,8 +241,8 @@ def test_random_weights_answer_otherwise_and_go_away_again(opened):
 def test_shuffled_characters_are_read_in_another_order_and_the_sentence_counts(opened):
     page = opened.page
     page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
-    told = page.locator(".play-remains")
-    told.get_by_text("in another order").wait_for(timeout=visits.LOAD)
+    sentence = page.locator(".play-remains")
+    sentence.get_by_text("in another order").wait_for(timeout=visits.LOAD)
     idle(page)
     seen = "".join(page.locator(".play-shades span").all_text_contents())
     mixed = seen.replace("·", " ")
@@ -260,8 +260,8 @@ def test_shuffled_characters_are_read_in_another_order_and_the_sentence_counts(o
 
     left = len(top(LINE) & top(mixed))
     some = {0: "none is", 1: "one is"}.get(left, f"{left} are")
-    assert f"five likeliest next characters {some} left" in told.text_content()
+    assert f"five likeliest next characters {some} left" in sentence.text_content()
     page.get_by_label("Had it learned nothing?").select_option("as it is")
     idle(page)
     same(bars(page), wanted(LINE))
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""

@@ -27,13 +27,13 @@ def test_steps_are_those_of_gradient_descent(opened):
         slopes = torch.autograd.grad(loss, (q, k, v, t))
         cells = page.locator(".lmg-numbers tbody tr").all()
         shown = [[*row.locator("td").all_text_contents()] for row in cells[:4]]
-        found = [[float(x.replace("−", "-")) for x in row] for row in shown]
-        for (value, slope), part, wanted in zip(found, (q, k, v, t), slopes, strict=True):
+        numbers = [[float(x.replace("−", "-")) for x in row] for row in shown]
+        for (value, slope), part, wanted in zip(numbers, (q, k, v, t), slopes, strict=True):
             assert value == pytest.approx(part.item(), abs=0.0051)
             assert slope == pytest.approx(wanted.item(), abs=0.0051)
-        told = page.get_by_role("status").text_content()
-        assert f"After {step} " in told
-        assert told.endswith(f"L is {loss.item():.3f}.")
+        status = page.get_by_role("status").text_content()
+        assert f"After {step} " in status
+        assert status.endswith(f"L is {loss.item():.3f}.")
         use(page)
         moved = zip((q, k, v), slopes, strict=False)
         q, k, v = ((x - 0.1 * s).detach().requires_grad_() for x, s in moved)

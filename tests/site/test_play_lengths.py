@@ -26,8 +26,8 @@ def test_the_chosen_case_is_drawn(opened):
     page, top = opened.page, 14 + 25
     assert [page.locator(f".lml-{each}").count() for each in ("met", "new")] == [2, 2]
     use(page)
-    told = page.get_by_role("status").text_content()
-    assert told == "Case 2. At the far end the loss is 2.25 nats; a guess has 3.00."
+    status = page.get_by_role("status").text_content()
+    assert status == "Case 2. At the far end the loss is 2.25 nats; a guess has 3.00."
     heights = [float(dot.get_attribute("cy")) for dot in page.locator(".lml-dot").all()]
     assert heights == pytest.approx(
         [top + 170 * (1 - loss / 8) for loss in (2, 2, 8)], abs=0.1

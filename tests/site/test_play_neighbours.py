@@ -19,8 +19,8 @@ SHORT = 3000  # rows of BERT's table whose neighbours are found here
 
 @cache
 def spaces():
-    found = views.spaces(*load_bert(device="cpu"))
-    return [each._replace(asked=SHORT) if each.counts is None else each for each in found]
+    stored = views.spaces(*load_bert(device="cpu"))
+    return [each._replace(asked=SHORT) if each.counts is None else each for each in stored]
 
 
 def make():
@@ -48,10 +48,10 @@ def write(page, word):
 
 def drawn(page):
     """The lists of what has learned; without scripts the untrained ones follow them."""
-    found = page.locator("ol").evaluate_all(
+    columns = page.locator("ol").evaluate_all(
         "all => all.map(one => Array.from(one.children, row => row.textContent))"
     )
-    return [[row.replace(" ", "") for row in one] for one in found[:2]]
+    return [[row.replace(" ", "") for row in one] for one in columns[:2]]
 
 
 def lists(page):
@@ -63,7 +63,7 @@ def lists(page):
 
 def wanted(word, which=0, learned=True):
     """Return the same from all cosines, sorted; which: of all, or without the frequent."""
-    made = []
+    columns = []
     for space in (each for each in spaces() if each.learned == learned):
         row = space.words.index(word) if word in space.words else None
         near = []
@@ -72,8 +72,8 @@ def wanted(word, which=0, learned=True):
             cosine = space.vectors[shown] @ space.vectors[row]
             order = [i for i in np.argsort(-cosine) if shown[i] != row][:6]
             near = [f"{space.words[shown[i]]}{cosine[i]:.2f}" for i in order]
-        made.append(near)
-    return made
+        columns.append(near)
+    return columns
 
 
 @both_ways
@@ -97,7 +97,7 @@ def test_any_word_has_the_neighbours_that_python_finds(opened):
 def test_the_switch_shows_what_was_not_learned(opened):
     page = opened.page
     worlds = page.get_by_label("Had it learned nothing?")
-    told = page.locator(".play-remains")
+    sentence = page.locator(".play-remains")
     for which, state in enumerate(("random weights", "shuffled text")):
         worlds.select_option(label=state)
         for word in ("day", "thee"):
@@ -110,7 +110,7 @@ def test_the_switch_shows_what_was_not_learned(opened):
             some = {0: "none is", 1: "one is"}.get(left, f"{left} are")
             if before:
                 assert before != now
-                assert f"of the 6 nearest words {some} left" in told.text_content()
+                assert f"of the 6 nearest words {some} left" in sentence.text_content()
     worlds.select_option(label="as it is")
     assert lists(page) == wanted("thee")
 
@@ -129,20 +129,20 @@ def test_a_neighbour_leads_on(opened):
 def test_a_word_that_is_nowhere_gets_a_sentence(opened):
     page = opened.page
     write(page, "buterfly")
-    said = page.locator(".lmn-note")
-    assert "None of them can say who is near “buterfly”" in said.text_content()
+    note = page.locator(".lmn-note")
+    assert "None of them can say who is near “buterfly”" in note.text_content()
     live = page.locator("[aria-live=polite]")
     visits.heard(live, "Did you mean butterfly")
     assert "?." not in live.text_content()
-    said.get_by_role("button", name="butterfly").click()
+    note.get_by_role("button", name="butterfly").click()
     assert page.get_by_label("Your word").input_value() == "butterfly"
     assert lists(page)[1]
     write(page, "dooryardless")
     cut = page.locator(".lmn-lists > div").first
-    pieces = [b.text_content() for b in cut.get_by_role("button").all()]
-    assert pieces == load_bert(device="cpu")[0].tokenize("dooryardless")
+    subwords = [b.text_content() for b in cut.get_by_role("button").all()]
+    assert subwords == load_bert(device="cpu")[0].tokenize("dooryardless")
     write(page, "")
-    assert said.text_content() == "Type a word."
+    assert note.text_content() == "Type a word."
     for word in ("</script><img src=x onerror=harm()>", "🦋שלום\u202e", "x" * 10_000):
         write(page, word)
-        assert "None of them can say" in said.text_content()
+        assert "None of them can say" in note.text_content()

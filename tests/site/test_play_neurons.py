@@ -22,9 +22,9 @@ def test_a_guess_is_told_once_and_counted(opened):
     texts = page.locator(".lmn-side").nth(neuron).locator("li").all_text_contents()
     assert texts == ["a⏎b", "<b>b", "\u00a0b"]
     page.get_by_role("button", name=f"{'AB'[neuron]} is the neuron").click()
-    told = page.get_by_role("status").text_content()
-    assert told.endswith("Right so far: 1 of 1.")
-    assert "Of its 3 texts, 3 end in the same letter. In the other list it is 1." in told
+    status = page.get_by_role("status").text_content()
+    assert status.endswith("Right so far: 1 of 1.")
+    assert "Of its 3 texts, 3 end in the same letter. In the other list it is 1." in status
     page.get_by_role("button", name="Next").click()
     wrong = "AB"[1 - make()[0].data["pairs"][1]["neuron"]]
     page.get_by_role("button", name=f"{wrong} is the neuron").click()

@@ -61,9 +61,9 @@ def shown(page):
 
 def check_order(page, order, start, scores):
     """Compare the table with attention, and the frames with the line as it was."""
-    found, framed = shown(page)
+    products, framed = shown(page)
     wanted = scores(order, start).flatten()
-    assert max(abs(a - b) for a, b in zip(found, wanted.tolist(), strict=True)) < 0.051
+    assert max(abs(a - b) for a, b in zip(products, wanted.tolist(), strict=True)) < 0.051
     usual = scores([*range(SPAN)], 0)[order][:, order].flatten()
     assert framed == ((wanted - usual).abs() > 0.005).tolist()
 
@@ -88,11 +88,11 @@ def test_words_before_the_line_matter_to_what_is_added_only(opened):
     page = opened.page
     page.get_by_label("words before the line").fill("3")
     check_order(page, [0, 1, 2], 3, turned)
-    told = page.locator(".lmo-status")
-    assert "none of the 9 pairs of words" in told.text_content()
+    status = page.locator(".lmo-status")
+    assert "none of the 9 pairs of words" in status.text_content()
     page.get_by_role("radio", name="added").check()
     check_order(page, [0, 1, 2], 3, added)
-    assert "none" not in told.text_content()
+    assert "none" not in status.text_content()
 
 
 def test_arrow_keys_carry_a_word(opened):

@@ -91,9 +91,10 @@ def forwards(page):
 
 def rows(page):
     """Return the table of the nearest texts: titles by level."""
-    found = page.locator(".lmy-rows tr").all()
+    table_rows = page.locator(".lmy-rows tr").all()
     return {
-        row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in found
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+        for row in table_rows
     }
 
 
@@ -104,19 +105,21 @@ def test_neighbours_and_labels_are_those_of_python(opened):
     texts = page.get_by_label("Text", exact=True)
     for text in (0, 5):
         texts.select_option(str(text))
-        found = rows(page)
-        words = found.pop("words counted")
+        neighbours = rows(page)
+        words = neighbours.pop("words counted")
         wanted = mine.nearest(text)
-        assert [*found] == [*wanted.index]
-        assert [*found.values()] == wanted.to_numpy().tolist()
+        assert [*neighbours] == [*wanted.index]
+        assert [*neighbours.values()] == wanted.to_numpy().tolist()
         counted = own_poems.nearest(own_poems.word_vectors(OWN.text), 3)[text]
         assert words == OWN.text[counted.tolist()].tolist()
     table = mine.table
     shares = page.locator(".lmy-labels tr").all_inner_texts()
     assert len(shares) == len(table)
     for share in shares[:-1]:  # the last are shuffled with other seeds
-        name, told = share.split("\t")
-        assert int(told.split()[0]) == pytest.approx(100 * table.right[name], abs=0.51)
+        name, percentage = share.split("\t")
+        assert int(percentage.split()[0]) == pytest.approx(
+            100 * table.right[name], abs=0.51
+        )
 
 
 def test_random_weights_read_them_too_and_their_worker_ends(opened):
@@ -156,16 +159,16 @@ def test_shuffled_words_are_those_that_python_stored(opened):
 
     def seen():
         """Return what stands there of each text: its words, and its nearest by level."""
-        found = []
+        contents = []
         for text in range(len(EXAMPLE)):
             texts.select_option(str(text))
-            found.append((poem.text_content(), rows(page)))
-        return found
+            contents.append((poem.text_content(), rows(page)))
+        return contents
 
     usual = seen()
     shuffle(page)
     stored = seen()
-    told = page.locator(".lmy-labels tr").all_inner_texts()
+    labels = page.locator(".lmy-labels tr").all_inner_texts()
     for (before, _), (mixed, _) in zip(usual, stored, strict=True):
         assert mixed != before
         assert sorted(mixed.split()) == sorted(before.split())
@@ -184,7 +187,7 @@ def test_shuffled_words_are_those_that_python_stored(opened):
     assert seen() == stored
     again = page.locator(".lmy-labels tr").all_inner_texts()
     shares = [
-        [line.split("\t")[1].split(" (")[0] for line in each] for each in (told, again)
+        [line.split("\t")[1].split(" (")[0] for line in each] for each in (labels, again)
     ]
     assert shares[0][:-1] == shares[1][:-1]  # the last are shuffled with other seeds
 
@@ -194,17 +197,17 @@ def test_what_is_left_is_counted_at_each_level(opened):
     page.get_by_label("Text", exact=True).select_option("5")
     usual, table = rows(page), climbed(EXAMPLE).table
     shuffle(page)
-    mixed, told = rows(page), page.locator(".play-remains")
+    mixed, sentence = rows(page), page.locator(".play-remains")
     for level, name in enumerate([*usual][-2::-1]):
         page.get_by_role("slider", name="Level").fill(str(level))
         same = len({*usual[name]} & {*mixed[name]})
         count = {0: "none is", 1: "one is"}.get(same, f"{same} are")
-        expect(told).to_contain_text(f"in another order, {count} left of the three")
-        found = re.search(
-            r"correctly in (\d+) % .* as it is, in (\d+) %", told.inner_text()
+        expect(sentence).to_contain_text(f"in another order, {count} left of the three")
+        match = re.search(
+            r"correctly in (\d+) % .* as it is, in (\d+) %", sentence.inner_text()
         )
         wanted = table.loc[name, ["shuffled words", "right"]]
-        for share, each in zip(found.groups(), wanted, strict=True):
+        for share, each in zip(match.groups(), wanted, strict=True):
             assert int(share) == pytest.approx(100 * each, abs=0.51)
 
 
@@ -271,9 +274,9 @@ def test_the_example_is_shown_and_a_level_and_a_text_are_chosen_by_keys(opened):
     page = opened.page
     mine = climbed(EXAMPLE)
     assert [*rows(page).values()][:-1] == mine.nearest(2).to_numpy().tolist()
-    said = page.locator(".lmc-canvas p").filter(has_text="among the three").first
+    sentence = page.locator(".lmc-canvas p").filter(has_text="among the three").first
     nearest = "nearest to “\u2068the grey sea sang\u2069” at the level"
-    assert f"{nearest} “{mine.names[-1]}”, " in said.inner_text()
+    assert f"{nearest} “{mine.names[-1]}”, " in sentence.inner_text()
     slider = page.get_by_role("slider", name="Level")
     assert slider.get_attribute("aria-valuetext") == "after layer 2"
     slider.focus()
@@ -297,9 +300,9 @@ def test_a_bad_file_is_told_of_and_what_stood_there_stays(opened):
         "open.csv": (b"text,label\na,b,c\n", "open.csv, line 2: 3 cells"),
         "three.txt": (b"a\n\nb\n\nc", "three.txt: 3 texts, where 4 are the least"),
     }
-    for name, (content, said) in bad.items():
+    for name, (content, message) in bad.items():
         give(page, content, name)
-        expect(note).to_contain_text(said)
+        expect(note).to_contain_text(message)
         assert rows(page) == before
     page.get_by_role("button", name="Load the model").click()  # the good file's texts
     page.get_by_text("7 texts were read.").wait_for(timeout=visits.LOAD)
@@ -315,8 +318,8 @@ def test_pasted_texts_are_read_without_labels_and_markup_is_text(opened):
     page.get_by_text("4 texts were read.").wait_for(timeout=visits.LOAD)
     assert page.locator(".lmy-poem").first.inner_text() == "<b>one</b> sea"
     assert page.locator(".lmy-labels table").count() == 0
-    kept = page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
-    assert "one</b>" not in kept
+    storage = page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
+    assert "one</b>" not in storage
     assert not any("sea" in asked for asked in opened.inside)
 
 
@@ -363,8 +366,8 @@ def test_texts_of_all_kinds_are_read_or_told_of(opened):
     box, status = page.get_by_label("Your texts"), page.locator(".play-note").nth(1)
     status.evaluate(
         """note => {
-          window.said = [];
-          const heard = new MutationObserver(() => said.push(note.textContent));
+          window.messages = [];
+          const heard = new MutationObserver(() => messages.push(note.textContent));
           heard.observe(note, { childList: true });
         }"""
     )
@@ -377,7 +380,7 @@ def test_texts_of_all_kinds_are_read_or_told_of(opened):
         cut = "Of 1 text only the beginning was."
         assert (cut in status.inner_text()) == (name == "one line of a megabyte")
     last = "4 of 4 texts read; 0 s to go …"
-    assert page.evaluate("said").count(last) == len(STRANGE)
+    assert page.evaluate("messages").count(last) == len(STRANGE)
     box.fill("one\0\n\ntwo\n\nthree\n\nfour")
     expect(page.locator(".play-note").first).to_contain_text("line 1: a zero byte")
     box.fill("a")

@@ -92,8 +92,10 @@ def test_a_text_is_learned_and_both_are_told_of(opened):
     verdict = page.get_by_text(re.compile("^(Right|No): [AB] is by counting")).inner_text()
     right = verdict.startswith("Right")
     assert ("B is by" in verdict) == right
-    told = page.locator(".lmo-whose").all_inner_texts()
-    assert told == ([": the GPT", ": counting"] if right else [": counting", ": the GPT"])
+    authors = page.locator(".lmo-whose").all_inner_texts()
+    assert authors == (
+        [": the GPT", ": counting"] if right else [": counting", ": the GPT"]
+    )
 
 
 def test_the_passage_says_what_each_expected(opened):
@@ -130,13 +132,13 @@ def test_the_file_is_a_model_of_the_course_and_of_the_page(opened, tmp_path):
     assert VERSE[:12] not in path.read_bytes().decode("latin-1")  # the text is not in it
     again = as_store(page, path.read_bytes())
     assert again["config"]["alphabet"] == tokenizer.alphabet
-    made = stores.gpt_file(model, tokenizer.alphabet, torch.float32)
-    same_store(again["store"], made)
+    wanted = stores.gpt_file(model, tokenizer.alphabet, torch.float32)
+    same_store(again["store"], wanted)
 
 
 def as_store(page, content):
     """Return what the page makes of a checkpoint; an str if it refuses."""
-    found = page.evaluate(
+    result = page.evaluate(
         """async (content) => {
           const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
           try {
@@ -150,14 +152,14 @@ def as_store(page, content):
         }""",
         base64.b64encode(content).decode(),
     )
-    if isinstance(found, dict):
-        found["store"] = base64.b64decode(found["store"])
-    return found
+    if isinstance(result, dict):
+        result["store"] = base64.b64decode(result["store"])
+    return result
 
 
-def same_store(found, wanted):
+def same_store(content, wanted):
     """Compare two files of a model by what they hold."""
-    ours, theirs = load(found), load(wanted)
+    ours, theirs = load(content), load(wanted)
     assert ours.keys() == theirs.keys()
     for name, weight in theirs.items():
         near(ours[name], weight, 1e-6)
@@ -168,8 +170,8 @@ def test_a_checkpoint_of_the_course_is_read_or_refused_in_words(opened, tmp_path
     page.wait_for_function("lmcourse.play?.['own-model']")
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     content = (corpora_folder() / "checkpoints" / "sonnets.safetensors").read_bytes()
-    found = as_store(page, content)
-    same_store(found["store"], stores.gpt_file(model, tokenizer.alphabet, torch.float32))
+    result = as_store(page, content)
+    same_store(result["store"], stores.gpt_file(model, tokenizer.alphabet, torch.float32))
     config = GPTConfig(3, 8, 1, heads=1, d_model=8, positions="rotary")
     path = tmp_path / "other.safetensors"
     save_model(path, GPT(config), {"alphabet": "abc", "model": vars(config)})
@@ -228,8 +230,8 @@ def test_a_training_stops_goes_on_and_ends_its_worker(opened):
 
 def steps_done(page):
     """Return after how many steps the last report came."""
-    told = page.locator("svg.lmr-chart").get_attribute("aria-label")
-    return int(re.search(r"after ([\d,]+) step", told)[1].replace(",", ""))
+    label = page.locator("svg.lmr-chart").get_attribute("aria-label")
+    return int(re.search(r"after ([\d,]+) step", label)[1].replace(",", ""))
 
 
 def stopped_at(page):
@@ -368,5 +370,5 @@ def test_a_file_opens_in_a_view_of_the_book_or_says_why_not(browser, both, tmp_p
 def test_nothing_of_the_text_is_kept(opened):
     page = opened.page
     use(page)
-    kept = page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
-    assert "breathe" not in kept
+    storage = page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
+    assert "breathe" not in storage

@@ -54,18 +54,18 @@ def test_a_level_has_the_name_that_it_was_given(opened):
 
 
 def test_the_sentence_counts_neighbours_and_sections(opened):
-    page, told = opened.page, opened.page.locator(".play-remains")
+    page, sentence = opened.page, opened.page.locator(".play-remains")
     worlds, text = page.get_by_label("Had it learned nothing?"), page.locator(".lmp-text")
     states = {"random weights": "With random weights", "shuffled words": "With each poem"}
     for seed, (state, how) in enumerate(states.items(), start=1):
         worlds.select_option(state)
         same = len(set(near(0)[1][2]) & set(near(seed)[1][2]))
         some = {0: "none", 1: "one"}.get(same, same)
-        said = told.text_content()
-        assert said.startswith(how)
-        assert f"{some} of the 3 nearest poems after layer 0" in said
+        words = sentence.text_content()
+        assert words.startswith(how)
+        assert f"{some} of the 3 nearest poems after layer 0" in words
         assert (
-            f"agree on {agreed(seed, 1)} of 5 poems; as it is, on {agreed(0, 1)}." in said
+            f"agree on {agreed(seed, 1)} of 5 poems; as it is, on {agreed(0, 1)}." in words
         )
         assert text.inner_text() == (MIXED if seed == 2 else TEXTS)[2]
         first = page.locator(".lmp-near").first.locator("button").all_text_contents()
@@ -73,9 +73,9 @@ def test_the_sentence_counts_neighbours_and_sections(opened):
     page.get_by_text("All poems").click()
     page.locator("input[type=range]").fill("0")
     assert f"agree on {agreed(2, 0)} of 5 poems; as it is, on {agreed(0, 0)}." in (
-        told.text_content()
+        sentence.text_content()
     )
-    assert "by the words alone" in told.text_content()
+    assert "by the words alone" in sentence.text_content()
     worlds.select_option("as it is")
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""
     assert text.inner_text() == TEXTS[2]

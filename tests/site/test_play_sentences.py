@@ -36,9 +36,9 @@ def make():
     read = (tokens, weights(BOOK), 2, [(2, 3), (8, 9)])
     even = torch.full_like(weights(BOOK), 1 / len(tokens))
     around = (tokenizer().cls_token_id, tokenizer().sep_token_id)
-    told = {"notes": ["a note"], "alt": "A line."}
+    words = {"notes": ["a note"], "alt": "A line."}
     live = {"layer": LAYER, "around": around}
-    view = views.sentences([read], head=HEAD, untrained=[even], **told, **live)
+    view = views.sentences([read], head=HEAD, untrained=[even], **words, **live)
     return view, {"bert": lambda: stores.bert_file(model(), as_int8=False)}
 
 
@@ -129,7 +129,7 @@ def world(page, name):
     page.wait_for_function("() => !document.body.innerText.includes('Reading …')")
 
 
-def told(page):
+def sentence(page):
     return page.locator(".play-remains").text_content()
 
 
@@ -138,7 +138,7 @@ def test_random_weights_are_stored_or_those_of_the_page(opened):
     world(page, "random weights")
     even = round(100 / len(tokenizer()(BOOK).tokens()))
     assert set(shown(page)[1]) == {even}
-    assert "none of the 5 heads" in told(page)  # an even share is nobody's most
+    assert "none of the 5 heads" in sentence(page)  # an even share is nobody's most
     use(page)
     write(page, PAIR[0])
     assert shown(page)[0] == tokenizer()(PAIR[0]).tokens()
@@ -149,7 +149,7 @@ def test_random_weights_are_stored_or_those_of_the_page(opened):
     left(page, "With random weights", "she", before, now)
     world(page, "as it is")
     assert (torch.tensor(shown(page)[1]) - before[HEAD]).abs().max() <= 0.51
-    assert told(page) == ""
+    assert sentence(page) == ""
 
 
 def test_states_that_are_chosen_one_after_the_other_at_once_do_no_harm(opened):
@@ -180,7 +180,7 @@ def left(page, how, word, before, now):
 
     same = int(((most(before) == most(now)) & (most(before) >= 0)).sum())
     some = {0: "none", 1: "one"}.get(same, same)
-    assert told(page) == (
+    assert sentence(page) == (
         f"{how}, “{word}” attends most to the same token as before in {some} of the "
         f"{len(before)} heads."
     )
@@ -190,7 +190,7 @@ def test_words_in_another_order_are_read_once_the_model_is_here(opened):
     page = opened.page
     before = shown(page)
     world(page, "shuffled words")
-    assert "has to be loaded first" in told(page)
+    assert "has to be loaded first" in sentence(page)
     assert shown(page) == before
     ask(page)
     page.locator("option:has-text('Yours')").first.wait_for(

@@ -27,8 +27,8 @@ UNIT = 58
 def models():
     tokenizer, reader = load_char_lstm()
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
-    made = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 7)}
-    return tokenizer, made, reader.double()
+    ngrams = {n: NgramModel(training, n, tokenizer.vocab_size) for n in range(1, 7)}
+    return tokenizer, ngrams, reader.double()
 
 
 def make():
@@ -62,14 +62,14 @@ def read(line, random=False):
 
 def wanted(line, order):
     """Return the same from Python's probabilities."""
-    tokenizer, made, _ = models()
-    shares = [made[order].next_probs(tokenizer.encode("\n" + line))]
+    tokenizer, ngrams, _ = models()
+    shares = [ngrams[order].next_probs(tokenizer.encode("\n" + line))]
     shares += [*read(line)[0][:, -1].softmax(-1).numpy()]
     signs = {" ": "␣", "\n": "⏎"}
     best = np.argsort(-np.maximum(*shares[:2]), kind="stable")[:6]
     names = [signs.get(tokenizer.alphabet[i], tokenizer.alphabet[i]) for i in best]
-    told = [[f"{100 * share[i]:.1f} %" for share in shares] for i in best]
-    return [[name, *each] for name, each in zip(names, told, strict=True)]
+    percentages = [[f"{100 * share[i]:.1f} %" for share in shares] for i in best]
+    return [[name, *each] for name, each in zip(names, percentages, strict=True)]
 
 
 def write(page, line, order=5):
@@ -95,10 +95,10 @@ def test_any_line_has_pythons_probabilities(opened):
 
 def test_all_probabilities_and_gates_are_pythons(opened):
     """To many digits, asked of the module itself."""
-    tokenizer, made, _ = models()
+    tokenizer, ngrams, _ = models()
     line = "\nFull many a glorious"
     text = train_val_test_split(load_texts("sonnets")).training
-    found = opened.page.evaluate(
+    probs = opened.page.evaluate(
         """([text, alphabet, line]) => {
           const counts = lmcourse.play["sequence-view"].makeCounts(text, alphabet);
           return [1, 2, 3, 4, 5, 6].map((order) => counts(line, order));
@@ -110,8 +110,8 @@ def test_all_probabilities_and_gates_are_pythons(opened):
     colours = opened.page.locator(".play-shades span").evaluate_all(
         "all => all.map((one) => Number(one.style.getPropertyValue('--share')))"
     )
-    for order, got in enumerate(found, 1):
-        want = made[order].next_probs(tokenizer.encode(line))
+    for order, got in enumerate(probs, 1):
+        want = ngrams[order].next_probs(tokenizer.encode(line))
         np.testing.assert_allclose(got, want, rtol=1e-9)
     gates = read(line[1:])[2][0, 1:, UNIT]
     np.testing.assert_allclose(colours, gates, atol=1e-6)
@@ -125,8 +125,8 @@ def test_a_unit_held_is_pythons(opened):
     losses = F.cross_entropy(read(line)[0][:, :-1].mT, follows, reduction="none")
     one, two = (f"{loss:.2f}" for loss in losses.mean(1))
     three, four = (f"{loss:.2f}" for loss in losses[:, line.index("\n")])
-    said = opened.page.locator(".lms-summary")
-    assert said.text_content() == (
+    summary = opened.page.locator(".lms-summary")
+    assert summary.text_content() == (
         f"With unit {UNIT} frozen at its mean the loss is {two} nats a character instead "
         f"of {one}; at line ends {four} instead of {three}."
     )
@@ -147,7 +147,7 @@ def test_random_weights_are_pythons(opened):
     trained = rows(opened.page)
     switch = opened.page.get_by_label("Had it learned nothing?")
     switch.select_option("random weights")
-    said = opened.page.locator(".lms-summary")
+    summary = opened.page.locator(".lms-summary")
     tokenizer, _, _ = models()
     follows = torch.tensor([tokenizer.encode(line)] * 2)
     logits = read(line, random=True)[0]
@@ -158,7 +158,7 @@ def test_random_weights_are_pythons(opened):
         arg=f"{two} nats a character instead of {one}",
         timeout=visits.LOAD,
     )
-    assert f"unit {UNIT} frozen" in said.text_content()
+    assert f"unit {UNIT} frozen" in summary.text_content()
     switch.select_option("as it is")
     opened.page.wait_for_function(
         "share => document.querySelector('.lms-bars').textContent.includes(share)",
@@ -182,25 +182,25 @@ def test_shuffled_characters_are_read_in_the_order_shown(opened):
     page, line = opened.page, "Full many a glorious morning"
     write(page, line)
     page.get_by_label("Had it learned nothing?").select_option("shuffled characters")
-    told = page.locator(".play-remains")
-    told.get_by_text("in another order").wait_for(timeout=visits.LOAD)
+    sentence = page.locator(".play-remains")
+    sentence.get_by_text("in another order").wait_for(timeout=visits.LOAD)
     mixed = page.locator(".play-shades").text_content()
     assert mixed != line
     assert mixed[-1] == line[-1]
     assert sorted(mixed) == sorted(line)
     assert rows(page) == wanted(mixed, 5)
-    tokenizer, made, _ = models()
+    tokenizer, ngrams, _ = models()
 
     def tops(text):
         lstm = read(text)[0][0, -1].topk(5).indices.tolist()
-        counted = made[5].next_probs(tokenizer.encode("\n" + text))
+        counted = ngrams[5].next_probs(tokenizer.encode("\n" + text))
         return set(lstm), set(np.argsort(-counted, kind="stable")[:5].tolist())
 
     left = [len(a & b) for a, b in zip(tops(line), tops(mixed), strict=True)]
     lstm, counted = ({0: "none is", 1: "one is"}.get(n, f"{n} are") for n in left)
-    assert f"{lstm} left; of the n-gram model’s {counted}." in told.text_content()
+    assert f"{lstm} left; of the n-gram model’s {counted}." in sentence.text_content()
     page.get_by_label("Had it learned nothing?").select_option("as it is")
     page.wait_for_function(
         "line => document.querySelector('.play-shades').textContent === line", arg=line
     )
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""

@@ -37,7 +37,7 @@ def letters(line):
 
 
 @cache
-def found(number):
+def reference(number):
     """Return what n-grams and the GPT do with a line of the game, in Python."""
     line = lines()[number]
     alphabet, counted = _counting()
@@ -68,7 +68,7 @@ def use(page):
     settle(page)
 
 
-def said(page):
+def message(page):
     return page.locator(".lmq-said").text_content()
 
 
@@ -114,20 +114,20 @@ def test_a_line_is_guessed_beside_counting_and_the_gpt(opened):
     settle(page)
     own = [1] * len(line)
     own[0], own[5], own[9] = 4, 2, 27
-    counted, read = found(0)
+    counted, read = reference(0)
     marks = [x for x in columns(page) if x[1] == "\u00a0"]  # given, and guessed by nobody
     assert "".join(x[0] for x in marks) == "',"
-    told = [x for x in columns(page) if x not in marks]
-    assert [x[0].lower().replace("␣", " ") for x in told] == line
-    assert [int(x[1]) for x in told] == own
-    assert [int(x[2]) for x in told] == counted.guesses
-    assert [int(x[3]) for x in told] == read.guesses
+    guessed = [x for x in columns(page) if x not in marks]
+    assert [x[0].lower().replace("␣", " ") for x in guessed] == line
+    assert [int(x[1]) for x in guessed] == own
+    assert [int(x[2]) for x in guessed] == counted.guesses
+    assert [int(x[3]) for x in guessed] == read.guesses
     assert results(page) == {
         "you": row(own),
         "counting (5-grams)": row(*counted),
         "the GPT": row(*read),
     }
-    assert "That was the last letter." in said(page)
+    assert "That was the last letter." in message(page)
     assert page.get_by_label("Your guess").is_disabled()
 
 
@@ -135,7 +135,7 @@ def test_only_what_the_reader_guessed_is_compared_and_shown(opened):
     page, line = opened.page, letters(lines()[0])
     play(page, line[:7])
     settle(page)
-    counted, read = found(0)
+    counted, read = reference(0)
     assert results(page)["the GPT"] == row(read.guesses[:7], read.bits[:7])
     text = opened.page.locator("body").inner_text()
     assert lines()[0].text not in text
@@ -171,8 +171,8 @@ def test_lines_add_up(opened):
         "document.querySelectorAll('.lmq-results tbody tr').length === 3"
     )
     assert results(page)["you"] == row([1] * 5 + [1, 1, 3, 1, 1, 1])
-    guesses = [*found(0)[1].guesses[:5], *found(1)[1].guesses[:6]]
-    bits = [*found(0)[1].bits[:5], *found(1)[1].bits[:6]]
+    guesses = [*reference(0)[1].guesses[:5], *reference(1)[1].guesses[:6]]
+    bits = [*reference(0)[1].bits[:5], *reference(1)[1].bits[:6]]
     assert results(page)["the GPT"] == row(guesses, bits)
 
 
@@ -182,17 +182,17 @@ def test_wrong_again_and_strange_guesses_get_a_word(opened):
     wrong = "b" if right != "b" else "c"
     field = page.get_by_label("Your guess")
     field.press_sequentially(wrong)
-    assert said(page) == f"Not {wrong}."
+    assert message(page) == f"Not {wrong}."
     key = page.locator(f"[data-letter={wrong}]")
     assert key.get_attribute("aria-disabled") == "true"
     field.press_sequentially(wrong.upper())
-    assert said(page) == f"You have tried {wrong} already."
+    assert message(page) == f"You have tried {wrong} already."
     field.press_sequentially("é")
-    assert "none of the 27" in said(page)
+    assert "none of the 27" in message(page)
     field.press_sequentially(" ")
-    assert said(page) == "Not the space."
+    assert message(page) == "Not the space."
     field.press_sequentially(right)
-    assert said(page).startswith(f"Yes, {right}: 3 guesses.")
+    assert message(page).startswith(f"Yes, {right}: 3 guesses.")
 
 
 def test_keys_and_buttons_guess_too_and_a_space_presses_nothing(opened):
@@ -201,10 +201,10 @@ def test_keys_and_buttons_guess_too_and_a_space_presses_nothing(opened):
     page.locator("[data-letter=b]").click()
     page.locator("[data-letter=c]").click()
     page.keyboard.press("a")
-    assert said(page).startswith("Yes, a: 3 guesses.")
+    assert message(page).startswith("Yes, a: 3 guesses.")
     page.locator("[data-letter=d]").focus()
     page.keyboard.press(" ")
-    assert said(page).startswith("Yes, the space: at once.")
+    assert message(page).startswith("Yes, the space: at once.")
     assert [x[1] for x in columns(page)] == ["3", "1"]
 
 
@@ -222,18 +222,18 @@ def test_random_weights_and_shuffled_letters_say_what_is_left(opened):
     page = opened.page
     ask(page)
     switch = page.get_by_label("Had it learned nothing?")
-    told = page.locator(".play-remains")
+    sentence = page.locator(".play-remains")
     total = len(letters(lines()[0]))
     switch.select_option("random weights")
-    told.get_by_text("the GPT guesses").wait_for(timeout=visits.LOAD)
-    usual = found(0)[1].guesses.count(1)
+    sentence.get_by_text("the GPT guesses").wait_for(timeout=visits.LOAD)
+    usual = reference(0)[1].guesses.count(1)
     spaces = letters(lines()[0]).count(" ")
-    assert f"of this line’s {total} letters, at once the GPT" in told.text_content()
-    assert f"always guesses the space is right {spaces} times" in told.text_content()
-    now, before = told.text_content().split("the GPT guesses ")[1].split(" instead of ")
+    assert f"of this line’s {total} letters, at once the GPT" in sentence.text_content()
+    assert f"always guesses the space is right {spaces} times" in sentence.text_content()
+    now, before = sentence.text_content().split("the GPT guesses ")[1].split(" instead of ")
     assert int(before.split(".")[0]) == usual > int(now)
     switch.select_option("shuffled letters")
-    told.get_by_text(", the GPT guesses").wait_for(timeout=visits.LOAD)
+    sentence.get_by_text(", the GPT guesses").wait_for(timeout=visits.LOAD)
     page.get_by_role("button", name="Show the rest").click()
     settle(page)
     mixed = "".join(x[0] for x in columns(page)).replace("␣", " ")
@@ -245,7 +245,7 @@ def test_random_weights_and_shuffled_letters_say_what_is_left(opened):
     assert results(page)["counting (5-grams)"] == row(*want)
     switch.select_option("as it is")
     assert columns(page) == []  # the game in order was not touched
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""
 
 
 def test_nothing_is_kept(opened):

@@ -31,9 +31,9 @@ def test_what_is_sorted_is_compared(opened):
         ["static", "1 of 2", "1 of 2"],
         ["top", "0 of 2", "2 of 2"],
     ]
-    told = page.locator(".lmc-canvas p").first.inner_text()
-    assert "You chose the editors’ section for 0 of 2 poems" in told
-    assert "the model (top) chose it for 0 of 2" in told
+    summary = page.locator(".lmc-canvas p").first.inner_text()
+    assert "You chose the editors’ section for 0 of 2 poems" in summary
+    assert "the model (top) chose it for 0 of 2" in summary
     assert not page.locator(".lmc-canvas .play-poem").is_visible()
     assert page.evaluate("document.activeElement.getAttribute('role')") == "status"
     answer = page.locator("[role=status]").text_content()

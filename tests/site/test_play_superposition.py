@@ -27,7 +27,7 @@ def drawn(page):
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.6, 0.9])
 def test_the_arrows_are_those_of_torch(lab, sparsity):
-    found = lab.evaluate(
+    toy = lab.evaluate(
         """async ([data, sparsity]) => {
           const { learner } = await import("/play/superposition-view.js");
           const { toy, step } = learner(data, sparsity);
@@ -38,9 +38,9 @@ def test_the_arrows_are_those_of_torch(lab, sparsity):
     )
     weights, bias, loss = sparse.train_toy(sparsity)
     close = torch.testing.assert_close
-    close(torch.tensor(found["arrows"]).double(), weights.T, atol=1e-4, rtol=0)
-    close(torch.tensor(found["bias"]).double(), bias, atol=1e-4, rtol=0)
-    assert found["loss"] == pytest.approx(loss, abs=1e-5)
+    close(torch.tensor(toy["arrows"]).double(), weights.T, atol=1e-4, rtol=0)
+    close(torch.tensor(toy["bias"]).double(), bias, atol=1e-4, rtol=0)
+    assert toy["loss"] == pytest.approx(loss, abs=1e-5)
 
 
 def test_random_weights_come_back(opened):

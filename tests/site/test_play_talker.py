@@ -95,7 +95,7 @@ def bars(page):
     }
 
 
-def kept(page):
+def stored_files(page):
     return page.evaluate(
         """async () => (await (await caches.open("lmcourse-weights")).keys())
           .filter(({ url }) => url.includes("/talker/")).length"""
@@ -118,7 +118,7 @@ def test_it_is_loaded_after_a_click_kept_and_forgotten(opened):
     shares = page.evaluate("shares")
     assert shares == sorted(shares)
     assert any(0 < share < 1 for share in shares)
-    assert kept(page) > 0
+    assert stored_files(page) > 0
     asked = len(opened.inside)
     page.reload()
     page.get_by_role("button", name="Open the model").click()
@@ -126,7 +126,7 @@ def test_it_is_loaded_after_a_click_kept_and_forgotten(opened):
     assert not any("/play/talker/" in each for each in opened.inside[asked:])
     press(page, "Forget the model")
     page.get_by_role("button", name="Load the model").wait_for()
-    assert kept(page) == 0
+    assert stored_files(page) == 0
     assert page.workers == []
 
 
@@ -145,28 +145,28 @@ def test_it_answers_as_python_does_and_remembers_what_was_said(opened):
     assert "to read yet" not in page.locator(".play-note").first.text_content()
     say(page, "Who was she?")
     messages = [{"role": "user", "content": line}]
-    for told in (turns(page)[1], turns(page)[3]):
+    for turn in (turns(page)[1], turns(page)[3]):
         answer = llama.chat(*talker(), messages, tokens=80)
-        assert told.removeprefix("Model").strip() == answer
+        assert turn.removeprefix("Model").strip() == answer
         messages += [
-            {"role": "assistant", "content": told.removeprefix("Model")},
+            {"role": "assistant", "content": turn.removeprefix("Model")},
             {"role": "user", "content": "Who was she?"},
         ]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "note"),
     [
         ("", "Your link has no question"),
         ("Name+a+colour.", "it answers the question of your link"),
     ],
 )
-def test_a_link_promises_an_answer_only_to_a_question(browser, address, line, told):
+def test_a_link_promises_an_answer_only_to_a_question(browser, address, line, note):
     place = address(sys.modules[__name__], "http")
     with opening(browser, f"{place}#view-0&text={line}") as visit:
         area = visit.page.get_by_label("Your line")
         expect(area).to_have_value(line.replace("+", " "))
-        expect(visit.page.locator(".play-note").first).to_contain_text(told)
+        expect(visit.page.locator(".play-note").first).to_contain_text(note)
         visit.clean()
 
 
@@ -226,9 +226,9 @@ def test_words_in_another_order_are_read_as_python_reads_them(opened):
     )
     left = len(set([*usual][:5]) & set([*bars(page)][:5]))
     some = {0: "none is", 1: "one is"}.get(left, f"{left} are")
-    told = page.locator(".play-remains")
+    sentence = page.locator(".play-remains")
     assert left < 5
-    assert f"most likely begin, {some} left" in told.text_content()
+    assert f"most likely begin, {some} left" in sentence.text_content()
     other = "Who wrote the play in which two families fight?"
     say(page, other)  # of a dialogue the last question alone is in another order
     asked = turns(page)[-2].removeprefix("You, shuffled")
@@ -237,7 +237,7 @@ def test_words_in_another_order_are_read_as_python_reads_them(opened):
     assert turns(page)[0] == f"You{line}"
     world(page).select_option("as it is")
     idle(page)
-    assert told.text_content() == ""
+    assert sentence.text_content() == ""
     press(page, "Begin anew")
     say(page, line)
     assert turns(page) == before

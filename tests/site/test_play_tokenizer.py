@@ -51,16 +51,16 @@ def use(page):
 
 
 def drawn(page):
-    return pieces(page)
+    return tokens(page)
 
 
-def pieces(page):
+def tokens(page):
     """Return the texts of each row's pieces, and what is said of it."""
     rows = page.locator(".lmc-pieces")
-    found = [
+    texts = [
         rows.nth(i).locator(".lmc-piece").all_text_contents() for i in range(rows.count())
     ]
-    return found, page.locator(".lmc-name").all_text_contents()
+    return texts, page.locator(".lmc-name").all_text_contents()
 
 
 def write(page, text):
@@ -96,12 +96,12 @@ def test_a_line_typed_is_cut_as_in_python_and_a_long_one_is_shortened(opened):
         "",
     ):
         write(page, text)
-        assert pieces(page)[0] == wanted(text)
+        assert tokens(page)[0] == wanted(text)
     text = "🦋שלום</script><img src=x onerror=harm()>\u202e\x01" * 300
     write(page, text)
     note = page.locator(".play-note").text_content()
     assert note == "Only the first 500 characters are cut."
-    assert pieces(page)[0] == wanted(text[:500])
+    assert tokens(page)[0] == wanted(text[:500])
     write(page, "Hope")
     live = page.locator("[aria-live=polite]")
     visits.heard(live, "GPT-2's BPE: 1 token, 4.0 characters each. ")
@@ -111,7 +111,7 @@ def test_a_line_is_turned_round_letters_with_their_marks(opened):
     write(opened.page, "bee\u0301 🦋")
     opened.page.get_by_text("turn it round").click()
     arrived(opened.page)
-    assert pieces(opened.page)[0] == wanted("🦋 e\u0301eb")
+    assert tokens(opened.page)[0] == wanted("🦋 e\u0301eb")
 
 
 def test_the_slider_replays_the_merges(opened):
@@ -121,13 +121,15 @@ def test_the_slider_replays_the_merges(opened):
     assert slider.input_value() == str(last)
     for _ in range(last - 1, 0, -1):
         slider.press("ArrowLeft")
-        said = slider.get_attribute("aria-valuetext")
-        learned = int(said.partition("number ")[2].partition(" of")[0].replace(",", ""))
+        value_text = slider.get_attribute("aria-valuetext")
+        learned = int(
+            value_text.partition("number ")[2].partition(" of")[0].replace(",", "")
+        )
         early = BPETokenizer(bpe.merges[:learned])
         cut = [shown("ours", early.symbols[i]) for i in early.encode(LINE)]
-        assert pieces(opened.page)[0][1] == cut
+        assert tokens(opened.page)[0][1] == cut
     slider.press("ArrowLeft")
-    assert pieces(opened.page)[0][1] == list(LINE.replace(" ", "·"))
+    assert tokens(opened.page)[0][1] == list(LINE.replace(" ", "·"))
     assert "no merge" in slider.get_attribute("aria-valuetext")
 
 
@@ -138,7 +140,7 @@ def test_a_line_with_more_merges_than_the_last_ends_with_its_last_merge(opened):
         write(page, text)
         last = slider.get_attribute("max")
         assert slider.input_value() == last
-        assert pieces(page)[0][1] == [
+        assert tokens(page)[0][1] == [
             shown("ours", bpe.symbols[i]) for i in bpe.encode(text)
         ]
         assert slider.get_attribute("aria-valuetext").startswith(
@@ -160,50 +162,50 @@ def test_a_vocabulary_that_does_not_come_is_told_without_its_address(opened):
     page.route(asked, lambda route: route.abort())
     write(page, "Hope")
     for row, whose in ((2, "GPT-2's"), (3, "BERT's")):
-        told = page.locator(".lmc-name").nth(row).text_content()
-        assert f"{whose} vocabulary did not come. Is this device online?" in told
-        assert "//" not in told
+        label = page.locator(".lmc-name").nth(row).text_content()
+        assert f"{whose} vocabulary did not come. Is this device online?" in label
+        assert "//" not in label
     page.unroute(asked)
     page.route(f"**/play/{STORE}/*", lambda route: route.abort())
     write(page, "Hope is")
     assert page.locator(".lmc-name").nth(2).text_content().count("GPT-2's vocabulary") == 1
-    assert pieces(page)[0][3] == wanted("Hope is")[3]  # BERT's came by itself
+    assert tokens(page)[0][3] == wanted("Hope is")[3]  # BERT's came by itself
     opened.errors.clear()
     page.unroute(f"**/play/{STORE}/*")
     write(page, LINE)
-    assert pieces(page)[0] == wanted(LINE)
+    assert tokens(page)[0] == wanted(LINE)
 
 
 def test_the_same_sentence_costs_more_elsewhere(opened):
     opened.page.get_by_label("The same sentence in").select_option("Hebrew")
     arrived(opened.page)
-    assert pieces(opened.page)[0] == wanted(OTHERS["Hebrew"])
+    assert tokens(opened.page)[0] == wanted(OTHERS["Hebrew"])
     encode = tokenizers()["gpt2"].encode
     ratio = len(encode(OTHERS["Hebrew"])) / len(encode(OTHERS["English"]))
-    said = pieces(opened.page)[1][2]
-    assert said.endswith(f"; {ratio:.1f} times the English sentence")
+    label = tokens(opened.page)[1][2]
+    assert label.endswith(f"; {ratio:.1f} times the English sentence")
     assert opened.page.locator(".lmc-pieces").first.get_attribute("dir") == "rtl"
     write(opened.page, "mine")
-    assert "English" not in " ".join(pieces(opened.page)[1])
+    assert "English" not in " ".join(tokens(opened.page)[1])
 
 
 def test_merges_of_shuffled_letters_take_the_place_of_ours_and_go_again(opened):
     ours = wanted(LINE)
     switch = opened.page.get_by_label("Had it learned nothing?")
     switch.select_option("their letters, shuffled")
-    found = pieces(opened.page)[0]
+    rows = tokens(opened.page)[0]
     cut = [shown("ours", untrained().symbols[i]) for i in untrained().encode(LINE)]
-    assert found[1] == cut != ours[1]
-    assert [found[row] for row in (0, 2, 3)] == [ours[row] for row in (0, 2, 3)]
-    said = opened.page.get_by_text("Learned from shuffled letters")
-    assert f"cuts this text into {len(cut)} tokens" in said.text_content()
-    assert said.text_content().endswith(f"sonnets, into {len(ours[1])} tokens.")
+    assert rows[1] == cut != ours[1]
+    assert [rows[row] for row in (0, 2, 3)] == [ours[row] for row in (0, 2, 3)]
+    sentence = opened.page.get_by_text("Learned from shuffled letters")
+    assert f"cuts this text into {len(cut)} tokens" in sentence.text_content()
+    assert sentence.text_content().endswith(f"sonnets, into {len(ours[1])} tokens.")
     slider = opened.page.locator("input[type=range]")
     slider.press("Home")
-    assert pieces(opened.page)[0][1] == list(LINE.replace(" ", "·"))
+    assert tokens(opened.page)[0][1] == list(LINE.replace(" ", "·"))
     switch.select_option("poems and sonnets")
-    assert pieces(opened.page)[0] == ours
-    assert said.count() == 0
+    assert tokens(opened.page)[0] == ours
+    assert sentence.count() == 0
 
 
 def test_pieces_are_reached_by_keyboard_and_have_colours(opened):

@@ -52,7 +52,7 @@ def test_the_numbers_are_pytorch_s(lab):
         seen = torch.rand(1, tokens) < 0.6
         seen[0, 0] = True
         divisor = 0.1 + 3 * torch.rand(1).item()
-        found = lab.evaluate(
+        result = lab.evaluate(
             """async (given) => {
               const { attend } = await import("/play/toy-view.js");
               return attend(...given);
@@ -66,7 +66,7 @@ def test_the_numbers_are_pytorch_s(lab):
             ],
         )
         for name, what in (("output", values), ("weights", torch.eye(tokens).double())):
-            mine = torch.tensor([found[name]], dtype=torch.float64)
+            mine = torch.tensor([result[name]], dtype=torch.float64)
             theirs = scaled_dot_product_attention(
                 query, keys, what, attn_mask=seen, scale=1 / divisor
             )
@@ -82,8 +82,10 @@ def test_arrow_keys_move_a_point(opened):
     for _ in range(30):
         opened.page.keyboard.press("Shift+ArrowUp")  # it stops at the edge
     assert weights(opened.page) == wanted([0.5, 0.8], [*KEYS[:2], [2.3, 3.0], KEYS[3]])
-    told = opened.page.get_by_role("slider", name="bee").get_attribute("aria-valuetext")
-    assert told == f"2.3, 3.0; weight {weights(opened.page)[2]} %"
+    value_text = opened.page.get_by_role("slider", name="bee").get_attribute(
+        "aria-valuetext"
+    )
+    assert value_text == f"2.3, 3.0; weight {weights(opened.page)[2]} %"
     live = opened.page.locator("[aria-live=polite]")
     visits.heard(live, f"bee {weights(opened.page)[2]} %, ")
 

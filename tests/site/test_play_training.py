@@ -33,12 +33,12 @@ def test_a_model_learns_while_the_reader_watches(opened):
     page = opened.page
     slider, sample = page.get_by_role("slider", name="Look back"), page.locator("pre")
     assert sample.inner_text() == "<b>so long</b>"
-    told = page.get_by_text(re.compile("wrote this after"))
-    assert told.inner_text().startswith("A stored training wrote this after 150 steps")
+    caption = page.get_by_text(re.compile("wrote this after"))
+    assert caption.inner_text().startswith("A stored training wrote this after 150 steps")
     slider.focus()
     page.keyboard.press("ArrowLeft")
     assert sample.inner_text() == "qzv"
-    assert told.inner_text().startswith("A stored training wrote this after 1 step, at")
+    assert caption.inner_text().startswith("A stored training wrote this after 1 step, at")
     assert slider.get_attribute("aria-valuetext") == "1 step"
     page.get_by_role("button", name="Train it here").click()
     focused = "button => button === document.activeElement"
@@ -55,7 +55,7 @@ def test_a_model_learns_while_the_reader_watches(opened):
     assert len(sample.inner_text()) > 50
     slider.focus()
     page.keyboard.press("Home")
-    assert told.inner_text().startswith("It wrote this after 0 steps")
+    assert caption.inner_text().startswith("It wrote this after 0 steps")
     visits.stop_once(page, "true")
     page.get_by_role("button", name="Train another").click()
     page.wait_for_function("stopped", timeout=visits.LOAD)

@@ -86,9 +86,9 @@ def watch_work(page):
         """() => {
           window.work = [];
           const frame = document.querySelector(".lmw-frame");
-          const told = document.querySelector(".play-remains");
-          new MutationObserver(() => work.push([frame.ariaBusy, told.textContent]))
-            .observe(told, { childList: true });
+          const sentence = document.querySelector(".play-remains");
+          new MutationObserver(() => work.push([frame.ariaBusy, sentence.textContent]))
+            .observe(sentence, { childList: true });
         }"""
     )
 
@@ -136,11 +136,11 @@ def shown(character):
     return {" ": "·", "\n": "⏎"}.get(character, character)
 
 
-def same(found, probs, names):
+def same(shares, probs, names):
     """The page's ten likeliest tokens are those, and have these probabilities."""
     best = probs.topk(10)
     for share, i in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-        assert found.get(names[i], 0) == pytest.approx(share, abs=2e-3)
+        assert shares.get(names[i], 0) == pytest.approx(share, abs=2e-3)
 
 
 def test_each_part_of_a_typed_line_is_pytorch_s(opened_page):
@@ -241,8 +241,8 @@ def test_random_weights_say_something_else_and_trained_ones_come_back(opened_pag
     assert max(random.values()) < max(before.values())
     assert random != before
     (name, share), *_ = before.items()
-    said = page.locator(".play-remains").text_content()
-    assert f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f} %)" in said
+    sentence = page.locator(".play-remains").text_content()
+    assert f"the trained model says “\u2068{name}\u2069” ({100 * share:.0f} %)" in sentence
     again(page, lambda: worlds.select_option("as it is"))
     assert answer(page) == pytest.approx(before, abs=2e-4)
     assert not page.locator(".play-remains").text_content()
@@ -279,16 +279,16 @@ def test_letters_in_another_order_are_read_as_pytorch_reads_them(opened_page):
     assert left(before, now, "letter") != left(before, before, "letter")
     assert left(before, now, "letter") in page.locator(".play-remains").text_content()
     write(page, "Rough winds do shake th")  # the trained model is asked of it, too
-    (name, share), *_ = told(page, gpt, "Rough winds do shake th")
-    said = page.locator(".play-remains").text_content()
-    assert f"in your order it says “\u2068{name}\u2069” ({100 * share:.0f} %)" in said
+    (name, share), *_ = likeliest(page, gpt, "Rough winds do shake th")
+    sentence = page.locator(".play-remains").text_content()
+    assert f"in your order it says “\u2068{name}\u2069” ({100 * share:.0f} %)" in sentence
     write(page, "aaa")
     assert "There is no other order" in page.locator(".play-remains").text_content()
     again(page, lambda: worlds.select_option("as it is"))
     assert page.locator(".play-remains").text_content() == ""
 
 
-def told(page, model, text):
+def likeliest(page, model, text):
     """Return the likeliest letters of a model after a text, with their probabilities."""
     tokenizer, model = model()
     with torch.no_grad():
@@ -474,15 +474,15 @@ def test_the_readers_model_is_opened_from_a_file_and_the_books_comes_back(
     page.get_by_text("This is your model.").wait_for(timeout=visits.LOAD)
     assert page.get_by_label("Your line").input_value() == "nd thou shal"[-9:]
 
-    def told(text):
+    def probs_after(text):
         ids = torch.tensor([[alphabet.index(c) for c in text]])
         with torch.no_grad():
             return model(ids)[0, -1].softmax(-1)
 
-    same(answer(page), told("thou shal"), [shown(c) for c in alphabet])
+    same(answer(page), probs_after("thou shal"), [shown(c) for c in alphabet])
     write(page, "and the sea was old")
     assert "room for the last 9 tokens" in page.locator(".play-note").text_content()
-    same(answer(page), told("a was old"), [*map(shown, alphabet)])
+    same(answer(page), probs_after("a was old"), [*map(shown, alphabet)])
     worlds = page.get_by_label("Had it learned nothing?")
     again(page, lambda: worlds.select_option("random weights"))
     assert "the trained model says" in page.locator(".play-remains").text_content()
@@ -536,8 +536,8 @@ def test_the_model_that_talks_is_loaded_by_a_click_and_read_as_in_python(opened)
     with torch.no_grad():
         probs = model(ids, last=True)[0, -1].softmax(-1)
     best = int(probs.argmax())
-    found = answer(page)
-    (name, share), *_ = found.items()
+    trained = answer(page)
+    (name, share), *_ = trained.items()
     assert name == "·" + tokenizer.decode(best).strip()
     assert share == pytest.approx(probs[best].item(), abs=0.02)
     worlds = page.get_by_label("Had it learned nothing?")
@@ -548,7 +548,7 @@ def test_the_model_that_talks_is_loaded_by_a_click_and_read_as_in_python(opened)
     expect(page.locator(".lmw-frame")).to_have_attribute("aria-busy", "false")
     expect(page.locator(".play-remains")).to_contain_text("Random weights say")
     again(page, lambda: worlds.select_option("as it is"))
-    assert answer(page) == pytest.approx(found, abs=1e-3)
+    assert answer(page) == pytest.approx(trained, abs=1e-3)
     page.evaluate("caches.delete('lmcourse-weights')")
     page.evaluate("dispatchEvent(new Event('lmcourse:weights-forgotten'))")
     page.get_by_label("Your line").fill("The capital of Spain is")

@@ -57,8 +57,8 @@ READ = """async ([content, name]) => {
 def test_a_file_is_read_or_refused_as_in_python(lab, tmp_path, name):
     path = tmp_path / name
     path.write_bytes(FILES[name])
-    found = lab.evaluate(READ, [base64.b64encode(FILES[name]).decode(), name])
-    assert found == in_python(path)
+    result = lab.evaluate(READ, [base64.b64encode(FILES[name]).decode(), name])
+    assert result == in_python(path)
 
 
 def in_python(path):
@@ -74,7 +74,7 @@ def in_python(path):
 def test_the_page_says_by_which_rule_python_cuts(lab, tmp_path, name):
     path = tmp_path / name
     path.write_bytes(FILES[name])
-    told = lab.evaluate(
+    rule = lab.evaluate(
         """async (content) => {
           const { tellCut } = await import("/play/poem-files.js");
           return tellCut(content);
@@ -82,7 +82,7 @@ def test_the_page_says_by_which_rule_python_cuts(lab, tmp_path, name):
         FILES[name].decode(),
     )
     keeps = any("\n\n" in text for text in own_poems.read(path).text)
-    assert told.startswith(
+    assert rule.startswith(
         "Two empty lines in a row" if keeps else "A new text begins after"
     )
 
@@ -102,7 +102,7 @@ CHECKED = {
 @pytest.mark.parametrize("name", CHECKED)
 def test_texts_that_cannot_be_compared_are_refused_as_in_python(lab, name):
     poems = [row | {"title": row["text"]} for row in CHECKED[name]]
-    found = lab.evaluate(
+    fault = lab.evaluate(
         """async (poems) => {
           const { faultOf } = await import("/play/poem-files.js");
           return faultOf(poems);
@@ -112,13 +112,13 @@ def test_texts_that_cannot_be_compared_are_refused_as_in_python(lab, name):
     frame = pd.DataFrame(poems)
     if name in ("labels", "no labels"):
         own_poems.check(frame)
-        assert found == ""
+        assert fault == ""
         return
-    with pytest.raises(ValueError, match=r"[a-z]") as told:
+    with pytest.raises(ValueError, match=r"[a-z]") as error:
         own_poems.check(frame)
-    assert found
+    assert fault
     # The page says in its own words what is wrong, such as with other quotation marks; only
     # the end, what to do, is that of Python. Of missing labels all of it is.
-    assert found[-40:] == str(told.value)[-40:]
+    assert fault[-40:] == str(error.value)[-40:]
     if "lack" in name or name == "some labels":
-        assert found == str(told.value)
+        assert fault == str(error.value)

@@ -33,22 +33,22 @@ def test_neighbours_and_labels_are_pythons(lab, strength):
     vectors = rng.normal(size=(29, 17)) + 5
     vectors[:, 2] += strength * (labels == "a")
     vectors[:, 5] -= strength * (labels == "c")
-    found = lab.evaluate(COMPUTE, [vectors.tolist(), labels.tolist()])
+    result = lab.evaluate(COMPUTE, [vectors.tolist(), labels.tolist()])
     x = torch.tensor(vectors)
-    assert found["near"] == nearest(x, 3).tolist()
+    assert result["near"] == nearest(x, 3).tolist()
     hits = predict(x, labels).hits
-    assert found["hits"] == hits.astype(bool).tolist()
-    assert found["score"] == pytest.approx(score(hits, labels), abs=1e-12)
-    right, low, high = found["told"]
+    assert result["hits"] == hits.astype(bool).tolist()
+    assert result["score"] == pytest.approx(score(hits, labels), abs=1e-12)
+    right, low, high = result["told"]
     assert low < right < high
-    assert right == found["score"]
-    mean, low, high = found["dealt"]
+    assert right == result["score"]
+    mean, low, high = result["dealt"]
     assert low < mean < high
     assert abs(mean - 1 / 3) < 0.12  # chance
 
 
 def test_words_are_counted_as_scikit_learn_counts_them(lab):
-    found = lab.evaluate(
+    products = lab.evaluate(
         """async (texts) => {
           const { wordVectors } = await import("/play/poem-numbers.js");
           const vectors = wordVectors(texts).map((vector) => Array.from(vector));
@@ -58,4 +58,4 @@ def test_words_are_counted_as_scikit_learn_counts_them(lab):
         TEXTS,
     )
     counted = TfidfVectorizer(token_pattern=r"\w+", sublinear_tf=True).fit_transform(TEXTS)
-    near(torch.tensor(found), torch.tensor((counted @ counted.T).toarray()))
+    near(torch.tensor(products), torch.tensor((counted @ counted.T).toarray()))

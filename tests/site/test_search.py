@@ -17,9 +17,9 @@ COURSE = read_course(ROOT)
 def look(visit, query):
     """Type a query into the page of results; return what it says and what it found."""
     visit.page.locator(".bd-search-container input[name=q]").fill(query)
-    said = visit.page.locator(".search-summary").inner_text()
-    found = visit.page.locator("ul.search li")
-    return said, [found.nth(n) for n in range(found.count())]
+    summary = visit.page.locator(".search-summary").inner_text()
+    results = visit.page.locator("ul.search li")
+    return summary, [results.nth(n) for n in range(results.count())]
 
 
 @pytest.fixture(params=["served", "file"])
@@ -43,28 +43,28 @@ SLIPS = [
 
 def test_a_slip_is_understood_and_told_and_nothing_else_is_corrected(search):
     for typed, meant, page in SLIPS:
-        said, found = look(search, typed)
-        assert said.startswith(f"No page has {typed}. Showing results for {meant}. ")
-        links = [row.locator("a").get_attribute("href") for row in found]
+        summary, results = look(search, typed)
+        assert summary.startswith(f"No page has {typed}. Showing results for {meant}. ")
+        links = [row.locator("a").get_attribute("href") for row in results]
         assert any(link.startswith(f"{page}.html#") for link in links)
-        assert look(search, meant)[0] == said.partition(f"for {meant}. ")[2]
-    said, _ = look(search, "positonal encodng")
-    assert said.startswith(
+        assert look(search, meant)[0] == summary.partition(f"for {meant}. ")[2]
+    summary, _ = look(search, "positonal encodng")
+    assert summary.startswith(
         "No page has positonal or encodng. Showing results for positional encoding. "
     )
     for query in ("attention", "attent", "heads", "softmax mask", "AutoTokenizer"):
-        said, found = look(search, query)
-        assert re.match(r"\d+ sections? on \d+ pages?\.$", said), said
-        assert found
+        summary, results = look(search, query)
+        assert re.match(r"\d+ sections? on \d+ pages?\.$", summary), summary
+        assert results
 
 
 def test_the_title_comes_first_and_the_glossary_is_known(search):
-    _, found = look(search, "anisotropy")
-    assert found[0].locator("a").get_attribute("href") == "glossary.html#term-anisotropy"
-    _, found = look(search, "A lookup that always answers")
-    first = found[0].locator("a")
+    _, results = look(search, "anisotropy")
+    assert results[0].locator("a").get_attribute("href") == "glossary.html#term-anisotropy"
+    _, results = look(search, "A lookup that always answers")
+    first = results[0].locator("a")
     assert first.inner_text() == "A lookup that always answers"
-    assert f"{COURSE['attention'].number}. Attention" in found[0].inner_text()
+    assert f"{COURSE['attention'].number}. Attention" in results[0].inner_text()
     first.click()
     search.page.wait_for_url("**/attention.html#*")
     anchor = search.page.url.partition("#")[2]
@@ -72,8 +72,8 @@ def test_the_title_comes_first_and_the_glossary_is_known(search):
 
 
 def test_nothing_is_found_kindly_and_nothing_typed_is_markup(search):
-    said, found = look(search, "qqqqqqqqqqqq")
-    assert (said, found) == ("No page has this. A part of a word is enough.", [])
+    summary, results = look(search, "qqqqqqqqqqqq")
+    assert (summary, results) == ("No page has this. A part of a word is enough.", [])
     look(search, '<img src=x onerror="document.title=1"> attention')
     assert search.page.locator("#search-results img").count() == 0
     assert look(search, "  ")[0] == ""

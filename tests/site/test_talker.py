@@ -79,15 +79,15 @@ def drawn_lines(count, seed):
 def drawn_ids(tokenizer, seed, count=24):
     """Return tokens of two lines, and as many of no text at all."""
     ids = tokenizer(" ".join(drawn_lines(2, seed))).input_ids[: count // 2]
-    draw = random.Random(seed)
-    return ids + [draw.randrange(tokenizer.vocab_size) for _ in range(count - len(ids))]
+    rng = random.Random(seed)
+    return ids + [rng.randrange(tokenizer.vocab_size) for _ in range(count - len(ids))]
 
 
-def near(found, wanted, limit=CLOSE):
+def near(values, wanted, limit=CLOSE):
     """Compare each row with its largest magnitude."""
-    found = torch.tensor(found).view(wanted.shape)
+    values = torch.tensor(values).view(wanted.shape)
     wanted = wanted.detach()
-    off = (found - wanted).abs().amax(-1) / wanted.abs().amax(-1)
+    off = (values - wanted).abs().amax(-1) / wanted.abs().amax(-1)
     assert off.max() <= limit, f"off by {off.max():.1e} of the largest"
 
 
@@ -102,9 +102,9 @@ def test_every_layer_computes_what_pytorch_does(ask, talker, seed):
     tokenizer, model = talker
     ids = drawn_ids(tokenizer, seed)
     options = {"keep": ["embeddings", "blocks.*"], "logits_of": [len(ids) - 1]}
-    found, logits = ask(FORWARD, ids, options)
+    layers, logits = ask(FORWARD, ids, options)
     streams = states(model, torch.tensor([ids]))[:, 0]
-    for here, wanted in zip(found, streams, strict=True):
+    for here, wanted in zip(layers, streams, strict=True):
         near(here, wanted)
     with torch.no_grad():
         near(logits, model(torch.tensor([ids]))[0, -1])
@@ -114,7 +114,7 @@ def test_attention_and_lens_are_those_of_pytorch(ask, talker):
     tokenizer, model = talker
     ids = drawn_ids(tokenizer, 3)
     place, layer = 17, 12
-    found = ask(
+    answer = ask(
         """const [ids, place, layer] = given;
         const heads = await talker.when("attention", { ids, place, layer });
         return [heads.map((head) => Array.from(head)),
@@ -124,10 +124,10 @@ def test_attention_and_lens_are_those_of_pytorch(ask, talker):
         layer,
     )
     weights = model.attentions(torch.tensor([ids]))[layer][0, :, place, : place + 1]
-    near(found[0], weights)
+    near(answer[0], weights)
     shares = lens(model, torch.tensor([ids]))[1:, 0, place].softmax(-1)
-    for told, wanted in zip(found[1], shares, strict=True):
-        best = {each["id"]: each["share"] for each in told}
+    for tokens, wanted in zip(answer[1], shares, strict=True):
+        best = {each["id"]: each["share"] for each in tokens}
         assert list(best.values()) == sorted(best.values(), reverse=True)
         assert list(best.values()) == pytest.approx(
             wanted.topk(3).values.tolist(), abs=0.01
@@ -139,13 +139,13 @@ NEXT = """const [ids, place, off, from] = given;
 return talker.when("next", { ids, place, off, from });"""
 
 
-def same_next(told, logits):
+def same_next(tokens, logits):
     """Compare the ten likeliest tokens, and their shares, with PyTorch's logits."""
     shares = logits.softmax(-1)
-    assert [each["share"] for each in told] == pytest.approx(
+    assert [each["share"] for each in tokens] == pytest.approx(
         shares.topk(10).values.tolist(), abs=5e-3
     )
-    for each in told:
+    for each in tokens:
         assert each["share"] == pytest.approx(shares[each["id"]].item(), abs=5e-3)
 
 
@@ -161,8 +161,8 @@ def changed_logits(model, ids, layers, change):
 def test_heads_switched_off_are_pytorch_s_with_zeros(ask, talker):
     tokenizer, model = talker
     ids = drawn_ids(tokenizer, 4)
-    draw = random.Random(4)
-    off = [[draw.randrange(30), draw.randrange(9)] for _ in range(40)]
+    rng = random.Random(4)
+    off = [[rng.randrange(30), rng.randrange(9)] for _ in range(40)]
 
     def change(layer):
         def silence(heads):
@@ -173,34 +173,34 @@ def test_heads_switched_off_are_pytorch_s_with_zeros(ask, talker):
         return silence
 
     wanted = changed_logits(model, ids, {layer for layer, _ in off}, change)
-    told = ask(NEXT, ids, len(ids) - 1, off)
-    same_next(told, wanted)
+    tokens = ask(NEXT, ids, len(ids) - 1, off)
+    same_next(tokens, wanted)
     with pytest.raises(AssertionError):
-        same_next(told, changed_logits(model, ids, (), None))
+        same_next(tokens, changed_logits(model, ids, (), None))
 
 
 def test_heads_of_another_text_are_put_at_the_last_token(ask, talker):
     tokenizer, model = talker
     ids = tokenizer("When Mary and John went to the store, John gave a drink to").input_ids
     other = tokenizer("When Paul and Anne sat in the park, Paul gave an apple to").input_ids
-    draw = random.Random(5)
-    heads = [[draw.randrange(30), draw.randrange(9)] for _ in range(40)]
+    rng = random.Random(5)
+    heads = [[rng.randrange(30), rng.randrange(9)] for _ in range(40)]
     theirs = outputs(model, torch.tensor([other]))  # (layer, head) → (1, tokens, d_head)
     source = {(layer, head): theirs[layer, head][0, -1] for layer, head in heads}
     with torch.no_grad(), copied_heads(model, [*source], source):
         wanted = model(torch.tensor([ids]), last=True)[0, -1]
-    told = ask(NEXT, ids, len(ids) - 1, [], {"ids": other, "heads": heads})
-    same_next(told, wanted)
+    tokens = ask(NEXT, ids, len(ids) - 1, [], {"ids": other, "heads": heads})
+    same_next(tokens, wanted)
     with pytest.raises(AssertionError):
-        same_next(told, changed_logits(model, ids, (), None))
+        same_next(tokens, changed_logits(model, ids, (), None))
 
 
 SPEAK = """const [turns, sampling] = given;
 const { ids } = await talker.tokens({ turns });
-const found = [];
+const tokens = [];
 const end = await talker.when("speak", { ids, ...sampling }, null,
-  (pieces) => found.push(...pieces));
-return { ids, end, written: found.map(({ id }) => id), text: found.at(-1)?.text };"""
+  (batch) => tokens.push(...batch));
+return { ids, end, written: tokens.map(({ id }) => id), text: tokens.at(-1)?.text };"""
 
 
 @pytest.fixture(scope="module")
@@ -219,17 +219,17 @@ def test_a_dialogue_goes_on_as_in_python(ask, talker, turns):
         text = tokenizer.apply_chat_template(
             given, tokenize=False, add_generation_prompt=True
         )
-        found = ask(SPEAK, given, {"count": 12, "temperature": 0})
-        assert found["ids"] == tokenizer(text, add_special_tokens=False).input_ids
+        answer = ask(SPEAK, given, {"count": 12, "temperature": 0})
+        assert answer["ids"] == tokenizer(text, add_special_tokens=False).input_ids
         wanted = llama.chat(*talker, given, tokens=12)
-        assert found["text"].strip() == wanted
+        assert answer["text"].strip() == wanted
 
 
 def test_an_answer_ends_where_the_model_ends_it(ask, talker):
     given = [{"role": "user", "content": "What is the capital of France?"}]
-    found = ask(SPEAK, given, {"count": 60, "temperature": 0})
-    assert found["end"] == "end"
-    assert found["text"] == llama.chat(*talker, given, tokens=60)
+    answer = ask(SPEAK, given, {"count": 60, "temperature": 0})
+    assert answer["end"] == "end"
+    assert answer["text"] == llama.chat(*talker, given, tokens=60)
 
 
 def test_a_seed_repeats_an_answer_and_another_gives_another(ask):
@@ -300,10 +300,10 @@ def test_random_weights_are_those_of_the_seed_and_the_trained_come_back(ask, tal
       answers.push(Array.from(logits));
     }
     return answers;"""
-    found, back = ask(body, ids, options)
+    random_logits, trained_logits = ask(body, ids, options)
     with torch.no_grad():
-        near(found, random_talker(1)(torch.tensor([ids]))[0, -1], 1e-2)
-        near(back, model(torch.tensor([ids]))[0, -1])
+        near(random_logits, random_talker(1)(torch.tensor([ids]))[0, -1], 1e-2)
+        near(trained_logits, model(torch.tensor([ids]))[0, -1])
 
 
 # --- the tokenizer --------------------------------------------------------------------
@@ -320,11 +320,11 @@ def lines():
 
 def test_the_tokenizer_is_the_library_s(served, talker, lines):
     tokenizer, _ = talker
-    body = """const found = [];
-    for (const text of given) found.push((await talker.tokens({ text })).ids);
-    return JSON.stringify(found);"""
-    found = json.loads(served.page.evaluate(ASK, [True, body, lines]))
-    for line, ids in zip(lines, found, strict=True):
+    body = """const ids = [];
+    for (const text of given) ids.push((await talker.tokens({ text })).ids);
+    return JSON.stringify(ids);"""
+    all_ids = json.loads(served.page.evaluate(ASK, [True, body, lines]))
+    for line, ids in zip(lines, all_ids, strict=True):
         assert ids == tokenizer(line, add_special_tokens=False).input_ids, line
 
 

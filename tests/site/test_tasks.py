@@ -52,23 +52,23 @@ def progress(page):
 
 def done(page):
     boxes = page.locator("div.exercise:has(.lm-done input:checked)")
-    return boxes.evaluate_all("found => found.map(task => task.id)")
+    return boxes.evaluate_all("all => all.map(task => task.id)")
 
 
 def test_every_kind_has_its_word_and_its_look(tasks):
     titles = tasks.page.locator("div.exercise .admonition-title")
     kinds = titles.locator(".lm-task-kind")
-    said = [text.rstrip(": ").split(" · ") for text in kinds.all_text_contents()]
-    assert [kind for kind, _, _ in said] == KINDS
-    assert said[0][1:] == ["2 minutes", "level 1 of 3"]
-    assert said[3][1:] == ["30 minutes", "level 3 of 3"]
+    labels = [text.rstrip(": ").split(" · ") for text in kinds.all_text_contents()]
+    assert [kind for kind, _, _ in labels] == KINDS
+    assert labels[0][1:] == ["2 minutes", "level 1 of 3"]
+    assert labels[3][1:] == ["30 minutes", "level 3 of 3"]
     look = "e => [getComputedStyle(e).color, getComputedStyle(e, '::before').content]"
     looks = [kinds.nth(i).evaluate(look) for i in range(len(KINDS))]
     assert len({colour for colour, _ in looks}) == len({icon for _, icon in looks}) == 5
     whole = r"Exercise [\d.]+ Predict · 2 minutes · level 1 of 3: What is the mean\?"
     assert re.fullmatch(whole, text(titles.first))
     folded = tasks.page.locator("#ex-tasks-line details p.admonition-title")
-    look = "found => found.map(e => getComputedStyle(e, '::after').display)"
+    look = "all => all.map(e => getComputedStyle(e, '::after').display)"
     assert folded.evaluate_all(look) == ["none", "none"]
     tasks.clean()
 
@@ -119,13 +119,13 @@ def test_a_click_on_an_option_tells(tasks):
     assert not page.locator(".lm-told:visible").count()
     options(page).nth(0).click(position={"x": 300, "y": 12})
     assert options(page).nth(0).get_attribute("data-verdict") == "wrong"
-    said = text(options(page).nth(0).locator(".lm-told"))
-    assert said == "Not this one: that would be the mean of the columns."
-    assert text(page.locator("#ex-tasks-mean [role=status]")) == said
+    message = text(options(page).nth(0).locator(".lm-told"))
+    assert message == "Not this one: that would be the mean of the columns."
+    assert text(page.locator("#ex-tasks-mean [role=status]")) == message
     assert done(page) == []
     options(page).nth(2).locator("button").click()
-    said = text(options(page).nth(2).locator(".lm-told"))
-    assert said.startswith("Not this one: All the numbers together have one mean; here")
+    message = text(options(page).nth(2).locator(".lm-told"))
+    assert message.startswith("Not this one: All the numbers together have one mean; here")
     options(page).nth(1).locator("button").click()
     assert text(options(page).nth(1).locator(".lm-told")) == "Right."
     buttons = options(page).locator("button")
@@ -167,8 +167,8 @@ def test_verdicts_are_kept_and_forgotten(tasks):
     }
     # A task that an earlier edition had.
     label = "'lmcourse:Inside Language Models'"
-    kept = json.dumps({"ex-tasks-mean": "right", "ex-of-old": "done"})
-    page.evaluate(f"kept => localStorage.setItem({label}, kept)", kept)
+    progress_json = json.dumps({"ex-tasks-mean": "right", "ex-of-old": "done"})
+    page.evaluate(f"progress => localStorage.setItem({label}, progress)", progress_json)
     page.reload()
     assert done(page) == ["ex-tasks-mean"]
     assert options(page).nth(1).get_attribute("data-verdict") == "right"

@@ -70,16 +70,14 @@ BY_HAND = [
 
 def hostile(count: int, letters: list[str], seed: int) -> list[str]:
     """Return lines of arbitrary characters, most of them from one part of Unicode."""
-    draw = random.Random(seed)
+    rng = random.Random(seed)
     lines = []
     for _ in range(count):
-        start, width = draw.randrange(len(letters)), draw.choice([20, 200, 2000, 200000])
+        start, width = rng.randrange(len(letters)), rng.choice([20, 200, 2000, 200000])
         near = letters[start : start + width]
         usual = " \n\t'.-aeiosT1"
-        length = draw.randrange(1, 40)
-        picked = [
-            draw.choice(usual if draw.random() < 0.3 else near) for _ in range(length)
-        ]
+        length = rng.randrange(1, 40)
+        picked = [rng.choice(usual if rng.random() < 0.3 else near) for _ in range(length)]
         lines.append("".join(picked))
     return lines
 
@@ -87,27 +85,27 @@ def hostile(count: int, letters: list[str], seed: int) -> list[str]:
 @pytest.fixture(scope="module")
 def lines():
     """Half of both poets, half of everything else that has a name in Unicode."""
-    draw = random.Random(0)
+    rng = random.Random(0)
     both = (load_corpus("poems") + load_corpus("sonnets")).splitlines(keepends=True)
     every = map(chr, range(0x110000))
     known = [c for c in every if unicodedata.category(c) not in ("Cn", "Co", "Cs")]
-    poets = draw.sample(both, LINES // 2)
+    poets = rng.sample(both, LINES // 2)
     return poets + BY_HAND + hostile(LINES // 2 - len(BY_HAND), known, 2)
 
 
-def in_page(lab, made: str, argument, lines):
+def in_page(lab, code: str, argument, lines):
     """Return what a tokenizer of the page makes of each line: its IDs."""
-    found = lab.evaluate(
-        """async ([made, argument, lines]) => {
+    ids_json = lab.evaluate(
+        """async ([code, argument, lines]) => {
           const play = await import("/play/tokenizers.js");
-          const make = new Function("play", "argument", `return ${made}`);
+          const make = new Function("play", "argument", `return ${code}`);
           const tokenizer = make(play, argument);
           const ids = (line) => tokenizer.encode(line).map((token) => token.id);
           return JSON.stringify(lines.map(ids));
         }""",
-        [made, argument, lines],
+        [code, argument, lines],
     )
-    return json.loads(found)
+    return json.loads(ids_json)
 
 
 BYTES = "Uint8Array.from(atob(argument), (letter) => letter.charCodeAt(0))"
@@ -115,9 +113,9 @@ BPE = f"new play.ByteBPE(new Uint16Array({BYTES}.buffer))"
 WORDPIECE = "new play.WordPiece(argument)"
 
 
-def same(lines, found, encode):
+def same(lines, all_ids, encode):
     """Compare with what the library cuts of each line."""
-    for line, ids in zip(lines, found, strict=True):
+    for line, ids in zip(lines, all_ids, strict=True):
         assert ids == encode(line, add_special_tokens=False).ids, line
 
 
@@ -133,8 +131,8 @@ def library(merges):
 def test_byte_level_bpe_is_the_library_s(lab, lines):
     merges, _ = load_gpt2_vocabulary()
     pairs = base64.b64encode(merge_pairs(merges)).decode()
-    found = in_page(lab, BPE, pairs, lines)
-    same(lines, found, library(merges).encode)
+    all_ids = in_page(lab, BPE, pairs, lines)
+    same(lines, all_ids, library(merges).encode)
 
 
 def test_wordpiece_is_bert_s(lab, lines):
@@ -142,13 +140,13 @@ def test_wordpiece_is_bert_s(lab, lines):
     library = tokenizer.backend_tokenizer
     library.no_truncation()
     library.no_padding()
-    found = in_page(lab, WORDPIECE, vocabularies.wordpiece(tokenizer), lines)
-    same(lines, found, library.encode)
+    all_ids = in_page(lab, WORDPIECE, vocabularies.wordpiece(tokenizer), lines)
+    same(lines, all_ids, library.encode)
 
 
 def test_characters_are_those_of_the_course(lab, lines):
     tokenizer = CharTokenizer(load_corpus("poems") + load_corpus("sonnets"))
-    found = in_page(lab, "new play.Characters(argument)", tokenizer.alphabet, lines)
+    all_ids = in_page(lab, "new play.Characters(argument)", tokenizer.alphabet, lines)
     ids = {character: i for i, character in enumerate(tokenizer.alphabet)}
-    for line, tokens in zip(lines, found, strict=True):
+    for line, tokens in zip(lines, all_ids, strict=True):
         assert tokens == [ids.get(c) for c in line]

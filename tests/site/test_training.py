@@ -35,13 +35,13 @@ def given(lab, model, settings, body, *batches):
     return lab.evaluate(body, [settings, flat, TOKENS])
 
 
-def compare(found, model, of, limit):
+def compare(weights, model, of, limit):
     """Compare what PyTorch has of each weight, by the names of the page."""
     state = {name: of(weight) for name, weight in model.named_parameters()}
     model.state_dict = lambda: state
     wanted = stores.gpt_tensors(model)
-    assert found.keys() == wanted.keys()
-    for name, values in found.items():
+    assert weights.keys() == wanted.keys()
+    for name, values in weights.items():
         if name.endswith("key.bias"):  # a softmax ignores it: its gradient is rounding
             continue
         near(torch.tensor(values), wanted[name], limit)
@@ -49,7 +49,7 @@ def compare(found, model, of, limit):
 
 def test_gradients_are_those_of_pytorch(lab):
     model, (inputs, targets) = small_gpt("learned"), batch(0)
-    loss, found = given(
+    loss, gradients = given(
         lab,
         model,
         {"steps": 1},
@@ -61,7 +61,7 @@ def test_gradients_are_those_of_pytorch(lab):
     wanted = cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
     wanted.backward()
     near(torch.tensor(loss), wanted)
-    compare(found, model, lambda weight: weight.grad, 1e-3)
+    compare(gradients, model, lambda weight: weight.grad, 1e-3)
 
 
 def test_no_model_is_trained_of_which_a_step_has_no_way_back(lab):
@@ -80,7 +80,7 @@ def test_the_way_back_leads_back_once(lab):
 def test_steps_are_those_of_adamw(lab):
     model, steps = GPT(GPTConfig(11, 13, 2, heads=3, d_model=12)), 4
     batches = [batch(seed) for seed in range(steps)]
-    losses, found = given(
+    losses, weights = given(
         lab,
         model,
         {"learning_rate": 0.01, "steps": 40},
@@ -104,7 +104,7 @@ def test_steps_are_those_of_adamw(lab):
         adam.step()
         wanted.append(loss.item())
     near(torch.tensor(losses), torch.tensor(wanted))
-    compare(found, model, torch.Tensor.detach, 1e-3)
+    compare(weights, model, torch.Tensor.detach, 1e-3)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 19, 20, 30, 110])

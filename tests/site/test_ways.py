@@ -60,9 +60,9 @@ def way(page):
     """Return the way that the switch shows, which is the page's own."""
     pressed = [button.get_attribute("aria-pressed") for button in switch(page)]
     assert sorted(pressed) == ["false", "true"]
-    found = ["read", "work"][pressed.index("true")]
-    assert page.evaluate("document.documentElement.dataset.way") == found
-    return found
+    current = ["read", "work"][pressed.index("true")]
+    assert page.evaluate("document.documentElement.dataset.way") == current
+    return current
 
 
 @pytest.fixture(params=["served", "file"])
@@ -156,14 +156,14 @@ def test_the_paragraph_under_the_eye_stays(browser, server, width):
 
 def test_search_finds_both_and_says_which(browser, demo_server):
     with visits.visit(browser, f"{demo_server}/search.html", way=None) as visit:
-        page, found = visit.page, visit.page.locator("ul.search li")
+        page, results = visit.page, visit.page.locator("ul.search li")
         field = page.locator(".bd-search-container input[name=q]")
         for query, in_work in (("quokka", True), ("paragraph", False)):
             field.fill(query)
-            expect(found.first).to_contain_text(query)
-            assert ("in Work" in found.first.inner_text()) is in_work
+            expect(results.first).to_contain_text(query)
+            assert ("in Work" in results.first.inner_text()) is in_work
         field.fill("quokka")
-        found.first.locator("a").click()
+        results.first.locator("a").click()
         expect(page.locator(".lm-workshop")).to_be_visible()
         visit.clean()
 

@@ -60,9 +60,9 @@ class Visit:
 
     def views(self):
         """Every view as (locator, kind, data)."""
-        found = self.page.locator(".lmc-view")
-        for index in range(found.count()):
-            root = found.nth(index)
+        roots = self.page.locator(".lmc-view")
+        for index in range(roots.count()):
+            root = roots.nth(index)
             data = root.locator(".lmc-data").text_content()
             yield root, root.get_attribute("data-kind"), json.loads(data)
 
@@ -172,10 +172,10 @@ def visit(
         reduced_motion="reduce",
     )
     # Written before a page's own, what is kept of files may split in two.
-    kept = f"localStorage.mode = localStorage.theme = '{theme}';"
-    kept += f"localStorage['lmcourse:way'] ??= '{way}';"
+    settings = f"localStorage.mode = localStorage.theme = '{theme}';"
+    settings += f"localStorage['lmcourse:way'] ??= '{way}';"
     harm = "window.harm = () => { window.harmed = true; };"  # what hostile text would call
-    context.add_init_script(f"{kept if way else ''}{harm}{first}")
+    context.add_init_script(f"{settings if way else ''}{harm}{first}")
     scheme, _, rest = address.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
     context.set_default_timeout(LOAD)
@@ -430,8 +430,8 @@ def react_model_view(visit, root, data):
 
 def react_sentences(visit, root, data):
     """Another sentence, another head and another token change what is shown."""
-    told = root.locator(".lmc-told")
-    seen = [told.text_content()]
+    caption = root.locator(".lmc-told")
+    seen = [caption.text_content()]
     steps = [
         lambda: root.get_by_role("button", name="next sentence").click(),
         lambda: root.locator(".lmc-word").last.click(),
@@ -442,12 +442,12 @@ def react_sentences(visit, root, data):
     ]
     for step in steps:
         step()
-        seen.append(told.text_content())
+        seen.append(caption.text_content())
     assert seen[2] == seen[3]  # an arrow moves, Enter chooses
     assert all(seen[i] != seen[i + 1] for i in (0, 1, 3, 4, 5))
     assert root.locator(".lmc-note").text_content() == data["notes"][0]
     root.locator(".lmc-square").nth(data["head"]).click()
-    assert told.text_content() == seen[0]
+    assert caption.text_content() == seen[0]
     switch_untrained_sentences(root, data)
 
 
@@ -499,14 +499,14 @@ def react_untrained(root, data):
         return
     poem = root.get_by_label("poem", exact=True).evaluate("s => Number(s.value)")
     mixed = {"shuffled words": data["reordered"]} if "reordered" in data else {}
-    for world, found in {
+    for world, expected in {
         "random weights": data["untrained"],
         **mixed,
         "as it is": data,
     }.items():
         chosen.select_option(label=world)
         top = root.locator(".lmp-near").first.locator("button").all_text_contents()
-        near = found["near"][-1][poem][: len(top)]
+        near = expected["near"][-1][poem][: len(top)]
         assert top == [data["texts"][other].split("\n")[0] for other in near]
 
 
@@ -624,16 +624,16 @@ AUDITS = {
 
 def audit(page, *parts):
     """What axe finds that keeps somebody out: by its rules of colours, the others, all."""
-    found = []
+    violations = []
     for scripts, options in (AUDITS[part] for part in parts or AUDITS):
         for script in scripts:  # these thin the page
             page.evaluate(script)
         options = options | {"resultTypes": ["violations"], "preload": False}
-        found += Axe().run(page, options=options).response["violations"]
+        violations += Axe().run(page, options=options).response["violations"]
         page.evaluate(LOWER)
     return [
         (rule["id"], rule["impact"], [node["html"][:200] for node in rule["nodes"]][:5])
-        for rule in found
+        for rule in violations
         if rule["impact"] in ("serious", "critical")
     ]
 
