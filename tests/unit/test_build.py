@@ -328,9 +328,9 @@ def test_a_page_that_is_none_is_told_and_the_site_stays_whole(book, sphinx, caps
     assert build.build(book) == 0
     whole = fingerprint.stored(book)
     assert build.build(book, page=name) == 2
-    said = capsys.readouterr().out
-    told = f"there is no chapters/{name}.md with code in it; there are first, other"
-    assert said.endswith(f"error: {told}\n")
+    output = capsys.readouterr().out
+    message = f"there is no chapters/{name}.md with code in it; there are first, other"
+    assert output.endswith(f"error: {message}\n")
     assert fingerprint.stored(book) == whole
 
 

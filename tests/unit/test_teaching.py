@@ -29,9 +29,9 @@ def test_a_chapter_comes_after_what_it_builds_on():
 @pytest.mark.parametrize("name", read_course())
 def test_every_task_is_read_with_its_code(name):
     text = (CHAPTERS / f"{name}.md").read_text(encoding="utf-8")
-    found = list(read_tasks(text))
-    assert len(found) == len(re.findall(r"\{exercise-start\}", text)) >= 5
-    for task in found:
+    tasks = list(read_tasks(text))
+    assert len(tasks) == len(re.findall(r"\{exercise-start\}", text)) >= 5
+    for task in tasks:
         assert task.attributes
         if task.attributes[0] == "Spot the bug":
             assert "exercises.check(" in task.code
@@ -89,8 +89,8 @@ def test_a_task_without_its_label_or_its_classes_is_left_out(line):
 def test_the_pages_list_every_task_and_every_bug():
     tasks, bugs = 0, 0
     for name in read_course():
-        found = list(read_tasks((CHAPTERS / f"{name}.md").read_text(encoding="utf-8")))
-        tasks += len(found)
-        bugs += sum(task.attributes[0] == "Spot the bug" for task in found)
+        on_page = list(read_tasks((CHAPTERS / f"{name}.md").read_text(encoding="utf-8")))
+        tasks += len(on_page)
+        bugs += sum(task.attributes[0] == "Spot the bug" for task in on_page)
     assert len(soup("instructors").select(".lm-tasks tbody tr")) == tasks
     assert len(soup("mistakes").select(".lm-mistakes .lm-verdict.lm-wrong")) == bugs
