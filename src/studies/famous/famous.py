@@ -14,6 +14,7 @@ from studies.famous.published import RESULTS
 from studies.harness import grid, verdict
 
 CHAPTER = "famous"
+AFTER = ("sonnets",)  # our GPT, of which some results are
 CLAIM = (
     "Asked in one form each, about half of eighteen published results hold of small models"
 )
