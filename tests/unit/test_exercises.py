@@ -92,6 +92,8 @@ def test_unknown_exercises(monkeypatch):
 def test_compare_takes_tensors_arrays_and_lists():
     compare(torch.ones(2, 3, requires_grad=True), np.ones((2, 3)))
     compare([1.0, 2.0], torch.tensor([1.0, 2.0 + 1e-6]))
+    rows = [torch.ones(3, requires_grad=True), torch.ones(3, dtype=torch.bfloat16)]
+    compare([rows, tuple(rows)], np.ones((2, 2, 3)))
     compare([True, False], np.array([True, False]))
     compare([np.inf, np.nan, 1.0], [np.inf, np.nan, 1.0])
     compare([1e6, 1.0], [1e6, 2.0])  # a tolerance is a share of the largest magnitude

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 TOLERANCE = 1e-5  # as a share of the oracle's largest magnitude; float32 keeps it
 SHOWN = 160  # characters of a call or a result that a message shows
 MAX_ENTRIES = 10**7  # a list with more is not even read
+MAX_AXES = 64  # of a NumPy array
 # What is called of a module → what its author, the reader, wrote for it.
 METHODS = {"forward": "compute", "backward": "gradient"}
 CELL_FILE = re.compile(r"ipykernel_\d+|<ipython-input|<cell")  # where IPython keeps a cell
@@ -395,12 +396,9 @@ def array(value: object) -> np.ndarray:
         ten million entries (`MAX_ENTRIES`).
     """
     try:
-        if isinstance(value, torch.Tensor):
-            value = value.detach().cpu()
-            value = value.float() if value.dtype == torch.bfloat16 else value
-        elif isinstance(value, Sequence) and len(value) > MAX_ENTRIES:
+        if isinstance(value, Sequence) and len(value) > MAX_ENTRIES:
             raise Unfit(f"{len(value)} entries are far too many.")
-        numbers = np.asarray(value)
+        numbers = np.asarray(_detached(value))
     except (Exception, SystemExit) as error:
         if isinstance(error, Wrong):
             raise
@@ -413,6 +411,26 @@ def array(value: object) -> np.ndarray:
         held = f"a {type_name(value)} of {type_name(value[0])}" if listed else ""
         raise Unfit(f"numbers are expected, not {held or type_name(value)}.")
     return numbers
+
+
+def _detached(value: object) -> object:
+    """Return a value whose tensors, in lists and tuples too, are as NumPy takes them.
+
+    They are on the CPU, have no gradient, and float32 in place of bfloat16. ``value`` :
+    anything; lists and tuples become lists if they, or those in them, begin with a Tensor,
+    all else stays as it is.
+    """
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        return value.float() if value.dtype == torch.bfloat16 else value
+    first = value
+    for _ in range(MAX_AXES):  # a list may be its own first entry
+        if not isinstance(first, (list, tuple)) or not first:
+            break
+        first = first[0]
+    if first is value or not isinstance(first, torch.Tensor):
+        return value
+    return [_detached(entry) for entry in value]
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -246,7 +246,14 @@ def static_vectors():
         "the axis of the batch is lost: return (batch, tokens, d_model).": word[0],
         "the whole table was returned: look the tokens up in it.": table,
     }
-    yield Case([model, ids], word, mistakes)
+    instead = {
+        "Can't call numpy()": "weights that are trained carry a gradient, and NumPy can't: "
+        "take the numbers with `.detach()` first, then `.numpy()`. A tensor is as good an "
+        "answer.",
+        "the shape is": "{error}. The check hands in a small model of its own: are your "
+        "rows those of its table?",
+    }
+    yield Case([model, ids], word, mistakes, instead=instead)
 
 
 predict(

@@ -78,6 +78,11 @@ def zeroed(vectors, a, b, c):
     return cosine.argmax()
 
 
+def table_of(model):
+    """Return the rows of a model's table of words, as NumPy has them."""
+    return model.get_input_embeddings().weight.detach().numpy()
+
+
 def two_by_two(poem):
     """Return a poem in which neighbours have changed places, pair by pair."""
     return [word for i in range(0, len(poem), 2) for word in poem[i : i + 2][::-1]]
@@ -149,6 +154,14 @@ WRONG = {
             model.embeddings.word_embeddings(ids)
             + model.embeddings.token_type_embeddings(torch.zeros_like(ids))
         ),
+        "hidden_states[0]": lambda model, ids: (
+            model(ids, output_hidden_states=True).hidden_states[0].detach().numpy()
+        ),
+        "`.detach()` first": [
+            lambda model, ids: model.get_input_embeddings().weight.numpy()[ids],
+            lambda model, ids: np.array(model.get_input_embeddings().weight)[ids],
+        ],
+        "a small model of its own": lambda model, ids: np.zeros((30522, 384))[ids],
     },
     "scrambled": {
         "`shuffle` changes a list": ([None for _ in POEMS], (0.04, 0.06)),
@@ -188,6 +201,11 @@ RIGHT = {
             torch.nn.functional.one_hot(ids, model.config.vocab_size).float()
             @ model.get_input_embeddings().weight
         ),
+        lambda model, ids: table_of(model)[ids.numpy()],
+        lambda model, ids: np.take(table_of(model).astype(np.float64), ids, axis=0),
+        lambda model, ids: [
+            [model.get_input_embeddings().weight[token] for token in row] for row in ids
+        ],
     ],
     "scrambled": [
         (shuffled(), measured()),
