@@ -660,7 +660,8 @@ def verb_or_noun(page: Page):
     The interval is above two thirds, the share above every one of 1,000 labelings of the
     pairs at random; untrained layers are near one half. The best of six ways to add up the
     words before is not shown to be worse: the interval of the difference holds zero. Words
-    that are never verbs, in the same gaps, are more than half as far above one half.
+    that are never verbs, in the same gaps, are more than half as far above one half: so
+    says the interval over pairs and words.
 
     Parameters
     ----------
@@ -678,8 +679,8 @@ def verb_or_noun(page: Page):
         Shares of pairs in which the verb's vector leans more to the verbs: ``right``, after
         the last layer, with its 95 % interval ``span``; ``before``, by the words before,
         with the interval ``gap`` of the difference; ``placed``, of words that are never
-        verbs; ``random``, with untrained layers; ``first``, before layer 0. ``pairs``,
-        ``words``: how many.
+        verbs, with its interval ``placed_span``; ``random``, with untrained layers;
+        ``first``, before layer 0. ``pairs``, ``words``: how many.
     """
     last = page.level_names[-1]
     taught, tried = page.taught[last], page.tried[last]
@@ -702,13 +703,14 @@ def verb_or_noun(page: Page):
     assert right.mean() > chance
     assert abs(random.mean() - 0.5) < 0.1
     assert gap[0] < 0 < gap[1]
-    assert placed.mean() - 0.5 > (right.mean() - 0.5) / 2
+    assert crossed_interval(placed - 0.5 - (right - 0.5) / 2)[0] > 0
     return {
         "right": right.mean(),
         "span": crossed_interval(right),
         "before": before.mean(),
         "gap": gap,
         "placed": placed.mean(),
+        "placed_span": crossed_interval(placed),
         "random": random.mean(),
         "first": told_apart(page.taught[first], page.tried[first]).mean(),
         "pairs": len(right),
