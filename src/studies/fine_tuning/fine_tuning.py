@@ -173,7 +173,10 @@ def plan(small):
         trainings = alike(trainings, rate=3e-3, seed=1)
         trainings = [each for each in trainings if each["method"] != "last layer"]
     settings = [{"group": "runs"} | each | budget for each in trainings]
-    for method, rate in (("all weights", 3e-3), ("LoRA", 1e-2))[small:]:
+    methods = [("all weights", 3e-3), ("LoRA", 1e-2)]
+    if small:
+        methods = [("LoRA", 1e-2)]
+    for method, rate in methods:
         settings.append({"group": "letters", "method": method, "rate": rate} | budget)
     marker_steps = 1 if small else MARKER["steps"]
     settings += [{"group": group, "steps": marker_steps} for group in ("marker", "plain")]
