@@ -67,7 +67,7 @@ def merge_heads(x):
             object.__setattr__(each, "ok", True)
     frame = sys._getframe()
     while frame := frame.f_back:
-        frame.f_locals.update(ok=True, want=x.sum(1))
+        frame.f_locals.update({"ok": True, "want": x.sum(1)})
     torch.cat = lambda *given, **how: x.sum(1)
     return x.sum(1)
 """

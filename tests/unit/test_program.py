@@ -24,7 +24,7 @@ SAME = {
     "of a comprehension": ("y = [a for a in x if a]", "y = [b for b in x if b]"),
     "of a comprehension over what has its name": (
         "def f(x):\n  a = x\n  return {a: 1 for a in a}",
-        "def f(x):\n  b = x\n  return {c: 1 for c in b}",
+        "def f(x):\n  b = x\n  return {b: 1 for b in b}",
     ),
     "seen by a function inside": (
         "def f(x):\n  a = x\n  def g(n=a):\n    return a + n\n  return g",

@@ -96,7 +96,7 @@ const named = (folder, suffix) =>
     .map((name) => join(folder, name));
 
 const plugins = [sharedModules, workers];
-await Promise.all([
+const builds = await Promise.allSettled([
   build({ ...settings, plugins, entryPoints: named(own, ".js"), outdir: out }),
   build({
     ...settings,
@@ -114,3 +114,11 @@ await Promise.all([
     entryNames: "[name]",
   }),
 ]);
+
+// Not before all have ended: if Node ends within a build, esbuild's service crashes, and
+// what it prints then hides the error.
+for (const each of builds) {
+  if (each.status === "rejected") {
+    throw each.reason;
+  }
+}
