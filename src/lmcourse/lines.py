@@ -14,7 +14,7 @@ import torch
 from lmcourse.gpt.model import evaluating
 
 MARKS = ",;:.!?"
-KEPT = 5  # characters before a position that no change touches
+UNCHANGED = 5  # characters before a position that no change touches
 WORD = re.compile(r"[A-Za-z'’]+")
 
 
@@ -103,7 +103,7 @@ def before(text: str, position: int, change: Callable[[str], str], context: int)
     str
     """
     begin = text.rfind("\n", 0, position) + 1
-    end = max(begin, position - KEPT)
+    end = max(begin, position - UNCHANGED)
     changed = text[:begin] + change(text[begin:end]) + text[end:position]
     return changed[-context:]
 
