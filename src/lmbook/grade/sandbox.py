@@ -424,5 +424,5 @@ def memory_used(pid: int) -> int:
     for each in _descendants(pid):
         with suppress(psutil.Error):
             memory = each.memory_full_info()
-            total += memory.pss
+            total += getattr(memory, "pss", memory.uss)
     return total
