@@ -140,9 +140,9 @@ def sprinter():
 
 def test_the_lens_of_a_gpt_of_the_speedrun_is_what_is_computed_by_hand():
     model, ids = sprinter(), some_ids(batch=2)
-    found, weights = lens(model, ids), model.state_dict()
+    by_layer, weights = lens(model, ids), model.state_dict()
     for layers in range(LAYERS + 1):
-        for text, logits in zip(ids.tolist(), found[layers], strict=True):
+        for text, logits in zip(ids.tolist(), by_layer[layers], strict=True):
             near(logits, sprinters_logits(weights, text, layers))
 
 
@@ -151,7 +151,7 @@ def test_a_gpt_of_the_speedrun_writes_what_is_drawn_by_hand(temperature):
     """Within its context and beyond, where it sees the last tokens only."""
     model, prompt = sprinter(), some_ids(batch=1, tokens=CONTEXT - 2)
     draws = [torch.Generator().manual_seed(3) for _ in range(2)]
-    found = generate(model, prompt, 6, temperature, draws[0])
+    ids = generate(model, prompt, 6, temperature, draws[0])
     text, weights = prompt[0].tolist(), model.state_dict()
     for _ in range(6):
         logits = sprinters_logits(weights, text[-CONTEXT:], LAYERS)[-1]
@@ -160,7 +160,7 @@ def test_a_gpt_of_the_speedrun_writes_what_is_drawn_by_hand(temperature):
             text.append(drawn.item())
         else:
             text.append(max(range(VOCAB), key=logits.tolist().__getitem__))
-    assert found[0].tolist() == text
+    assert ids[0].tolist() == text
     assert len({*text[CONTEXT - 2 :]}) > 1
 
 

@@ -1012,12 +1012,12 @@ class Counted(bytes):
 
 def test_a_large_reply_is_read_with_work_in_proportion(monkeypatch):
     """Each byte is copied once or twice, whatever came before it; no time is measured."""
-    size, measured, pieces = 2**24, [], []
+    size, measured, chunks = 2**24, [], []
     read = os.read
 
     def read_counted(pipe, most):
-        pieces.append(Counted(read(pipe, min(most, 2**14))))
-        return pieces[-1]
+        chunks.append(Counted(read(pipe, min(most, 2**14))))
+        return chunks[-1]
 
     program = (sys.executable, "-c", LARGE_REPLY.format(size=size))
     monkeypatch.setattr(sandbox, "PROGRAM", program)
@@ -1028,9 +1028,9 @@ def test_a_large_reply_is_read_with_work_in_proportion(monkeypatch):
     with Sandbox(1, unsafe=True) as own:
         text = own.ask("load", b"", seconds=PATIENCE)
     assert text == "a" * size
-    assert len(pieces) > 1000
+    assert len(chunks) > 1000
     assert Counted.copied < 3 * size
-    assert len(measured) == 1  # in each interval of time, not for each piece
+    assert len(measured) == 1  # in each interval of time, not for each chunk
 
 
 def test_memory_is_measured_where_only_linux_tells_what_is_shared(monkeypatch):

@@ -97,18 +97,18 @@ def test_a_statistic_may_look_up_what_is_drawn():
 
     settings = {"n_resamples": 400, "method": "percentile", "rng": 0, "paired": True}
     wanted = stats.bootstrap((x, y), correlation, **settings).confidence_interval
-    found = bootstrap_interval(range(60), statistic=correlations, draws=400)
-    assert found == pytest.approx(tuple(wanted))
+    interval = bootstrap_interval(range(60), statistic=correlations, draws=400)
+    assert interval == pytest.approx(tuple(wanted))
 
 
 def test_a_generator_goes_on_from_interval_to_interval():
     values = np.random.default_rng(3).normal(size=25)
-    draw = np.random.default_rng(7)
-    drawn = values[draw.integers(25, size=(2, 500, 25))].mean(-1)  # (intervals, draws)
+    same_rng = np.random.default_rng(7)
+    drawn = values[same_rng.integers(25, size=(2, 500, 25))].mean(-1)  # (intervals, draws)
     wanted = np.quantile(drawn, [0.025, 0.975], axis=1).T
     rng = np.random.default_rng(7)
-    found = [bootstrap_interval(values, draws=500, seed=rng) for _ in range(2)]
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    intervals = [bootstrap_interval(values, draws=500, seed=rng) for _ in range(2)]
+    np.testing.assert_allclose(intervals, wanted, rtol=1e-12)
 
 
 def test_a_long_sample_gives_the_same_in_parts(monkeypatch):
