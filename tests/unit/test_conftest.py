@@ -2,8 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
-import conftest
+TESTS = Path(__file__).parents[1]  # in which the conftest.py of all tests lies
 
 IN_ANY_ORDER = """
 import asyncio
@@ -28,9 +29,7 @@ def test_another_browser_is_driven(playwright):
 def test_what_drives_a_browser_may_come_before_what_does_not(tmp_path):
     path = tmp_path / "test_order.py"
     path.write_text(IN_ANY_ORDER)
-    plugins = ["-p", conftest.__name__, "-p", "no:cacheprovider", "-o", "addopts="]
+    plugins = ["-p", "conftest", "-p", "no:cacheprovider", "-o", "addopts="]
     run = [sys.executable, "-m", "pytest", *plugins, "--rootdir", tmp_path, path]
-    done = subprocess.run(
-        run, cwd=conftest.__file__.rpartition("/")[0], capture_output=True
-    )
+    done = subprocess.run(run, cwd=TESTS, capture_output=True)
     assert b"3 passed" in done.stdout, done.stdout.decode()
