@@ -159,7 +159,7 @@ WRONG = {
         ),
         "`.detach()` first": [
             lambda model, ids: model.get_input_embeddings().weight.numpy()[ids],
-            lambda model, ids: np.array(model.get_input_embeddings().weight)[ids],
+            lambda model, ids: model(ids).last_hidden_state.numpy(),
         ],
         "a small model of its own": lambda model, ids: np.zeros((30522, 384))[ids],
     },
