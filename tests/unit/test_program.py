@@ -115,6 +115,33 @@ def test_all_other_names_count(case):
     compile(other, "", "exec")
 
 
+# What else may name a variable; with a and b the other way round it names the other one.
+NAMED_OTHERWISE = {
+    "except": "  try: x()\n  except E as a: pass",
+    "import": "  import a",
+    "case": "  match x:\n    case [a]: pass",
+    "def": "  def a(): pass",
+    "global": "  global a",
+    ":=": "  [(a := y) for y in x]",
+}
+
+
+@pytest.mark.parametrize("statement", NAMED_OTHERWISE)
+def test_a_variable_that_a_statement_names_as_text_keeps_its_name(statement):
+    inside = NAMED_OTHERWISE[statement]
+    start = f"def f(x):\n{inside}\n" if statement == "global" else "def f(x):\n"
+    end = "" if statement == "global" else f"{inside}\n"
+    one = f"{start}  a, b = x\n{end}  return a"
+    other = f"{start}  b, a = x\n{end}  return b"
+    assert depends.code_hash(one) != depends.code_hash(other)
+
+
+def test_a_parameter_inside_keeps_its_name():
+    one = "def f(x):\n  a, b = x\n  return lambda a: a"
+    other = "def f(x):\n  b, a = x\n  return lambda a: b"
+    assert depends.code_hash(one) != depends.code_hash(other)
+
+
 def test_docstrings_comments_and_layout_do_not_count():
     one = 'def f():\n  """F."""\n  return 1'
     other = "def f():\n    return 1  # one"
