@@ -206,7 +206,7 @@ def bits_of(guesses) -> Bits:
     lacks where letters are few: an entropy of shares comes out too small.
 
     ``guesses`` : sequence of int, how many guesses each letter took, 1 to 27. Of one letter
-    the interval holds all that is possible, 0 to log2 27 bits.
+    the interval includes all that is possible, 0 to log2 27 bits.
     """
     taken = np.asarray(guesses)
     lower, upper = bounds(taken)

@@ -70,8 +70,8 @@ def test_the_interval_is_the_jackknife_over_letters():
     assert (bits.lower, bits.upper) == pytest.approx(tuple(whole))
 
 
-def test_intervals_of_few_letters_are_wide_and_hold_the_truth():
-    """Of samples of a known source nine in ten intervals hold its entropy, or more."""
+def test_intervals_of_few_letters_are_wide_and_include_the_truth():
+    """Of samples of a known source nine in ten intervals include its entropy, or more."""
     probs = np.array([0.6, 0.15, 0.1, 0.05, 0.04, 0.03, 0.02, 0.01])
     entropy = -(probs * np.log2(probs)).sum()
     rng = np.random.default_rng(0)

@@ -40,8 +40,8 @@ def is_swapped(name: str) -> bool:
 def verdict_on(found: dict) -> str:
     """Return the verdict on a result, given what was measured.
 
-    That is "holds", "not so", "too close to say" (the interval holds the bar) or "can’t be
-    asked": a model that fails at the task everywhere can't be asked where it fails.
+    That is "holds", "not so", "too close to say" (the interval includes the bar) or "can’t
+    be asked": a model that fails at the task everywhere can't be asked where it fails.
 
     Parameters
     ----------

@@ -424,7 +424,7 @@ export function mount(element, data, context) {
     const loss = `Its loss on sonnets that it never read: ${fixed(before.loss)} before, ${fixed(now.loss)} after, in nats a character.`;
     const verdict = moved.length
       ? `The model moved: it writes ${moved.join(", ")}.`
-      : "The model did not move, as far as these properties tell: each interval holds 0.";
+      : "The model did not move, as far as these properties tell: each interval includes 0.";
     const side = (/** @type {string} */ name, /** @type {string[]} */ all) =>
       make(
         "div",

@@ -21,7 +21,7 @@ import { mount as surprise } from "./surprise.js";
 const title = (text) => make("p", { class: "lmo-title" }, text);
 
 /**
- * Say who won; nobody did where the interval of the difference holds 0.
+ * Say who won; nobody did where the interval of the difference includes 0.
  *
  * @param {Result} result
  * @returns {string}
