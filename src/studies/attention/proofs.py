@@ -490,8 +490,7 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
 
 @finding(
     "In one head of a small BERT, “it” leans more towards the animal if the sentence ends "
-    "in a word said of animals, such as “tired”, than if it ends in a word said of places, "
-    "such as “wide”.",
+    "in a word like “tired” than if it ends in one like “wide”.",
     rival="sixty words said of both; the words' static vectors are right for "
     "{static:.0%} of the pairs",
     null=random_endings,
@@ -706,7 +705,7 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
 
 @finding(
     "In the middle of a small BERT, the vector of “it” tells which nouns its sentence has, "
-    "and tells it better if the weights are random: being readable doesn't prove learning.",
+    "and even better with random weights: being readable doesn't prove learning.",
     rival="the trained weights, {trained:.0%} against {random:.0%}",
     null=worlds_exchanged,
     n="{sentences} sentences of {kinds} kinds; what is fitted on the other kinds is tested "
@@ -758,8 +757,8 @@ def no_single_head_is_needed(page: Page):
     It is above 99 of 100 pairs of nouns, in the mean over kinds of sentences, for every
     head. After layer 3 the removal of the head of the first picture lowers the score (its
     interval is above zero), and of all heads the most; that it does so more than the next
-    one is not claimed, since that interval holds zero. The study is of the default model,
-    whatever the page's is.
+    one is not claimed, since that interval includes zero. The study is of the default
+    model, whatever the page's is.
 
     Parameters
     ----------

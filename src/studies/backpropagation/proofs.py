@@ -566,8 +566,8 @@ def random_directions(page: Page):
 
 
 @finding(
-    "Of four mistakes planted in the calculation that trains attention, three "
-    "usually go unnoticed if we only check that a small target is learned.",
+    "Of four mistakes planted in attention's gradients, three usually go unnoticed if we "
+    "only check that a small example is learned.",
     rival="small steps up and down, which reveal all four",
     null=random_directions,
     n="{starts} random starts with each kind of gradient",
@@ -786,8 +786,8 @@ def before_training(page: Page):
 
 
 @finding(
-    "Of a decoder's two layers, the one given larger numbers is the first to attend "
-    "to near words; swap the sizes, and the other is.",
+    "Of a decoder's two layers, the one that is given longer vectors attends to near words "
+    "first; swap the lengths, and the other does.",
     rival="the position of the layer: with short vectors in both, or long ones in both, "
     "layer 1 would turn as before",
     null=before_training,
@@ -1028,8 +1028,8 @@ def shuffled_training(page: Page):
 
 
 @finding(
-    "Given well-chosen first numbers, a small decoder predicts the next word of new "
-    "sonnets as well as smoothed counts of word pairs do.",
+    "Given a good start, a small decoder predicts the next word of new sonnets about as "
+    "well as smoothed counts of word pairs do.",
     rival="pairs, {pairs:.2f} nats; triples, {triples:.2f}; the decoder begun at random, "
     "{random:.2f}",
     null=shuffled_training,

@@ -958,9 +958,9 @@ def counts_tell_the_poets(page: Page):
     Of no level's mean, from before layer 0 to the last, is the interval of its lead over
     the better of two kinds of counts above zero; with punctuation and without. The last
     layer's mean is behind them in both, and [CLS] is behind that mean and not shown to be
-    ahead of [CLS] with random weights (the interval reaches zero). The counts are right in
-    more than 80 % (interval over excerpts). With random weights most recipes but the first
-    lose more than a point, and every one stays above 70 %.
+    ahead of [CLS] with random weights (the interval begins at zero or below). The counts
+    are right in more than 80 % (interval over excerpts). With random weights most recipes
+    but the first lose more than a point, and every one stays above 70 %.
 
     Parameters
     ----------

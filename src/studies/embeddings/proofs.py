@@ -167,8 +167,8 @@ def own_group(vectors, labels) -> np.ndarray:
 
 
 @finding(
-    "Draw BERT's word vectors in three dimensions, and the nearest neighbour of most words "
-    "that we chose is one of their own group: next to a month stands a month.",
+    "On a three-dimensional map of BERT's word vectors, most of the words that we chose "
+    "stand nearest to one of their own group: a month to a month.",
     rival="three random directions, {by_chance_directions:.0%}; the tokens' numbers, "
     "{numbered:.0%}",
     null=random_map,
@@ -451,8 +451,8 @@ buck doe
 
 
 @finding(
-    "In BERT's table, sums like king − man + woman work less often for pairs of male and "
-    "female that Google does not ask for, and most of these are rarer words.",
+    "In BERT's table, sums like king − man + woman are right less often for pairs of male "
+    "and female that Google's questions leave out, most of them rarer words.",
     rival="the third word's own neighbour, {own:.0%} of the pairs; only the {frequent} "
     "pairs that are at least as frequent as the middle one of Google's, "
     "{kin_frequent:.0%}: no fewer than of Google's",
@@ -645,8 +645,8 @@ def pairs_match(page: Page):
 
 
 @finding(
-    "Use a word once as a verb and once as a noun: after BERT's last layer, the verb's "
-    "vector is usually the one more like other verbs, even after the same word.",
+    "After BERT's last layer, a word used as a verb is usually more like other verbs than "
+    "the same word used as a noun.",
     rival="the table's rows of all words before, added up, {before:.0%}: not shown to be "
     "worse; words that are never verbs, in the same positions, {placed:.0%}; before layer "
     "0, {first:.0%}",
@@ -659,9 +659,9 @@ def verb_or_noun(page: Page):
 
     The interval is above two thirds, the share above every one of 1,000 labelings of the
     pairs at random; untrained layers are near one half. The best of six ways to add up the
-    words before is not shown to be worse: the interval of the difference holds zero. Words
-    that are never verbs, in the same gaps, are more than half as far above one half: so
-    says the interval over pairs and words.
+    words before is not shown to be worse: the interval of the difference includes zero.
+    Words that are never verbs, in the same gaps, are more than half as far above one half:
+    so says the interval over pairs and words.
 
     Parameters
     ----------
@@ -1090,8 +1090,8 @@ def poems_teach(page: Page):
 
 
 @finding(
-    "Shuffle each poem by itself, and counting two words to each side finds fewer of "
-    "BERT's neighbours, but still more than if the words of all poems are shuffled.",
+    "Shuffle the words within each poem, and counts of words at most two apart find fewer "
+    "of BERT's neighbours; shuffle them across all poems, and they find fewer still.",
     rival="each poet's words shuffled, {by_poet_2:.1%} at a window of 2 and "
     "{by_poet_5:.1%} at 5; all words shuffled, {across_2:.1%} and {across_5:.1%}",
     null=shuffled_text,

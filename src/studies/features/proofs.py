@@ -591,8 +591,8 @@ def pushed_at_random(page: Page):
 
 
 @finding(
-    "Pushed along a difference of means, our GPT makes five of six characters as likely "
-    "as not; along the features that detect them best, three at most.",
+    "Push our GPT along a difference of means, and five of six characters reach a "
+    "probability of one half; along the features that detect them best, at most three do.",
     rival="a random direction of the same length: {random} of six",
     null=pushed_at_random,
     n="{windows} windows of held-out sonnets, {seeds} autoencoders, six strengths",

@@ -1222,8 +1222,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
 
 
 @finding(
-    "When a line is repeated, our GPT predicts it hardly any better; mixed with counts of "
-    "what followed the last two letters before, it predicts it much better.",
+    "When a line is repeated, our GPT predicts it hardly any better; once it also counts "
+    "what followed the same two letters before, it does much better.",
     rival="the same GPT, half of its prediction replaced by what followed the last two "
     "letters before in this text: {counted:.1f} nats a character less",
     null=counts_in_text,

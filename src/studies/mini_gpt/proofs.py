@@ -811,8 +811,8 @@ def parts_shuffled(page: Page):
 
 
 @finding(
-    "Four heads instead of one help a bare attention model over ten times as much as a "
-    "whole GPT, be it of one layer or of two.",
+    "Four heads instead of one help a bare attention model over ten times as much as they "
+    "help a whole GPT of one or two layers.",
     rival="what each other part gains in the bare model: less",
     null=parts_shuffled,
     n="3 seeds of each model",
@@ -1000,7 +1000,7 @@ def pairs_shuffled(page: Page):
 
 @finding(
     "A small GPT of the Sonnets gains more when its guesses are averaged with counts of "
-    "six-letter sequences than with those of a second such GPT.",
+    "six-letter sequences than with the guesses of a second such GPT.",
     rival="another seed of the small GPT in the place of the n-grams, {second:.3f}; other "
     "lengths: seven letters {seven:.3f}, eight {eight:.3f}; five {five:.3f} and four "
     "{four:.3f}, neither surely more nor less than a second GPT; of two and three letters, "
@@ -1016,10 +1016,10 @@ def counting_adds_more(page: Page):
     two.
 
     The interval is over the test sonnets. On these the small GPT's loss is above the
-    n-grams', and the course's GPT's is below, each with an interval that leaves out zero.
+    n-grams', and the course's GPT's is below, each with an interval that excludes zero.
     With sequences of seven and eight letters the small GPT gains more than with another
     GPT, too, each with an interval above zero, and more than with six on average. With five
-    letters it gains more on average, with four less, and both intervals hold zero. The
+    letters it gains more on average, with four less, and both intervals include zero. The
     course's GPT gains by sequences of five to eight letters, each with an interval above
     zero; with two or three letters it gets worse.
 

@@ -223,7 +223,7 @@ def bits_are_told(page: Page):
 
 @finding(
     "Asked for a capital in bare words, without the tokens that say who speaks, SmolLM2 "
-    "does not answer: it ends its turn.",
+    "mostly ends its turn instead of answering.",
     rival="the question with a line break after it: {line_break:.0%}; in the template: "
     "{template:.0%}",
     null=random_weights,

@@ -786,8 +786,8 @@ def digits_shuffled(page):
 
 
 @finding(
-    "With its slow rotations slowed, a small rotary model finds a digit 100 characters "
-    "back, and still names the character three back.",
+    "Slow down the slow rotations of a small rotary model, and in texts four times longer "
+    "than in training it finds a digit 100 characters back.",
     rival="as trained, {as_it_is:.1f}; far keys hidden, {hidden:.1f}; all pairs slowed, "
     "{all:.1f}; a larger base by the usual formula, {aware:.1f}; five other schemes, "
     "stretched, {others:.1f}",

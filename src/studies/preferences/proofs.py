@@ -669,7 +669,7 @@ def lines_grow(page: Page):
 
 
 @finding(
-    "Trained too hard on the same choices, our GPT writes still more words that begin "
+    "After DPO at four times the learning rate, our GPT writes still more words that begin "
     "alike, but it repeats them and predicts verse worse.",
     rival="DPO at a quarter of the rate: worse by {mild:.2f} nats a character",
     null=choices_at_random,

@@ -213,8 +213,8 @@ def on_the_law(page: Page):
 
 
 @finding(
-    "Scaling laws fitted to our cheaper GPT trainings, with or without a floor, "
-    "predicted a loss over a tenth too high for the costliest one.",
+    "A scaling law fitted to our cheaper GPT trainings predicted a loss over a tenth too "
+    "high for the costliest one.",
     rival="the gain of the next smaller size comes within {neighbour:.1%}, a curve with "
     "more freedom within {curve:.0%}; the last gain again, or none, misses by more",
     null=on_the_law,
@@ -852,8 +852,8 @@ def shuffled_ways(page: Page):
 
 
 @finding(
-    "Leave out six of our seven ideas for a small GPT, one at a time: handing it the "
-    "three previous characters is missed most.",
+    "Of six ideas for a small GPT, left out one at a time, handing it the three previous "
+    "characters is missed most.",
     rival="each of the five other ideas left out; and other learning rates without it",
     null=shuffled_ways,
     n="three seeds for each recipe",

@@ -295,7 +295,7 @@ def words_so_far(ids, newline, space):
 
 
 @finding(
-    "One unit of a small LSTM is a clock: its memory runs down from the beginning of each "
+    "One unit of a small LSTM is a clock: its memory runs down from the beginning of a "
     "line to its end.",
     rival="each of the other 127 units; the next correlates at {next:.2f}",
     null=random_weights,
@@ -378,8 +378,8 @@ def a_unit_keeps_time(page: Page):
 
 
 @finding(
-    "Freeze that unit where a line begins, and the LSTM writes on and on, almost without "
-    "ending a line.",
+    "Freeze the clock unit of an LSTM where a line begins, and its lines become more than "
+    "four times as long.",
     rival="each other unit, frozen where it stands when a line begins; no line is then "
     "longer than {others:.0f} characters, on average",
     null=random_weights,
@@ -561,8 +561,8 @@ def losses_given_position(page: Page, order=5):
 
 
 @finding(
-    "The LSTM predicts the line ends of unread sonnets better than n-grams of any length "
-    "from one to nine.",
+    "A small LSTM predicts the line ends of unread sonnets better than n-grams of any "
+    "length from one to nine.",
     rival="5-grams that are given the position in the line, {told:.2f} nats",
     null=eight_characters,
     n="{ends} line ends of {sonnets} sonnets",

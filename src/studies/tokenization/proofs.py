@@ -453,8 +453,8 @@ def letters_shuffled(page: Page):
 
 
 @finding(
-    "Trained on half of a poet's poems, a bigram model predicts the rest better in "
-    "subwords than in letters or in words, rare ones spelled out.",
+    "Trained on half of a poet's poems, a bigram model predicts the other half better in "
+    "subwords than in letters or words.",
     rival="letters; the most frequent words, all others spelled, in the size that does "
     "best on the held-out half",
     null=letters_shuffled,
@@ -965,8 +965,8 @@ def learned_mixed_up(page: Page):
 
 
 @finding(
-    "Who pays more depends on the text counted: BPE learned from Hindi names cuts those "
-    "into fewer tokens than it cuts English names.",
+    "Which language needs more tokens depends on what BPE learned from: after Hindi names, "
+    "it cuts Hindi names into fewer tokens than English ones.",
     rival="bytes, of which {more_bytes} of {languages} languages need more than English; "
     "BPE learned from the English names, by which every other language costs more",
     null=learned_mixed_up,

@@ -459,9 +459,8 @@ def longer_losses(off) -> list[float]:
 
 
 @finding(
-    "Our trained GPT suffers more from losing attention's norms than attention "
-    "itself; yet small models with small starting weights can learn equally well "
-    "without norms.",
+    "Without the norms before its attention our trained GPT does worse than without "
+    "attention itself; yet small GPTs that never had norms can learn just as well.",
     rival="all attention removed: {attention:.1f} nats; GPTs with shuffled weights miss "
     "norms more by {shuffled:.1f} nats at most",
     null=random_weights,
