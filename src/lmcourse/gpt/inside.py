@@ -289,25 +289,62 @@ def losses_without(model, inputs, targets, controls=None, write=None):
     rows = []
     with evaluating(model):
         whole = window_losses(model, inputs, targets)
-        for layer, block in enumerate(model.blocks):
-            changes = {
-                part: partial(without, block, part)
-                for part in (*PARTS, *range(block.attention.heads))
-            }
-            for name, make in (controls or {}).items():
-                changes[name] = partial(make, layer)
-            for part, changed in changes.items():
+        for layer in range(len(model.blocks)):
+            for part, changed in _changes(model, layer, controls or {}).items():
                 line = ""
                 with changed():
-                    change = window_losses(model, inputs, targets) - whole
+                    losses = window_losses(model, inputs, targets)
                     if write is not None and not isinstance(part, int):
                         line = write()
-                mean = float(change.mean())
-                low, high = bootstrap_interval(change.numpy())
-                loss = float(whole.mean()) + mean
-                rows.append((layer, part, loss, mean, low, high, line))
-    names = ["layer", "part", "loss", "change", "low", "high", "line"]
-    return pd.DataFrame(rows, columns=names)
+                row = {"layer": layer, "part": part, **_change_of_loss(losses, whole)}
+                rows.append(row | {"line": line})
+    return pd.DataFrame(rows)
+
+
+def _changes(model, layer, controls):
+    """Return how the model can be changed in one layer, for `losses_without`.
+
+    Parameters
+    ----------
+    model : lmcourse.gpt.model.GPT
+    layer : int
+        From 0.
+    controls : dict of str to callable
+        Each is given the layer's number, and makes a context manager.
+
+    Returns
+    -------
+    dict of (str or int) to callable
+        Each makes, without arguments, a context manager in which the model is changed. Key:
+        the part that is removed, a head by its number, or the name of a control.
+    """
+    block = model.blocks[layer]
+    parts = [*PARTS, *range(block.attention.heads)]
+    changes = {part: partial(without, block, part) for part in parts}
+    for name, make in controls.items():
+        changes[name] = partial(make, layer)
+    return changes
+
+
+def _change_of_loss(losses, whole):
+    """Compare the losses of a changed model with those of the whole one.
+
+    Parameters
+    ----------
+    losses, whole : float64 Tensor of shape (windows,)
+        Nats a token, of the same windows.
+
+    Returns
+    -------
+    dict of str to float
+        ``loss``, the mean of the changed model; ``change``, from the whole one's; ``low``
+        and ``high``, the ends of its 95 % interval, for which each window is compared with
+        itself.
+    """
+    change = losses - whole
+    mean = float(change.mean())
+    low, high = bootstrap_interval(change.numpy())
+    return {"loss": float(whole.mean()) + mean, "change": mean, "low": low, "high": high}
 
 
 def window_losses(model, inputs, targets):

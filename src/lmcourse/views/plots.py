@@ -26,11 +26,11 @@ DIGITS = 4
 EXACT = 1e15  # floats above this are not exact integers
 # Where a figure has data, which may look like markup. Titles and the text of annotations,
 # templates, prefixes and suffixes are the author's, who may mean it.
-DATA = {
-    *("x", "y", "z", "x0", "x1", "y0", "y1", "a", "b", "c", "text", "hovertext", "name"),
-    *("customdata", "labels", "parents", "ids", "locations", "label", "values", "meta"),
-    *("categoryarray", "tickvals", "ticktext"),
-}
+DATA_KEYS = {
+    "x", "y", "z", "x0", "x1", "y0", "y1", "a", "b", "c", "text", "hovertext", "name",
+    "customdata", "labels", "parents", "ids", "locations", "label", "values", "meta",
+    "categoryarray", "tickvals", "ticktext",
+}  # fmt: skip
 
 
 def style() -> None:
@@ -63,7 +63,7 @@ def _number(digits: str) -> float | int:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _literal(value, keys: set[str] = DATA, data: bool = False):
+def _literal(value, keys: set[str] = DATA_KEYS, data: bool = False):
     """Return part of a plotly figure, its data escaped so that they show as they are.
 
     In a str of data, ``<``, ``>`` and ``&`` are escaped and a line break becomes

@@ -51,9 +51,14 @@ def plan(small):
         "LSTM, one vector"; ``steps`` of training; ``rate``, the highest learning rate;
         ``seed``.
     """
-    seeds = SETTINGS["seeds"][: 1 if small else None]
-    short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
-    rates = SETTINGS["rates"][: 1 if small else None]
+    seeds = SETTINGS["seeds"]
+    rates = SETTINGS["rates"]
+    short = SETTINGS["short"]
+    long = SETTINGS["long"]
+    if small:
+        seeds = seeds[:1]
+        rates = rates[:1]
+        short = long = 3
     settings = grid(group="rates", kind=KINDS, steps=short, rate=rates, seed=seeds)
     settings += grid(
         group="longer", kind=EVERY, steps=long, rate=SETTINGS["rate"], seed=seeds

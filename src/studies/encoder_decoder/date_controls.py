@@ -49,8 +49,12 @@ def plan(small):
         encoder of random weights makes) or "centuries" (both learn); ``seed``; ``steps`` of
         training; of "centuries" also ``shown``, how many of them a model learns from.
     """
-    seeds = SETTINGS["seeds"][: 1 if small else None]
-    decoder, steps = (3, 3) if small else (SETTINGS["decoder"], SETTINGS["steps"])
+    seeds = SETTINGS["seeds"]
+    decoder = SETTINGS["decoder"]
+    steps = SETTINGS["steps"]
+    if small:
+        seeds = seeds[:1]
+        decoder = steps = 3
     settings = grid(group="untrained", seed=seeds, steps=decoder)
     settings += grid(group="centuries", shown=2, seed=seeds, steps=steps)
     return settings

@@ -103,9 +103,14 @@ def plan_kind(kind, small):
         shorter training; kinds with one vector also in the longer one; LSTMs also two dates
         in the longer one.
     """
-    short, long = (3, 3) if small else (SETTINGS["short"], SETTINGS["long"])
-    seeds = SETTINGS["vectors"][: 1 if small else None]
-    rates = SETTINGS["rates"][1:] if small else SETTINGS["rates"]
+    seeds = SETTINGS["vectors"]
+    rates = SETTINGS["rates"]
+    short = SETTINGS["short"]
+    long = SETTINGS["long"]
+    if small:
+        seeds = seeds[:1]
+        rates = rates[1:]
+        short = long = 3
     settings = grid(group="tuning", kind=kind, steps=short, seed=9, rate=rates)
     tasks = [(short, 1)]
     if "one" in kind:

@@ -77,12 +77,18 @@ def plan(small):
         "tuning" also ``rate``, the learning rate that is tried, three a rank, of "runs"
         ``seed``, 1 to 3.
     """
-    budget = {"budget": 2 if small else SETTINGS["budget"]}
+    rates_of = RATES
+    seeds = SEEDS
+    budget = SETTINGS["budget"]
+    if small:
+        first = next(iter(RATES))
+        rates_of = {first: RATES[first][:1]}
+        seeds = SEEDS[:1]
+        budget = 2
     settings = []
-    for rank, rates in list(RATES.items())[: 1 if small else None]:
-        tried, seeds = (rates[:1], SEEDS[:1]) if small else (rates, SEEDS)
-        settings += grid(group="tuning", rank=rank, rate=tried, **budget)
-        settings += grid(group="runs", rank=rank, seed=seeds, **budget)
+    for rank, rates in rates_of.items():
+        settings += grid(group="tuning", rank=rank, rate=rates, budget=budget)
+        settings += grid(group="runs", rank=rank, seed=seeds, budget=budget)
     return settings
 
 

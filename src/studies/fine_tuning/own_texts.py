@@ -53,12 +53,13 @@ def plan(small):
         learning rate, 0.003; ``steps`` of training, a hundred; of "runs" also ``seed``, and
         ``characters``, the length of each text that the model writes.
     """
+    runs = grid(group="runs", seed=SETTINGS["seeds"], rate=SETTINGS["rates"])
     size = {"steps": SETTINGS["steps"], "characters": SETTINGS["characters"]}
     if small:
+        runs = runs[:1]
         size = {"steps": 2, "characters": 3}
-    runs = grid(group="runs", seed=SETTINGS["seeds"], rate=SETTINGS["rates"])
-    settings = [each | size for each in runs[: 1 if small else None]]
-    return [*settings, {"group": "letters", "rate": 3e-3, "steps": size["steps"]}]
+    letters = {"group": "letters", "rate": 3e-3, "steps": size["steps"]}
+    return [*(each | size for each in runs), letters]
 
 
 def run(_folder, group, **setting):

@@ -102,10 +102,10 @@ LETTERS = "ABDFHILMNOSTWY"  # which begin thirty lines at least
 HELD_OUT = "BHNW"  # not in any dialogue: every fourth, from the second
 ASKED = "".join(letter for letter in LETTERS if letter not in HELD_OUT)
 PROXIES = tuple(name for name in PROPERTIES if name != "echoes")
-PEOPLE = (
-    *("Ada", "Ben", "Clara", "Daniel", "Emily", "Felix", "Grace", "Henry", "Iris", "Jonas"),
-    *("Karin", "Leo", "Mina", "Noah", "Olga", "Peter", "Rosa", "Simon", "Tara", "Victor"),
-)
+PEOPLE = [
+    "Ada", "Ben", "Clara", "Daniel", "Emily", "Felix", "Grace", "Henry", "Iris", "Jonas",
+    "Karin", "Leo", "Mina", "Noah", "Olga", "Peter", "Rosa", "Simon", "Tara", "Victor",
+]  # fmt: skip
 QUESTION = "What is your name?"
 SHOWN = "How can I learn to write better poems?"
 

@@ -507,11 +507,15 @@ def plan(small):
         "similarity"; ``kind`` of the blanks, such as "a fact"; ``count``, how many pairs of
         twins; of "random" ``seed`` of the shuffled weights.
     """
-    few = {"count": 2 if small else SETTINGS["twins"]}
-    seeds = SETTINGS["seeds"][: 1 if small else None]
-    runs = grid(group="trained", kind=[*KINDS], **few)
-    runs += grid(group="random", seed=seeds, kind=[*KINDS], **few)
-    return runs + grid(group="similarity", kind=[*KINDS], **few)
+    count = SETTINGS["twins"]
+    seeds = SETTINGS["seeds"]
+    if small:
+        count = 2
+        seeds = seeds[:1]
+    runs = grid(group="trained", kind=[*KINDS], count=count)
+    runs += grid(group="random", seed=seeds, kind=[*KINDS], count=count)
+    runs += grid(group="similarity", kind=[*KINDS], count=count)
+    return runs
 
 
 def run(folder, group, kind, count, seed=0):

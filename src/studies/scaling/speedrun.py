@@ -69,7 +69,8 @@ WAYS |= {f"{name} alone": [SIZE, name] for name in OTHERS}
 WAYS |= {f"up to {NAMES[i]}": NAMES[: i + 1] for i in range(2, len(NAMES) - 2)}
 WAYS |= {f"without {name}": [x for x in NAMES if x != name] for name in OTHERS}
 WAYS |= {"whole": NAMES, "tables": [*NAMES, TABLES]}
-TUNED, TUNING = ["whole", "without norm"], range(10, 16)  # which is the record? seeds
+TUNED = ["whole", "without norm"]  # of which the better one is the record
+TUNING = range(10, 16)  # the seeds by which it is chosen
 WAYS |= {"record": WAYS["without norm"], "simple": WAYS["schedule alone"]}
 LENGTHS = {"reference": Recipe().steps, "simple": Recipe().steps, "record": LONGER}
 
@@ -285,20 +286,21 @@ def plan(small):
         "tuning"; then "ways", where "reference", "simple" and "record" take turns so that
         their times can be compared; then "counting".
     """
-    corpus, steps = ("sonnets", 1) if small else (SETTINGS["corpus"], None)
-    tuning = [(way, seed) for way in TUNED for seed in TUNING][: 1 if small else None]
-    seeds = {way: 1 if small or way == "textbook" else 3 for way in WAYS}
-    ways = [(way, seed) for seed in range(seeds["reference"]) for way in LENGTHS]
-    if not small:
-        ways += [("record", seed) for seed in range(3, 9)]
     others = [way for way in WAYS if way not in LENGTHS]
-    ways += [(way, seed) for seed in range(3) for way in others if seed < seeds[way]]
-    groups = {"tuning": tuning, "ways": ways, "counting": [("counting", 0)]}
-    return [
-        {"corpus": corpus, "steps": steps, "group": group, "way": way, "seed": seed}
-        for group, pairs in groups.items()
-        for way, seed in pairs
-    ]
+    if small:
+        size = {"corpus": "sonnets", "steps": 1}
+        runs = [("tuning", TUNED[0], TUNING[0])]
+        runs += [("ways", way, 0) for way in (*LENGTHS, *others)]
+    else:
+        size = {"corpus": SETTINGS["corpus"], "steps": None}
+        runs = [("tuning", way, seed) for way in TUNED for seed in TUNING]
+        runs += [("ways", way, seed) for seed in range(3) for way in LENGTHS]
+        runs += [("ways", "record", seed) for seed in range(3, 9)]
+        runs += [("ways", way, 0) for way in others]
+        repeated = [way for way in others if way != "textbook"]
+        runs += [("ways", way, seed) for seed in (1, 2) for way in repeated]
+    runs.append(("counting", "counting", 0))
+    return [size | {"group": group, "way": way, "seed": seed} for group, way, seed in runs]
 
 
 def run(folder, group, corpus, steps, seed, way):

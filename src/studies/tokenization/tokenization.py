@@ -107,11 +107,13 @@ def plan(small):
         the corpus, "poems" or "sonnets"; of all but "sentences" ``seed``, of halves and
         draws.
     """
-    seeds = SETTINGS["seeds"][: 1 if small else None]
-    ours = grid(group="ours", texts=[*TEXTS], seed=seeds)
-    theirs = grid(group="published", texts=[*TEXTS], seed=0)
-    names = grid(group="names", seed=seeds)
-    return ours + ([] if small else [*names, *theirs, {"group": "sentences"}])
+    if small:
+        return grid(group="ours", texts=[*TEXTS], seed=SETTINGS["seeds"][:1])
+    settings = grid(group="ours", texts=[*TEXTS], seed=SETTINGS["seeds"])
+    settings += grid(group="names", seed=SETTINGS["seeds"])
+    settings += grid(group="published", texts=[*TEXTS], seed=0)
+    settings.append({"group": "sentences"})
+    return settings
 
 
 def run(folder, group, texts=None, seed=None):
