@@ -3,7 +3,6 @@
 import pytest
 from docutils import nodes
 
-from lmbook.pages.corrections import join_marks
 from lmbook.pages.markup import inline_html, inline_nodes
 
 
@@ -32,14 +31,3 @@ def test_a_sentence_is_marked_in_the_same_way_as_nodes_and_as_html(text, html):
 
     assert inline_html(text) == html
     assert "".join(map(written, inline_nodes(text))) == html
-
-
-def test_a_line_does_not_begin_with_the_mark_behind_a_formula():
-    q = '<span class="math notranslate nohighlight">\\(q\\)</span>'
-    assert join_marks(f"<p>a {q}, b</p>") == (
-        f'<p>a <span class="lm-whole">{q},</span> b</p>'
-    )
-    assert join_marks(f"<p>({q}).</p>") == f'<p><span class="lm-whole">({q}).</span></p>'
-    assert join_marks(f"<p>a {q} b</p>") == f"<p>a {q} b</p>"
-    shown = '<div class="math notranslate nohighlight">\\[q\\]</div>.'
-    assert join_marks(shown) == shown

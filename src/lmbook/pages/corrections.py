@@ -11,22 +11,13 @@ _FORMULA = re.compile(
 )
 
 
-def fix_bibliography_roles(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Make the entries of a list of citations what the list says they are.
+def mark_citations(html: str) -> str:
+    """Return a page's HTML in which the entries of a list of citations are its items.
 
     docutils writes a ``list`` of ``doc-biblioentry``, which ARIA no longer knows; each
-    becomes a ``listitem``. Sphinx calls this for each page, whose HTML, changed here, is
-    ``body`` of its ``context``; the other arguments are not used.
+    becomes a ``listitem``.
     """
-    if "body" in context:
-        old, new = 'role="doc-biblioentry"', 'role="listitem"'
-        context["body"] = context["body"].replace(old, new)
+    return html.replace('role="doc-biblioentry"', 'role="listitem"')
 
 
 def join_marks(html: str) -> str:
@@ -46,40 +37,31 @@ def join_marks(html: str) -> str:
     return _FORMULA.sub(whole, html)
 
 
-def join_marks_of_page(
+def drop_viewport(metatags: str) -> str:
+    """Return a page's ``<meta>`` elements without docutils' viewport.
+
+    Sphinx's template gives each page one; docutils' would be a second one.
+    """
+    return re.sub(r'<meta name="viewport"[^>]*>', "", metatags)
+
+
+def correct_page(
     app: Sphinx,
     pagename: str,
     templatename: str,
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Keep punctuation on the line of the formula that it follows (`join_marks`).
+    """Put right what is written of a page; Sphinx calls this for each.
 
-    Sphinx calls this for each page, whose HTML, changed here, is ``body`` of its
-    ``context``; the other arguments are not used.
+    ``context``, which is changed, has the page's HTML as ``body``, where it has a text, and
+    its ``<meta>`` elements as ``metatags``; the other arguments are not used.
     """
     if "body" in context:
-        context["body"] = join_marks(context["body"])
-
-
-def drop_second_viewport(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Take docutils' viewport off a page: Sphinx's template gives each page one.
-
-    Sphinx calls this for each page, whose ``<meta>`` elements are the text ``metatags`` of
-    its ``context``, which is changed; the other arguments are not used.
-    """
-    metatags = context.get("metatags", "")
-    context["metatags"] = re.sub(r'<meta name="viewport"[^>]*>', "", metatags)
+        context["body"] = join_marks(mark_citations(context["body"]))
+    context["metatags"] = drop_viewport(context.get("metatags", ""))
 
 
 def setup(app: Sphinx) -> None:
-    """Have Sphinx change each page: citations, punctuation of formulas, viewport."""
-    app.connect("html-page-context", fix_bibliography_roles)
-    app.connect("html-page-context", join_marks_of_page)
-    app.connect("html-page-context", drop_second_viewport)
+    """Have Sphinx correct each page before it is stored."""
+    app.connect("html-page-context", correct_page)
