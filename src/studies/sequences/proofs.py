@@ -378,8 +378,8 @@ def a_unit_keeps_time(page: Page):
 
 
 @finding(
-    "Freeze the clock unit of an LSTM where a line begins, and its lines become more than "
-    "four times as long.",
+    "Freeze the clock unit of our small LSTM where a line begins, and its lines become "
+    "more than four times as long.",
     rival="each other unit, frozen where it stands when a line begins; no line is then "
     "longer than {others:.0f} characters, on average",
     null=random_weights,
