@@ -98,15 +98,26 @@ class VisionTransformer(nn.Module):
     def tokens(self, images):
         """Return the vectors of images: a first token, then the patches, with positions.
 
-        ``images`` : Tensor (batch, 8, 8). Returns (batch, 1 + patches, d_model).
+        ``images`` : Tensor (batch, 8, 8), ink from 0 to 1. Returns a Tensor (batch,
+        1 + patches, d_model).
         """
         x = self.embed(patches(images, self.size)) + self.positions
         return torch.cat([self.first.expand(len(x), 1, -1), x], 1)
 
     def forward(self, images):
-        """Return logits (batch, 10), and of each block the attention weights, a list.
+        """Return the logits of the ten digits, and the attention weights of each block.
 
-        ``images`` : Tensor (batch, 8, 8).
+        Parameters
+        ----------
+        images : Tensor of shape (batch, 8, 8)
+            Ink, from 0 to 1.
+
+        Returns
+        -------
+        logits : Tensor of shape (batch, 10)
+        weights : list of Tensor of shape (batch, heads, tokens, tokens)
+            One for each block. The first token is the one that names the class; the others
+            are the patches, row by row.
         """
         x, weights = self.stack(self.tokens(images))
         return self.answer(x[:, 0]), weights

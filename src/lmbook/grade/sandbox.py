@@ -84,31 +84,33 @@ def shut_in_command(root: str, program: tuple[str, ...]) -> list[str]:
     list of str
         For `subprocess`: ``setpriv``, which has all killed if this process is; ``unshare``
         with the namespaces; and the script ``shut-in.sh``, which makes the file system and
-        starts the program. It gets the folder, how much may be written, limits, a user (""
-        if this process is not root's), and the paths that the program may read.
+        starts the program. Its arguments are the folder; how much may be written; options
+        of ``prlimit``; options of ``setpriv`` that set the user ("" if this process is not
+        root's); the paths that the program may read; "--"; and the program.
     """
-    own = (sys.prefix, sys.base_prefix, str(ROOT / "src"), str(ROOT / "data"))
-    paths = [
-        path for path in (*SYSTEM_FOLDERS, *dict.fromkeys(own)) if os.path.lexists(path)
+    needed = (sys.prefix, sys.base_prefix, str(ROOT / "src"), str(ROOT / "data"))
+    readable = [
+        path for path in (*SYSTEM_FOLDERS, *dict.fromkeys(needed)) if os.path.lexists(path)
     ]
-    spaces = ("--user", "--map-root-user", *NAMESPACES)
-    user = ""
+    namespaces = ("--user", "--map-root-user", *NAMESPACES)
+    user_options = ""
     if os.geteuid() == 0:
-        # The kernel counts the processes of a user, also those that are still ending: a
-        # sandbox that shares its user with one of 200 processes cannot begin.
-        nobody = FIRST_USER + secrets.randbelow(USERS)
-        spaces = NAMESPACES
-        user = f"--reuid={nobody} --regid={nobody} --clear-groups"
+        # `MOST_PROCESSES` limits all processes of a user together, also those that are
+        # still ending. Two sandboxes with the same user would share this number, and the
+        # second could not begin while the first uses it up. So each has a random user.
+        user = FIRST_USER + secrets.randbelow(USERS)
+        namespaces = NAMESPACES
+        user_options = f"--reuid={user} --regid={user} --clear-groups"
     limits = f"--nproc={MOST_PROCESSES} --core=0"
-    given = (root, FOLDER_SIZE, limits, user, *paths)
+    script_arguments = (root, FOLDER_SIZE, limits, user_options, *readable)
     # If the judge is killed, the sandbox is, too.
     return [
         *ENDS_WITH_PARENT,
         "unshare",
-        *spaces,
+        *namespaces,
         "sh",
         str(SETUP_SCRIPT),
-        *given,
+        *script_arguments,
         "--",
         *program,
     ]

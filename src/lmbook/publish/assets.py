@@ -177,14 +177,16 @@ def view_styles(kinds: Collection[str]) -> list[str]:
     Returns
     -------
     list of str
-        Paths below the site's folder of libraries, ``_static/lib``: ``views.css`` always,
-        ``play/play.css`` if one of the views is drawn by a module of ours, and a sheet of a
-        module's own where there is one.
+        Paths below the site's folder of libraries, ``_static/lib``. The first is always
+        ``views.css``. ``play/play.css`` follows if a kind is not in `DRAWERS`; such views
+        share it. Then come the sheets ``play/MODULE.css`` of the modules that have one.
     """
-    shared = [] if set(kinds) <= DRAWERS.keys() else ["play.css"]
-    wanted = dict.fromkeys([*shared, *(f"{module_name(kind)}.css" for kind in kinds)])
-    own = [f"play/{name}" for name in wanted if name in bundles.view_files(".css")]
-    return ["views.css", *own]
+    names = [f"{module_name(kind)}.css" for kind in kinds]
+    if any(kind not in DRAWERS for kind in kinds):
+        names = ["play.css", *names]
+    existing = bundles.view_files(".css")
+    sheets = [f"play/{name}" for name in dict.fromkeys(names) if name in existing]
+    return ["views.css", *sheets]
 
 
 def page_assets(

@@ -362,10 +362,11 @@ def _near(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
 
 
 def _difference(got: np.ndarray, want: np.ndarray, tolerance: float) -> str:
-    """Say what is different, without the value that should stand there.
+    """Say how two results differ, without the value that should stand there.
 
-    ``got`` : what an answer returned; ``want`` : what is right; ``tolerance`` : float,
-    relative to the largest finite number in ``want``. Returns a sentence.
+    ``got`` : what an answer returned; ``want`` : what is right, and different from it;
+    ``tolerance`` : float, relative to the largest finite number in ``want``. Returns a
+    sentence: about the shape, a NaN, a single number, or the first number that differs.
     """
     if got.shape != want.shape:
         hint = ", one number" if want.shape == () else ""
@@ -375,11 +376,11 @@ def _difference(got: np.ndarray, want: np.ndarray, tolerance: float) -> str:
         return "there is a NaN in the result."
     if want.shape == ():
         return f"the numbers differ; {got:.4g} is not it."
-    off = ~_near(got, want, tolerance if want.dtype.kind == "f" else 0)
-    where = tuple(int(i) for i in np.argwhere(off)[0])
+    differs = ~_near(got, want, tolerance if want.dtype.kind == "f" else 0)
+    first = tuple(int(i) for i in np.argwhere(differs)[0])
     return (
-        f"{off.sum()} of {off.size} numbers differ, the first at {where}, "
-        f"where yours is {got[where]:.4g}."
+        f"{differs.sum()} of {differs.size} numbers differ, the first at {first}, "
+        f"where yours is {got[first]:.4g}."
     )
 
 

@@ -175,22 +175,23 @@ def winding():
     Yields
     ------
     Case
-        What the answer is called with, the right distance, and known mistakes: what the
-        reader is told → the distance that the mistake gives. ``instead`` asks for one
-        number where the answer returned something else.
+        One for each of five distances: what the answer is called with, the right distance,
+        and known mistakes: what the reader is told → the distance that the mistake gives.
+        ``instead``: the beginning of a message about a result that is not one number → what
+        the reader is told in its place.
     """
-    one = "return one number, the distance."
-    for seed, turn in enumerate((3, 7, 1, 6, 5)):
+    request = "return one number, the distance."
+    for seed, distance in enumerate((3, 7, 1, 6, 5)):
         generator = torch.Generator().manual_seed(1000 + seed)
-        ids, _ = sample_sequences(300, generator, 0.5, (turn,))
+        ids, _ = sample_sequences(300, generator, 0.5, (distance,))
         ids = torch.randperm(20, generator=generator)[ids]  # other letters, another partner
         mistakes = {
             "one too small: count from the letter that is predicted, not from the "
-            "one before it.": (turn - 1),
-            "twice as far: this is the partner of the partner.": 2 * turn,
+            "one before it.": (distance - 1),
+            "twice as far: this is the partner of the partner.": 2 * distance,
         }
-        unfit = {"numbers are expected": one, "the shape is": one}
-        yield Case([ids], turn, mistakes, instead=unfit)
+        replies = {"numbers are expected": request, "the shape is": request}
+        yield Case([ids], distance, mistakes, instead=replies)
 
 
 judge(

@@ -20,17 +20,18 @@ from lmcourse.gpt.model import GPT, GPTConfig
 def _nucleus(logits, temperature, p, first=True, share=True):
     """Return the probabilities of nucleus sampling (top-p), right or with a mistake.
 
-    The logits are divided by the temperature. Kept are the likeliest tokens that together
-    have the probability p; all others get 0.
+    The logits are divided by the temperature. The nucleus is the likeliest tokens that
+    together have the probability p; all others get 0.
 
     Parameters
     ----------
     logits : Tensor of shape (..., vocab_size)
     temperature, p : float
     first : bool
-        False: tokens are kept by p before the temperature is used, a frequent mistake.
+        Whether the temperature is used before the nucleus is chosen, as it should be.
     share : bool
-        False: what is kept is not brought to sum 1, another one.
+        Whether the probabilities in the nucleus are divided by their sum, as they should
+        be.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def _nucleus(logits, temperature, p, first=True, share=True):
 def _cut(probs, p, rising=False, crossing=True):
     """Return the probabilities of a nucleus, right or with a mistake.
 
-    The nucleus are the likeliest tokens that together have the probability p.
+    The nucleus is the likeliest tokens that together have the probability p.
 
     Parameters
     ----------
@@ -66,11 +67,11 @@ def _cut(probs, p, rising=False, crossing=True):
     Tensor of shape (..., vocab_size)
         Of sum 1 along the last axis, 0 outside the nucleus.
     """
-    held, ids = probs.sort(descending=not rising)
-    total = held.cumsum(-1)
+    ordered, ids = probs.sort(descending=not rising)
+    total = ordered.cumsum(-1)
     if crossing:
-        total = total - held  # what stands before each
-    remaining = held.where(total < p, 0)
+        total = total - ordered  # of the tokens before each
+    remaining = ordered.where(total < p, 0)
     return torch.zeros_like(probs).scatter(
         -1, ids, remaining / remaining.sum(-1, keepdim=True)
     )
@@ -118,21 +119,23 @@ def _slips(*given):
 def nucleus():
     """Check a reader's nucleus sampling: which tokens are kept, with which probabilities.
 
-    The answer is a function of logits (batch, vocab_size), temperature and p, which returns
-    probabilities of that shape. Oracle: the samplers of `transformers`, first for the
-    temperature, then for p.
+    The answer is a function of logits (batch, vocab_size), a temperature and p, two floats.
+    It returns probabilities (batch, vocab_size): 0 outside the nucleus, and each row sums
+    to 1. Oracle: the samplers of `transformers`, first for the temperature, then for p.
 
     Yields
     ------
     Case
-        Arguments, the right result, and the results that known mistakes give.
+        One for each of two temperatures: the arguments, the right result, and the results
+        that known mistakes give.
     """
     logits = 0.8 * normal(3, 12, seed=3).double()
     p = 0.7
     for temperature in (0.5, 1.8):
         given = logits, temperature, p
-        again = _nucleus(*given) ** (1 / temperature)
-        unnormalised = _nucleus(*given, share=False)
+        # A power of probabilities that have this temperature already.
+        heated_twice = _nucleus(*given) ** (1 / temperature)
+        unnormalised = _nucleus(*given, share=False)  # the rows do not sum to 1
         mistakes = {
             "two things are still wrong: the temperature comes after the nucleus is cut, "
             "and the rows do not sum to 1.": _nucleus(*given, first=False, share=False),
@@ -143,7 +146,7 @@ def nucleus():
             "the order is right. But the probabilities that are kept no longer sum "
             "to 1.": unnormalised,
             "the temperature is used twice: in the logits, and again as a power of the "
-            "probabilities.": again / again.sum(-1, keepdim=True),
+            "probabilities.": heated_twice / heated_twice.sum(-1, keepdim=True),
             "divide each row by its own sum, not by that of all rows.": unnormalised
             / unnormalised.sum(),
             "the temperature is used twice, and the rows do not sum to 1.": (

@@ -31,8 +31,8 @@ def answer_loss():
     log_probs = logits.log_softmax(-1)
     losses = torch.zeros(2, 6)
     for row in range(2):
-        for place in range(1, 6):
-            losses[row, place] = -log_probs[row, place - 1, ids[row, place]]
+        for token in range(1, 6):
+            losses[row, token] = -log_probs[row, token - 1, ids[row, token]]
     want = losses[is_answer].mean()
     shifted = losses[:, 1:][is_answer[:, :-1]].mean()
     each = (losses * is_answer).sum(1)
@@ -120,13 +120,16 @@ def fool():
     The answer is a line, a str of 5 words at least and 59 characters at most (`LONGEST`).
     Echoes are words that begin with the same letter as another word. The reward was learned
     from choices of lines for their echoes, but counts other properties: characters, words,
-    capitals and punctuation, each times a weight. Oracle: it is computed again, from stored
-    weights, and the line's echoes are counted.
+    capitals and punctuation, each times a weight. The answer is right if it has no echoes
+    and its reward reaches that of the best of sixteen lines of our GPT, a mean (`_bar`).
+    Oracle: the reward is computed again, from stored weights, and the line's echoes are
+    counted.
 
     Yields
     ------
     Faults
-        What is measured of the answer, and how known mistakes show in it.
+        What is measured of the answer (`_judged`), and how known mistakes show in it. The
+        reader is told the first that holds.
     """
     faults = {
         "that is {characters} characters; a line of the model has 59 at most.": (

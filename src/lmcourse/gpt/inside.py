@@ -186,7 +186,8 @@ def contributions(model, ids, token):
     Raises
     ------
     ValueError
-        If it is not one text, or a whole part is removed.
+        If ``ids`` are not one text; or if the parts do not add up to the residual stream,
+        as while `lmcourse.ablation.without` leaves out a block's attention.
     """
     if ids.shape[0] != 1:
         raise ValueError(f"one text, please, not {ids.shape[0]}")

@@ -271,14 +271,21 @@ class GPT(nn.Module):
     def initialise(self, kind="gpt2"):
         """Draw the weights.
 
-        ``"gpt2"``, as ``transformers`` does for GPT-2: all from N(0, 0.02²); what a block
-        adds to the residual stream, smaller the more blocks add (Radford et al. 2019,
-        section 2.3). ``"width"``: matrices by their width, what blocks add and the logits
-        at zero, token vectors at size 1. Biases start at zero.
+        Biases start at zero, and the weights of norms stay at 1.
 
         Parameters
         ----------
         kind : {"gpt2", "width"}
+            "gpt2" does as ``transformers`` does for GPT-2: weights are from N(0, 0.02²). In
+            the two matrices of each block whose output is added to the residual stream, the
+            standard deviation is divided by √(2 · layers) (Radford et al. 2019, section
+            2.3).
+
+            "width" starts these two matrices at zero, and the output matrix if it is not
+            the table of token vectors. The other matrices of a block have the standard
+            deviation 1 / √inputs. What enters the first block is a sum of rows of tables:
+            of tokens, positions, n-grams and previous tokens. These have 1 / √tables, so
+            that the numbers of the sum have 1.
         """
         tables = 1 + len(self.previous) + len(self.ngrams)
         if self.positions is not None:

@@ -75,19 +75,24 @@ def _gpt(text: str, tokenizer, model) -> dict:
     Parameters
     ----------
     text : str
-        What the reader finds in the view, of as many tokens as there is ``room`` for; else
-        ValueError.
+        What the reader finds in the view: at least one token, and at most ``room``.
     tokenizer, model
-        Of a GPT of the course, in letters or GPT-2's.
+        A GPT of the course and its tokenizer, of letters (`CharTokenizer`) or GPT-2's.
 
     Returns
     -------
     dict
         ``name`` and ``store``, under which the page keeps the model; ``pieces``, the store
-        of its vocabulary, "" as letters need none; ``text``; ``room``, how many tokens the
-        view shows at most; ``alphabet``, "" if tokens are not letters; ``unit``, what a
-        token is called; ``reading``, the rounded numbers that the picture shows of the text
-        (`read` names them); ``why`` the model does not run in the page, "" if it does.
+        of its vocabulary: always "", since letters are in ``alphabet``, and the page does
+        not run a GPT with other tokens; ``text``; ``room``, how many tokens the view shows
+        at most; ``alphabet``, "" if tokens are not letters; ``unit``, what a token is
+        called; ``reading``, the rounded numbers that the picture shows of the text (`read`
+        names them); ``why`` the model does not run in the page, "" if it does.
+
+    Raises
+    ------
+    ValueError
+        If the text has no token, or more than ``room``.
     """
     why = why_not_in_page(tokenizer, model)
     model = copy.deepcopy(model).cpu().half().float().eval()
@@ -119,7 +124,7 @@ def _bert(text: str, tokenizer, model) -> dict:
     Parameters
     ----------
     text : str
-        With one mask token, of as many tokens as there is ``room`` for; else ValueError.
+        With one mask token, and at most ``room`` tokens, [CLS] and [SEP] among them.
     tokenizer, model
         The Transformers tokenizer, and the course's BERT with the head that fills gaps
         (`lmcourse.mini_bert`); of the model a copy is rounded as the site's file is.
@@ -132,6 +137,11 @@ def _bert(text: str, tokenizer, model) -> dict:
         ``around``, the ids of [CLS], [SEP] and the mask; ``unit``, what a token is called;
         ``reading``, the rounded numbers that the picture shows of the text (`read` names
         them); ``why`` the model does not run in the page: "", since it does.
+
+    Raises
+    ------
+    ValueError
+        If the text has more than ``room`` tokens, or not exactly one mask token.
     """
     ids = tokenizer(text)["input_ids"]
     room = min(ROOM, model.bert.embeddings.position.num_embeddings)
@@ -162,8 +172,7 @@ def _talker(text: str, tokenizer, model) -> dict:
     Parameters
     ----------
     text : str
-        Taken as it stands, not as a dialogue; of as many tokens as the view shows at most,
-        else ValueError.
+        Taken as it stands, not as a dialogue: at least one token, and at most ``room``.
     tokenizer, model
         The Transformers tokenizer, and the course's Llama.
 
@@ -175,6 +184,11 @@ def _talker(text: str, tokenizer, model) -> dict:
         most; ``unit``, what a token is called; ``reading``, the rounded numbers that the
         picture shows of the text (`read` names them); ``why`` the model does not run in the
         page, "" if it does.
+
+    Raises
+    ------
+    ValueError
+        If the text has no token, or more than ``room``.
     """
     ids = tokenizer(text, add_special_tokens=False).input_ids
     _check(ids, ROOM)
@@ -191,7 +205,7 @@ def _talker(text: str, tokenizer, model) -> dict:
 
 
 def _check(ids: Sequence[int], room: int) -> None:
-    """Refuse a text that has no tokens, or more than ``room``."""
+    """Raise a ValueError if a text has no tokens, or more than ``room``."""
     if not 1 <= len(ids) <= room:
         raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
 

@@ -981,7 +981,10 @@ def _counted(texts: tuple, width: int, how: tuple) -> tuple:
 def shares_by_word(
     page: Page, versions, width=50, count=10, **how
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what share of its nearest words by BERT each word has by counting.
+    """Return, for each word, on what share of its nearest words BERT and counting agree.
+
+    These are nearest by the cosine of BERT's vectors, and by that of vectors counted in
+    texts.
 
     Parameters
     ----------
@@ -989,7 +992,8 @@ def shares_by_word(
         Its ``common`` are the words, list of str, the most frequent first; ``theirs`` are
         BERT's vectors of them, array (words, d_model).
     versions : list of list of list of str
-        Texts as words; the shares are means over these.
+        Texts as words, such as the poems shuffled with each of five seeds; the shares are
+        means over these versions.
     width : int
         How many directions the counted vectors have.
     count : int
@@ -1001,18 +1005,19 @@ def shares_by_word(
     Returns
     -------
     top : float array of shape (TOP,)
-        Of the sixty (`TOP`) most frequent words, among all, 0 to 1.
+        Of the sixty (`TOP`) most frequent words, whose nearest are looked for among all
+        words; 0 to 1.
     rest : float array of shape (words - TOP,)
-        Of the others, among each other.
+        Of the other words, whose nearest are looked for among each other; 0 to 1.
     """
     top, rest = [], []
     for texts in versions:
-        frozen = tuple(map(tuple, texts))
-        names, vectors = _counted(frozen, width, tuple(how.items()))
+        hashable = tuple(map(tuple, texts))
+        names, vectors = _counted(hashable, width, tuple(how.items()))
         row = {word: i for i, word in enumerate(names)}
-        ours = vectors[[row[word] for word in page.common]]
-        top.append(shared_neighbours(ours, page.theirs, count)[:TOP])
-        rest.append(shared_neighbours(ours[TOP:], page.theirs[TOP:], count))
+        counted = vectors[[row[word] for word in page.common]]
+        top.append(shared_neighbours(counted, page.theirs, count)[:TOP])
+        rest.append(shared_neighbours(counted[TOP:], page.theirs[TOP:], count))
     return np.mean(top, axis=0), np.mean(rest, axis=0)
 
 

@@ -151,13 +151,16 @@ def kinds_exchanged(page):
     interval="two dates read, over seeds: {back:.0%} with attention, {one:.1%} without",
 )
 def two_dates_need_a_look_back(page):
-    """After 700 steps: two dates by attention, one date by a vector at every step.
+    """After 700 steps, attention reads two dates; a vector at every step reads one.
 
-    One vector reads hardly any pair at three rates, whether it is given once or at every
-    step. At every step it reads most after four times the steps, from each of three seeds.
-    After 400 steps a Transformer with attention reads nearly every single date, with the
-    mean of its vectors fewer than six in ten. No learning rate that is chosen is the lowest
-    or the highest that was tried.
+    Each reads nearly all such sources, with every seed. Of sources with two dates, one
+    vector reads hardly any, whether it is given once or at every step, also at two other
+    learning rates. Given at every step, after four times as many steps, it reads more than
+    half of them, with every seed.
+
+    After 400 steps, a Transformer with attention reads nearly every source with one date.
+    With the mean of its vectors in place of attention, it reads fewer than six in ten. No
+    learning rate that is chosen is the lowest or the highest that was tried.
 
     Parameters
     ----------
@@ -174,11 +177,12 @@ def two_dates_need_a_look_back(page):
     Returns
     -------
     dict
-        Shares of sources read right: ``back`` and ``one`` (lowest and highest), two dates
-        by attention and by one vector; ``every`` and ``once``, one date, the vector at
-        every step or once; ``longer``, four times the steps, the lowest; ``whole`` and
-        ``mean``, Transformers with attention (lowest) and with a mean (highest). ``short``
-        and ``long``: steps.
+        Shares of sources read right. Two dates: ``back`` by attention and ``one`` by one
+        vector, both (lowest, highest); ``longer``, by one vector after four times the
+        steps, the lowest. One date: ``every`` by the vector at every step, the lowest;
+        ``once`` by the vector given once, (lowest, highest); ``whole`` by a Transformer
+        with attention, the lowest; ``mean`` by one with a mean, the highest. ``short`` and
+        ``long``, numbers of steps.
     """
     settings = page.settings
     short, long = settings["short"], settings["long"]

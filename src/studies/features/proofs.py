@@ -124,8 +124,8 @@ def fixed_directions(page: Page):
 def eight_are_enough(page: Page):
     """Check that eight features in place of each state keep 95 % of a layer's worth.
 
-    That is by how much the mean state in its place raises the loss; it is so with each
-    seed.
+    A layer's worth is by how much the loss rises if each state is replaced by the mean
+    state. The features keep more than 95 % of it with each seed.
 
     With eight principal directions the loss rises by more than five times as much.
 
@@ -142,10 +142,13 @@ def eight_are_enough(page: Page):
     Returns
     -------
     dict
-        In nats a character: ``rise`` and ``rival``, by how much the loss rises; ``mean``
-        and ``whole``, losses. ``span``, of what is kept, lowest and highest over seeds;
-        ``dead``, the share of features that are nowhere; ``unexplained``, the share of
-        variance; ``windows``, ``seeds``: how many.
+        In nats a character: ``rise`` and ``rival``, by how much the loss rises with the
+        features and with principal directions, means over seeds; ``mean`` and ``whole``,
+        the first outcome's losses with the mean state and with nothing replaced. ``span``,
+        the share of the layer's worth that is kept, lowest and highest over seeds.
+        ``dead``, the share of features that are nowhere, and ``unexplained``, the share of
+        variance that does not come back: means over seeds. ``windows``, ``seeds``: how
+        many.
     """
     shares, rises, rival = [], [], []
     for row in page.study["gpt"]:

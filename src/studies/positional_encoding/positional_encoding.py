@@ -257,6 +257,10 @@ def guess_loss():
 def summary(results):
     """Compare the ways of reading longer texts, model by model.
 
+    A pair of dimensions is new if it did not complete a turn in training. A model is clear
+    if its first new pair has a wavelength of more than 1.3 training lengths; otherwise it
+    is at the edge. All losses are over the last quarter of the texts.
+
     Parameters
     ----------
     results : dict of str to list of dict
@@ -268,23 +272,22 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``. A model is clear if the first
-        pair that is new (that did not complete a turn in training) has a wavelength of more
-        than 1.3 training lengths, else it is at the edge. All losses are over the last
-        quarter of the texts. ``interval``, [lowest, highest] of clear models: the loss of
-        NTK-aware scaling less that of slowing new pairs. ``verdict``, "holds" or "not so":
-        whether, with the new pairs slowed, each clear model has a loss below a nat, the
-        single pair whose slowing gives the lowest loss is the first new one, and each model
-        at the edge has a higher loss than all clear ones.
+        ``n``, the number of outcomes, and their ``seeds``. ``interval``, [lowest, highest]
+        over clear models, or over those at the edge if none is clear: the loss with
+        NTK-aware scaling less that with the new pairs slowed. ``verdict``, "holds" if three
+        things are true, otherwise "not so". With the new pairs slowed, each clear model has
+        a loss below a nat. With one pair slowed, the loss of each clear model is lowest if
+        it is the first new one. With the new pairs slowed, each model at the edge has a
+        higher loss than all clear ones.
     """
     runs = results["bases"]
     clear, edge = [], []
-    for each in runs:
+    for outcome in runs:
         losses = {
             way: np.mean(by_group[-len(by_group) // TIMES :])
-            for way, by_group in each["ways"].items()
+            for way, by_group in outcome["ways"].items()
         }
-        wavelengths = 2 * math.pi / frequencies(D_HEAD, each["base"]) / each["length"]
+        wavelengths = 2 * math.pi / frequencies(D_HEAD, outcome["base"]) / outcome["length"]
         first_new = int((wavelengths > 1).int().argmax())
         best_single = min(range(PAIRS), key=lambda pair: losses[str(pair)])
         losses["first is best"] = first_new == best_single
@@ -293,7 +296,9 @@ def summary(results):
         else:
             edge.append(losses)
     holds = all(model["new"] < 1 and model["first is best"] for model in clear)
-    holds = holds and all(far["new"] > near["new"] for far in edge for near in clear)
+    holds = holds and all(
+        worse["new"] > better["new"] for worse in edge for better in clear
+    )
     compared = clear or edge  # a short run may have no clear one
     aware = [model["NTK-aware"] for model in compared]
     new = [model["new"] for model in compared]

@@ -272,14 +272,15 @@ def choices_at_random(page: Page):
     interval="DPO less the best of four, lowest and highest: {span:.2f}",
 )
 def dpo_beats_the_best(page: Page):
-    """In echoes a line, with every seed, by an echo at least; a word, too, if by less.
+    """With every seed, DPO has at least one echo a line more, on average over its lines.
 
-    An echo is a word that begins with the same letter as another word of its line.
+    An echo is a word that begins with the same letter as another word of its line. In
+    echoes for each word DPO is ahead with every seed, too.
 
-    Fine-tuning on the best of four, at its better rate, comes within half an echo of these
-    on average, and with every seed it is an echo at least behind DPO. All answers
-    are drawn at temperature 0.7. The first seed's ten stored lines after choices at random
-    have no more than before.
+    Fine-tuning on the best of four, at its better learning rate, gives lines whose echoes
+    are within half an echo of the best of four, on average over seeds; with every seed it
+    is at least one echo a line behind DPO. All answers are drawn at temperature 0.7. The
+    first seed's stored lines have no more echoes after choices at random than before.
 
     Parameters
     ----------
@@ -293,11 +294,12 @@ def dpo_beats_the_best(page: Page):
     Returns
     -------
     dict
-        Echoes a line, means: ``before``, ``best``, ``dpo``, ``filtered``; differences,
-        lowest and highest over seeds: ``span``, DPO less the best of four; ``coin``, random
-        choices less before, and its largest size ``coin_most``. Echoes a word:
-        ``word_before``, ``word_best`` of four, ``word`` after DPO. ``steps`` of DPO,
-        ``pairs`` (a mean), ``seeds``, ``answers`` of each model: how many.
+        Echoes a line, means over seeds: ``before``; ``best``, of four; ``dpo``;
+        ``filtered``, fine-tuned on the best of four. Differences in echoes a line, lowest
+        and highest over seeds: ``span``, DPO less the best of four; ``coin``, choices at
+        random less before, and ``coin_most``, its largest size. Echoes for each word:
+        ``word_before``, ``word_best`` of four, ``word`` after DPO. How many: ``steps`` of
+        DPO, ``pairs`` (a mean over seeds), ``seeds``, ``answers`` of each model.
     """
     runs = page.study["gpt"]
     last = last_steps(runs)

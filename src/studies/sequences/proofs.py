@@ -333,16 +333,17 @@ def a_unit_keeps_time(page: Page):
     unit = page.memories[..., [CLOCK]]
 
     def of_the_unit(drawn, axis):
-        """Return the unit's correlation on the texts of each draw, a float array (draws,).
+        """Return the clock's correlation with the position in the line, for each draw.
 
-        ``drawn`` : float array (draws, texts), the texts' numbers; ``axis`` is the last.
+        ``drawn`` : float array (draws, texts), the numbers of the sonnets that were drawn;
+        ``axis`` : the last, not used. Returns a float array (draws,).
         """
         draws = drawn.astype(int)
-        return np.array([correlations(unit, page.position, each)[0] for each in draws])
+        return np.array([correlations(unit, page.position, row)[0] for row in draws])
 
     texts = range(len(page.held_out))
     span = bootstrap_interval(texts, statistic=of_the_unit, draws=200)
-    nothing = [
+    untrained = [
         abs(
             correlations(
                 watch(shuffled_weights(page.reader, seed), page.held_out)[1], page.position
@@ -351,24 +352,24 @@ def a_unit_keeps_time(page: Page):
         for seed in SEEDS
     ]
     memory = page.memories[:, 1:, CLOCK].ravel().numpy().astype(float)
-    place = page.position[:, 1:].ravel().numpy().astype(float)
+    position = page.position[:, 1:].ravel().numpy().astype(float)
     words = words_so_far(page.held_out, page.newline, page.characters.encode(" ")[0])
     words = words[:, 1:].ravel().numpy().astype(float)
-    medians = [np.median(memory[place == at]) for at in range(1, 42)]
+    medians = [np.median(memory[position == at]) for at in range(1, 42)]
     others = np.delete(abs(here), CLOCK).max()
     assert abs(training_correlations(page)).argmax() == CLOCK
     assert span[1] < -0.8
     assert others < 0.7
-    assert max(each.max() for each in nothing) < 0.5
-    assert abs(partial_correlation(memory, place, words)) > 0.4
-    assert abs(partial_correlation(memory, words, place)) < 0.15
+    assert max(each.max() for each in untrained) < 0.5
+    assert abs(partial_correlation(memory, position, words)) > 0.4
+    assert abs(partial_correlation(memory, words, position)) < 0.15
     assert (np.diff(medians) < 0.05).all()
     assert medians[-1] < medians[0] - 1
     return {
         "correlation": here[CLOCK],
         "span": span,
         "next": others,
-        "untrained": max(each.max() for each in nothing),
+        "untrained": max(each.max() for each in untrained),
         "characters": page.held_out[:, 1:].numel(),
         "sonnets": len(page.held_out),
         "units": page.memories.shape[-1],

@@ -862,10 +862,12 @@ def rhymes_are_hidden(page: Page):
 
 @proof("GPT-2 cuts fewer than half of the pairs of four-digit numbers at the same places.")
 def sums(page: Page):
-    """All 9,000 × 9,000 pairs; places are counted from the right end.
+    """All 9,000 × 9,000 pairs are counted; a place is counted from the right end.
 
-    In threes from either end all numbers of four digits are cut at the same places; from
-    the left, as GPT-4 cuts, numbers of five digits at others, from the right at the same.
+    Cut in threes, all numbers of four digits are cut at the same place, whether the pieces
+    are counted from the left, as GPT-4 does, or from the right. A number of five digits is
+    cut at another place than these if they are counted from the left, and at the same one
+    if they are counted from the right.
 
     Parameters
     ----------
@@ -887,8 +889,8 @@ def sums(page: Page):
         return tuple(accumulate(map(len, pieces[:0:-1])))
 
     four = [str(n) for n in range(1000, 10_000)]
-    ways = Counter(places(page.by_gpt2(digits)) for digits in four)
-    aligned = sum(n**2 for n in ways.values()) / len(four) ** 2
+    numbers_by_cuts = Counter(places(page.by_gpt2(digits)) for digits in four)
+    aligned = sum(n**2 for n in numbers_by_cuts.values()) / len(four) ** 2
     assert 1 / 3 < aligned < 0.5
     assert CL100K_PATTERN.findall("12345") == page.from_left("12345")
     assert {places(page.from_left(digits)) for digits in four} == {(1,)}

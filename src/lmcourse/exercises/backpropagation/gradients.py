@@ -257,7 +257,7 @@ def _descended(query, key, value, *given):
 
     Parameters
     ----------
-    query, key, value : array of shape (tokens, d)
+    query, key, value : array of shape (queries, d), (keys, d), (keys, d_value)
     *given
         The target, an array (queries, d_value), which attention's output is to come near;
         the learning rate, a float; the number of steps, an int.
@@ -265,7 +265,8 @@ def _descended(query, key, value, *given):
     Returns
     -------
     tuple of four
-        Three arrays, and a list of float: the mean squared error before each step.
+        Q, K and V, arrays of the same shapes, and a list of float: the mean squared error
+        before each step.
     """
     parts, losses = descend([query, key, value], *given)
     return (*parts, losses)
