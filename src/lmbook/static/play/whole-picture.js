@@ -24,6 +24,7 @@ import { pressable, roving } from "./keys.js";
  */
 
 /** @typedef {ReturnType<typeof plan>} Plan where things stand */
+/** @typedef {ReturnType<typeof planAnswers>} AnswerPlan where the answer stands */
 
 const TOP = 40; // above the rows: names
 const LENS = 64; // below the rows: what each layer would say
@@ -104,6 +105,41 @@ function plan(reading, opened, width) {
     y: (token) => TOP + (isNarrow ? 0 : above) + (token + 0.5) * row,
     /** @param {number} token */
     layerY: (token) => TOP + shift + above + (token + 0.5) * row,
+  };
+}
+
+/**
+ * Where the answer stands: beside the layers, or in a strip below them on a narrow screen.
+ *
+ * @param {Reading} reading
+ * @param {Plan} at
+ */
+function planAnswers(reading, at) {
+  const askedY = at.layerY(reading.place); // of the token that is asked
+  const top = at.isNarrow ? at.end + 40 : TOP + at.height / 2 - 12 * ANSWERS;
+  const left = at.isNarrow ? at.words + 40 : at.last + 74 + at.words; // of the bars
+  const x = at.isNarrow ? 14 : at.last + 16; // of the norm's middle
+  const start = at.isNarrow ? top + 12 * ANSWERS : askedY; // where the curves to the answers begin
+  const height = Math.min(at.height, 120); // of the norm
+  const lowest = at.isNarrow ? Infinity : TOP + at.height - height;
+  const highest = at.isNarrow ? -Infinity : top - 30;
+  const y = Math.min(Math.max(start - height / 2, highest), lowest);
+  const edge = left - at.words - 2; // of the tokens before the bars
+  return {
+    askedY,
+    left,
+    right: at.width - 48,
+    x,
+    start,
+    norm: { x: x - 5, y, width: 11, height },
+    ground: {
+      x: edge,
+      y: top - 4,
+      width: at.width - 2 - edge,
+      height: 24 * ANSWERS + 8,
+    },
+    /** @param {number} answer from 0, the likeliest */
+    rowY: (answer) => top + 24 * answer,
   };
 }
 
@@ -258,7 +294,12 @@ export function makePicture({ open, choose }) {
 
   /* --- tokens --- */
 
-  /** @type {(reading: Reading, at: Plan, asked: string) => SVGElement} */
+  /**
+   * The tokens, one below the other, each a button; on a narrow screen once more beside the
+   * layers. `asked` is what a newcomer calls the position that is asked.
+   *
+   * @type {(reading: Reading, at: Plan, asked: string) => SVGElement}
+   */
   function tokens({ ids, pieces, place }, at, asked) {
     const height = Math.min(at.row - 1.5, 22);
     const chips = ids.map((id, token) => {
@@ -300,7 +341,11 @@ export function makePicture({ open, choose }) {
 
   /* --- vectors: the first numbers of each --- */
 
-  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
+  /**
+   * The first numbers of each token's vector: token + position = sum, or the sum alone.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement}
+   */
   function vectors({ token, position, sum }, at, opened) {
     const left = at.labels + 2;
     const wide = 8 * at.cell;
@@ -333,7 +378,12 @@ export function makePicture({ open, choose }) {
     );
   }
 
-  /** @type {(rows: number[][], x: number, at: Plan) => SVGElement[]} */
+  /**
+   * Vectors as rows of cells from `x` on: one colour above zero, another below, the stronger, the
+   * larger the number.
+   *
+   * @type {(rows: number[][], x: number, at: Plan) => SVGElement[]}
+   */
   function stripes(rows, x, at) {
     const most = Math.max(...rows.flat().map(Math.abs)) || 1;
     const cells = rows.flatMap((row, token) =>
@@ -374,7 +424,12 @@ export function makePicture({ open, choose }) {
     return [share(attention[layer]), share(feed_forward[layer])];
   }
 
-  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement[]} */
+  /**
+   * A column for each layer, narrow but for the open one: how dark its two halves are says how
+   * strong its attention and its feed-forward network are.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement[]}
+   */
   function layerColumns(reading, at, opened) {
     const step = Math.ceil(18 / Math.max(at.closed, 1)); // every so many has room for its number
     return Array.from({ length: at.layers }, (_, layer) => {
@@ -449,21 +504,26 @@ export function makePicture({ open, choose }) {
     return best;
   }
 
-  /** @type {(reading: Reading, at: Plan, opened: Opened, isNew: boolean) => SVGElement} */
+  /**
+   * What is in the open layer, from left to right: its heads, the attention of the open head, a
+   * sum, the feed-forward network, and a sum again.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened, isNew: boolean) => SVGElement}
+   */
   function openLayer(reading, at, opened, isNew) {
     const left = at.layerAt(opened.layer) + 8;
     const width = at.open - 18;
-    const own = at.layerY(reading.place);
-    const maps = width * MAPS;
-    const sum = [left + width * SUMS, left + width - 8];
+    const askedY = at.layerY(reading.place);
+    const endOfMaps = left + width * MAPS;
+    const sums = [left + width * SUMS, left + width - 8];
     return svg(
       "g",
       { class: isNew ? "lmw-open" : "" },
       headMaps(reading, at, opened, left),
-      looks(reading, at, opened, [left + maps, sum[0] - 9], own),
-      plus(sum[0], own, "head heads stream"),
-      hourglass(reading, at, opened, [sum[0] + 12, sum[1] - 12], own),
-      plus(sum[1], own, "neurons stream"),
+      attentionCurves(reading, at, opened, [endOfMaps, sums[0] - 9], askedY),
+      plus(sums[0], askedY, "head heads stream"),
+      hourglass(reading, at, opened, [sums[0] + 12, sums[1] - 12], askedY),
+      plus(sums[1], askedY, "neurons stream"),
     );
   }
 
@@ -533,24 +593,26 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * What the open head attends to from the place: a curve from each token.
+   * The attention of the open head at the token that is asked: a curve to it from each token
+   * that gets at least 1 %, the wider, the more. `span` is the x of the left and the right end;
+   * `askedY` is the y of the token that is asked.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], own: number) => SVGElement}
+   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number) => SVGElement}
    */
-  function looks({ weights, ids, place, pieces }, at, opened, [from, to], own) {
+  function attentionCurves({ weights, ids, place, pieces }, at, opened, [from, to], askedY) {
     const row = Array.from(weights[opened.layer][opened.head]).slice(
       place * ids.length,
       (place + 1) * ids.length,
     );
-    const best = Math.max(...row);
+    const largest = Math.max(...row);
     const named = row.map((weight, token) => (weight >= 0.04 ? pieces[ids[token]] : ""));
-    const most = Math.max(...named.map((name) => Array.from(name).length));
-    const room = between(7.4 * most, 8, (to - from) * 0.55);
+    const longest = Math.max(...named.map((name) => Array.from(name).length));
+    const room = between(7.4 * longest, 8, (to - from) * 0.55); // for the names of tokens
     const curves = row.flatMap((weight, token) => {
       if (weight < 0.01) return [];
       const y = at.layerY(token);
-      const d = curve([from + room + 3, y], [to, own]);
-      const look = svg("path", {
+      const d = curve([from + room + 3, y], [to, askedY]);
+      const line = svg("path", {
         d,
         class: "lmw-look",
         "stroke-width": short(0.6 + 6 * weight),
@@ -558,7 +620,7 @@ export function makePicture({ open, choose }) {
       });
       const moving = svg("path", { d, class: "lmw-fetched" });
       const name = label(from + room, y + 4, clip(named[token], room), "lmw-end lmw-halo");
-      return weight > best / 4 ? [look, moving, name] : [look, name];
+      return weight > largest / 4 ? [line, moving, name] : [line, name];
     });
     return svg(
       "g",
@@ -574,15 +636,16 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * The feed-forward network: wide in the middle, with its strongest neurons.
+   * The feed-forward network: wide in the middle, with its strongest neurons. `span` is the x of
+   * the left and the right end; `askedY` is the y of the token that is asked.
    *
-   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], own: number) => SVGElement}
+   * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number) => SVGElement}
    */
-  function hourglass(reading, at, opened, [left, right], own) {
+  function hourglass(reading, at, opened, [left, right], askedY) {
     const neurons = reading.neurons[opened.layer];
     const size = Math.min(at.height * 0.7, 230);
     const centre = between(
-      own,
+      askedY,
       TOP + at.shift + size / 2 + 14,
       TOP + at.shift + at.height - size / 2,
     );
@@ -621,8 +684,8 @@ export function makePicture({ open, choose }) {
       "g",
       { "data-part": "neurons" },
       label(right + 22, TOP + at.shift - 24, "feed-forward", "lmw-title lmw-end"),
-      svg("path", { d: curve([left - 10, own], [left, centre]), class: "lmw-way" }),
-      svg("path", { d: curve([right, centre], [right + 10, own]), class: "lmw-way" }),
+      svg("path", { d: curve([left - 10, askedY], [left, centre]), class: "lmw-way" }),
+      svg("path", { d: curve([right, centre], [right + 10, askedY]), class: "lmw-way" }),
       pressed(
         "neurons",
         `The feed-forward network of layer ${opened.layer}`,
@@ -638,7 +701,12 @@ export function makePicture({ open, choose }) {
 
   /* --- what the stream would say after each layer --- */
 
-  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
+  /**
+   * Below each layer the token that is likeliest if the model ended there, and a bar for the
+   * probability that the final answer has there.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement}
+   */
   function lens(reading, at, opened) {
     const top = TOP + at.shift + at.height + 10;
     const most = Math.max(...reading.rise, 0.05);
@@ -646,9 +714,9 @@ export function makePicture({ open, choose }) {
       const x = at.layerAt(layer) + at.layerWidth(layer) - 2;
       const isOpen = layer === opened.layer;
       const height = Math.max(1.5, (28 * share) / most);
-      const [[id, own]] = reading.lens[layer];
+      const [[id, probability]] = reading.lens[layer];
       const text = isOpen
-        ? `“${reading.pieces[id]}” ${Math.round(100 * own)} %`
+        ? `“${reading.pieces[id]}” ${Math.round(100 * probability)} %`
         : reading.pieces[id];
       const fits = isOpen || 7.5 * text.length < at.closed;
       const wide = Math.min(at.closed * 0.6, 12);
@@ -688,73 +756,18 @@ export function makePicture({ open, choose }) {
 
   /* --- the answer --- */
 
-  /** @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement} */
+  /**
+   * The last norm, and the likeliest tokens with their probabilities.
+   *
+   * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement}
+   */
   function answers(reading, at, opened) {
-    const own = at.layerY(reading.place);
-    const top = at.isNarrow ? at.end + 40 : TOP + at.height / 2 - 12 * ANSWERS;
-    const left = at.isNarrow ? at.words + 40 : at.last + 74 + at.words;
-    const right = at.width - 48;
-    const x = at.isNarrow ? 14 : at.last + 16;
-    const next = reading.next.slice(0, ANSWERS);
-    const most = next[0][2];
-    const start = at.isNarrow ? top + 12 * ANSWERS : own;
-    const fan = next.map(([, , share], i) =>
-      svg("path", {
-        d: curve([x + 6, start], [left - at.words - 2, top + 24 * i + 12]),
-        class: "lmw-fan",
-        "stroke-width": short(0.7 + (5 * share) / most),
-      }),
-    );
-    const bars = next.flatMap(([id, , share], i) => {
-      const y = top + 24 * i;
-      return [
-        label(
-          left - 4,
-          y + 16,
-          clip(reading.pieces[id], at.words),
-          i ? "lmw-end" : "lmw-end lmw-strong",
-        ),
-        rect(
-          { x: left, y: y + 4, width: Math.max(1, ((right - left) * share) / most), height: 16 },
-          i ? "lmw-answer" : "lmw-answer lmw-own",
-          3,
-        ),
-        label(
-          left + Math.max(1, ((right - left) * share) / most) + 5,
-          y + 16,
-          `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`,
-          "",
-        ),
-      ];
-    });
-    const normHeight = Math.min(at.height, 120);
-    const normTop = between(start - normHeight / 2, top - 30, Infinity);
-    const norm = {
-      x: x - 5,
-      y: at.isNarrow ? start - normHeight / 2 : Math.min(normTop, TOP + at.height - normHeight),
-      width: 11,
-      height: normHeight,
-    };
-    const ground = {
-      x: left - at.words - 2,
-      y: top - 4,
-      width: at.width - 2 - (left - at.words - 2),
-      height: 24 * ANSWERS + 8,
-    };
-    const down = at.isNarrow
-      ? [
-          svg("path", {
-            d:
-              `M${short(at.last)} ${short(own)}H${short(at.width - 10)}q8 0 8 8V${short(at.end - 8)}` +
-              `q0 8 -8 8H${x + 8}q-8 0 -8 8V${short(norm.y)}`,
-            class: "lmw-stream lmw-own",
-          }),
-        ]
-      : [];
+    const spots = planAnswers(reading, at);
+    const { ground, norm } = spots;
     return svg(
       "g",
       {},
-      svg("g", { "data-part": "next" }, ...down, ...fan),
+      svg("g", { "data-part": "next" }, ...streamToAnswers(at, spots), ...fan(reading, spots)),
       svg(
         "g",
         { "data-part": "norm" },
@@ -764,14 +777,14 @@ export function makePicture({ open, choose }) {
           () => open({ part: "norm" }),
           rect(norm, opened.part === "norm" ? "lmw-norm lmw-opened" : "lmw-norm", 5),
         ),
-        label(x, norm.y - 6, "norm", "lmw-middle"),
+        label(norm.x + 5, norm.y - 6, "norm", "lmw-middle"),
       ),
       svg(
         "g",
         { "data-part": "next" },
         label(
           ground.x + 2,
-          at.isNarrow ? top - 12 : 16,
+          at.isNarrow ? ground.y - 8 : 16,
           reading.sizes.causal ? "what comes next" : "what fits the gap",
           "lmw-title",
         ),
@@ -780,10 +793,59 @@ export function makePicture({ open, choose }) {
           "The answer: probabilities",
           () => open({ part: "next" }),
           rect(ground, opened.part === "next" ? "lmw-ground lmw-opened" : "lmw-ground"),
-          ...bars,
+          ...answerBars(reading, at, spots),
         ),
       ),
     );
+  }
+
+  /**
+   * On a narrow screen, the stream of the token that is asked, from the last layer down to the
+   * norm in the strip of the answer; else nothing, since `streams` draws it to the norm.
+   *
+   * @type {(at: Plan, spots: AnswerPlan) => SVGElement[]}
+   */
+  function streamToAnswers(at, { askedY, x, norm }) {
+    if (!at.isNarrow) return [];
+    const d =
+      `M${short(at.last)} ${short(askedY)}H${short(at.width - 10)}q8 0 8 8V${short(at.end - 8)}` +
+      `q0 8 -8 8H${x + 8}q-8 0 -8 8V${short(norm.y)}`;
+    return [svg("path", { d, class: "lmw-stream lmw-own" })];
+  }
+
+  /**
+   * A curve from the norm to each answer: the likelier, the wider.
+   *
+   * @type {(reading: Reading, spots: AnswerPlan) => SVGElement[]}
+   */
+  function fan({ next }, { x, start, ground, rowY }) {
+    const most = next[0][2];
+    return next.slice(0, ANSWERS).map(([, , share], i) =>
+      svg("path", {
+        d: curve([x + 6, start], [ground.x, rowY(i) + 12]),
+        class: "lmw-fan",
+        "stroke-width": short(0.7 + (5 * share) / most),
+      }),
+    );
+  }
+
+  /**
+   * Each answer: the token, a bar as long as its probability, and that in percent.
+   *
+   * @type {(reading: Reading, at: Plan, spots: AnswerPlan) => SVGElement[]}
+   */
+  function answerBars({ next, pieces }, at, { left, right, rowY }) {
+    const most = next[0][2];
+    return next.slice(0, ANSWERS).flatMap(([id, , share], i) => {
+      const y = rowY(i);
+      const width = Math.max(1, ((right - left) * share) / most);
+      const percent = `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+      return [
+        label(left - 4, y + 16, clip(pieces[id], at.words), i ? "lmw-end" : "lmw-end lmw-strong"),
+        rect({ x: left, y: y + 4, width, height: 16 }, i ? "lmw-answer" : "lmw-answer lmw-own", 3),
+        label(left + width + 5, y + 16, percent, ""),
+      ];
+    });
   }
 
   /* --- where parts are, for the tour --- */
@@ -848,7 +910,7 @@ export function makePicture({ open, choose }) {
 }
 
 /**
- * A text that fits a width, at about 7.5 pixels a letter.
+ * A text that fits a width, at about 7.2 pixels a letter; one that is cut ends in an ellipsis.
  *
  * @type {(text: string, width: number) => string}
  */
