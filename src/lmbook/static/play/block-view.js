@@ -91,7 +91,7 @@ export function mount(element, data) {
   const line = make("p", { class: "lmb-line" });
   const body = make("tbody");
   const all = button("Show all", () => {
-    rows().forEach(([part]) => knownHere().add(part));
+    rowsHere().forEach(([part]) => knownHere().add(part));
     draw();
   });
   element.append(
@@ -112,10 +112,15 @@ export function mount(element, data) {
     ),
   );
 
-  const rows = () => model.layers[Number(layer.value)];
+  /* The parts of the layer that is shown, and those of them that were clicked. */
+  const rowsHere = () => model.layers[Number(layer.value)];
   const knownHere = () => known[Number(layer.value)];
 
-  /** @param {Element} target */
+  /**
+   * Switch the part that was clicked off, or on again.
+   *
+   * @param {Element} target
+   */
   function press(target) {
     const part = target.closest("[data-part]")?.getAttribute("data-part");
     if (!part) return;
@@ -124,7 +129,11 @@ export function mount(element, data) {
     draw();
   }
 
-  /** @param {Row} row */
+  /**
+   * What happens without a part, in words.
+   *
+   * @param {Row} row
+   */
   function sentenceOf([part, mean]) {
     const [title, missing] = data.parts[part];
     const article = /^path/.test(title) ? "the " : "";
@@ -136,12 +145,13 @@ export function mount(element, data) {
   }
 
   /**
-   * The first click in a layer is a guess: is there a part that is missed more?
+   * A sentence on a part's rank among those that were clicked in this layer, or "". The first
+   * click is a guess: is there a part that is missed more?
    *
    * @param {string} part
    */
   function rank(part) {
-    const seen = rows().filter(([each]) => knownHere().has(each));
+    const seen = rowsHere().filter(([each]) => knownHere().has(each));
     const most = seen.reduce((a, b) => (b[1] > a[1] ? b : a));
     if (seen.length === 1) return "Is there a part that is missed more?";
     return most[0] === part ? "Of those clicked in this layer it is missed most." : "";
@@ -153,7 +163,7 @@ export function mount(element, data) {
       remains.textContent = "";
       return;
     }
-    const now = new Map(rows().map((row) => [row[0], row]));
+    const now = new Map(rowsHere().map((row) => [row[0], row]));
     const before = data.layers[Number(layer.value)].filter(
       ([part, , low]) => low > 0 && knownHere().has(part),
     );
@@ -170,41 +180,53 @@ export function mount(element, data) {
         : "");
   }
 
+  /**
+   * A bar from no change to the mean change of the loss, and a line for its interval.
+   *
+   * @param {Row} row
+   * @param {(number: number) => number} across from a change of the loss to its x, 0 to 150
+   */
+  function lossBar([, mean, low, high], across) {
+    const [from, to] = [across(Math.min(0, mean)), across(Math.max(0, mean))];
+    return svg(
+      "svg",
+      {
+        viewBox: "0 0 150 14",
+        preserveAspectRatio: "none", // on a phone it is shorter, and as high
+        class: "lmb-bar",
+        "aria-hidden": "true",
+      },
+      svg("rect", { x: from, y: 2, width: to - from, height: 10 }),
+      svg("path", { d: `M${across(0)} 0V14` }),
+      svg("path", { d: `M${across(low)} 7H${across(high)}`, class: "lmb-interval" }),
+    );
+  }
+
+  /* Show which part is off, what the model loses and writes then, and a row for each part of
+     the layer: how much the loss changes without it, or "?" until it was clicked. */
   function draw() {
     tellLeft();
-    const ends = rows().flatMap(([, , low, high]) => [low, high]);
+    const ends = rowsHere().flatMap(([, , low, high]) => [low, high]);
     const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     /** @param {number} number */
     const across = (number) => (150 * (number - least)) / (most - least || 1);
     for (const part of drawn) part.setAttribute("aria-pressed", String(part.dataset.part === off));
-    const chosen = rows().find(([part]) => part === off);
+    const chosen = rowsHere().find(([part]) => part === off);
     status.textContent = chosen
       ? sentenceOf(chosen)
       : `With all its parts the loss of the model is ${fixed(model.whole)}. ` +
         "Which part will be missed most? Click it: that is your guess.";
-    const written = chosen ? chosen[4] : model.line;
+    const [, , , , written] = chosen ?? ["", 0, 0, 0, model.line];
     line.hidden = !written;
     line.textContent = `It writes: ${written}`;
     body.replaceChildren(
-      ...rows().map(([part, mean, low, high]) => {
+      ...rowsHere().map((each) => {
+        const [part, mean, low, high] = each;
         const [title] = data.parts[part];
         if (!knownHere().has(part)) return row(title, "?", "");
-        const [from, to] = [across(Math.min(0, mean)), across(Math.max(0, mean))];
-        const bar = svg(
-          "svg",
-          {
-            viewBox: "0 0 150 14",
-            preserveAspectRatio: "none", // on a phone it is shorter, and as high
-            class: "lmb-bar",
-            "aria-hidden": "true",
-          },
-          svg("rect", { x: from, y: 2, width: to - from, height: 10 }),
-          svg("path", { d: `M${across(0)} 0V14` }),
-          svg("path", { d: `M${across(low)} 7H${across(high)}`, class: "lmb-interval" }),
-        );
         const shown = row(
           title,
-          [bar, " ", make("span", {}, signed(mean))],
+          [lossBar(each, across), " ", make("span", {}, signed(mean))],
           `${signed(low)} to ${signed(high)}`,
         );
         shown.classList.toggle("lmb-off", part === off);

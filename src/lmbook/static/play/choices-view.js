@@ -51,7 +51,7 @@ const CALLED = {
 };
 
 /**
- * Choices by a rule; where it does not tell, a coin does.
+ * Choices by a rule; where a rule gives 0, a coin chooses.
  *
  * @type {Record<string, (pair: [string, string]) => number>} above 0: the first line
  */
@@ -77,20 +77,22 @@ function meanAndWidth(values) {
 }
 
 /**
- * How often the line was taken that has more of a property, or less: the more frequent one.
+ * Say how often the reader took the line that has more of a property, or the one that has
+ * less, whichever is more frequent.
  *
- * @param {string} name of the property
- * @param {number[]} apart of each pair: what was chosen less what was not
+ * @param {string} name the property: a key of `CALLED`
+ * @param {number[]} gaps for each pair: how much more the line that was taken has than the other
  */
-function tellTaken(name, apart) {
-  const more = apart.filter((value) => value > 0).length;
-  const fewer = apart.filter((value) => value < 0).length;
+function tellTaken(name, gaps) {
+  const more = gaps.filter((gap) => gap > 0).length;
+  const fewer = gaps.filter((gap) => gap < 0).length;
   if (!more && !fewer) return "Both lines of each pair have as many.";
   if (more === fewer) return `You took ${CALLED[name][0]} as often as the other.`;
   const which = CALLED[name][more > fewer ? 0 : 1];
   if (more + fewer === 1) return `You took ${which} in the one pair that differs.`;
-  const all = more + fewer === apart.length ? apart.length : `${more + fewer} pairs that differ`;
-  return `You took ${which} in ${Math.max(more, fewer)} of ${all}.`;
+  const differing = more + fewer;
+  const total = differing === gaps.length ? differing : `${differing} pairs that differ`;
+  return `You took ${which} in ${Math.max(more, fewer)} of ${total}.`;
 }
 
 /**

@@ -120,20 +120,24 @@ export function mount(element, data) {
     make("div", { class: "play-both" }, bars, make("div", {}, heads, summary)),
   );
 
+  /* Take the model, and the order of the source's characters, that the switch says. */
   function chooseWorld() {
     untrained ??= trained.untrained(SEED);
     model = worlds.value === WORLDS.random ? untrained : trained;
     const before = source;
-    put();
-    if (source !== before) hidden.clear(); // other characters stand where these stood
+    setSource();
+    // Shuffled, other characters stand at the positions that are hidden.
+    if (source !== before) hidden.clear();
     answer();
   }
 
+  /* Begin with the example that is selected. */
   function choose() {
     area.value = "";
     begin(...data.examples[Number(style.value)]);
   }
 
+  /* Begin with the date that the reader typed, without the characters that are unknown. */
   function type() {
     const known = Array.from(area.value).filter((c) => model.vocabulary.indexOf(c) > STOP);
     const lacks =
@@ -142,13 +146,14 @@ export function mount(element, data) {
     if (known.length) begin(known.join(""), null);
   }
 
-  /* What is read: the date, or its characters in another order. */
-  function put() {
+  /* Set what is read: the date, or its characters in another order. */
+  function setSource() {
     const isShuffled = worlds.value === WORLDS.shuffled;
     source = isShuffled ? reordered(date, SEED).join("") : date;
   }
 
-  /* How much of what the trained model writes for the date is written now. */
+  /* Say how much of what the trained model writes for the date is written now; nothing if it is
+     the trained model, and reads the date in order. */
   function tellLeft() {
     const usual = Array.from(
       trained.write(date, worlds.value === WORLDS.random ? hidden : new Set()).written,
@@ -165,17 +170,20 @@ export function mount(element, data) {
   }
 
   /**
-   * @param {string} text
-   * @param {string | null} right as it is to be written
+   * Begin with another date, of which nothing is hidden.
+   *
+   * @param {string} text as it is read
+   * @param {string | null} right as it is to be written; null if nobody knows
    */
   function begin(text, right) {
     date = text;
     wanted = right;
-    put();
+    setSource();
     hidden.clear();
     answer();
   }
 
+  /* Let the model write, say whether that is right, and draw all. */
   function answer() {
     state = model.write(source, hidden);
     place = Math.min(chosen, state.written.length);
@@ -188,7 +196,11 @@ export function mount(element, data) {
     draw();
   }
 
-  /** @param {number} i */
+  /**
+   * Hide a character of the source from the decoder, or show it again; one is always left.
+   *
+   * @param {number} i its position
+   */
   function hide(i) {
     if (!hidden.delete(i) && hidden.size < source.length - 1) hidden.add(i);
     answer();

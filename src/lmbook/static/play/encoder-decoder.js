@@ -134,12 +134,15 @@ export class EncoderDecoder {
   }
 
   /**
-   * Write the likeliest character until the end, or until there are too many.
+   * Write the likeliest character, one after the other, until the end or until there are
+   * `LONGEST` - 1.
    *
-   * @param {string} text
+   * @param {string} text the source, of characters of the vocabulary
    * @param {Set<number>} hidden positions of the source that the decoder must not see
-   * @returns {{ written: string, probs: Float32Array[], weights: Float32Array }} with a row
-   *   for each character and for the end
+   * @returns {{ written: string, probs: Float32Array[], weights: Float32Array }} the
+   *   probabilities of each character written and of what follows the last, an array
+   *   (vocabulary,) each; attention to the source, (heads, characters written + 1, characters
+   *   of the source)
    */
   write(text, hidden = new Set()) {
     const memory = this.encode(text);

@@ -585,9 +585,9 @@ export class Model {
   }
 
   /**
-   * Take all weights that the configuration asks for. A matrix is what the source's `matrix`
-   * gives, if it has that; otherwise numbers with a bias. Throw an Error if the activation is
-   * unknown, or if the source does.
+   * Take all weights that the configuration asks for from a source. Matrices come from the
+   * source's `matrix` if it has that; otherwise each is read by `floats`, with its bias. Throw an
+   * Error if the activation is unknown, or if the source throws one.
    *
    * @param {Config} config
    * @param {Source} source
@@ -626,8 +626,9 @@ export class Model {
     /** @type {[string, number, number]} */
     const table = ["tokens.weight", vocab_size, d_model];
     if (tensor) this.stored = tensor(...table);
-    /* A table that is stored in int8 stays so: the method `vector` reads the rows that are asked
-       for, and the getter `matrix` all of them when logits are first computed. */
+    /* The token vectors. If they are stored in int8, nothing is converted here: the method
+       `vector` converts one row at a time, and the getter `matrix` the whole table, when logits
+       are first computed. */
     /** @type {Dense | undefined} */
     this.table = undefined;
     if (matrix) this.table = matrix("tokens", vocab_size, d_model);

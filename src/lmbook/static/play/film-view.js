@@ -142,6 +142,7 @@ function curve(stops, ngrams) {
   picture.append(line, dot);
   return {
     picture,
+    /* Show a stop: a line at its step, a dot at its loss, and both losses in words. */
     mark(stop) {
       const { step, held_out, train } = stops[stop];
       line.setAttribute("x1", String(x(step)));
@@ -273,18 +274,24 @@ export function mount(element, data, context) {
 
   const now = () => Number(steps.input.value);
 
-  /** @param {number} stop */
+  /**
+   * Go to a stop, and stay there.
+   *
+   * @param {number} stop
+   */
   function goTo(stop) {
     rest();
     steps.input.value = String(stop);
     arrived();
   }
 
+  /* The reader moved the slider: stay there. */
   function moved() {
     rest();
     arrived();
   }
 
+  /* Show the stop at which the slider stands, and ask the model of that time. */
   function arrived() {
     drawStop();
     ask();
@@ -298,6 +305,7 @@ export function mount(element, data, context) {
     arrived();
   }
 
+  /* Play no further. */
   function rest() {
     clearTimeout(playing);
     if (playing) play.textContent = "Play";
@@ -328,29 +336,30 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Read the line.
+   * Read the line: its last characters, without those that the model has never read.
    *
-   * @returns {{ usual: number[], message: string }} what the model sees of it, and what is said
+   * @returns {{ ordered: number[], message: string }} the ids that the model sees, in the order
+   *   of the line; and what the reader is told is left out
    */
   function read() {
     const all = Array.from(area.value).slice(-LONGEST);
     const known = encode(all).filter((id) => id >= 0);
     // The model has to read something: where it knows no character, the end of a line before.
-    const usual = known.length ? known.slice(-room) : [Math.max(0, alphabet.indexOf("\n"))];
+    const ordered = known.length ? known.slice(-room) : [Math.max(0, alphabet.indexOf("\n"))];
     const strange = all.length - known.length;
     let message = "";
     if (strange === 1) message = "Left out: one character that it has never read. ";
     if (strange > 1) message = `Left out: ${strange} characters that it has never read. `;
     if (known.length > room) message += `It sees the last ${plural(room, "character")}.`;
-    return { usual, message };
+    return { ordered, message };
   }
 
   /* Ask the model at this stop about the line, and let it write. A newer call ends this one. */
   async function ask() {
-    const { usual, message } = read();
+    const { ordered, message } = read();
     const stop = now();
     const mixed = order.value === "1";
-    line = mixed ? reordered(usual, SEED, true) : usual;
+    line = mixed ? reordered(ordered, SEED, true) : ordered;
     remains.textContent = mixed ? "The characters before the last are in another order." : "";
     written = [];
     if (!loaded) seen = null;
@@ -372,7 +381,7 @@ export function mount(element, data, context) {
       const sampling = { seed, temperature: data.temperature, count: COUNT };
       const wrote = await film.when("write", { stop, ids, options: sampling }, lane, onPieces);
       if (!wrote) return;
-      if (mixed) await tellLeft(stop, usual);
+      if (mixed) await tellLeft(stop, ordered);
       later();
       goOn();
     } catch (error) {

@@ -276,9 +276,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Say how many of the likeliest characters are those of the trained model, the line in order.
+   * Say how many of the likeliest next characters are also the trained model's for the line in
+   * its order. As the model is, they are the same: nothing is said, and they are noted.
    *
-   * @param {number[]} asked the line
+   * @param {number[]} asked the ids of the line in its order
    * @param {[number, number][]} ablate heads that are switched off
    */
   async function tellLeft(asked, ablate) {
@@ -289,6 +290,7 @@ export function mount(element, data, context) {
       remains.textContent = "";
       return;
     }
+    // What is seen, and the switch, may be others once the trained model has answered.
     const now = top();
     const world = worlds.value;
     if (usual?.key !== key && !data.own) {
@@ -323,7 +325,11 @@ export function mount(element, data, context) {
     draw();
   }
 
-  /** @param {Piece[]} tokens */
+  /**
+   * Show what the model has written since the last call.
+   *
+   * @param {Piece[]} tokens
+   */
   function onPieces(tokens) {
     written.push(...tokens.map(({ id }) => id));
     drawText();
@@ -342,19 +348,25 @@ export function mount(element, data, context) {
     answer(written.slice(1));
   }
 
+  /* Write more. */
   function more() {
     goal = Math.min(MOST, goal + MORE);
     answer(written);
     follows = true; // what is written stays in sight
   }
 
+  /* Stop; what is written stays. */
   function halt() {
     gpt.cancel(lane);
     goal = Math.max(2, written.length);
     stop.disabled = true;
   }
 
-  /** @param {number} head */
+  /**
+   * Switch a head off, or on again.
+   *
+   * @param {number} head
+   */
   function toggle(head) {
     if (!off.delete(head)) off.add(head);
     answer();
@@ -426,7 +438,11 @@ export function mount(element, data, context) {
     cells[shown + step[0] + heads * step[1]]?.focus();
   }
 
-  /** @param {number} head */
+  /**
+   * Show the attention of a head.
+   *
+   * @param {number} head
+   */
   function look(head) {
     shown = head;
     drawLine();
@@ -473,23 +489,25 @@ export function mount(element, data, context) {
     drawLine();
   }
 
+  /* The end of the line, and what is written after it. */
   function drawText() {
     text.replaceChildren(decode(line.slice(-2 * room)), make("b", {}, decode(written)));
     first.disabled = !written.length;
     later();
   }
 
+  /* Colour the line by the attention of the head that is shown, and say where most of it goes. */
   function drawLine() {
     const weights = seen.weights[shown];
     const [best] = largest(weights, 1);
-    const away = weights.length - 1 - best;
+    const distance = weights.length - 1 - best;
     const spans = seen.ids.map((id, i) =>
       make("span", { style: `--share: ${weights[i]}` }, visible(alphabet[id])),
     );
     cells.forEach((cell, head) => (cell.tabIndex = head === shown ? 0 : -1));
     summary.textContent =
       `${title(shown)}${off.has(shown) ? ", switched off," : ""} attends most to ` +
-      `“${spans[best].textContent}”, ${away ? `${plural(away, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
+      `“${spans[best].textContent}”, ${distance ? `${plural(distance, "character")} before the last` : "the last itself"}, with ${percent(weights[best])} of its attention`;
     colours.replaceChildren(...spans);
   }
 

@@ -59,9 +59,11 @@ const SURPRISED = 7; // nats: the darkest colour
  * @typedef {object} Counted
  * @property {string[]} alphabet
  * @property {Record<"training" | "validation" | "test", number>} sizes characters of each part
- * @property {number[]} losses of n-grams on the validation text, by their length from 1 on
- * @property {number} order of the best n-grams
- * @property {number} line their loss where the GPT's is estimated
+ * @property {number[]} losses of n-grams on the validation text, in nats a character, by their
+ *   length from 1 on
+ * @property {number} order the length of the n-grams with the lowest loss
+ * @property {number} line their loss, in nats a character, at the characters on which the GPT's
+ *   is estimated: a line in its chart
  */
 
 /**
@@ -191,7 +193,7 @@ export class Learning {
   }
 
   /**
-   * Positions that lie evenly from 0 on.
+   * Positions that lie evenly from 0 to the last: `WINDOWS` of them, or fewer in a short text.
    *
    * @param {number} last
    */
@@ -202,14 +204,20 @@ export class Learning {
     );
   }
 
-  /** Count the text. */
+  /**
+   * Count the n-grams of the training text, and find the length that is best on the
+   * validation text.
+   *
+   * @returns {Counted}
+   */
   count() {
     const { training, validation, test, alphabet } = this;
     this.ngrams = new Ngrams(training, alphabet.length, LONGEST);
     this.losses = this.ngrams.losses(validation);
     this.order = this.losses.indexOf(Math.min(...this.losses)) + 1;
-    const each = this.ngrams.lossesOf(validation, this.order);
-    const line = mean(this.starts.flatMap((start) => Array.from(this.scored(each, start))));
+    const byToken = this.ngrams.lossesOf(validation, this.order);
+    const scored = this.starts.flatMap((start) => Array.from(this.scored(byToken, start)));
+    const line = mean(scored); // of the same tokens as the GPT's loss in `estimate`
     const sizes = {
       training: training.length,
       validation: validation.length,

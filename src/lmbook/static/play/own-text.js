@@ -71,6 +71,9 @@ function textBox(context, changed) {
   const file = button("choose a file", () => input.click());
 
   /**
+   * Show a new text: the box, or, if the text is too long for it, its beginning in place of the
+   * box. This does not write into the box, as `put` does: the reader may have typed the text.
+   *
    * @param {string} text
    * @param {string} [remark] what is said of where it comes from
    */
@@ -83,8 +86,10 @@ function textBox(context, changed) {
   }
 
   /**
+   * Put a text in the place of the one before; "" asks the reader for another one.
+   *
    * @param {string} text
-   * @param {string} [remark]
+   * @param {string} [remark] what is said of where it comes from
    */
   function put(text, remark) {
     area.value = text.length > SHOWN ? "" : text;
@@ -92,15 +97,26 @@ function textBox(context, changed) {
     if (!text) area.focus();
   }
 
-  /** @param {ClipboardEvent} event */
+  /**
+   * Keep a long text that is pasted out of the box, which would be slow: join it with what
+   * stands before and after the selection. The browser pastes a short one.
+   *
+   * @param {ClipboardEvent} event
+   */
   function paste(event) {
     const pasted = event.clipboardData?.getData("text") ?? "";
     if (pasted.length <= SHOWN) return;
     event.preventDefault();
-    put(area.value.slice(0, area.selectionStart) + pasted + area.value.slice(area.selectionEnd));
+    const before = area.value.slice(0, area.selectionStart);
+    const after = area.value.slice(area.selectionEnd);
+    put(before + pasted + after);
   }
 
-  /** @param {DragEvent} event */
+  /**
+   * Read a file that is dropped; the browser takes anything else.
+   *
+   * @param {DragEvent} event
+   */
   function drop(event) {
     const dropped = event.dataTransfer?.files[0];
     if (!dropped) return;
@@ -109,7 +125,7 @@ function textBox(context, changed) {
   }
 
   /**
-   * Put a file's text in the box, of a long one the beginning; an error is told.
+   * Take a file's text; an error is shown.
    *
    * @param {File | undefined} chosen
    */
@@ -127,6 +143,7 @@ function textBox(context, changed) {
     input.value = ""; // so that the same one may be chosen again
   }
 
+  /* Take the Sonnets, which the site carries. */
   async function takeSonnets() {
     sonnets.disabled = true;
     try {

@@ -166,16 +166,16 @@ export function mount(element, data, context) {
       max: 2,
       step: 0.1,
       value: 1,
-      oninput: tellDice,
+      oninput: showSampling,
     }),
-    top_p: slider("top-p", { min: 0.05, max: 1, step: 0.05, value: 0.9, oninput: tellDice }),
+    top_p: slider("top-p", { min: 0.05, max: 1, step: 0.05, value: 0.9, oninput: showSampling }),
   };
   const samplingControls = controls(...Object.values(sliders).map((each) => each.label), again);
   let isDrawn = false;
   const forms = radios("Read it as", FORMS, isDialogue ? 0 : 1, choose);
   const ways = radios("Next token:", ["always the likeliest", "drawn"], 0, (way) => {
     isDrawn = way === 1;
-    tellDice();
+    showSampling();
   });
   const { worlds, remains, label: worldLabel } = learnedSwitch(answerAnew);
   const learnedNote = make("p", { class: "lmk-learned play-muted" });
@@ -464,7 +464,8 @@ export function mount(element, data, context) {
 
   /**
    * Write behind what stands there.
-   * @param {number} mine  its number: a later one has the buttons
+   *
+   * @param {number} mine the number of this answer: a later one takes the buttons over
    */
   async function write(mine) {
     const own = turns[turns.length - 1];
@@ -502,10 +503,12 @@ export function mount(element, data, context) {
     if (turns.at(-1)?.role === "assistant") write(++latest);
   }
 
+  /* Stop; what is written stays. */
   function stopWriting() {
     talker.cancel(`${lane} write`);
   }
 
+  /* Answer anew, by other random numbers. */
   function drawAgain() {
     seed += 1;
     answer();
@@ -522,19 +525,28 @@ export function mount(element, data, context) {
     else typed();
   }
 
-  function tellDice() {
+  /* Show the sliders' values, and the sliders only if tokens are drawn at random. */
+  function showSampling() {
     for (const { input, value } of Object.values(sliders)) value.textContent = input.value;
     samplingControls.hidden = !isDrawn;
   }
 
   /* --- looking inside --- */
 
-  /** @param {How} how */
+  /**
+   * The heads that are changed in one way, as pairs of layer and head.
+   *
+   * @param {How} how
+   */
   const changedBy = (how) =>
     Array.from(changed.values()).flatMap((each) => (each.how === how ? [each.place] : []));
   const switchedOff = () => changedBy("off");
 
-  /** @param {keyof typeof TABS} name */
+  /**
+   * Open a tab.
+   *
+   * @param {keyof typeof TABS} name
+   */
   function open(name) {
     tab = name;
     look({});
@@ -568,7 +580,7 @@ export function mount(element, data, context) {
     const wanted = outputs; // `look` and `renew` put another in its place
     const name = tab === "heads" ? "next" : tab;
     if (wanted[name] && (wanted.whole || !changed.size)) return;
-    const from = await patched();
+    const from = await headsOfOther();
     if (from === null) return;
     const ids = from ? seen.ids.slice(0, place + 1) : seen.ids;
     const details = { ids, place, layer };
@@ -581,22 +593,35 @@ export function mount(element, data, context) {
     if (wanted === outputs) draw();
   }
 
-  /* The other text whose heads take a place here; undefined if there are none. */
-  async function patched() {
-    const taken = changedBy("other");
-    if (!taken.length) return undefined;
+  /**
+   * The heads that are to be taken from the other text, and that text's tokens.
+   *
+   * @returns {Promise<{ ids: number[], heads: [number, number][] } | null | undefined>}
+   *   undefined if there are no such heads; null if the tokens are not to be had
+   */
+  async function headsOfOther() {
+    const patched = changedBy("other");
+    if (!patched.length) return undefined;
     const encoded = await read(other.value);
-    return encoded && { ids: encoded.ids, heads: taken };
+    return encoded && { ids: encoded.ids, heads: patched };
   }
 
-  /** @param {How} how */
+  /**
+   * Change the chosen head.
+   *
+   * @param {How} how
+   */
   function change(how) {
     if (!isHere) return typed();
     changed.set(key([layer, head]), { place: [layer, head], how });
     renew();
   }
 
-  /** @param {string} name */
+  /**
+   * Leave a head as it is in the model again.
+   *
+   * @param {string} name "LAYER.HEAD"
+   */
   function restore(name) {
     changed.delete(name);
     renew();
@@ -707,6 +732,7 @@ export function mount(element, data, context) {
     );
   }
 
+  /* Mark the tab that is open, and fill the panel with what it shows. */
   function drawTabs() {
     tabs.forEach((each, i) => {
       const isOpen = names[i] === tab;
@@ -769,7 +795,9 @@ export function mount(element, data, context) {
   }
 
   /**
-   * @param {string} own the token that looks
+   * What a head attends to, in a sentence.
+   *
+   * @param {string} own the token that attends
    * @param {ArrayLike<number>} weights
    */
   function attentionTold(own, weights) {
@@ -778,7 +806,11 @@ export function mount(element, data, context) {
     return `Head ${head} of layer ${layer}, from ${own}: the first token gets ${percent(weights[0])}; of the rest ${behind}`;
   }
 
-  /** @param {Likely} first the likeliest token */
+  /**
+   * What the changed heads do to the next token, in a sentence.
+   *
+   * @param {Likely} first the likeliest token
+   */
   function headsTold(first) {
     const whole = outputs.whole?.[0];
     const now = `the likeliest token is ${quoted(first.piece)}, ${percent(first.share, 1)}`;
@@ -806,7 +838,7 @@ export function mount(element, data, context) {
       if (isKept && !isHere) loader.textContent = "Open the model: your browser kept it";
     });
   more.disabled = true;
-  tellDice();
+  showSampling();
   draw();
 
   /* --- what a link carries: the last question, and what is chosen --- */
