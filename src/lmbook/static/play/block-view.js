@@ -216,7 +216,7 @@ export function mount(element, data) {
       ? sentenceOf(chosen)
       : `With all its parts the loss of the model is ${fixed(model.whole)}. ` +
         "Which part will be missed most? Click it: that is your guess.";
-    const [, , , , written] = chosen ?? ["", 0, 0, 0, model.line];
+    const written = chosen ? chosen[4] : model.line; // without the part, or with all
     line.hidden = !written;
     line.textContent = `It writes: ${written}`;
     body.replaceChildren(
