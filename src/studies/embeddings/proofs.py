@@ -1108,9 +1108,9 @@ def shuffled_poems(page: Page):
     """All that is asserted is so by its interval over words, of five shuffles.
 
     At two words to each side the poems find more than their shuffled words, of the 5, 10
-    and 20 nearest words; at five words to each side this is not asserted. At both, shuffled
-    poems find more than all words shuffled, and more than each poet's words shuffled: so
-    it is not only that there are two poets.
+    and 20 nearest words; at five words to each side this is not asserted. At both, of the
+    ten nearest, shuffled poems find more than all words shuffled, and more than each poet's
+    words shuffled: so it is not only that there are two poets.
 
     Five shuffles of each poem counted together are five times the text. At two words to
     each side they find more than one shuffle does, and less than the poems.
