@@ -261,7 +261,8 @@ def _read(base, length, seed, answer):
     usual = frequencies(12, base)
     speeds = array(run(answer, usual, length))
     if speeds.shape != (6,):
-        raise Unfit(f"six speeds are expected, one each; these are {[*speeds.shape]}.")
+        shape = tuple(speeds.shape)
+        raise Unfit(f"six speeds are expected, one a pair; the shape of yours is {shape}.")
     speeds = torch.tensor(speeds.astype(float))
     if not torch.isfinite(speeds).all():
         raise Unfit("a speed is a finite number of radians a token.")

@@ -2,7 +2,7 @@
    the curve, what of a longer text it has met in training. The study's numbers. */
 import { fixed, make, radios, stateOf, svg } from "./dom.js";
 
-const [LEFT, RIGHT, STRIP, HEIGHT] = [120, 460, 25, 170];
+const [LEFT, RIGHT, STRIP, HEIGHT] = [138, 460, 25, 170];
 const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow screen
 
 /**
