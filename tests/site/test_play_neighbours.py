@@ -130,7 +130,7 @@ def test_a_word_that_is_nowhere_gets_a_sentence(opened):
     page = opened.page
     write(page, "buterfly")
     note = page.locator(".lmn-note")
-    assert "None of them can say who is near “buterfly”" in note.text_content()
+    assert "None of the lists has neighbours for “buterfly”" in note.text_content()
     live = page.locator("[aria-live=polite]")
     visits.heard(live, "Did you mean butterfly")
     assert "?." not in live.text_content()

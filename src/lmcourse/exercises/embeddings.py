@@ -86,7 +86,7 @@ def content_words():
 
 predict(
     "embeddings.king",
-    a="nearly: it is the second. Which word is in the sum already?",
+    a="it is the second closest. Which word is in the sum already?",
     b="it was added, but so was another word, which is closer to the result.",
     c=None,
     d="it is among the five closest, but not the first.",

@@ -153,7 +153,7 @@ export function mount(element, data, context) {
     draw(word ? answers : []);
     later();
     if (!word || answers.some(([, , [near]]) => near.length)) return;
-    note.append(`None of them can say who is near “${word}”.`);
+    note.append(`None of the lists has neighbours for “${word}”.`);
     const close = alike(word.toLowerCase(), spaces);
     if (close.length)
       note.append(
