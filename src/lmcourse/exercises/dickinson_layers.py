@@ -98,7 +98,7 @@ predict(
     "dickinson-layers.padded",
     a="the mask hides padding from the others' attention; its own vectors are computed.",
     b=None,
-    c="attention grows so, but most of the work is done for each token by itself.",
+    c="attention does grow like that, but most of the work is done token by token.",
 )
 
 

@@ -232,7 +232,7 @@ export function poems(canvas, data) {
     verdict.textContent =
       other === own
         ? `The editors and the model agree: ${names[own]}.`
-        : `The editors: ${names[own]} (score ${share(scores[own])}). The model: ${names[other]} (score ${share(scores[other])}).`;
+        : `The editors: ${names[own]} (support ${share(scores[own])}). The model: ${names[other]} (support ${share(scores[other])}).`;
     const { reordered } = data;
     text.textContent =
       worlds.value === WORLDS.shuffled && reordered ? reordered.texts[poem] : texts[poem];
