@@ -156,6 +156,12 @@ def places():
         What is measured of the answer, and how known mistakes show in it.
     """
     faults = {
+        "with a share of 1, padding is left alone, but [CLS] or [SEP] is chosen: all ids "
+        "in `special` are to be left alone.": (
+            lambda seen: (
+                not seen.every[seen.ids == 0].any() and seen.every[~seen.text].any()
+            )
+        ),
         "with a share of 1, special tokens are chosen, too: padding, [CLS], [SEP]. "
         "What would a model learn from predicting them?": (
             lambda seen: (seen.every & ~seen.text).any()
@@ -333,7 +339,7 @@ def runs():
         "some positions are never hidden, so the model never has to predict them.": (
             lambda seen: not seen.ever[:, 1:29].any(0).all()
         ),
-        "{both:.0%} of the blanks keep both neighbours; at most 10 % may.": lambda seen: (
+        "{both:.0%} of the blanks keep both neighbours; at most 10% may.": lambda seen: (
             seen.both > 0.1
         ),
     }

@@ -140,6 +140,7 @@ def forwards(ids, spans, names):
 WRONG = {
     "places": {
         "share of 1, special tokens": lambda i, s, share, g: draw(i, share, g),
+        "padding is left alone": lambda i, s, share, g: draw(i, share, g) & (i != 0),
         "85 %": lambda i, s, share, g: (
             torch.where(torch.tensor(share < 1), ~draw(i, share, g), draw(i, share, g))
             & ~torch.isin(i, s)
