@@ -6,7 +6,6 @@ import pytest
 from filelock import FileLock
 
 from bare import make_page, opening
-from begun import begun
 from lmbook.browser import find_chromium
 from lmbook.publish import bundles
 from serving import SITE, build_demo, serve
@@ -65,25 +64,6 @@ def browser_type_launch_args():
         "executable_path": path,
         "args": ["--no-sandbox", "--disable-background-networking"],
     }
-
-
-@pytest.fixture(scope="session")
-def begun_browser(browser_type_launch_args):
-    """Playwright's driver and the browser that it started, one of each for a worker."""
-    with begun(browser_type_launch_args) as both:
-        yield both
-
-
-@pytest.fixture(scope="session")
-def playwright(begun_browser):
-    """Playwright's driver, in place of pytest-playwright's."""
-    return begun_browser[0]
-
-
-@pytest.fixture(scope="session")
-def browser(playwright, begun_browser):
-    """The browser; who asks for it has the driver's loop, too (`no_other_loop`)."""
-    return begun_browser[1]
 
 
 @pytest.fixture(scope="session")
