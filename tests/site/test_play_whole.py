@@ -500,9 +500,9 @@ def test_the_answer_becomes_part_of_the_text(opened_page):
 
 
 @pytest.fixture
-def opened_page(request):
+def opened_page(opened):
     """The page of a visit to the view, opened as a file."""
-    return request.getfixturevalue("opened").page
+    return opened.page
 
 
 @both_ways
