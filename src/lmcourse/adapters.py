@@ -69,7 +69,10 @@ class LoRA(nn.Module):
 
 
 def _random(length, like):
-    """Return small random vectors to learn, (length, columns of ``like``)."""
+    """Return random vectors to learn, from N(0, 0.1²): (length, columns of ``like``).
+
+    ``length`` : int, how many; ``like`` : matrix, whose dtype and device they have.
+    """
     return nn.Parameter(0.1 * torch.randn(length, like.shape[1]).to(like))
 
 

@@ -13,7 +13,7 @@ __all__ = ["MultiHeadAttention", "attention", "causal_mask", "padding_mask"]
 
 
 def attention(query, key, value, mask=None, bias=None):
-    """Scaled dot-product attention (Vaswani et al. 2017, eq. 1).
+    """Mix values by scaled dot-product attention (Vaswani et al. 2017, eq. 1).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def attention(query, key, value, mask=None, bias=None):
 
 
 def causal_mask(tokens, device=None):
-    """Let each token attend to itself and to what stands before it.
+    """Return the mask that lets each token attend to itself and to those before it.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def causal_mask(tokens, device=None):
 
 
 def padding_mask(attention_mask):
-    """Hide the padding from every query, given a tokenizer's attention mask.
+    """Return the mask that hides padding from every query, given a tokenizer's mask.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Transformer(nn.Module):
         The id that fills short rows.
     **options
         Of every block: ``norm``, ``activation``, ``norm_first``, ``dropout`` and
-        ``attention``.
+        ``attention``, as `lmcourse.transformer.Block` explains them.
     """
 
     def __init__(self, vocab_size, layers, d_model, heads, d_ff, pad=0, **options):
@@ -386,6 +386,7 @@ def write(model, sources, limit=24):
     Parameters
     ----------
     model : Transformer
+        It is put into evaluation mode, and stays in it.
     sources : list of str
         Dates as people write them, such as "15 May 1886".
     limit : int
@@ -418,8 +419,8 @@ def share_right(model, pairs, cut=slice(None)):
         From 0 to 1.
     """
     sources, answers = zip(*pairs, strict=True)
-    both = zip(write(model, sources), answers, strict=True)
-    return np.mean([written[cut] == answer[cut] for written, answer in both])
+    compared = zip(write(model, sources), answers, strict=True)
+    return np.mean([written[cut] == answer[cut] for written, answer in compared])
 
 
 def parts(source):
@@ -460,8 +461,8 @@ def attention_to_parts(model, pairs):
     source, target = tensors(pairs)
     _, weights = model.decode(target[:, :-1], *model.encode(source))
     weights = weights[-1].mean(1)  # (batch, targets, sources)
-    of = F.one_hot(parts(source), 5)[..., :4].float()  # (batch, sources, parts)
-    return (weights @ of).mean(0)
+    belongs = F.one_hot(parts(source), 5)[..., :4].float()  # (batch, sources, parts)
+    return (weights @ belongs).mean(0)
 
 
 class WithoutPart(Transformer):
@@ -543,7 +544,9 @@ def right_at(model, pairs):
 def exchange_months(pairs):
     """Exchange the months of dates among each other, each for one with as many letters.
 
-    What a model gets right of the month afterwards, it has from the length of its name.
+    Of the dates whose months have equally many letters, each gets the month of the next
+    one, and the last that of the first; it may be the same month again. What a model gets
+    right of the month afterwards, it has from the length of its name.
 
     Parameters
     ----------

@@ -157,6 +157,7 @@ def poem_losses(model, poems):
     Parameters
     ----------
     model : GPT
+        It is put into evaluation mode, and stays in it.
     poems : list of int64 Tensor of shape (characters,)
         Each is cut into windows of 64 characters (`CONTEXT`), and only what stands before a
         character in its window is read.
@@ -174,8 +175,8 @@ def poem_losses(model, poems):
     inputs, targets = cut[:, :-1].clamp(min=0), cut[:, 1:]  # (windows, CONTEXT)
     logits = model.eval()(inputs.to(device_of(model))).cpu()
     losses = F.cross_entropy(logits.mT, targets, ignore_index=-1, reduction="none")
-    both = torch.stack([losses.sum(1), (targets >= 0).sum(1)])  # (2, windows)
-    total = torch.zeros(2, len(poems)).index_add(1, torch.tensor(owner), both)
+    sums = torch.stack([losses.sum(1), (targets >= 0).sum(1)])  # (2, windows)
+    total = torch.zeros(2, len(poems)).index_add(1, torch.tensor(owner), sums)
     return (total[0] / total[1]).double().numpy()
 
 
@@ -308,10 +309,10 @@ def adapted(model, method, size=8, seed=0):
     Parameters
     ----------
     model : GPT
-    method : str
+    method : {"all weights", "last layer", "LoRA", "prefix"}
         A key of `METHODS`.
     size : int
-        The rank of LoRA, or the vectors of a prefix.
+        The rank of LoRA, or how many vectors a prefix has; the other methods ignore it.
     seed : int
         Of new weights.
 
@@ -368,8 +369,8 @@ def line_lengths(texts):
     Parameters
     ----------
     texts : list of str
-        The first and the last line of each may be cut, and are left out. So is a text that
-        has no other line.
+        The first and the last line of each may be cut, and are left out; so are empty
+        lines, and a text that has no line left.
 
     Returns
     -------

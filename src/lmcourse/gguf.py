@@ -50,7 +50,7 @@ class StoredTensor:
     kind : str
         ``"F32"``, ``"F16"``, ``"BF16"``, ``"Q8_0"``, ``"Q4_0"`` or ``"Q4_1"``.
     start, length : int
-        Its bytes in the file.
+        Where its first byte is in the file, from 0, and how many bytes it has.
     """
 
     shape: tuple[int, ...]
@@ -142,12 +142,12 @@ class GgufFile:
             raise ValueError(
                 f"{self.path} has version {version} of GGUF; versions 2 and 3 can be read"
             )
-        tensors, fields = self._scalar("Q"), self._scalar("Q")
+        tensor_count, field_count = self._scalar("Q"), self._scalar("Q")
         self.fields = {}
-        for _ in range(self._count(fields, 13)):
+        for _ in range(self._count(field_count, 13)):  # 13 bytes: the shortest field
             name = self._string()
             self.fields[name] = self._value(self._scalar("I"))
-        announced = [self._announced() for _ in range(self._count(tensors, 25))]
+        announced = [self._announced() for _ in range(self._count(tensor_count, 25))]
         alignment = self.fields.get("general.alignment", ALIGNMENT)
         if not isinstance(alignment, int) or alignment < 1:
             raise ValueError(f"{self.path}: general.alignment is {alignment!r}")

@@ -214,9 +214,9 @@ def bits_of(guesses) -> Bits:
     if count < 2:
         return Bits(lower, upper, 0.0, MOST)
     without = {each: bounds(_less(taken, each)) for each in np.unique(taken).tolist()}
-    left = np.array([without[each] for each in taken.tolist()])  # (letters, 2)
-    mean = left.mean(0)
-    error = np.sqrt((count - 1) / count * ((left - mean) ** 2).sum(0))
+    one_left_out = np.array([without[each] for each in taken.tolist()])  # (letters, 2)
+    mean = one_left_out.mean(0)
+    error = np.sqrt((count - 1) / count * ((one_left_out - mean) ** 2).sum(0))
     centre = count * np.array([lower, upper]) - (count - 1) * mean
     low = min(lower, max(0.0, centre[0] - ORDINARY * error[0]))
     high = max(upper, min(MOST, centre[1] + ORDINARY * error[1]))

@@ -178,8 +178,8 @@ def copy_losses(ids, trust):
     ids : int64 Tensor of shape (texts, 48)
         Question and answer in turn: questions are 0 to 15, answers 16 to 19.
     trust : float
-        The probability that the copy gets; the other answers share the rest, and where
-        nothing can be copied all of it.
+        The probability that the copied answer gets; the other three share the rest. Where
+        the question has not stood before, all four answers are equally likely.
 
     Returns
     -------

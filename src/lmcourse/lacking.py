@@ -40,7 +40,8 @@ class Lacking(nn.Module):
     scale : float
         By which each update is multiplied.
     path : float
-        How much of the residual stream passes each step: 1 is all of it.
+        By which the residual stream is multiplied before an update is added: 1 keeps all of
+        it.
     """
 
     def __init__(self, d_model, off=(), scale=1.0, path=1.0):
@@ -146,7 +147,8 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
     scale : float
         By which each update is multiplied.
     path : float
-        How much of the residual stream passes each step: 1 is all of it.
+        By which the residual stream is multiplied before an update is added: 1 keeps all of
+        it.
     layers, d_model : int
         How many blocks, and the width of a state.
     xavier : bool
@@ -157,8 +159,8 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
     dict of str to list of float
         A number before the first block and after each. ``spread``: how far the tokens'
         states are from their mean, as a share of their length; ``size``: the standard
-        deviation of all numbers; ``gradient``: the length of the gradient of a loss at the
-        end.
+        deviation of all numbers of these states; ``gradient``: the length of the gradient,
+        by these states, of a loss that is computed after the last block.
     """
     torch.manual_seed(seed)
     blocks = nn.ModuleList([Lacking(d_model, off, scale, path) for _ in range(layers)])
@@ -186,10 +188,10 @@ def random_flows(seeds, **options):
     seeds : iterable of int
         A stack of each kind is made for each seed.
     **options
-        Of `flow`: ``path``, how much of the residual stream passes each block's parts, 1 is
-        all of it; ``layers``, how many blocks; ``d_model``;
-        and ``xavier``, whether the first weights are Xavier's. With "one constant" each
-        update is divided by 7, about the root of the number of updates of 24 blocks.
+        Of `flow`: ``path``, by which the residual stream is multiplied before each update
+        is added; ``layers``, how many blocks; ``d_model``; and ``xavier``, whether the
+        first weights are Xavier's. With "one constant" each update is divided by 7, about
+        the root of the number of updates of 24 blocks.
 
     Returns
     -------
@@ -198,8 +200,8 @@ def random_flows(seeds, **options):
         constant", "paths" or "paths, other tokens" (each token attends to itself alone) → a
         dict for each seed, with the lists ``spread`` (how far the tokens' states are from
         their mean, as a share of their length), ``size`` (the standard deviation of all
-        numbers) and ``gradient`` (its length), each with a float before the first block and
-        after every one.
+        numbers of these states) and ``gradient`` (the length of a later loss's gradient by
+        them), each with a float before the first block and after every one.
     """
     return {
         name: [

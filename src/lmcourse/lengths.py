@@ -174,7 +174,7 @@ def answer_losses(model, ids, answers, **options):
     answers : int64 Tensor of shape (2, batch, tokens)
         To both questions: the next character, and the one some positions back.
     **options
-        In what the model is run otherwise: options of attention, such as ``rotate``, a
+        How the model is run otherwise: options of attention, such as ``rotate``, a
         rotation of queries and keys, or ``mask``, in place of its own.
 
     Returns
@@ -244,7 +244,7 @@ def losses_by_position(model, tokens=LONG, **options):
     tokens : int
         Of a text, by default 128.
     **options
-        In what the model is run otherwise: options of attention, such as ``rotate``, a
+        How the model is run otherwise: options of attention, such as ``rotate``, a
         rotation of queries and keys, or ``mask``, in place of its own.
 
     Returns
@@ -264,7 +264,8 @@ def near_mask(tokens=LONG, length=SHORT):
     Parameters
     ----------
     tokens, length : int
-        Of the text, by default 128, and how many keys each query sees, by default 32.
+        How many tokens the text has, by default 128; and how many keys each query sees, by
+        default 32: its own token and those just before it.
 
     Returns
     -------

@@ -74,13 +74,16 @@ class LlamaConfig:
     context : int
         How many tokens it was made to see at most.
     layers, heads, d_model, d_ff : int
+        Blocks; heads in each; numbers of a token's state, and of the hidden layer in a
+        feed-forward network. A head's width, ``d_model / heads``, must be even.
     kv_heads : int
-        How many pairs of keys and values the heads share; it must divide ``heads``.
+        How many different keys, and values, a token has in each block: the heads share
+        them. It must divide ``heads``.
     base : float
-        Of the rotary positions: the slowest pair turns almost so many times as slowly as
-        the first.
+        Of the rotary positions: pair i of a head turns by base^(-2i / d_head) radians a
+        token.
     eps : float
-        Of the norms.
+        Of the norms: added to the mean square of a state.
 
     Raises
     ------
@@ -119,7 +122,7 @@ class RMSNorm(nn.Module):
     ----------
     d_model : int
     eps : float
-        Keeps a vector of zeros from being divided by zero.
+        Added to the mean square, so that a vector of zeros is not divided by zero.
     """
 
     def __init__(self, d_model, eps=1e-5):
@@ -146,7 +149,7 @@ class GroupedAttention(nn.Module):
     kv_heads : int
         Head h uses the keys and values number ``h // (heads / kv_heads)``.
     base : float
-        Of the rotary positions.
+        Of the rotary positions: pair i turns by base^(-2i / d_head) radians a token.
     """
 
     def __init__(self, d_model, heads, kv_heads, base):
@@ -271,15 +274,22 @@ class Llama(nn.Module):
         Parameters
         ----------
         ids : int64 Tensor of shape (batch, tokens)
+            The whole text, also with a cache.
         cache : lmcourse.gpt.generation.Cache, optional
-            With the keys and values of the first ``cache.tokens`` tokens, in
+            With the keys and values of the first ``cache.tokens`` of these tokens, in
             ``cache.layers`` for each block; only the tokens after them are computed, and
             theirs are added.
 
         Returns
         -------
         Tensor of shape (batch, tokens, d_model)
-            With a cache only those of the tokens that it did not hold.
+            Before the last norm. With a cache only those of the tokens that it did not
+            hold.
+
+        Raises
+        ------
+        ValueError
+            If there is no token, or more than the context.
         """
         x, layers = self.embed(ids), [None] * len(self.blocks)
         if cache is not None:
@@ -305,6 +315,11 @@ class Llama(nn.Module):
         -------
         Tensor of shape (batch, tokens, vocab_size)
             With a cache only those of the tokens that it did not hold.
+
+        Raises
+        ------
+        ValueError
+            If there is no token, or more than the context.
         """
         x = self.states(ids, cache)
         if last:
@@ -540,9 +555,9 @@ def _make_tokenizer(fields):
         Of the file: "tokenizer.ggml.tokens", list of str, the symbol of each id;
         "tokenizer.ggml.merges", list of str, two symbols with a space between;
         "tokenizer.ggml.token_type", list of int: 3 and 4 are symbols that no merge makes;
-        "tokenizer.ggml.bos_token_id" and those of "eos", "unknown" and "padding", if there
-        are such; "tokenizer.chat_template", perhaps; "llama.context_length". What is
-        missing is a KeyError.
+        "llama.context_length", an int. One of these missing is a KeyError. Others may be
+        missing: "tokenizer.ggml.bos_token_id", and the same for "eos", "unknown" and
+        "padding", int; "tokenizer.chat_template", str.
 
     Returns
     -------
@@ -570,7 +585,7 @@ def _make_tokenizer(fields):
             if kind in (_CONTROL, _USER_DEFINED)
         ]
     )
-    named = {
+    special_tokens = {
         f"{name}_token": symbols[fields[f"tokenizer.ggml.{field}_token_id"]]
         for name, field in (
             ("bos", "bos"),
@@ -585,7 +600,7 @@ def _make_tokenizer(fields):
         chat_template=fields.get("tokenizer.chat_template"),
         model_max_length=fields["llama.context_length"],
         clean_up_tokenization_spaces=False,
-        **named,
+        **special_tokens,
     )
 
 
@@ -610,17 +625,17 @@ def from_transformers(theirs, dtype=torch.float32):
     """
     config = theirs.config
     rope = getattr(config, "rope_parameters", None) or {}
-    wrong = {
+    required = {
         "model_type": (config.model_type, "llama"),
         "hidden_act": (config.hidden_act, "silu"),
         "attention_bias": (config.attention_bias, False),
         "mlp_bias": (config.mlp_bias, False),
         "rope_type": (rope.get("rope_type", "default"), "default"),
     }
-    for name, (given, wanted) in wrong.items():
+    for name, (given, wanted) in required.items():
         if given != wanted:
             raise ValueError(f"{name} is {given!r}; this Llama has {wanted!r}")
-    ours = LlamaConfig(
+    sizes = LlamaConfig(
         vocab_size=config.vocab_size,
         context=config.max_position_embeddings,
         layers=config.num_hidden_layers,
@@ -632,14 +647,14 @@ def from_transformers(theirs, dtype=torch.float32):
         eps=config.rms_norm_eps,
     )
     with torch.device("meta"):
-        model = Llama(ours, tied=config.tie_word_embeddings)
-    names = {
+        model = Llama(sizes, tied=config.tie_word_embeddings)
+    names = {  # ours → theirs
         "tokens.weight": "model.embed_tokens.weight",
         "norm.weight": "model.norm.weight",
     }
     if model.head is not None:
         names["head.weight"] = "lm_head.weight"
-    for layer in range(ours.layers):
+    for layer in range(sizes.layers):
         for name, part in TRANSFORMERS_NAMES.items():
             names[f"blocks.{layer}.{part}.weight"] = f"model.layers.{layer}.{name}.weight"
     state = theirs.state_dict()
@@ -734,16 +749,17 @@ def load_talker(checkpoint=None, device=None, dtype=torch.float32):
     OSError
         If the file cannot be had, or is not the expected one.
     ValueError
-        If it is damaged or not a Llama. No weight is ever filled with random numbers.
+        If it is damaged or not a Llama (no weight is ever filled with random numbers), or
+        if the device cannot be used.
     """
     device = pick_device(device)
     wanted = checkpoint or os.environ.get(VARIABLE)
-    place = talker_file() if not wanted else resolve_checkpoint(wanted, file=True)
-    if Path(place).is_file():
-        file = GgufFile(place)
+    source = talker_file() if not wanted else resolve_checkpoint(wanted, file=True)
+    if Path(source).is_file():
+        file = GgufFile(source)
         model, tokenizer = read_gguf_model(file, dtype), read_gguf_tokenizer(file)
     else:
-        tokenizer, model = _load_folder(checkpoint_folder(place), dtype)
+        tokenizer, model = _load_folder(checkpoint_folder(source), dtype)
     return tokenizer, model.requires_grad_(False).to(device)
 
 
@@ -774,6 +790,11 @@ def sample_tokens(model, ids, tokens, stop=(), *, generator=None, **settings):
     ------
     int
         The id of a token.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of its range, or prompt and text become longer than the context.
     """
     settings = {"temperature": 0.0} | settings
     cache = Cache(model)
@@ -810,11 +831,13 @@ def chat(tokenizer, model, messages, tokens=100, **settings):
     Returns
     -------
     str
+        The answer, without the token that ends it and without spaces around it.
 
     Raises
     ------
     ValueError
-        If the tokenizer has no chat template.
+        If the tokenizer has no chat template, a setting is out of its range, or dialogue
+        and answer become longer than the context.
     """
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]

@@ -54,7 +54,7 @@ def mask_tokens(ids, tokenizer, generator, share=0.15):
 
 
 def _split(total, parts, generator):
-    """Divide a whole number at random into parts of one or more, each division as likely.
+    """Divide a whole number into parts of one or more, all divisions equally likely.
 
     Parameters
     ----------
@@ -82,19 +82,22 @@ def corrupt_spans(ids, sentinels, generator, share=0.15, length=3):
     Parameters
     ----------
     ids : int Tensor of shape (tokens,)
-        Two or more, without padding. [CLS] at the start and [SEP] at the end are kept.
+        Without padding. The first and the last, [CLS] and [SEP], are kept; between them are
+        two or more.
     sentinels : sequence of int
-        One more than there are spans.
+        The ids to use, one more than there are spans or longer.
     generator : torch.Generator
     share : float
-        Of the tokens that are cut out, one at least.
+        Of the tokens between the ends, which share is cut out: one token at least, and
+        never all.
     length : float
-        Of a span, on average.
+        Of a span, on average, in tokens.
 
     Returns
     -------
-    source, target : int Tensors
-        Together as long as the text, two sentinels a span, and one.
+    source, target : int Tensors of shape (left,), (written,)
+        The text with a sentinel for each span; and for each span its sentinel and its
+        tokens, then one sentinel more.
 
     Raises
     ------
@@ -314,7 +317,8 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
         Passages.
     tokenizer : PreTrainedTokenizerFast
     settings : dict
-        ``steps``; ``batch``, passages a step; ``share`` of the positions to ask for;
+        ``steps``; ``batch``, passages a step; ``share``, 0 to 1, of the positions to ask
+        for;
         ``learning_rate`` and ``weight_decay`` of AdamW; ``muon_learning_rate``; ``seed``.
         The learning rates are the highest of one cycle.
     report : callable, optional

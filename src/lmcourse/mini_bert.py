@@ -26,7 +26,7 @@ def poem_splits() -> tuple[list[str], list[str], list[str]]:
     training, validation, test = [], [], []
     for name in POEMS:
         texts = load_texts(name)
-        parts = train_val_test_split(texts)
+        parts = train_val_test_split(texts)  # each part is one str, of whole poems
         training += [text for text in texts if text in parts.training]
         validation += [text for text in texts if text in parts.validation]
         test += [text for text in texts if text in parts.test]

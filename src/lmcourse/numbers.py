@@ -220,8 +220,9 @@ def crossed_interval(
     values : array-like of shape (rows, columns) or (tables, rows, columns)
         NaN where there is no value.
     per : array-like of the same shape, optional
-        The interval is that of the ratio of the two sums. By default each value counts
-        once, which gives the mean.
+        What to divide by: the interval is that of the sum of ``values`` divided by the sum
+        of ``per``, over the rows and columns drawn. By default each value counts once,
+        which gives the mean.
     draws : int
         How often rows and columns are drawn again.
     seed : int

@@ -70,11 +70,12 @@ def read(path, encoding="utf-8"):
     FileNotFoundError
         If there is no such file.
     TypeError
-        If ``path`` is none, such as a list of texts.
+        If ``path`` is no path, but a list of texts for example.
     ValueError
         If it is a folder, a document of a word processor or a text itself; if the file
-        holds no text or is stored otherwise; if a table has no column ``text``, or two, or
-        a row that has more or fewer cells than the first. It names the file and the line.
+        holds no text or is not in this encoding; if a table has no column ``text``, or two,
+        or a row that has more or fewer cells than the first. It names the file and the
+        line.
     """
     path = _file(path)
     content = _decode(path, encoding)
@@ -127,10 +128,11 @@ def _file(path) -> Path:
 def _decode(path, encoding) -> str:
     """Return what a file holds, with lines that end in a newline.
 
-    A mark at the beginning that says how it is stored (BOM) is taken off.
+    A byte-order mark at the beginning is taken off if it is UTF-16's, which decides the
+    encoding, or if the encoding is "utf-8".
 
-    ``path`` : Path; ``encoding`` : str, of a file without a BOM. A file of a word
-    processor, or one that is stored otherwise, is a ValueError.
+    ``path`` : Path; ``encoding`` : str, of a file without UTF-16's mark. It is a ValueError
+    if the file is one of a word processor, is not in the encoding, or holds a zero byte.
     """
     stored = path.read_bytes()
     for beginning, what in PROGRAMS.items():
@@ -172,12 +174,12 @@ def _parts(content) -> list[str]:
     ``content`` : str, the text of a file.
     """
     blank = r"\n[^\S\n]*"
-    mark = (
+    separator = (
         f"(?:{blank}){{3,}}"
         if re.search(f"(?:{blank}){{2}}\n", content.strip())
         else (f"(?:{blank}){{2,}}")
     )
-    return [part for part in re.split(mark, content) if part.strip()]
+    return [part for part in re.split(separator, content) if part.strip()]
 
 
 def _table_rows(content, delimiter, name) -> list[dict]:
@@ -384,10 +386,10 @@ class EncodedTexts:
         Of the levels, the lowest first: "static" (word vectors), "before layer 0", "after
         layer 0", …
     levels, random_levels : Tensor of shape (levels, texts, d_model)
-        A vector for each text, the mean over its tokens; the second of the model with
-        random weights.
-    read_by : tuple
-        The tokenizer and the model that have read them.
+        A vector for each text, the mean over its tokens: in the trained model, and in a
+        copy in which the weights of every layer are shuffled.
+    read_by : (PreTrainedTokenizerFast, BertModel)
+        The tokenizer and the trained model that have read them.
     """
 
     texts: pd.DataFrame
@@ -398,7 +400,7 @@ class EncodedTexts:
 
     @cached_property
     def shuffled(self):
-        """The texts with their words in another order, a list of str, and their levels.
+        """A pair: the texts with their words shuffled, a list of str, and their levels.
 
         The levels, a Tensor of shape (levels, texts, d_model), are those of the trained
         model, which reads the texts when they are first asked for. A page shuffles a
@@ -421,7 +423,7 @@ class EncodedTexts:
         of the trained model that reads each text's words in another order. Two rows have no
         level: ``words counted``, a regression on the words' frequencies; and ``labels
         shuffled``, the last level's vectors with the labels in another order, where the
-        interval is that of all orders tried.
+        interval is that of all orders tried. Their last two columns are NaN.
 
         Raises
         ------
@@ -537,8 +539,9 @@ def _column_name(column):
 
 
 def encode_texts(source, tokenizer=None, model=None, encoding="utf-8"):
-    """Read texts with a BERT, layer by layer, and with a copy whose weights are shuffled.
+    """Read texts with a BERT, layer by layer, and with a copy whose layers are shuffled.
 
+    In the copy the numbers of each weight of a layer are shuffled; its embeddings stay.
     Some hundred texts of a sonnet's length take a minute.
 
     Parameters
@@ -547,7 +550,7 @@ def encode_texts(source, tokenizer=None, model=None, encoding="utf-8"):
         A file: a table, if it ends in ``.csv`` or ``.tsv``, else a text file. Or a table
         with a column ``text``; ``label`` and ``title`` may stand beside it.
     tokenizer, model : optional
-        A BERT's; default: those that `lmcourse.models.load_bert` loads.
+        A BERT's: give both, or neither for those that `lmcourse.models.load_bert` loads.
     encoding : str
         How a file's characters are stored.
 

@@ -285,7 +285,7 @@ def kept(before, after, count=10):
 def untrained(model, seed, shuffle, layers):
     """Return a copy of a BERT in which some layers are untrained.
 
-    Their weights keep their size.
+    The new weights of a matrix have about the mean and the spread of the old ones.
 
     Parameters
     ----------
@@ -335,18 +335,18 @@ def _windows(texts, tokenizer, model) -> list[list[int]]:
         If a text is blank to the tokenizer.
     """
     size = model.config.max_position_embeddings
-    whole = tokenizer(texts, truncation=True, max_length=size)
-    for text, window in enumerate(whole["input_ids"]):
+    encoded = tokenizer(texts, truncation=True, max_length=size)
+    for text, window in enumerate(encoded["input_ids"]):
         if len(window) <= tokenizer.num_special_tokens_to_add():
             raise ValueError(f"texts[{text}] is blank to the tokenizer: {texts[text]!r}")
-    long = sum(bool(encoding.overflowing) for encoding in whole.encodings)
-    if long:
+    truncated = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+    if truncated:
         warnings.warn(
-            f"{long} of {len(texts)} texts are longer than the context window: only "
+            f"{truncated} of {len(texts)} texts are longer than the context window: only "
             f"their first {size} tokens are read",
             stacklevel=3,
         )
-    return whole["input_ids"]
+    return encoded["input_ids"]
 
 
 def _check_texts(texts) -> list[str]:

@@ -12,7 +12,7 @@ import torch
 
 
 def frequencies(width, base=10000.0):
-    """Angle by which each pair of dimensions turns from one token to the next.
+    """Return by what angle each pair of dimensions turns from one token to the next.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def turn_pairs(x, cos, sin, layout):
 
 @lru_cache(maxsize=32)
 def rotations(tokens, d_head, dtype, device, base=10000.0):
-    """Cosines and sines of the angles of positions 0 to ``tokens - 1``, computed once.
+    """Return cosines and sines of the angles of positions 0 to ``tokens - 1``, kept.
 
     For a model that rotates the queries and keys of every layer by the same angles.
 
@@ -157,7 +157,7 @@ def rotations(tokens, d_head, dtype, device, base=10000.0):
 
 
 def alibi_slopes(heads):
-    """Penalty of each head for one token of distance (Press et al. 2022, section 3).
+    """Return each head's penalty for one token of distance (Press et al. 2022, sec. 3).
 
     Parameters
     ----------

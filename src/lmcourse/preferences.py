@@ -37,9 +37,9 @@ def properties(line):
     -------
     dict of str to int
         ``characters``, how many there are; ``words``, runs of letters with apostrophes and
-        hyphens; ``echoes``, the words that begin with a letter with which another word of
-        the line begins, too, in either case; ``capitals``, letters; ``marks`` of
-        punctuation, one of ,.;:!?—. In this order.
+        hyphens; ``echoes``, how many of the words begin with the same letter as another
+        word of the line, in either case; ``capitals``, capital letters; ``marks`` of
+        punctuation, those of ,.;:!?—. In this order.
     """
     words = WORD.findall(line)
     first_letters = Counter(word[0].lower() for word in words)
@@ -218,7 +218,8 @@ def fit_reward(differences, chosen_first, ridge=1.0):
     chosen_first : array of bool, of shape (pairs,)
         Whether the first answer was chosen.
     ridge : float
-        Above 0, so that the weights stay finite when all choices can be foretold.
+        How strongly large weights are penalised: above 0, so that they stay finite when all
+        choices can be foretold.
 
     Returns
     -------
@@ -238,7 +239,7 @@ def fit_reward(differences, chosen_first, ridge=1.0):
         )
     if not ridge > 0:
         raise ValueError(f"ridge {ridge} is not above 0")
-    # So turned, every row is what was chosen less what was not.
+    # With these signs every row is what was chosen less what was not.
     margins_of = np.where(chosen_first[:, None], differences, -differences)
     weights = np.zeros(differences.shape[1])
     for _ in range(100):
@@ -313,9 +314,10 @@ def dpo_loss(chosen, rejected, reference_chosen, reference_rejected, beta=0.1):
     Parameters
     ----------
     chosen, rejected : Tensor of shape (pairs,)
-        Log-probabilities of both answers, as the model has them now.
+        Log-probabilities, in nats, of the answer chosen and of the other one, as the model
+        has them now.
     reference_chosen, reference_rejected : Tensor of shape (pairs,)
-        As the model had them before. They are constants.
+        The same as the model had them before training: they have no gradient.
     beta : float
         How much a nat of log-probability is worth as reward. The larger, the sooner a pair
         is settled, and the nearer to the reference the model stays.

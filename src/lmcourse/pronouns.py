@@ -43,6 +43,7 @@ def _words(text: str) -> list[str]:
 
 # --- pairs of sentences that differ in one word ------------------------------------------
 
+# A sentence with a gap, and the two words that fill it.
 TWINS = (
     ("The animal didn't cross the street because it was too _.", "tired wide"),
     ("The street wasn't crossed by the animal because it was too _.", "tired wide"),
@@ -281,6 +282,11 @@ def noun_shares(tokenizer, model, sentences, word: str = "it"):
     -------
     Tensor of shape (sentences, nouns, layers, heads)
         From 0 to 1; a noun of several tokens gets the sum.
+
+    Raises
+    ------
+    ValueError
+        If a sentence lacks the word or one of its nouns.
     """
     texts = [sentence.text for sentence in sentences]
     batch, weights = read_heads(tokenizer, model, texts)

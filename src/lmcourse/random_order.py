@@ -29,10 +29,10 @@ def bits_at(seed, place):
     int
         From 0 to 2³² - 1.
     """
-    whole = 2**32
-    state = (seed + (place + 1) * 0x6D2B79F5) % whole
-    mixed = (state ^ state >> 15) * (state | 1) % whole
-    mixed ^= (mixed + (mixed ^ mixed >> 7) * (mixed | 61)) % whole
+    modulus = 2**32
+    state = (seed + (place + 1) * 0x6D2B79F5) % modulus
+    mixed = (state ^ state >> 15) * (state | 1) % modulus
+    mixed ^= (mixed + (mixed ^ mixed >> 7) * (mixed | 61)) % modulus
     return mixed ^ mixed >> 14
 
 
@@ -86,11 +86,11 @@ def reordered_words(text, tokenizer, room):
     words = WORD.findall(text)
     if not words:
         return text
-    tokens, whole = 0, 0
+    tokens, words_read = 0, 0
     for ids in tokenizer(words, add_special_tokens=False)["input_ids"]:
         tokens += len(ids)
-        whole += tokens <= room
-    mixed = iter(reordered(words[:whole]) + words[whole:])
+        words_read += tokens <= room
+    mixed = iter(reordered(words[:words_read]) + words[words_read:])
 
     def next_word(match):
         """Return the next of the shuffled words, to be put in the place of one.

@@ -201,13 +201,13 @@ def ablate_heads(model, texts):
         is in neither.
     """
     with torch.no_grad():
-        whole = token_losses(model, texts)  # (texts, 48)
+        intact = token_losses(model, texts)  # (texts, 48)
         weights = model(texts[:, :-1])[1]
     rows = []
     for layer, attention in enumerate(model.layers):
         for head in range(attention.heads):
             with averaged_heads(attention, head), torch.no_grad():
-                rise = (token_losses(model, texts) - whole).mean(0)  # (48,)
+                rise = (token_losses(model, texts) - intact).mean(0)  # (48,)
             own = weights[layer][:, head, LONGEST:]  # (texts, 24, tokens)
             # Row r attends from position 24 + r, and the same token stood at r: the token
             # before is at 23 + r, and what followed last time is at r + 1.

@@ -47,19 +47,19 @@ def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
     -------
     ids : int64 Tensor of shape (count, length)
         From 0 to 19, numbers of `LETTERS`.
-    turn : int64 Tensor of shape (count,)
-        The distance of each sequence's rule, in positions.
+    distance : int64 Tensor of shape (count,)
+        How many positions back each sequence's rule looks.
     """
     ids = torch.randint(20, (count, length), generator=generator)
     which = torch.randint(len(turns), (count,), generator=generator)
-    turn = torch.tensor(turns)[which]
+    distance = torch.tensor(turns)[which]
     follows = torch.rand(count, length, generator=generator) < ruled
-    follows &= torch.arange(length) >= turn[:, None]  # (count, length)
+    follows &= torch.arange(length) >= distance[:, None]  # (count, length)
     for position in range(min(turns), length):
-        before = (position - turn[:, None]).clamp(min=0)  # (count, 1)
+        before = (position - distance[:, None]).clamp(min=0)  # (count, 1)
         partner = PARTNER[ids.gather(1, before)[:, 0]]
         ids[:, position] = torch.where(follows[:, position], partner, ids[:, position])
-    return ids, turn
+    return ids, distance
 
 
 class SequenceModel(nn.Module):
@@ -137,7 +137,7 @@ def ablate_heads(model, count=500, seed=99):
         letter, of sequences whose rule looks two positions back, and four (`TURNS`), from
         position 12 on. ``without``: such a pair for each head, while that head is ablated.
     """
-    ids, turn = sample_sequences(count, torch.Generator().manual_seed(seed))
+    ids, distance = sample_sequences(count, torch.Generator().manual_seed(seed))
     block = model.blocks[0]
     weights = model(ids)[1][0]  # (count, heads, tokens, tokens)
     mean_outputs = means(model, ids)
@@ -149,7 +149,7 @@ def ablate_heads(model, count=500, seed=99):
         letters, in which the rule is not yet known, are not judged.
         """
         losses = letter_losses(model, ids)[:, FIRST_JUDGED - 1 :]
-        return [round(losses[turn == each].mean().item(), 4) for each in TURNS]
+        return [round(losses[distance == each].mean().item(), 4) for each in TURNS]
 
     attention, without = [], []
     for head in range(block.attention.heads):

@@ -88,8 +88,7 @@ def law(fitted, parameters, tokens):
     Returns
     -------
     array of shape (draws, runs)
-        One column if parameters and tokens are numbers.
-        In nats.
+        In nats; one column if parameters and tokens are numbers.
     """
     e, a_factor, a, b_factor, b = np.asarray(fitted).T[..., None]  # (draws, 1) each
     parameters, tokens = np.atleast_1d(parameters), np.atleast_1d(tokens)

@@ -251,8 +251,8 @@ def character_marks(text):
         In the order of `MARKS`. Four of the character itself: a space, a line's end, a
         vowel, a capital letter. Four of the last few: after a vowel, after "th", a word's
         second and third letter. Eight of the line: in its first and second word, far into
-        it, in a word that begins with "th", after a comma, after "my", after "thou" or its
-        kin, and in a line after one that ends in a comma.
+        it (beyond 30 characters), in a word that begins with "th", after a comma, after
+        "my", after "thou" or its kin, and in a line after one that ends in a comma.
     """
     rows, line, last_line = [], "", ""
     for character in text:

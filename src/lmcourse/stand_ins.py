@@ -113,7 +113,13 @@ def shuffled_rows(weight, seed):
     Parameters
     ----------
     weight : Tensor of shape (neurons, d_model)
+        It is not changed.
     seed : int
+
+    Returns
+    -------
+    Tensor of shape (neurons, d_model)
+        Each row holds the same numbers as before.
     """
     generator = torch.Generator().manual_seed(seed)
     order = torch.rand(weight.shape, generator=generator).argsort(dim=1)

@@ -237,7 +237,8 @@ def merge_in_word(symbols, frequency, pair, counts):
     Returns
     -------
     list of (str, str)
-        The pairs that the merge made, one for each place.
+        The pairs with the joined symbol that were counted, each as often as it was: up to
+        two for each place of ``pair``.
     """
     left, right = pair
     joined, new, i = sys.intern(left + right), [], 0

@@ -104,7 +104,7 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
         If the text is empty or too short, or a setting is wrong.
     """
     tokenizer = CharTokenizer(text)
-    config, how = recipe(preset, tokenizer.vocab_size, without, **changes)
+    model_config, training_config = recipe(preset, tokenizer.vocab_size, without, **changes)
 
     def encode(text):
         """Return the tokens of a ``text`` (str) as an int Tensor (tokens,)."""
@@ -114,8 +114,10 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
         training, validation = split(encode(text))
     else:
         training, validation = encode(parts.training), encode(parts.validation)
-    torch.manual_seed(how.seed)
-    return tokenizer, Trainer(GPT(config), training, validation, how, device)
+    torch.manual_seed(training_config.seed)
+    return tokenizer, Trainer(
+        GPT(model_config), training, validation, training_config, device
+    )
 
 
 def _setting(text):
@@ -149,6 +151,11 @@ def parse(arguments):
         or "classic"; ``without``, list of str; ``set``, list of (name of a field, value);
         ``out``, Path; ``steps``, ``evaluate_every``, ``target_loss`` and ``device``, None
         if not given; ``threads``, int; ``export``, Path or None; ``resume``, bool.
+
+    Raises
+    ------
+    SystemExit
+        If an option is unknown, lacks its value or has a wrong one, or after ``--help``.
     """
     parser = argparse.ArgumentParser("python -m lmcourse.train", description=__doc__)
     parser.add_argument(
@@ -189,7 +196,8 @@ def parse(arguments):
 def check(options):
     """Raise ValueError if an option is wrong or a file is in the way.
 
-    With ``resume`` a file may be there, if it is a checkpoint or model of the course.
+    With ``resume`` a file may be there, if it is a checkpoint or model of the course. One
+    that cannot be read is an OSError.
 
     Parameters
     ----------
@@ -349,8 +357,8 @@ def is_out_of_memory(error):
     """
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    # PyTorch has no class for the memory of a processor; the second is a size that does
-    # not fit in 64 bits.
+    # PyTorch has no class for the memory of a processor; "overflow" is said of a size that
+    # does not fit in 64 bits.
     words = ("not enough memory", "can't allocate memory", "overflow")
     return any(word in str(error) for word in words)
 

@@ -176,9 +176,9 @@ class Block(nn.Module):
         Returns
         -------
         output : Tensor of shape (batch, tokens, d_model)
-        weights : Tensor of shape (batch, heads, tokens, tokens)
-            Of the self-attention; with cross-attention of that, and
-            (batch, heads, tokens, sources).
+        weights : Tensor of shape (batch, heads, tokens, tokens), or None
+            Of the self-attention, None if it keeps none. A block with cross-attention
+            returns the weights of that instead, (batch, heads, tokens, sources).
 
         Raises
         ------
@@ -250,7 +250,8 @@ class Stack(nn.Module):
         -------
         output : Tensor of shape (batch, tokens, d_model)
         weights : list of Tensor of shape (batch, heads, tokens, tokens)
-            The attention weights that each block returned.
+            The attention weights that each block returned; with cross-attention these are
+            (batch, heads, tokens, sources).
         """
         weights = []
         for block in self.blocks:

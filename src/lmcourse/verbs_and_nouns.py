@@ -162,10 +162,10 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    words : list of str
-        Each a token of its own.
     tokenizer : PreTrainedTokenizerFast
     model : BertModel
+    words : list of str
+        Each a token of its own.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
     Raises
     ------
     ValueError
-        If a word is not one token, or occurs in a frame.
+        If a word is not one token, or occurs in a sentence of `PAIRS` already.
     """
     batch, at = _encoded(tokenizer, words)
     parts = []
@@ -240,7 +240,8 @@ def verb_direction(vectors) -> tuple[np.ndarray, float]:
     direction : array of shape (d_model,)
         Of length 1; zeros if the means differ by rounding errors only.
     middle : float
-        The mean of both along it: what is above leans to the verbs.
+        Half-way between the two means along this direction: a vector whose product with it
+        is above leans to the verbs.
     """
     verbs, nouns = vectors.mean(axis=(1, 2, 3))
     difference = verbs - nouns
@@ -251,7 +252,7 @@ def verb_direction(vectors) -> tuple[np.ndarray, float]:
 
 
 def told_apart(taught, tried) -> np.ndarray:
-    """Say in which pairs the verb leans more to the verbs than the noun does.
+    """Return in which pairs a word used as a verb leans more to the verbs than as a noun.
 
     For each pair the direction is that of the other pairs, and of other words.
 

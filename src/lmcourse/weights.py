@@ -220,11 +220,12 @@ def read_state(
         Returns the model; it is called where tensors have shapes only. Whatever it raises,
         the file is the reason.
     layers : int
-        That it has. A file with fewer tensors is refused before they are built.
+        How many the model has. A file with fewer tensors is refused before it is built.
     rename : callable
         From the name of a weight in the model to that in the file.
     is_transposed : callable
-        From the name in the file and the weight to whether the file has the transpose.
+        From a weight's name in the file, and the weight of the model without memory, to
+        whether the file holds its transpose.
     spare : callable
         From a name to whether the file may hold such a tensor, too; it is not loaded.
 
@@ -250,14 +251,16 @@ def read_state(
         raise ValueError(f"no model can be made for {path}: {error!r}") from error
     weights = model.state_dict()
     theirs = {name: rename(name) for name in weights}
-    turned = {name for name in weights if is_transposed(theirs[name], weights[name])}
+    stored_transposed = {
+        name for name in weights if is_transposed(theirs[name], weights[name])
+    }
     shapes = {
-        theirs[name]: (weight.mT if name in turned else weight).shape
+        theirs[name]: (weight.mT if name in stored_transposed else weight).shape
         for name, weight in weights.items()
     }
     tensors = read_weights(path, shapes, spare)
     state = {name: tensors.pop(there) for name, there in theirs.items()}
-    for name in turned:
+    for name in stored_transposed:
         state[name] = state[name].mT.contiguous()
     return model, state
 
@@ -325,10 +328,10 @@ def save_model(path, model, record, more=()):
     ----------
     path : str or Path
         Of the safetensors file that is written.
-    record : dict
-        How the model came about; what JSON can hold.
     model : nn.Module
         Its weights are in the file under ``model.``
+    record : dict
+        How the model came about; what JSON can hold.
     more : dict of str to Tensor, optional
         Other tensors, such as what an optimizer keeps.
 

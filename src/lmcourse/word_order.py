@@ -192,9 +192,9 @@ def pair_score(scheme, a, b, m, n):
         query, the lowest first; or ``ww``, ``wp``, ``pw`` and ``pp``, the four terms of
         word or position with word or position.
     a, b : int
-        Words, as numbers: rows of these tables.
+        Numbers of the words, from 0: a is the query, b the key.
     m, n : int
-        Their positions, in tokens.
+        The position of word a, and that of word b, in tokens.
 
     Returns
     -------
@@ -291,8 +291,8 @@ def hands():
     -------
     query, key : float64 Tensor of shape (6, 2)
         Points at distance 1 from the origin. The query's angles are fixed (`FIRST_ANGLES`,
-        in half turns); the key's are ahead by what it falls back in three tokens
-        (`BEHIND`).
+        in half turns); each of the key's is larger by the angle of three tokens
+        (`BEHIND`), by which a key three tokens before the query is turned less.
     speeds : float64 Tensor of shape (6,)
         Radians a token: 1 for the first hand, less for each that follows.
     """

@@ -86,6 +86,7 @@ def fourth_words(vectors, asked, weights=(-1, 1, 1)) -> np.ndarray:
     Returns
     -------
     int array of shape (questions,)
+        The row of each word found.
     """
     directions = unit(vectors).astype(np.float32)
     used, where = np.unique(asked[:, :3], return_inverse=True)
@@ -154,7 +155,8 @@ def shuffled_texts(texts, seed, across=False) -> list[list[str]]:
     texts : list of lists of str
     seed : int
     across : bool
-        Shuffle the words of all texts among them; else those of each text by itself.
+        Whether words may move from one text to another; else each text is shuffled by
+        itself.
     """
     rng = np.random.default_rng(seed)
     if not across:

@@ -179,9 +179,10 @@ def contributions(model, ids, token):
     -------
     DataFrame
         One row a part: ``layer``, from 0 (none for the embedding and the last norm);
-        ``part`` (``"token"``; ``"position"``, with what tables of n-grams add; a head's
-        number, from 0; ``"attention bias"``; ``"feed_forward"``, with its bias; ``"norm
-        bias"``); ``contribution``, in logits. A model without biases has no rows of them.
+        ``part`` (``"token"``; ``"position"``, with what tables of n-grams and of previous
+        tokens add; a head's number, from 0; ``"attention bias"``; ``"feed_forward"``,
+        with its bias; ``"norm bias"``); ``contribution``, in logits. A model without biases
+        has no rows of them.
 
     Raises
     ------
@@ -275,8 +276,8 @@ def losses_without(model, inputs, targets, controls=None, write=None):
         Other changes, by name: each is given a layer's number, from 0, and makes a context
         manager in which the model is changed.
     write : callable, optional
-        Without arguments, to a str. Called in each state but those without a head; what it
-        returns is the column ``line``.
+        Called without arguments while a part is removed or a control changes the model, but
+        not while a head is removed; it returns a str, for the column ``line``.
 
     Returns
     -------
@@ -285,7 +286,8 @@ def losses_without(model, inputs, targets, controls=None, write=None):
         "attention", "residual_1", "norm_2", "feed_forward", "residual_2", a head's number,
         from 0, or the name of a control; ``loss``, nats a token; ``change``, from the loss
         of the whole model; ``low`` and ``high``, the ends of its 95 % interval (windows are
-        taken as independent, and each is compared with itself); ``line``, "" for a head.
+        taken as independent, and each is compared with itself); ``line``, "" for a head and
+        without ``write``.
     """
     rows = []
     with evaluating(model):

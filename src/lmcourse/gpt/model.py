@@ -313,7 +313,7 @@ class GPT(nn.Module):
 
     @property
     def parameters_count(self):
-        """How many numbers training may change."""
+        """How many numbers the weights hold, frozen ones among them."""
         return sum(weight.numel() for weight in self.parameters())
 
     def vectors(self, ids):
@@ -336,6 +336,8 @@ class GPT(nn.Module):
 
     def embed(self, ids):
         """Return the vectors of ids, a Tensor of shape (batch, tokens, d_model).
+
+        In training some of their numbers are zeroed (dropout).
 
         Parameters
         ----------

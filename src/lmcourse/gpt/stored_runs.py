@@ -162,10 +162,10 @@ def gains(rows):
         "n-grams + small GPT", "small GPT + another" and "n-grams + the course's GPT" → the
         gain in nats a character; means over the seeds of the small GPTs.
     """
-    losses = by_models(rows)
-    two = [("1", "2"), ("1", "3"), ("2", "3")]
+    gained = by_models(rows)
+    pairs = [("1", "2"), ("1", "3"), ("2", "3")]
     return {
-        "n-grams + small GPT": np.mean([losses["counting", s] for s in SEEDS], axis=0),
-        "small GPT + another": np.mean([losses[pair] for pair in two], axis=0),
-        f"n-grams + {COURSE}": losses["counting", "the course's"],
+        "n-grams + small GPT": np.mean([gained["counting", s] for s in SEEDS], axis=0),
+        "small GPT + another": np.mean([gained[pair] for pair in pairs], axis=0),
+        f"n-grams + {COURSE}": gained["counting", "the course's"],
     }

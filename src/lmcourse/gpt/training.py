@@ -26,7 +26,7 @@ from lmcourse.settings import LARGEST, Number, Rate, Size, Whole, settings
 
 
 class Diverged(RuntimeError):
-    """The loss is no longer a number."""
+    """A loss is infinite, or no number any more."""
 
 
 @settings
@@ -42,7 +42,7 @@ class TrainingConfig:
         With ``"muon"`` the matrices of the blocks are trained by
         `lmcourse.optimizers.Muon`, all else by AdamW.
     learning_rate, muon_learning_rate : float
-        The highest of AdamW and of Muon.
+        The highest that AdamW reaches, and the highest that Muon reaches.
     warmup : int
         Steps in which the learning rates rise from zero; fewer than ``steps``.
     min_learning_rate : float
@@ -50,7 +50,7 @@ class TrainingConfig:
     weight_decay : float
         AdamW's, on matrices and tables only.
     clip : float
-        Gradients longer than this are shortened to it.
+        Gradients longer than this, over all weights together, are shortened to it.
     evaluate_every : int
         Steps between two estimates (and checkpoints).
     validation_windows : int
@@ -391,7 +391,7 @@ class Trainer:
         Raises
         ------
         Diverged
-            If it is not finite.
+            If the validation loss is not finite.
         """
         loss = self.estimate()
         if not math.isfinite(loss):
@@ -419,7 +419,7 @@ class Trainer:
         on_estimate : callable, optional
             Called with the trainer after each estimate: to save, to sample, to plot.
         quiet : bool
-            Whether to show no progress bar.
+            Whether to leave the progress bar out.
 
         Returns
         -------

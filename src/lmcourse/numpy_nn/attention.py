@@ -95,7 +95,7 @@ class Rotary(Module):
     Raises
     ------
     ValueError
-        If d_head is odd.
+        If d_head is odd, or below 2.
     """
 
     def __init__(self, d_head):

@@ -209,7 +209,7 @@ class Concat(Module):
     """Put arrays side by side along the last axis."""
 
     def fits(self, *shapes):
-        """Return whether the shapes differ in the last axis alone."""
+        """Return whether the shapes are the same but for their last axis."""
         return len({shape[:-1] for shape in shapes}) == 1 and min(map(len, shapes)) > 0
 
     def compute(self, *inputs):
@@ -312,8 +312,9 @@ def gradient_error(module, *inputs, seed=0, step=1e-5):
     Returns
     -------
     dict
-        Name of each input and parameter → the largest absolute difference, divided by
-        the largest entry of the gradient where that is above 1.
+        "input 0" and so on for the inputs, and the name of each parameter → the largest
+        absolute difference of its two gradients, a float; it is divided by the largest
+        entry of the gradient by differences, where that is above 1.
     """
     module = copy.deepcopy(module)  # the caller's is left as it is
     inputs = [np.array(x) for x in inputs]

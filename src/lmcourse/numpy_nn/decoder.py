@@ -187,12 +187,15 @@ def train_decoder(
     numbers : int array of shape (words of the text,)
         The words' numbers in the model's vocabulary.
     steps, context, batch : int
+        How many steps; words of a window; windows of a step.
     learning_rate : float
         Of Adam; falls to a tenth along a straight line.
     seed : int
-    watch : function of (step, loss module, expected words, running mean), optional
-        Called after each backward pass, before the step. What it returns, if it is a
-        string, stands beside the progress bar.
+    watch : callable, optional
+        Called after each backward pass, before the weights change, with the number of the
+        step, from 0; the `SoftmaxCrossEntropy`; the right words of the first window, an int
+        array (context,); and the running mean of the loss, in nats. A string that it
+        returns stands beside the progress bar.
 
     Returns
     -------
@@ -365,8 +368,8 @@ def _decoder(record, arrays):
         If the parameters do not fit the sizes, or are not finite.
     """
     vectors, sizes = arrays["dictionary.table"], record["sizes"]
-    each = vectors.shape[1] * (4 * vectors.shape[1] + 2 * sizes["d_ff"])
-    if sizes["layers"] * each > sum(array.size for array in arrays.values()):
+    of_a_layer = vectors.shape[1] * (4 * vectors.shape[1] + 2 * sizes["d_ff"])
+    if sizes["layers"] * of_a_layer > sum(array.size for array in arrays.values()):
         raise ValueError(f"it has too few parameters for {sizes}")
     model = Decoder(record["vocabulary"], vectors, **sizes)
     named = model.parameters()

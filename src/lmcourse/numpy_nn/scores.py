@@ -62,7 +62,7 @@ def watched(heads):
 
 
 def heads_of(model, layer):
-    """Return the heads of a decoder's layer, `ProjectedAttention` each.
+    """Return the heads of a decoder's layer, a sequence of `ProjectedAttention`.
 
     ``model`` : `lmcourse.numpy_nn.decoder.Decoder`; ``layer`` : int.
     """
