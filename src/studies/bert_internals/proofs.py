@@ -71,10 +71,11 @@ def random_weights(page: Page):
 
 @proof("Whichever word is hidden, it gets the same row of the word table.")
 def hidden_is_hidden(page: Page):
-    """The rows of the tables for each word of the line; the poem was not learned from.
+    """Compare the table's rows for each word of the line; the poem was not learned from.
 
     ``trained`` and ``random`` are the median ranks of the right word among all tokens, for
-    every word that is one token in the first line of each held-out poem, hidden by itself.
+    every word that is one token in the first line of each held-out poem, hidden by itself;
+    the first is less than a fifth of the second.
     The poems are Dickinson's and Shakespeare's, split into three parts (`poem_splits`): for
     training, for validation and held out.
 
@@ -193,7 +194,7 @@ def head_is_missing(page: Page):
 
 @proof("What `AutoModel` loads from the folder is what the course loads.")
 def plain_path_is_ours(page: Page):
-    """Every weight, and the tokens of a line.
+    """Compare every weight, and the tokens of a line.
 
     Parameters
     ----------
@@ -226,7 +227,7 @@ def plain_path_is_ours(page: Page):
 
 @proof("Word, position and type, added and normalised, are hidden state 0.")
 def three_tables(page: Page):
-    """In float64, to nine decimals; without position, type, norm or all three they differ.
+    """Compare in float64, to nine decimals; without position, type or norm they differ.
 
     There is one hidden state more than layers, and attention weights of each layer.
 
@@ -276,8 +277,8 @@ def budget_is_the_models(page: Page):
     Returns
     -------
     dict
-        ``total``: of this model, in millions; ``words``, ``base``, ``large``: the share of
-        the word table in this model, in BERT-base and in BERT-large.
+        ``total``: of this model with a pooler, in millions; ``words``, ``base``, ``large``:
+        the share of the word table in this model, in BERT-base and in BERT-large.
     """
     spent = page.budgets["this model"].drop([] if page.model.pooler else "pooler")
     assert spent.sum() == page.model.num_parameters()
@@ -295,7 +296,7 @@ def budget_is_the_models(page: Page):
     "In the rebuilt BERT, all hidden states and attention weights agree with the library."
 )
 def rebuilt_is_the_librarys(page: Page):
-    """To nine decimals, on a line, on a batch with padding, and on a pair of texts.
+    """Compare to nine decimals: a line, a batch with padding, and a pair of texts.
 
     Parameters
     ----------
@@ -363,7 +364,9 @@ def _numbers_that_agree(page: Page, example) -> int:
 
 @proof("A fused kernel gives the same vectors and no attention weights.")
 def fused_has_no_weights(page: Page):
-    """In float64; the pooler is tanh of a linear layer on [CLS].
+    """Compare in float64; there are no attention weights even if they are asked for.
+
+    The pooler is tanh of a linear layer on [CLS].
 
     Parameters
     ----------
@@ -375,10 +378,10 @@ def fused_has_no_weights(page: Page):
     """
     fused = copy.deepcopy(page.fused).double()
     with torch.no_grad():
-        again = fused(**page.inputs, output_attentions=True)
+        asked = fused(**page.inputs, output_attentions=True)
     assert not page.quiet.attentions
-    assert not again.attentions
-    close(again.last_hidden_state, page.reference.last_hidden_state)
+    assert not asked.attentions
+    close(asked.last_hidden_state, page.reference.last_hidden_state)
     cls = page.reference.last_hidden_state[:, 0]  # (batch, d_model)
     if page.rebuilt.pooler is not None:
         weight, bias = (page.state[f"pooler.dense.{name}"] for name in ("weight", "bias"))
@@ -396,7 +399,7 @@ def shares_before(weights, numbers, to_number_before):
     weights : Tensor of shape (layers, texts, heads, tokens, tokens)
         Attention weights.
     numbers : int Tensor of shape (texts, tokens)
-        The position number of each token.
+        The numbers by which "one lower" is counted, one for each token.
     to_number_before : callable
         The lesson's function: from both to these shares, (layers, texts, heads), means over
         tokens.
@@ -460,19 +463,19 @@ def head_follows_the_numbers(page: Page):
     in_print = shares(ids, printed)
     ranked = in_print.mean(dim=0).sort(descending=True)
     best = int(ranked.indices[0])
-    kinds, neighbours = [], []
+    reordered, neighbours = [], []
     for seed in SEEDS:
         generator = torch.Generator().manual_seed(seed)
         order = torch.rand(ids.shape, generator=generator).argsort(dim=1)
         weights = page.read_as(page.model, ids, order)
-        kinds.append(shares_before(weights, order, before)[:, best])
+        reordered.append(shares_before(weights, order, before)[:, best])
         neighbours.append(shares_before(weights, printed, before)[:, best].mean().item())
     generator = torch.Generator().manual_seed(SEEDS[0])
     vocabulary = page.model.config.vocab_size
     words = torch.randint(vocabulary, ids.shape, generator=generator)
     of_words = shares(words, printed)[:, best]
     far = shares(ids, printed + 300)[:, best]
-    lowest = min(kinds, key=lambda each: each.mean())
+    lowest = min(reordered, key=lambda each: each.mean())
     values = {
         "head": f"{best // heads}.{best % heads}",
         "printed": in_print[:, best].mean().item(),
@@ -484,7 +487,7 @@ def head_follows_the_numbers(page: Page):
         "texts": len(ids),
         "orders": len(SEEDS),
     }
-    for each in (in_print[:, best], *kinds, of_words, far):
+    for each in (in_print[:, best], *reordered, of_words, far):
         assert bootstrap_interval(each)[0] > 0.9
     assert values["neighbour"] < 0.15
     assert values["next"] < 0.6
@@ -519,7 +522,7 @@ def widths(weights):
     interval="{span:.1f} bits more above, over heads",
 )
 def middle_is_narrow(page: Page):
-    """The mean entropy of heads in layers 3 and above, less that in layers 1 and 2.
+    """Compare the mean entropy of heads in layers 3 and above with that in layers 1 and 2.
 
     The interval over heads is above zero; that over stanzas is above what random weights
     (three seeds) give by 0.2 bits at least, so it is not what layers do anyway. Layers 1
@@ -663,46 +666,47 @@ def sink_has_two_causes(page: Page):
         ``few``: how many of them are tried with several words and numbers.
     """
     tokens = page.stanzas.shape[1]
-    zero = torch.arange(tokens)
-    the = page.first_is("the")
-    with_cls = the.clone()
+    from_0 = torch.arange(tokens)
+    with_the = page.first_is("the")
+    with_cls = with_the.clone()
     with_cls[:, SIXTH] = page.tokenizer.cls_token_id
-    numbered = {n: (zero + 7).index_fill(0, torch.tensor([SIXTH]), n) for n in (0, 40)}
-    both = middle_share(page, page.stanzas, zero)
+    # Numbers counted from 7, but that of the sixth token, which is 0 or 40.
+    numbered = {n: (from_0 + 7).index_fill(0, torch.tensor([SIXTH]), n) for n in (0, 40)}
+    both = middle_share(page, page.stanzas, from_0)
     words = {word: page.first_is(word)[:FEW] for word in ("the", "soul", ".")}
-    at_0 = [middle_share(page, ids, zero) for ids in words.values()]
-    by_cls = [middle_share(page, page.stanzas[:FEW], zero + n) for n in range(7, 488, 40)]
+    at_0 = [middle_share(page, ids, from_0) for ids in words.values()]
+    by_cls = [middle_share(page, page.stanzas[:FEW], from_0 + n) for n in range(7, 488, 40)]
     neither = [
-        middle_share(page, ids, zero + n) for ids in words.values() for n in (7, 100, 300)
+        middle_share(page, ids, from_0 + n) for ids in words.values() for n in (7, 100, 300)
     ]
     sixth = {
-        "own": middle_share(page, the, zero + 7, SIXTH),
-        "as_cls": middle_share(page, with_cls, zero + 7, SIXTH),
-        "as_0": middle_share(page, the, numbered[0], SIXTH),
-        "as_40": middle_share(page, the, numbered[40], SIXTH),
+        "own": middle_share(page, with_the, from_0 + 7, SIXTH),
+        "as_cls": middle_share(page, with_cls, from_0 + 7, SIXTH),
+        "as_0": middle_share(page, with_the, numbered[0], SIXTH),
+        "as_40": middle_share(page, with_the, numbered[40], SIXTH),
     }
-    word_at_0 = middle_share(page, the, zero).mean().item()
+    word_at_0 = middle_share(page, with_the, from_0).mean().item()
     few = page.stanzas[:FEW]
     shorter = [
         middle_share(page, torch.cat([few[:, : n - 1], few[:, -1:]], 1), torch.arange(n))
         for n in (8, 16)
     ]
-    untrained = [
-        page.read_as(page.random_model, ids[:FEW], zero + n)[..., 0].mean(dim=(1, 2, 3))
-        for ids in (page.stanzas, the)
+    by_random = [
+        page.read_as(page.random_model, ids[:FEW], from_0 + n)[..., 0].mean(dim=(1, 2, 3))
+        for ids in (page.stanzas, with_the)
         for n in (0, 7)
     ]  # (layers,) each
     values = {
         "both": both.mean().item(),
         "span": bootstrap_interval(both),
         "the": word_at_0,
-        "later": middle_share(page, page.stanzas, zero + 7).mean().item(),
+        "later": middle_share(page, page.stanzas, from_0 + 7).mean().item(),
         "neither": max(each.mean().item() for each in neither),
         "least": min(each.mean().item() for each in by_cls),
         "most": max(each.mean().item() for each in by_cls),
         **{name: each.mean().item() for name, each in sixth.items()},
         "even": 1 / tokens,
-        "sep": middle_share(page, page.stanzas, zero, tokens - 1).mean().item(),
+        "sep": middle_share(page, page.stanzas, from_0, tokens - 1).mean().item(),
         "answer": letter_of_share(word_at_0, both.mean().item(), 1 / tokens),
         "texts": len(both),
         "few": FEW,
@@ -714,12 +718,12 @@ def sink_has_two_causes(page: Page):
     assert min(bootstrap_interval(each)[0] for each in at_0) > 0.45
     assert min(bootstrap_interval(each)[0] for each in by_cls) > 0.2
     assert max(bootstrap_interval(each)[1] for each in by_cls) < 0.5
-    calm = [*neither, sixth["own"], sixth["as_40"]]
-    assert max(bootstrap_interval(each)[1] for each in calm) < 0.1
+    without_either = [*neither, sixth["own"], sixth["as_40"]]
+    assert max(bootstrap_interval(each)[1] for each in without_either) < 0.1
     for name in ("as_cls", "as_0"):
         assert bootstrap_interval(sixth[name])[0] > 0.3
     assert shorter[0].mean() > shorter[1].mean() > both[:FEW].mean()
-    assert torch.stack(untrained).max() < 0.1
+    assert torch.stack(by_random).max() < 0.1
     return values
 
 
@@ -768,8 +772,8 @@ def moved_without(model, out, token, masked):
             x = block(x, mask)
     others = [i for i in range(tokens) if i != token]
     right = out.last_hidden_state[:, others]
-    off = model.encoder.layer[-1](x)[:, others] - right
-    return off.norm(dim=(1, 2)) / right.norm(dim=(1, 2))
+    moved = model.encoder.layer[-1](x)[:, others] - right
+    return moved.norm(dim=(1, 2)) / right.norm(dim=(1, 2))
 
 
 @finding(
@@ -827,17 +831,17 @@ def weight_is_not_what_is_fetched(page: Page):
     by_token = weights[1:-1].mean(dim=(0, 1, 2, 3))  # (tokens,)
     long = page.of_length(page.poems.text, LONG)[:FEW]
     with torch.no_grad():
-        far = page.model(long, output_hidden_states=True)
-    moved = [
-        moved_without(page.model, far, token, masked=False).mean().item()
+        long_out = page.model(long, output_hidden_states=True)
+    long_moved = [
+        moved_without(page.model, long_out, token, masked=False).mean().item()
         for token in (0, *range(1, LONG - 1, 8))
     ]
-    by_far = page.read_as(page.model, long, torch.arange(LONG))[1:-1].mean((0, 1, 2, 3))
+    by_long = page.read_as(page.model, long, torch.arange(LONG))[1:-1].mean((0, 1, 2, 3))
     values = {
         "first": zeroed[0].mean().item(),
         "mean": others.mean().item(),
         "gap": bootstrap_interval(others.mean(dim=0) - zeroed[0]),
-        "long": moved[0] / float(np.mean(moved[1:])),
+        "long": long_moved[0] / float(np.mean(long_moved[1:])),
         "masked": masked[0].mean().item(),
         "masked_other": masked[1:].mean(dim=1).max().item(),
         "times": (by_token[0] / by_token[1:].max()).item(),
@@ -847,7 +851,7 @@ def weight_is_not_what_is_fetched(page: Page):
     }
     assert values["times"] > 10
     assert values["gap"][0] > 0
-    assert by_far[0] > 20 * by_far[1:-1].mean()
+    assert by_long[0] > 20 * by_long[1:-1].mean()
     assert values["long"] < 1.5
     assert bootstrap_interval(masked[0])[0] > 0.5
     assert values["masked_other"] < 0.25
@@ -953,10 +957,11 @@ def without_punctuation(page: Page):
     interval="the best level less the counts {best:.1%}, over excerpts",
 )
 def counts_tell_the_poets(page: Page):
-    """Balanced accuracy of a ridge regression, each excerpt left out in its turn.
+    """Compare balanced accuracies of ridge regressions, each excerpt left out in its turn.
 
-    Of no level's mean, from before layer 0 to the last, is the interval of its lead over
-    the better of two kinds of counts above zero; with punctuation and without. The last
+    No level's mean vector, from before layer 0 to the last, is shown to be better than the
+    better of two kinds of counts (no interval of a lead is above zero), with punctuation or
+    without. The last
     layer's mean is behind them in both, and [CLS] is behind that mean and not shown to be
     ahead of [CLS] with random weights (the interval begins at zero or below). The counts
     are right in more than 80 % (interval over excerpts). With random weights most recipes

@@ -76,7 +76,7 @@ def nothing_learned(page):
 
 @proof("The patches are those of PyTorch's `unfold`, and not what `reshape` makes.")
 def patches_are_unfold(page):
-    """All digits, exactly.
+    """Compare the patches of all digits, exactly.
 
     Parameters
     ----------
@@ -140,14 +140,14 @@ def exchanged(page):
     interval="neighbours less Transformer, from training to training: {gap:.1%}",
 )
 def neighbours_lead(page):
-    """Of all trainings, on every part; settings are chosen on a part of their own.
+    """The neighbours beat every training, on every part, and logistic regression, too.
 
-    The neighbours beat logistic regression on every part, too.
+    Settings are chosen on a part of their own.
 
     They also lead after ten times the steps, with one training on each part; on average the
     Transformer then makes up more than half of what it lacked. Without positions it is
     right less often by more than a tenth on every part, with one training each, and on
-    average in half, to ten points.
+    average for half of the digits, give or take ten points.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def neighbours_lead(page):
 
 @proof("The page's training and rivals find on the first part what the study found.")
 def here_as_in_the_study(page):
-    """The Transformer within five points, the others within two.
+    """The Transformer's accuracies agree within five points, the others' within two.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def no_bias_no_answer(page):
 
 @proof("Of the model's four heads one favours neighbours, three favour other nodes.")
 def heads_differ(page):
-    """By a tenth at least, in what is added to the scores; the one is head 0.
+    """Head 0 adds a tenth more to the scores of neighbours than of others, the rest less.
 
     Parameters
     ----------
@@ -329,7 +329,8 @@ def heads_differ(page):
     Returns
     -------
     dict
-        ``favour`` and ``avoid``: how many heads do either.
+        ``favour`` and ``avoid``: how many heads add more, and less, to the scores of
+        neighbours than to those of other nodes.
     """
     apart, joined, _ = page.walker.bonus.T  # (heads,) each
     gaps = (joined - apart).tolist()
@@ -418,7 +419,7 @@ def edges_are_used(page):
     "One layer gives equal answers to nodes of equal degree that the mark is not joined to."
 )
 def one_layer_sees_neighbours(page):
-    """With random weights from five seeds, on the test graphs, to nine decimals.
+    """Compare logits, with random weights from five seeds, on the test graphs, to 1e-9.
 
     A node's degree is the number of its neighbours. The nodes are not the marked one. Those
     that are joined to it get other answers.
@@ -469,8 +470,8 @@ def other_edges(page):
         In ``farther``, each ``own`` is the row's ``other``.
     """
     rows = page.farther["results"]["graphs"]
-    mixed = [row | {"own": row["other"]} for row in rows]
-    results = page.farther["results"] | {"graphs": mixed}
+    changed = [row | {"own": row["other"]} for row in rows]
+    results = page.farther["results"] | {"graphs": changed}
     return page.replaced(farther=page.farther | {"results": results})
 
 
@@ -542,7 +543,7 @@ def each_layer_sees_one_edge_farther(page):
 
 
 def stored_rules(page, kept=RULED):
-    """Return what is stored of models of letters, of both studies, with fewer steps.
+    """Return what both studies stored of models of letters after the shorter training.
 
     Parameters
     ----------
@@ -609,13 +610,13 @@ def losses_by_owner(run):
     whole, without = np.array(run["whole"]), np.array(run["without"])
     most = [int(np.argmax(weights)) + 1 for weights in run["looks"]]
     for owners in permutations(range(len(TURNS))):  # the head of each rule
-        own = [without[head, rule] for rule, head in enumerate(owners)]
-        other = [
+        lost = [without[head, rule] for rule, head in enumerate(owners)]
+        rises = [
             without[head, 1 - rule] - whole[1 - rule] for rule, head in enumerate(owners)
         ]
         attended = [most[head] for head in owners]
-        if min(own) > GUESS and max(other) < 0.1 and attended == [*TURNS]:
-            return own
+        if min(lost) > GUESS and max(rises) < 0.1 and attended == [*TURNS]:
+            return lost
     return None
 
 
@@ -646,7 +647,8 @@ def a_head_for_each_rule(page):
     dict
         ``models``, how many; ``clean``, in how many each head has one rule; ``share``, the
         95 % interval of their share; ``with`` and ``without``, the mean losses of a rule
-        with all heads and without its own, in those models; ``guess``, the loss of a guess
+        with all heads and without its own, in those models, or the loss of a guess if there
+        are none; ``guess``, the loss of a guess
         (losses are in nats a letter); ``steps`` of training.
     """
     runs = stored_rules(page)
@@ -697,7 +699,7 @@ def shown_model_has_both(page):
     "Counting letters at a distance does about as well as the model; with sorting, better."
 )
 def counting_the_rules(page):
-    """Counting two letters at the best distances lies among the twelve models of the study.
+    """The loss of counts of two letters lies among those of the study's twelve models.
 
     With sorting, a model of one distance is counted on the sequences that it predicts best,
     and the models are mixed; that beats also the model that is trained ten times as long.
@@ -838,12 +840,13 @@ def test_digits_leak(page):
         with turned copies of test digits to learn from; ``with_hands``, with digits of the
         same forms; ``both``. ``copies`` and ``hands``, the lowest and the highest gain over
         ``apart`` on a part; ``digits``, how many; ``answer``, the letter of the right
-        choice in a task, "a".
+        choice in a task: "a" if the same forms raise the mean, else "b" if copies do, else
+        "c".
     """
     labels = page.labels.numpy()
     versions = with_turned(page.images.numpy())
     every = np.arange(len(labels))
-    rows = []
+    by_part = []
     for fold in range(5):
         tested = split_digits(fold)[2].numpy()
         rng = np.random.default_rng(fold)
@@ -858,7 +861,7 @@ def test_digits_leak(page):
                     for part in parts
                 ]
                 by_case[leaks, same_hands] = np.mean(scores)
-        rows.append(by_case)
+        by_part.append(by_case)
 
     def of(leaks, same_hands):
         """Return the accuracy on each part, a float array (parts,).
@@ -866,7 +869,7 @@ def test_digits_leak(page):
         ``leaks`` : bool, whether turned copies of test digits are learned from;
         ``same_hands`` : bool, whether digits of the same forms are.
         """
-        return np.array([row[leaks, same_hands] for row in rows])
+        return np.array([row[leaks, same_hands] for row in by_part])
 
     apart = of(False, False)
     copies, hands = of(True, False) - apart, of(False, True) - apart

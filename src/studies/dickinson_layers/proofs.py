@@ -93,7 +93,7 @@ def levels_are_named(page: Page):
     "Before layer 0, [CLS] has the same vector in two poems; after each layer it differs."
 )
 def cls_is_blank_at_first(page: Page):
-    """Two poems of different length, before layer 0 and after each layer.
+    """Compare two poems of different length, before layer 0 and after each layer.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def cls_is_blank_at_first(page: Page):
 
 @proof("A poem's vectors are the same read alone, in a batch, or padded to 512 tokens.")
 def padding_changes_nothing(page: Page):
-    """Alone and in a batch one poem, padded some, to 1e-5 of the largest number.
+    """Compare one poem alone and in a batch, some padded, to 1e-5 of the largest number.
 
     How much more work padding makes is counted in FLOPs (operations).
 
@@ -202,7 +202,7 @@ def shuffled_sections(page: Page):
 
 
 def weighted_static(page: Page) -> dict[str, torch.Tensor]:
-    """Return six other averages of the static vectors of each poem's tokens.
+    """Return, for each poem, six averages of its tokens' static vectors.
 
     All are without the special tokens: plain; without stop words; weighted by idf, and by
     its square; smooth inverse frequency with its first direction taken off (Arora et al.
@@ -372,14 +372,15 @@ def across_volumes(vectors, labels, volumes) -> float:
     interval="after the last layer less static: {gain:.2f}",
 )
 def context_helps(page: Page):
-    """Balanced accuracy of a ridge regression after the last layer and of static vectors.
+    """Compare balanced accuracies of ridge regressions: last layer and static vectors.
 
     Each poem is left out in its turn; its penalty is chosen among the others. The gain's
-    interval is above zero; the rivals are below, and less the random layers the interval
-    is, too; one model with random layers falls below the static vectors. The gain keeps
-    its sign where the poem's whole volume is left out. It is open against the best of
-    eight bags of words and letter sequences and against the best level below (both
-    intervals begin near zero), and there is none for a vote of the five nearest. No level
+    interval is above zero, and so are those of the last layer's lead over the best other
+    average and over one model with random layers, which falls below the static vectors.
+    Naive Bayes and the length are below the last layer. The gain keeps its sign where the
+    poem's whole volume is left out. It is open against the best of eight bags of words and
+    letter sequences and against the best level below (both intervals begin below 0.03), and
+    none is shown for a vote of the five nearest. No level
     below is shown to be better than the static vectors.
 
     Parameters
@@ -547,28 +548,29 @@ def hope_is_in_a_word(page: Page):
         of them move it to another section.
     """
     names = page.names
-    poem, whole, without_word = without(page, "Hope is the thing", "Hope")
-    each = next(row for row in page.close if row["poem"] == poem)
+    poem, as_printed, without_word = without(page, "Hope is the thing", "Hope")
+    stored = next(row for row in page.close if row["poem"] == poem)
     life = names.index("Life")
-    others = np.array(each["said"][-1])  # (words, sections), in hundredths
+    by_word = np.array(stored["said"][-1])  # (words, sections), in hundredths
     moving = [
         word
-        for word, scores in zip(each["words"], others, strict=True)
+        for word, scores in zip(stored["words"], by_word, strict=True)
         if scores.argmax() != life
     ]
     below = [names[guess.support[poem].argmax()] for guess in page.guesses[:-1]]
-    assert names[whole.argmax()] == page.sections[poem] == "Life"
+    assert names[as_printed.argmax()] == page.sections[poem] == "Life"
     assert names[without_word.argmax()] == "Nature"
     assert set(below) == {"Nature"}
     assert set(moving) == {"Hope", "is", "sore"}
-    assert each["words"][others[:, life].argmin()] == "Hope"
-    assert np.abs(without_word.numpy() - others[0] / 100).max() < 0.03  # words[0] is "Hope"
-    lead = whole.topk(2).values
+    assert stored["words"][by_word[:, life].argmin()] == "Hope"
+    # The first word is "Hope".
+    assert np.abs(without_word.numpy() - by_word[0] / 100).max() < 0.03
+    top_two = as_printed.topk(2).values
     return {
-        "full": whole[life].item(),
+        "full": as_printed[life].item(),
         "without": without_word[life].item(),
-        "lead": (lead[0] - lead[1]).item(),
-        "words": len(each["words"]),
+        "lead": (top_two[0] - top_two[1]).item(),
+        "words": len(stored["words"]),
         "others": len(moving) - 1,
     }
 
@@ -668,8 +670,8 @@ def one_word_decides(page: Page):
         for name in ("static", "top")
     }
     support = page.guesses[-1].support[[row["poem"] for row in page.struck]]
-    ends = support.topk(2, dim=1).values
-    order = (ends[:, 0] - ends[:, 1]).argsort()
+    top_two = support.topk(2, dim=1).values
+    order = (top_two[:, 0] - top_two[:, 1]).argsort()
     third = len(order) // 3
     gap = mean_interval(moved["top"].astype(float) - moved["static"])
     narrow = moved["top"][order[:third]].mean()
@@ -806,7 +808,7 @@ def last_layer_reshuffles(page: Page):
     gaps = [mean_interval((kept(before, top, COUNT) - ours).numpy()) for top in tops]
     means = [kept(before, top, COUNT).mean().item() for top in tops]
     stored = [row["steps"][-1] for row in page.beside_runs if row["where"] == "last"]
-    many = [*stored, *means]
+    all_untrained = [*stored, *means]
     correlated = [alike(before, top) for top in tops]
     same_length = [without_length(x, page.pooled.tokens) for x in (before, after)]
     kept_more = min(low for low, _ in gaps) > 0
@@ -814,8 +816,8 @@ def last_layer_reshuffles(page: Page):
     assert 0.25 < steps[-1] < 1 / 3
     assert min(steps[:-1]) > 0.5
     assert kept_more
-    assert min(many) > 0.55
-    assert max(many) < 0.65
+    assert min(all_untrained) > 0.55
+    assert max(all_untrained) < 0.65
     for count in (3, 30):  # not ten alone
         gap = kept(before, tops[0], count) - kept(before, after, count)
         assert mean_interval(gap.numpy())[0] > 0
@@ -823,13 +825,13 @@ def last_layer_reshuffles(page: Page):
     assert alike(before, after) < min(correlated)
     return {
         "last": steps[-1],
-        "blank": min(many),
-        "alone": (min(many), max(many)),
+        "blank": min(all_untrained),
+        "alone": (min(all_untrained), max(all_untrained)),
         "gap": (min(low for low, _ in gaps), max(high for _, high in gaps)),
         "alike": alike(before, after),
         "alike_blank": min(correlated),
         "poems": len(page.texts),
-        "seeds": len(many),
+        "seeds": len(all_untrained),
         "random": COUNT / (len(page.texts) - 1),
         "answer": "c" if kept_more else "a" if kept_fewer else "b",
     }
@@ -940,7 +942,7 @@ def sections_at_random(page: Page):
     interval="after the last layer less before it: {gain:.0%}; less static: {lead:.0%}",
 )
 def new_neighbours_are_its_own(page: Page):
-    """Of five, ten and twenty nearest, by 95 % intervals over poems.
+    """The share grows among five, ten and twenty nearest, by 95 % intervals over poems.
 
     Of ten the gain is larger than in any of 200 shufflings of the sections, and the share
     is above that after each untrained layer. The gain's interval is above zero, too, if
@@ -950,7 +952,8 @@ def new_neighbours_are_its_own(page: Page):
 
     Before layer 0 the share is below that of static vectors, and adding the vectors of the
     positions is enough for that; of five, ten and twenty. From there to the level below
-    the last layer the interval for ten holds zero, and ends within three points of it.
+    the last layer the interval for ten holds zero, and ends within three points of it; so
+    that level is below static vectors, too.
     Without subtracting the mean, or with distances, no such loss is shown. The last layer's
     lead over static vectors is below eight points, and for ten the interval begins near
     zero.
@@ -983,8 +986,9 @@ def new_neighbours_are_its_own(page: Page):
         return share_of_own(cosines_of(vectors), sections, count)
 
     def gains(measure):
-        """Return intervals of a share: last less below, before layer 0 less static.
+        """Return the 95 % intervals of two mean differences of a share, each (low, high).
 
+        They are: after the last layer less before it, and before layer 0 less static.
         ``measure`` : callable, from vectors (poems, d_model) to shares (poems,).
         """
         static, placed, below, last = (measure(levels[i]) for i in (0, 1, -2, -1))
@@ -1004,16 +1008,16 @@ def new_neighbours_are_its_own(page: Page):
     with_positions = levels[0] + mean_positions(page.model, tokens)
     for count in (5, COUNT, 20):
         gain, lost = gains(partial(own, count=count))
-        moved = own(with_positions, count) - own(levels[0], count)
+        by_positions = own(with_positions, count) - own(levels[0], count)
         leads[count] = mean_interval(own(levels[-1], count) - own(levels[0], count))
         assert gain[0] > 0, count
         assert lost[1] < 0, count
-        assert mean_interval(moved)[1] < 0, count
+        assert mean_interval(by_positions)[1] < 0, count
         assert leads[count][1] < 0.08, count
     sizes = (sections[:, None] == sections).sum(axis=1)  # (poems,)
     volume = page.poems.series.to_numpy()
     same_volume = torch.tensor(volume[:, None] == volume)
-    others = {
+    variants = {
         "each section alike": lambda x: own(x) / sizes * sizes.mean(),
         "other volumes": lambda x: share_of_own(
             cosines_of(x).masked_fill(same_volume, -torch.inf), sections, COUNT
@@ -1024,7 +1028,7 @@ def new_neighbours_are_its_own(page: Page):
         ),
         "distances": lambda x: share_of_own(-torch.cdist(x, x), sections, COUNT),
     }
-    shown = {name: gains(measure) for name, measure in others.items()}
+    shown = {name: gains(measure) for name, measure in variants.items()}
     for name, (gain, _) in shown.items():
         assert gain[0] > 0, name
     for name in ("mean not subtracted", "distances"):
@@ -1053,7 +1057,7 @@ def new_neighbours_are_its_own(page: Page):
 
 @proof("The solution's poems are within twelve tokens of each other.")
 def poems_of_a_length(page: Page):
-    """There are forty different poems, ``page.chosen``.
+    """Check the lengths of the forty different poems ``page.chosen``.
 
     Parameters
     ----------
@@ -1076,7 +1080,7 @@ def poems_of_a_length(page: Page):
 
 @proof("Twenty different poems were drawn, five from each section, of at most eight lines.")
 def twenty_were_drawn(page: Page):
-    """The poems are ``page.drawn``, by their rows.
+    """Check the poems ``page.drawn``, which are given by their rows.
 
     ``chance`` is how far two independent scores of twenty poems differ by chance alone, if
     60 % are right: in poems, the half width of the 95 % interval of their difference.
