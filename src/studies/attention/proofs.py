@@ -32,7 +32,9 @@ close = torch.testing.assert_close
     "These lines compute the model's own weights; a query ten times longer sharpens them."
 )
 def head_by_hand(page: Page):
-    """Every row of the head; with ten times the query each row's greatest weight grows.
+    """Check every row of the head; with ten times the query its greatest weight grows.
+
+    Equal scores have equal weights in either case.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def head_by_hand(page: Page):
 
 @proof("Each row equals the single lookup, and no output leaves the range of the values.")
 def all_rows_at_once(page: Page):
-    """Every row; with scores far apart the output is one value, with equal ones the mean.
+    """Check every row; scores far apart give one value, equal ones the mean.
 
     Parameters
     ----------
@@ -99,7 +101,10 @@ def all_rows_at_once(page: Page):
 
 @proof("Behind a causal mask, a change in the future does not reach the past.")
 def mask_hides_the_future(page: Page):
-    """In head 0 of layer 0; without a mask all move. The formula is the function.
+    """Check which outputs of head 0 of layer 0 move; without a mask, all do.
+
+    An output moves if it goes farther than 1e-4 of the largest distance. The lesson's
+    function computes what the formula does, which adds 0 or −∞ to the scores.
 
     Parameters
     ----------
@@ -143,7 +148,10 @@ def mask_hides_the_future(page: Page):
 
 @proof("A growing set of keys replaces a causal mask; the order of the keys is free.")
 def growing_keys_are_a_mask(page: Page):
-    """In float64; five queries with the keys in a random order, as in cross-attention.
+    """Compare the outputs in float64, for the mask and for another order of the keys.
+
+    In the second comparison five queries, without a mask, attend to keys that stand with
+    their values in a random order, as in cross-attention.
 
     Parameters
     ----------
@@ -169,7 +177,7 @@ def growing_keys_are_a_mask(page: Page):
 
 @proof("Our class, filled with BERT's weights, has BERT's attention in every head.")
 def our_class_is_berts(page: Page):
-    """In every layer; the number of heads changes no number of parameters.
+    """Compare weights in every layer; any number of heads has as many parameters.
 
     Parameters
     ----------
@@ -201,7 +209,7 @@ def our_class_is_berts(page: Page):
 
 @proof("Our function computes what PyTorch's does; without `batch_first` texts are mixed.")
 def pytorch_gives_the_same(page: Page):
-    """With a mask and without, in float64.
+    """Compare the outputs with a mask and without, in float64.
 
     Of two texts the second is changed: with ``batch_first`` PyTorch's output for the first
     moves less than a thousandth as far as without it, where texts attend to each other.
@@ -240,7 +248,9 @@ def pytorch_gives_the_same(page: Page):
 
 @proof("The formula counts the operations right, whatever the number of heads.")
 def work_is_the_formula(page: Page):
-    """Counted by PyTorch, for three lengths.
+    """Compare PyTorch's count with 4 n² d + 8 n d², for three lengths and numbers of heads.
+
+    Here n is the number of tokens and d the width, 384.
 
     Parameters
     ----------
@@ -262,7 +272,7 @@ def work_is_the_formula(page: Page):
 
 @proof("Added up in blocks of any size, the output is the same.")
 def blocks_add_up(page: Page):
-    """In float64, blocks of one key, of two, and so on up to all.
+    """Compare in float64, with blocks of one key, of two, and so on up to all.
 
     Parameters
     ----------
@@ -362,35 +372,35 @@ def it_attends_to_the_nouns(page: Page):
     others = means.clone()
     others[ours] = -1
     rival = tuple(map(int, np.unravel_index(int(others.argmax()), others.shape)))
-    mine, nearest = per_kind[:, *ours].numpy(), per_kind[:, *rival].numpy()
-    span = bootstrap_interval(mine)
-    again = [
+    our_shares, rival_shares = per_kind[:, *ours].numpy(), per_kind[:, *rival].numpy()
+    span = bootstrap_interval(our_shares)
+    other_draws = [
         by_kind(noun_shares(page.tokenizer, page.bert, drawn_sentences(seed))).mean(0)
         for seed in SEEDS
     ]
-    blank = [page.random_shares]
+    by_random = [page.random_shares]
     for seed in SEEDS:
         # True: the weights are shuffled, here in all layers.
         model = untrained(page.bert, seed, True, range(len(means)))
-        blank.append(noun_shares(page.tokenizer, model, page.drawn))
-    blank = [by_kind(each).mean(dim=0) for each in blank]
+        by_random.append(noun_shares(page.tokenizer, model, page.drawn))
+    by_random = [by_kind(each).mean(dim=0) for each in by_random]
     by_word = page.by_word.groupby("word").share.mean()
     assert ours == PICTURED
     assert span[0] > 0.5
-    assert bootstrap_interval(mine - nearest)[0] > 0
-    for each in again:
+    assert bootstrap_interval(our_shares - rival_shares)[0] > 0
+    for each in other_draws:
         assert each[ours] == each.max()
         assert each[ours] > 0.5
-    assert max(each.max().item() for each in blank) < 0.5
-    assert abs(blank[0][ours].item() - page.even) < 0.1
+    assert max(each.max().item() for each in by_random) < 0.5
+    assert abs(by_random[0][ours].item() - page.even) < 0.1
     assert min(by_word["the"], by_word["on"]) > 0.5
     return {
         "it": means[ours].item(),
         "span": span,
         "next": others.max().item(),
         "even": page.even,
-        "random": blank[0][ours].item(),
-        "most_random": max(each.max().item() for each in blank),
+        "random": by_random[0][ours].item(),
+        "most_random": max(each.max().item() for each in by_random),
         "heads": means.numel(),
         "sentences": len(page.drawn),
         "kinds": len(per_kind),
@@ -413,11 +423,11 @@ def random_endings(page: Page):
         A page like this one, whose ``by_ending`` holds the leads that the random model
         gives, in the same groups.
     """
-    there = {
+    random_leads = {
         name: page.leads(page.random_bert, [*words])
         for name, words in page.by_ending.items()
     }
-    return page.replaced(by_ending=there)
+    return page.replaced(by_ending=random_leads)
 
 
 def said_by_static_vectors(page: Page, words) -> list[float]:
@@ -436,7 +446,7 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
         animals less that of the places: positive if it is nearer to animals.
     """
     table = page.bert.embeddings.word_embeddings.weight.detach().cpu()
-    middle = table.mean(dim=0)
+    mean_row = table.mean(dim=0)
 
     def vector(word):
         """Return the direction of a word's static vector, (d_model,), of length 1.
@@ -445,14 +455,14 @@ def said_by_static_vectors(page: Page, words) -> list[float]:
         ``word`` : str.
         """
         ids = page.tokenizer(word, add_special_tokens=False)["input_ids"]
-        return F.normalize(table[ids].mean(dim=0) - middle, dim=0)
+        return F.normalize(table[ids].mean(dim=0) - mean_row, dim=0)
 
     def mean(names):
         """Return the mean direction of some words, (d_model,); ``names`` : list of str."""
         return torch.stack([vector(name) for name in names]).mean(dim=0)
 
-    way = mean(pronouns.ANIMALS) - mean(pronouns.PLACES)
-    return [float(vector(word) @ way) for word in words]
+    towards_animals = mean(pronouns.ANIMALS) - mean(pronouns.PLACES)
+    return [float(vector(word) @ towards_animals) for word in words]
 
 
 def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
@@ -475,7 +485,7 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
         The share of its attention that "it" gives the animal, less what it gives the place:
         means over 12 sentences each.
     """
-    first = [
+    is_animal_first = [
         sentence.text.index(sentence.nouns[0]) < sentence.text.index(sentence.nouns[1])
         for sentence in crossings(words[0])
     ]
@@ -484,8 +494,8 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
         shares = noun_shares(page.tokenizer, page.bert, crossings(word))
         ours = shares[..., page.layer, page.head]  # (sentences, 2)
         leads.append((ours[:, 0] - ours[:, 1]).numpy())
-    leads, first = np.array(leads), np.array(first)
-    return leads[:, first].mean(axis=1), leads[:, ~first].mean(axis=1)
+    leads, is_animal_first = np.array(leads), np.array(is_animal_first)
+    return leads[:, is_animal_first].mean(axis=1), leads[:, ~is_animal_first].mean(axis=1)
 
 
 @finding(
@@ -528,6 +538,7 @@ def endings_draw_it(page: Page):
     animals, places, both = (
         np.array([*page.by_ending[name].values()]) for name in ("animals", "places", "both")
     )
+    # The mean of both groups' means, one of them negative, is half of their difference.
     signed = np.concatenate([animals, -places])
     groups = np.repeat(["animals", "places"], [len(animals), len(places)])
     gap = tuple(2 * end for end in bootstrap_interval(signed, groups=groups))
@@ -543,10 +554,11 @@ def endings_draw_it(page: Page):
         "words": len(animals) + len(places),
         "pairs": len(crossings("tired")),
     }
-    ordered = [leads_by_order(page, each) for each in words]  # of animals, of places
-    (tired, *_), (tired_after, *_) = leads_by_order(page, ["tired"])
-    first, after = ([leads[i].mean() for leads in ordered] for i in (0, 1))
-    of_words = [first[0] - first[1], after[0] - after[1]]  # in each order of the nouns
+    ordered = [leads_by_order(page, each) for each in words]
+    # Mean leads with words of animals and of places, the animal named first, and second.
+    (tired, *_), (tired_second, *_) = leads_by_order(page, ["tired"])
+    first, second = ([leads[i].mean() for leads in ordered] for i in (0, 1))
+    of_words = [first[0] - first[1], second[0] - second[1]]  # in each order of the nouns
     of_order = np.mean([a.mean() - b.mean() for a, b in ordered])
     values |= {"animal_first": of_words[0], "place_first": of_words[1]}
     assert values["auc"] > 0.9
@@ -556,7 +568,7 @@ def endings_draw_it(page: Page):
     assert of_words[0] > 2 * of_words[1] > 0
     assert of_order > of_words[0]
     assert tired > 0.2
-    assert tired_after < -0.2
+    assert tired_second < -0.2
     assert 0.5 < values["static"] < values["auc"]
     return values
 
@@ -577,11 +589,11 @@ def random_persons(page: Page):
         A page like this one, whose ``bert`` is the random model; ``of_he`` holds the shares
         that it gives.
     """
-    there = {
+    random_shares = {
         name: page.he_shares(page.random_bert, [*words])
         for name, words in page.of_he.items()
     }
-    return page.replaced(of_he=there, bert=page.random_bert)
+    return page.replaced(of_he=random_shares, bert=page.random_bert)
 
 
 @finding(
@@ -613,16 +625,18 @@ def he_attends_to_persons(page: Page):
     -------
     dict
         ``auc``, the share of pairs of a person and a thing in which the person gets more,
-        and ``common`` and ``random``, the same by how common words are and with random
-        weights; ``persons`` and ``things``, median shares of attention, with ``gap``, the
-        95 % interval of the median difference; ``death`` and ``god``, the shares of these
-        words; ``count``, how many words of each kind; ``answer``, the letter of the right
-        choice in a task, "b".
+        and ``common`` and ``random``, the same by how common words are (persons the more
+        common or the less, whichever is right more often) and with random weights;
+        ``persons`` and ``things``, median shares of attention; ``gap``, the 95 % interval
+        of the median difference between the lists, paired in their order; ``death`` and
+        ``god``, the shares of these words; ``count``, how many words of each kind;
+        ``answer``, the letter of the right choice in a task, "b".
     """
     persons, things = (
         np.array([*page.of_he[name].values()]) for name in ("persons", "things")
     )
     model = page.random_bert
+    # As in ``of_he``, things come before persons in `random` and in `ids`.
     random = [[*page.he_shares(model, [*page.of_he[n]]).values()] for n in page.of_he]
     ids = [page.tokenizer.convert_tokens_to_ids([*page.of_he[name]]) for name in page.of_he]
     versions = [Sentence(pronouns.LINE.format(word), (word,)) for word in ("Death", "God")]
@@ -799,7 +813,7 @@ def no_single_head_is_needed(page: Page):
 
 @proof("When tired becomes wide the lean falls, and hardly less if both nouns are “thing”.")
 def the_measure_fools(page: Page):
-    """What the solution's own code measured, over 24 pairs of an animal and a place.
+    """Check what the solution's code measured, over 24 pairs of an animal and a place.
 
     With "thing" for both nouns the mean falls at least nine tenths as far.
 
@@ -843,7 +857,10 @@ def softmax_gradient(weights):
 
 @proof("Unscaled scores have variance d and saturate; the derivative equals autograd's.")
 def raw_scores_saturate(page: Page):
-    """The answer is the norm of the derivative by q · k, of the median of 2,000 queries.
+    """Compare derivatives of the weights by q · k, with raw scores and with scaled ones.
+
+    The size of a derivative is its Frobenius norm for 32 keys; the median of 2,000 queries
+    is compared.
 
     Parameters
     ----------
@@ -868,7 +885,7 @@ def raw_scores_saturate(page: Page):
         products = torch.randn(2000, width) @ torch.randn(32, width).T
         raw, scaled = (
             softmax_gradient((products / root).softmax(-1)).norm(dim=(-2, -1)).median()
-            / root
+            / root  # the derivative by q · k, not by the scaled score
             for root in (1, math.sqrt(width))
         )
         times[width] = (scaled / raw).item()
@@ -884,7 +901,7 @@ def raw_scores_saturate(page: Page):
     "A softmax of scores is the Gaussian kernel, and safe where dividing kernels is not."
 )
 def softmax_is_a_kernel(page: Page):
-    """Dividing kernels gives 0/0 at a bandwidth of 0.002.
+    """Both agree at a bandwidth of 0.4; at 0.002 dividing kernels gives 0/0.
 
     Parameters
     ----------
