@@ -53,7 +53,7 @@ WAYS = {"sum": (-1, 1, 1), "own": (0, 0, 1), "added": (0, 1, 1)}  # weights of a
     "are looked up get a gradient."
 )
 def lookup_is_a_product(page: Page):
-    """Row by row; a token that occurs twice gets the sum of two gradients.
+    """Compare row by row; a token that occurs twice gets the sum of two gradients.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def lookup_is_a_product(page: Page):
 
 @proof("One matrix product gives the same cosines as a loop over the words.")
 def one_product(page: Page):
-    """The six nearest of *bee*, each cosine by the formula.
+    """Compare the cosines of the six nearest of *bee* with the formula, one by one.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def random_map(page: Page):
 
 
 def own_group(vectors, labels) -> np.ndarray:
-    """Return of each word whether the nearest other one (Euclidean) is of its group.
+    """Return, for each word, whether the nearest other one (Euclidean) is of its group.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def own_group(vectors, labels) -> np.ndarray:
     interval="{span:.0%}",
 )
 def groups_on_the_map(page: Page):
-    """Three principal components of the words' own rows; the figure's points are these.
+    """Check the figure's points, three principal components of the words' own rows.
 
     The interval over words is above a half, above three random directions (the mean of 200
     draws) and above shuffled labels; the gain over the logarithms of the tokens' numbers is
@@ -200,18 +200,19 @@ def groups_on_the_map(page: Page):
     rng = np.random.default_rng(0)
     labels = np.asarray(page.groups_of_words)
     rows = page.matrix[page.map_rows]
-    judge = PCA(n_components=3, svd_solver="full").fit_transform(rows)
-    signs = np.sign((judge * page.points).sum(axis=0))
-    close(judge * signs, page.points, atol=1e-9)
-    turned = rows @ rng.standard_normal((200, rows.shape[1], 3))
-    directions = np.mean([own_group(x, labels) for x in turned])
+    components = PCA(n_components=3, svd_solver="full").fit_transform(rows)
+    # The sign of a principal component is arbitrary.
+    signs = np.sign((components * page.points).sum(axis=0))
+    close(components * signs, page.points, atol=1e-9)
+    projected = rows @ rng.standard_normal((200, rows.shape[1], 3))
+    directions = np.mean([own_group(x, labels) for x in projected])
     shuffled = np.mean(
         [own_group(page.points, rng.permutation(labels)) for _ in range(200)]
     )
     hits = own_group(page.points, labels)
     numbered = own_group(np.log(np.asarray(page.map_rows, float))[:, None], labels)
     span = bootstrap_interval(hits)
-    nothing = own_group(page.random_points, labels)
+    by_random = own_group(page.random_points, labels)
     assert span[0] > max(0.5, directions, shuffled)
     assert bootstrap_interval(hits - numbered)[0] > 0
     assert hits[np.isin(labels, ["months", "feelings"])].all()
@@ -220,7 +221,7 @@ def groups_on_the_map(page: Page):
         "span": span,
         "by_chance_directions": directions,
         "numbered": numbered.mean(),
-        "random": nothing.mean(),
+        "random": by_random.mean(),
         "words": len(labels),
     }
 
@@ -334,12 +335,15 @@ def interval_of_pairs(table) -> tuple[float, float]:
 def wrong_partners(asked) -> np.ndarray:
     """Return the questions with b replaced by the partner of the next pair's first word.
 
+    The next pair is the one whose first word has the next higher number; after the last
+    comes the first.
+
     ``asked`` : int array of shape (questions, 4), the numbers of a, b, c and d, "a is to b
     as c is to d". Returned is such an array, without questions whose new b is d.
     """
-    step = dict(asked[:, :2].tolist())
-    first = sorted(step)
-    following = {a: step[first[(i + 1) % len(first)]] for i, a in enumerate(first)}
+    partner = dict(asked[:, :2].tolist())
+    firsts = sorted(partner)
+    following = {a: partner[firsts[(i + 1) % len(firsts)]] for i, a in enumerate(firsts)}
     changed = asked.copy()
     changed[:, 1] = [following[a] for a in asked[:, 0].tolist()]
     return changed[changed[:, 1] != changed[:, 3]]
@@ -358,7 +362,7 @@ def wrong_partners(asked) -> np.ndarray:
     "neighbour reaches, {gain:.0%} and {gain_capitals:.0%}",
 )
 def sums_answer(page: Page):
-    """The nearest of all whole words of the table to −a + b + c, a, b and c left out.
+    """Find the nearest of all whole words to −a + b + c, with a, b and c left out.
 
     In each of the two kinds the interval over pairs is above a half, and above the share
     with the b of another pair; the intervals of the gain over the third word's own
@@ -366,7 +370,8 @@ def sums_answer(page: Page):
     chosen, the third word needs no sum: its own nearest of them is right as often as the
     sum's nearest of them, or more often, and in 95 % at least. With no word left out, the
     nearest to king − man + woman is *king*, then *queen*, and in most questions about
-    families c is nearest to its own sum.
+    families c is nearest to its own sum. To *bright : brightest = big : ?* the answer is
+    *biggest*.
 
     Parameters
     ----------
@@ -428,7 +433,12 @@ def among_answers(vectors, asked, step) -> float:
     asked : int array of shape (questions, 4)
         Rows of ``vectors``: a, b, c and the answer, where a is to b as c is to the answer.
     step : int
-        1 for c + (b − a), 0 for c itself. b is never the answer.
+        1 for c + (b − a), 0 for c itself. b is never chosen.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
     """
     directions = unit(vectors)
     answers = np.unique(asked[:, 3])
@@ -461,7 +471,7 @@ buck doe
     interval="{span:.0%} of the pairs, over these; of Google's {googles:.0%}",
 )
 def sums_fail(page: Page):
-    """Each of `OTHER_PAIRS`, such as "actor actress", with each of Google's families.
+    """Ask each of `OTHER_PAIRS`, such as "actor actress", with each of Google's families.
 
     The interval, these pairs drawn again, ends below that of Google's families. A pair is
     as rare as its rarer word, and a word the rarer, roughly, the higher its token's number.
@@ -496,9 +506,9 @@ def sums_fail(page: Page):
         of a country and its currency.
     """
     row = {word: i for i, word in enumerate(page.names)}
-    pairs = [tuple(pair.split()) for pair in OTHER_PAIRS.replace("\n", " ").split(",")]
+    word_pairs = [tuple(pair.split()) for pair in OTHER_PAIRS.replace("\n", " ").split(",")]
     families = sorted({tuple(each) for each in page.asked["families"][:, :2].tolist()})
-    ours = [(row[c], row[d]) for c, d in pairs]
+    ours = [(row[c], row[d]) for c, d in word_pairs]
     assert len(ours) >= 30
     assert not set(ours) & set(families)
     asked = np.array([(*one, *other) for one in families for other in ours])
@@ -510,28 +520,28 @@ def sums_fail(page: Page):
     kin, own = by_sum.mean(), by_own.mean()
     by_pair = [by_sum[(asked[:, 2:] == each).all(axis=1)].mean() for each in ours]
     span = bootstrap_interval(np.array(by_pair))
-    number = np.asarray(page.whole_rows)
-    rarity, googles_rarity = (number[each].max(axis=1) for each in (ours, families))
+    token_numbers = np.asarray(page.whole_rows)
+    rarity, googles_rarity = (token_numbers[each].max(axis=1) for each in (ours, families))
     middle = np.median(googles_rarity)
     frequent = np.array(by_pair)[rarity <= middle]
     rare = np.array(by_pair)[rarity > middle]
-    back = {}
+    backwards = {}
     for kind in ("families", "capitals"):
         turned = page.asked[kind][:, [1, 0, 3, 2]]
-        back[kind] = (fourth_words(page.vectors, turned) == turned[:, 3]).mean()
+        backwards[kind] = (fourth_words(page.vectors, turned) == turned[:, 3]).mean()
     aunt = np.array([[row[word] for word in ("man", "woman", "uncle", "aunt")]])
     assert fourth_words(page.vectors, aunt)[0] == aunt[0, 3]
-    families = page.asked["families"]
+    families = page.asked["families"]  # from here on the questions, not the pairs
     hits = (fourth_words(page.vectors, families) == families[:, 3]).astype(float)
     googles = interval_of_pairs(table_of(families, hits))
-    by_googles = np.nanmean(table_of(families, hits), axis=0)  # (pairs,), sorted
+    by_googles = np.nanmean(table_of(families, hits), axis=0)  # (pairs,), as googles_rarity
     assert own < kin < 0.5
     assert span[1] < googles[0]
     assert len(frequent) < len(ours) / 2
     assert bootstrap_interval(frequent)[0] > 0.5
     assert frequent.mean() >= by_googles[googles_rarity <= middle].mean()
     assert bootstrap_interval(rare)[1] < by_googles[googles_rarity > middle].min()
-    assert back["capitals"] < 0.5 < back["families"]
+    assert backwards["capitals"] < 0.5 < backwards["families"]
 
     def answered(kind, way):
         """Return the share of Google's questions of a kind that are answered, a float.
@@ -553,7 +563,7 @@ def sums_fail(page: Page):
         "own": own,
         "pairs": len(ours),
         "currencies": len(np.unique(page.asked["currencies"][:, 2:], axis=0)),
-        "backwards": back["capitals"],
+        "backwards": backwards["capitals"],
     }
 
 
@@ -614,7 +624,7 @@ def untrained_layers(page: Page):
     "same words after it."
 )
 def pairs_match(page: Page):
-    """As many words precede it, and as many tokens.
+    """Check also that as many words precede it, and as many tokens.
 
     So a vector that knows only these tells nothing: before layer 0 the verb's leans more to
     the verbs than the noun's in half of the pairs.
@@ -719,7 +729,7 @@ def verb_or_noun(page: Page):
 
 
 def flipped(vectors, turned) -> np.ndarray:
-    """Exchange verb and noun in some of the pairs.
+    """Return the vectors with verb and noun exchanged in some of the pairs.
 
     Parameters
     ----------
@@ -762,9 +772,11 @@ def static_is_not_level_0(page: Page):
 
 @proof("The loss equals PyTorch's, and it is flat only where the score is PMI minus ln k.")
 def flat_at_pmi(page: Page):
-    """On a table of nine counts; for one pair met as often as by chance at -ln k.
+    """Check the slope of the loss by each score, on a table of nine counts and for five k.
 
     Below these scores every slope is negative, above them positive, tried from 0.01 to 10.
+    The loss of a pair that is met as often as by chance is lowest at -ln k, for k from 1 to
+    5.
 
     PMI is the logarithm of how often a pair occurs over how often it would by chance; k is
     the number of negatives for each pair.
@@ -780,14 +792,14 @@ def flat_at_pmi(page: Page):
     -------
     dict
         ``answer``, the letter of the right choice in a task, "a" if the score for five
-        negatives is below −1; ``words``, how many the texts have.
+        negatives is below −1, else "b"; ``words``, how many the texts have.
     """
     model = page.SkipGram(9, 4)
-    one = torch.tensor([1, 2]), torch.tensor([3, 4]), torch.tensor([[5, 6], [7, 8]])
-    scores = torch.cat([model(one[0], one[1][:, None]), model(one[0], one[2])], 1)
+    batch = torch.tensor([1, 2]), torch.tensor([3, 4]), torch.tensor([[5, 6], [7, 8]])
+    scores = torch.cat([model(batch[0], batch[1][:, None]), model(batch[0], batch[2])], 1)
     truth = torch.tensor([[1.0, 0, 0]] * 2)
     by_torch = F.binary_cross_entropy_with_logits(scores, truth, reduction="sum")
-    torch.testing.assert_close(page.skip_gram_loss(model, *one), by_torch / 2)
+    torch.testing.assert_close(page.skip_gram_loss(model, *batch), by_torch / 2)
     times = torch.tensor([[3.0, 1, 2], [1, 5, 1], [2, 1, 4]], dtype=torch.float64)
     by_chance = times.sum(1, keepdim=True) * times.sum(0) / times.sum()
     scores = (torch.log(times / by_chance) - math.log(5)).requires_grad_()
@@ -803,17 +815,20 @@ def flat_at_pmi(page: Page):
             drawn_share = torch.sigmoid(moved)  # by hand, as PyTorch's slope is at zero
             by_hand = drawn * drawn_share - times * (1 - drawn_share)
             assert (side * by_hand > 0).all()
-    settled = []
+    lowest = []
     for k in range(1, 6):
         s = torch.linspace(-4, 4, 8001, dtype=torch.float64)
-        settled.append(s[(-F.logsigmoid(s) - k * F.logsigmoid(-s)).argmin()].item())
-    close(settled, [-math.log(k) for k in range(1, 6)], atol=2e-3)
-    return {"answer": "a" if settled[4] < -1 else "b", "words": sum(page.counted.values())}
+        lowest.append(s[(-F.logsigmoid(s) - k * F.logsigmoid(-s)).argmin()].item())
+    close(lowest, [-math.log(k) for k in range(1, 6)], atol=2e-3)
+    return {"answer": "a" if lowest[4] < -1 else "b", "words": sum(page.counted.values())}
 
 
 @proof("The stored trainings begin like this page's, and their scores fall by about ln k.")
 def cones_again(page: Page):
-    """The first 180 steps of two of them; words and contexts point opposite ways.
+    """Compare the first 180 steps of two of them with the cosines of trainings here.
+
+    The mean score falls by ln k, give or take 0.25, from that with a single negative. At
+    the end words and contexts point opposite ways.
 
     With numbers a hundred times as large after the first step, no cone forms. With the
     constant -ln 5 words crowd less than 0.1 more than with a single negative, and with a
@@ -844,18 +859,18 @@ def cones_again(page: Page):
     runs = [row for row in page.trainings if row["seed"] == 0 and not row["without"]]
     plain = [row for row in runs if not row["constant"]]
     base = plain[0]["picture"]["score"]
-    falls = [row["picture"]["score"] - base + math.log(row["k"]) for row in plain]
-    assert np.abs(falls).max() < 0.25
+    beyond_ln_k = [row["picture"]["score"] - base + math.log(row["k"]) for row in plain]
+    assert np.abs(beyond_ln_k).max() < 0.25
     assert plain[-1]["picture"]["opposed"] < -0.99
     for constant in (0.0, -ln5):
         row = next(r for r in runs if r["k"] == 5 and abs(r["constant"] - constant) < 0.01)
         models = page.train_skip_gram(page.met, page.shares, 5, constant, steps=180)
-        seen = [
+        cosines = [
             mean_cosine(model.words.weight.detach().double().numpy())
             for step, model in enumerate(models, 1)
             if step % 30 == 0
         ]
-        close(seen, row["cosines"][:6], atol=0.05)
+        close(cosines, row["cosines"][:6], atol=0.05)
     for step, model in enumerate(page.train_skip_gram(page.met, page.shares, 5), 1):
         for weight in model.parameters() if step == 1 else ():
             weight.data *= 100
@@ -863,14 +878,14 @@ def cones_again(page: Page):
     assert large < 0.1
     five = [row for row in page.trainings if row["k"] == 5 and not row["constant"]]
     five = [row for row in five if not row["without"]]
-    taken = [row for row in page.trainings if row["constant"] < 0]
+    shifted = [row for row in page.trainings if row["constant"] < 0]
     later = max(row["last"] for row in five)
     assert later < 0.5
     one = [row for row in page.trainings if row["k"] == 1 and not row["without"]]
     single = [row["most"] for row in one if not row["constant"]]
-    assert max(row["most"] for row in taken) < min(single) + 0.1
+    assert max(row["most"] for row in shifted) < min(single) + 0.1
     assert min(row["most"] for row in one if row["constant"] > 0) > 0.9
-    most, less = (float(np.median([r["most"] for r in rows])) for rows in (five, taken))
+    most, less = (float(np.median([r["most"] for r in rows])) for rows in (five, shifted))
     return {"most": most, "with_constant": less, "later": later, "large": large}
 
 
@@ -879,7 +894,7 @@ def cones_again(page: Page):
 
 @proof("The sparse counts equal those of a loop, and `ppmi` gives what the formula says.")
 def counts_are_a_loop(page: Page):
-    """On twenty poems, by two loops; and how much fifty directions keep of the whole.
+    """Compare on twenty poems with two loops; measure what fifty directions keep.
 
     Parameters
     ----------
@@ -1031,14 +1046,16 @@ def shares_by_word(
     interval="less shuffled {gain:.1%}; less spelling {less_spelling:.1%}",
 )
 def poems_teach(page: Page):
-    """Of words that occur ten times and are tokens, the sixty most frequent left out.
+    """Compare neighbours of words that occur ten times, without the sixty most frequent.
+
+    All of the words are tokens of BERT's.
 
     The gain's interval over words is above zero at 50 directions and a window of 2, and
     also at 20 and 200 directions and a window of 5; over each poem shuffled by itself, too.
-    Spelling (pairs and triples of letters) is not beaten: the low end of that interval is
-    below one point. Of the ten nearest of the sixty most frequent words shuffled text finds
-    over four times what chance does, and without the smoothing of counts less than half of
-    that.
+    The poems find more than twice as many neighbours as all words shuffled. Spelling (pairs
+    and triples of letters) is not beaten: the low end of that interval is below one point.
+    Of the ten nearest of the sixty most frequent words shuffled text finds over four times
+    what chance does, and without the smoothing of counts less than half of that.
 
     Parameters
     ----------
@@ -1105,7 +1122,9 @@ def poems_teach(page: Page):
     "words shuffled {left_2:.1%} and {left_5:.1%}",
 )
 def shuffled_poems(page: Page):
-    """All that is asserted is so by its interval over words, of five shuffles.
+    """Compare shares of BERT's neighbours, each by its interval over words.
+
+    Where words are shuffled, shares are means over five shuffles.
 
     At two words to each side the poems find more than their shuffled words, of the 5, 10
     and 20 nearest words; at five words to each side this is not asserted. At both, of the
@@ -1166,7 +1185,7 @@ def shuffled_poems(page: Page):
 
 @proof("The right answer is the list that was made from shuffled words.")
 def random_list(page: Page):
-    """And the three lists are what their texts give.
+    """Check also that the three lists are what their texts give.
 
     Parameters
     ----------

@@ -103,15 +103,15 @@ def nothing_without_learning(page):
     model.load_state_dict(unpacked(first["weights"]))
     days = dates.split_days()[0][:500]
     shares = [dates.share_right(model, dates.pairs_of(days, style)) for style in range(3)]
-    blank = [nulls.shuffled_weights(model, seed) for seed in SEEDS]
-    none = [dates.share_right(each, dates.pairs_of(days)) for each in blank]
+    shuffled = [nulls.shuffled_weights(model, seed) for seed in SEEDS]
+    by_shuffled = [dates.share_right(each, dates.pairs_of(days)) for each in shuffled]
     assert min(shares) > 0.95
-    assert max(none) == 0
+    assert max(by_shuffled) == 0
     assert first["without"] == "1886-00-15"
     return {
         "without": first["without"],
         "share": min(shares),
-        "shuffles": len(blank),
+        "shuffles": len(shuffled),
         "d_model": dates.SIZES["d_model"],
         "sources": len("15 May 1886"),
     }
@@ -222,7 +222,7 @@ def two_dates_need_a_look_back(page):
 
 @proof("The lines are the block; each written token depends on all that was read.")
 def lines_are_the_block(page):
-    """Nothing written depends on what comes after it.
+    """Check that nothing written depends on what comes after it.
 
     In float64; also that every token read may change everything that is written.
 
@@ -276,7 +276,7 @@ def copy_attention(ours, theirs):
 
 @proof("Our block with cross-attention equals PyTorch's decoder layer.")
 def block_is_pytorchs(page):
-    """With the norms before each step, and after it; in float64.
+    """Compare them in float64, with the norms before each step, and after it.
 
     Parameters
     ----------
@@ -310,7 +310,9 @@ def block_is_pytorchs(page):
 
 @proof("The page's model reads most held-out days; an untrained one reads none.")
 def it_reads_dates(page):
-    """In each of three styles over 80 %; the study's models, trained longer, over 95 %.
+    """It reads over 80 % in each of three styles; the study's models read over 95 %.
+
+    These were trained longer.
 
     No day is both for training and held out.
 
@@ -329,18 +331,18 @@ def it_reads_dates(page):
         them reads right, of three styles, 0 to 1; ``days``: how many there are, for
         training and held out.
     """
-    others = np.array([run["right"][:3] for run in page.study["runs"]])
+    stored_shares = np.array([run["right"][:3] for run in page.study["runs"]])
     asked = page.held_out[:300]
     here = [dates.share_right(page.reader, dates.pairs_of(asked, s)) for s in range(3)]
-    none = dates.share_right(dates.new_model(1), dates.pairs_of(asked))
+    untrained = dates.share_right(dates.new_model(1), dates.pairs_of(asked))
     assert not set(page.held_out) & set(page.known)
     assert len(page.known) > 70_000
-    assert others.min() > 0.95
+    assert stored_shares.min() > 0.95
     assert min(here) > 0.8
-    assert none == 0
+    assert untrained == 0
     return {
-        "models": len(others),
-        "worst": others.min(),
+        "models": len(stored_shares),
+        "worst": stored_shares.min(),
         "days": len(page.held_out) + len(page.known),
     }
 
@@ -485,27 +487,27 @@ def the_month_is_elsewhere(page):
         and ``cut``: the highest of each rival; ``random`` (lowest and highest) and
         ``random_least``: over encoders with random weights. ``models``: how many;
         ``answer`` and ``signed``: the letters of the right choices in two tasks, "a" and
-        "c" if the finding holds.
+        "c" if the finding holds, else "c" and "b".
     """
     runs = page.study["runs"] + page.study["more"]
     again, length, cut = (
         np.array([run[name] for run in runs]) for name in ("again", "dealt", "cut")
     )
-    months = [row["month"] for row in stored("date-controls")["results"]["untrained"]]
-    over = (again - np.maximum(length, cut)).min()
+    by_random = [row["month"] for row in stored("date-controls")["results"]["untrained"]]
+    lead = (again - np.maximum(length, cut)).min()
     assert again.min() > 0.8
-    assert over > 0.2
-    assert min(months) > max(length.max(), cut.max()) + 0.2
+    assert lead > 0.2
+    assert min(by_random) > max(length.max(), cut.max()) + 0.2
     return {
         "again": ends(again),
         "least": again.min(),
         "length": length.max(),
         "cut": cut.max(),
-        "random": ends(months),
-        "random_least": min(months),
+        "random": ends(by_random),
+        "random_least": min(by_random),
         "models": len(runs),
-        "answer": "a" if over > 0.2 else "c",
-        "signed": "c" if over > 0.2 else "b",  # hidden, and yet it may come from the source
+        "answer": "a" if lead > 0.2 else "c",
+        "signed": "c" if lead > 0.2 else "b",  # hidden, and yet it may come from the source
     }
 
 
@@ -604,11 +606,11 @@ def small_letters_carry_over(page):
     base = read_after(page.study)
     letters, commas, centuries = (read_after(page.study, vary) for vary in VARIED)
     more = letters[:, 5] - base[:, 5]
-    rest = [rows[:, 5].mean() for rows in (base, commas, centuries)]
-    two = np.array(
+    by_others = [rows[:, 5].mean() for rows in (base, commas, centuries)]
+    two_centuries = np.array(
         [row["right"] for row in stored("date-controls")["results"]["centuries"]]
     )
-    less = commas[:, 4] - centuries[:, 4]
+    commas_gain = commas[:, 4] - centuries[:, 4]
     shares = {
         "letters": letters[:, 5],
         "commas": commas[:, 4],
@@ -618,19 +620,19 @@ def small_letters_carry_over(page):
     assert min(rows[:, :3].min() for rows in (base, letters, commas, centuries)) > 0.95
     assert letters[:, 5].min() >= 0.8
     assert more.min() > 0
-    assert letters[:, 5].mean() > max(rest) + 0.1
+    assert letters[:, 5].mean() > max(by_others) + 0.1
     assert centuries[:, 8].min() > 0.95
-    assert two[:, 0].max() < 2 / 3
-    assert two[:, 1].max() < 0.01
-    assert less.min() < 0 < less.max()
+    assert two_centuries[:, 0].max() < 2 / 3
+    assert two_centuries[:, 1].max() < 0.01
+    assert commas_gain.min() < 0 < commas_gain.max()
     return {
         "letters": ends(letters[:, 5]),
         "letters_without": ends(base[:, 5]),
         "letters_least": letters[:, 5].min(),
         "more": ends(more),
-        "others": max(rest),
+        "others": max(by_others),
         "centuries_least": centuries[:, 8].min(),
-        "without_1700": ends(two[:, 0]),
+        "without_1700": ends(two_centuries[:, 0]),
         "commas": ends(commas[:, 4]),
         "commas_least": commas[:, 4].min(),
         "commas_without": ends(base[:, 4]),
@@ -678,7 +680,7 @@ def order_is_free(page):
     interval="read with the year first, over models: {turned:.1%}",
 )
 def a_new_order_is_not_read(page):
-    """Less than one in a hundred of *1886 May 15*; over 95 % of each of three styles.
+    """They read under 1 % of dates like *1886 May 15*, over 95 % of each of three styles.
 
     Parameters
     ----------

@@ -155,6 +155,11 @@ def check_words(stored: dict, forms: dict) -> None:
         Name of a result → the outcome that the study *famous* stored, a dict.
     forms : dict
         Name of a result → name of another form in which it was asked → its outcome.
+
+    Raises
+    ------
+    AssertionError
+        If a stored result is not as the text says.
     """
     errand, repeats, heads = (stored[name] for name in ("errand", "repeats", "heads"))
     assert errand["null"] < 0.1 * errand["lunch"]  # a third person gives: no lead
@@ -206,24 +211,24 @@ def results(page: Page):
             stored = measured(name, stored)
             forms = elsewhere.measure(name) if name in FORMS else {}
         elif name in AGAIN:
-            again = measure(name)
-            assert abs(again["ours"] - stored["ours"]) < NEAR
-            assert verdict_on(again) == verdict_on(stored)
+            anew = measure(name)
+            assert abs(anew["ours"] - stored["ours"]) < NEAR
+            assert verdict_on(anew) == verdict_on(stored)
         verdicts[name] = verdict_over(stored, forms)
         verdict = with_reason(verdicts[name], stored)
         labels = {"verdict": verdict, "foretold": published.foretold}
         values |= shown(name, stored | labels)
         for form, outcome in forms.items():
             values |= shown(f"{name}_{form}", outcome)
-    each = [*verdicts.values()]
+    all_verdicts = [*verdicts.values()]
     right = sum(verdicts[name] == result.foretold for name, result in RESULTS.items())
     return values | {
         "asked": len(RESULTS),
-        "hold": each.count("holds"),
-        "not_so": each.count("not so"),
-        "depends": each.count("it depends"),
-        "close": each.count("too close to say"),
-        "unasked": each.count("can’t be asked"),
+        "hold": all_verdicts.count("holds"),
+        "not_so": all_verdicts.count("not so"),
+        "depends": all_verdicts.count("it depends"),
+        "close": all_verdicts.count("too close to say"),
+        "unasked": all_verdicts.count("can’t be asked"),
         "right": right,
         "untrained_cosine": untrained_cosine(),
         "about": about([model for model in VARIABLES if os.environ.get(VARIABLES[model])]),

@@ -65,8 +65,8 @@ def five_in_two(page: Page):
     dict
         ``shortest``, the length of the shortest arrow; ``room``, the sum of squared lengths
         without a ReLU; ``span``, lowest and highest loss (a mean square) with it;
-        ``times``, how many times more the lowest loss without is; ``trainings``, how many;
-        ``answer``, the letter of the right choice.
+        ``times``, the lowest loss without it over the highest with it; ``trainings``, how
+        many; ``answer``, the letter of the choice that is nearest to ``room``.
     """
     bent = [train_toy(page.SPARSITY, seed=seed) for seed in SEEDS]
     plain = [train_toy(page.SPARSITY, seed=seed, bend=False) for seed in SEEDS]
@@ -289,7 +289,8 @@ def talker_is_alike(page: Page):
     Returns
     -------
     dict
-        ``rise`` and ``rival``, by how much the loss rises, in nats a token; ``wins``, in
+        ``rise`` and ``rival``, by how much the loss rises with features and with principal
+        directions, means over seeds, in nats a token; ``wins``, in
         how many properties features beat neurons, and ``labels``, differences of means beat
         features, lowest and highest over seeds: texts such as "3 to 5".
     """
@@ -315,7 +316,7 @@ def talker_is_alike(page: Page):
 
 
 def counts(rows, one, other):
-    """Return of each seed in how many properties one kind of unit has the higher F1.
+    """Return, for each seed, in how many properties one kind of unit has the higher F1.
 
     ``rows`` : list of dict, the outcomes of a model, one a seed, with
     ``["trained"]["scores"]``: kind of unit → F1 of each property; ``one``, ``other`` : str,
@@ -516,7 +517,7 @@ def names_come_without_learning(page: Page):
         ``trained_span``: lowest and highest); ``right``, places where the name is right;
         ``vowel``, the same for a vowel; ``complete``, places of the property that are
         found. ``tried`` (features), ``seeds``: how many; ``answer``, the letter of the
-        right choice.
+        right choice: "c" if ``right`` is below 0.8, else "a".
     """
     rows = page.study["gpt"]
     marks = [*page.MARKS]
@@ -627,9 +628,9 @@ def means_reach_further(page: Page):
         ``features`` (text, lowest and highest) and ``random``, how many of six characters
         are reached; of a line's end pushed along a difference of means with strength 1,
         mean probabilities ``before`` and ``after``, with ``low`` and ``high``;
-        ``loss_before`` and ``loss_after`` of the other
-        characters, in nats; ``windows``, ``seeds``: how many; ``answer``, the letter of the
-        right choice.
+        ``loss_before`` and ``loss_after`` of the other characters, in nats; ``windows``,
+        ``seeds``: how many; ``answer``, the letter of the right choice: "a" if ``low`` and
+        ``high`` are more than 0.2 apart, else "b".
     """
     runs = [row["trained"]["steering"] for row in page.study["gpt"]]
     means = [len(reached(rows, "difference of means")) for rows in runs]

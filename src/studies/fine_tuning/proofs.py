@@ -127,7 +127,7 @@ def validation_by_rate(page: Page, method):
 
 
 def five_words(text):
-    """Return the sequences of five words in a text, a str: a set of tuples of str.
+    """Return the sequences of five words in ``text``, a str: a set of tuples of str.
 
     Words are letters alone, in lower case.
     """
@@ -314,8 +314,8 @@ def forgetting_needs_no_new_poet(page: Page):
     before = losses_before(page, "Shakespeare")
     own = losses_on(page.own_runs, "Shakespeare") - before
     hers = losses_on(chosen(page, "all weights", 3e-3), "Shakespeare") - before
-    again = chosen(page, "all weights", 3e-3, "Shakespeare")
-    his = losses_on(again, "Shakespeare") - before
+    on_sonnets = chosen(page, "all weights", 3e-3, "Shakespeare")
+    his = losses_on(on_sonnets, "Shakespeare") - before
     by_seed = [
         losses_on(page.own_runs.iloc[[at]], "Shakespeare").mean() - before.mean()
         for at in range(len(page.own_runs))
@@ -475,13 +475,13 @@ def read_shakespeare(page: Page):
     """
     runs = page.runs.copy()
     for method in ("all weights", "LoRA", "last layer"):
-        mine = (runs.method == method) & (runs.replayed == 0)
-        old = runs[mine & (runs.fed == "Shakespeare")]
+        same = (runs.method == method) & (runs.replayed == 0)
+        fed_him = runs[same & (runs.fed == "Shakespeare")]
         for poet in page.poets:
             for part in HELD_OUT:
                 name = f"{poet} {part}"
-                losses = np.mean([*old[name]], axis=0).tolist()
-                runs.loc[mine, name] = pd.Series([losses] * mine.sum(), runs.index[mine])
+                losses = np.mean([*fed_him[name]], axis=0).tolist()
+                runs.loc[same, name] = pd.Series([losses] * same.sum(), runs.index[same])
     return page.replaced(runs=runs)
 
 
@@ -517,7 +517,8 @@ def lora_learns_nearly_as_much(page: Page):
         Mean losses on Dickinson's test poems, in nats a character: ``lora``, ``all``,
         ``last`` (layer), ``before`` any training on her; ``share``, the 95 % interval of
         LoRA's gain over that of all weights; ``poems``, how many; ``judge``, the letter of
-        the right choice.
+        the right choice: "b" if LoRA's best rate is above 0.001 and the lowest tried, else
+        "c".
     """
     before = losses_before(page, "Dickinson", ["test"])
     methods = ("all weights", "LoRA", "last layer")
@@ -715,8 +716,8 @@ def one_direction_learns(page: Page):
     means = {rank: gain.mean() / whole.mean() for rank, gain in gains.items()}
     assert share[0] > 0.5
     assert min(by_seed) > 0.5
-    again = chosen(page, "LoRA", 1.7e-2, "Shakespeare")
-    of_sonnets = before - losses_on(again, "Dickinson", ["test"])
+    on_sonnets = chosen(page, "LoRA", 1.7e-2, "Shakespeare")
+    of_sonnets = before - losses_on(on_sonnets, "Dickinson", ["test"])
     assert 10 * of_sonnets.mean() < gains[1].mean()
     assert bootstrap_interval(gains[1] - strongest)[0] > 0
     assert means[1] < means[2] < means[4] < means[8]
@@ -823,10 +824,10 @@ def marker_steers(page: Page):
         name: judge.predict([" ".join(text.split()) for text in texts]) == "Shakespeare"
         for name, texts in page.samples.items()
     }
-    words = bootstrap_interval(1.0 * his["(W)"] - his["(E)"])
+    fewer = bootstrap_interval(1.0 * his["(W)"] - his["(E)"])
     alone = his["Dickinson alone, no marker"].mean()
     assert gap[0] > 5
-    assert words[0] > 0
+    assert fewer[0] > 0
     assert alone < 0.3 < 0.7 < his["(E)"].mean()
     return {
         "gap": gap,
@@ -1000,7 +1001,7 @@ def peft_is_the_same(page: Page):
     config = copy.deepcopy(page.lora_config)
     config.base_model_name_or_path = None  # it had noted the folder
     plain = to_transformers(copy.deepcopy(page.sonnets).cpu()).double()
-    same = get_peft_model(plain, config).double().eval()
+    by_peft = get_peft_model(plain, config).double().eval()
     where = {
         "attention.qkv": "attn.c_attn",
         "attention.output": "attn.c_proj",
@@ -1010,12 +1011,12 @@ def peft_is_the_same(page: Page):
     for number, block in enumerate(exact.blocks):
         for ours, name in where.items():
             mine = block.get_submodule(ours)
-            other = same.base_model.model.transformer.h[number].get_submodule(name)
+            other = by_peft.base_model.model.transformer.h[number].get_submodule(name)
             other.lora_A["default"].weight.data = mine.down.data.clone()
             other.lora_B["default"].weight.data = mine.up.data.clone()
     ids = page.poets["Shakespeare"]["test"][0][None, :64]
     with torch.no_grad():
-        close(same(ids).logits, exact(ids), rtol=0, atol=1e-9)
-        merged = same.merge_and_unload()(ids).logits
+        close(by_peft(ids).logits, exact(ids), rtol=0, atol=1e-9)
+        merged = by_peft.merge_and_unload()(ids).logits
         close(merged, adapters.merge(exact)(ids), rtol=0, atol=1e-9)
     assert page.theirs.get_nb_trainable_parameters()[0] == adapters.trainable(page.light)

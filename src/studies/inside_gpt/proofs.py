@@ -153,11 +153,11 @@ def likely_is_not_good(page: Page):
     """
     losses = {name: page.surprise(ids) for name, ids in page.texts.items()}
     repeated = {name: page.repetition(ids).numpy() for name, ids in page.texts.items()}
-    own = losses["Shakespeare"]
+    human_losses = losses["Shakespeare"]
     span = bootstrap_interval(repeated["greedy"])
     beams = bootstrap_interval(repeated["four beams"])
     for name in ("greedy", "four beams", "greedy, penalty 1.3"):
-        assert (losses[name] < own).double().mean() > 0.95
+        assert (losses[name] < human_losses).double().mean() > 0.95
     assert min(span[0], beams[0]) > 0.1
     assert repeated["Shakespeare"].mean() < 0.01
     assert repeated["greedy, penalty 1.3"].mean() < 0.05
@@ -169,7 +169,7 @@ def likely_is_not_good(page: Page):
         "span": span,
         "beams": repeated["four beams"].mean(),
         "penalty": repeated["greedy, penalty 1.3"].mean(),
-        "texts": len(own),
+        "texts": len(human_losses),
         "sonnets": (sonnets > 0).mean(),
     }
 
@@ -332,12 +332,12 @@ def thou_reaches_over_a_word(page: Page):
     80 %. With *they*, *we* or *you* in its place it is below 15 %. No n-gram model of 4 to
     10 letters expects the *t* once, nor does the page's own. No prompt occurs in the
     training text. The page's n-grams are no worse on validation text than any others. With
-    *they* after the word, *t* remains likelier in most. Over two and three words, drawn
-    anew with three seeds, *t* is likelier after *thou … shal* in more than 80 %, and after
-    *they … shal* in less than 40 %; over six words the two shares differ by less than ten
-    points. In three GPTs whose weights are shuffled the two pronouns change the difference
-    of the two logits by less than a tenth as much. After *And thou shal* the logit lens
-    reads *l* from layers 0, 1 and 2, and *t* from layer 3.
+    *they* after the word, *t* remains likelier in more than two thirds. Over two and three
+    words, drawn anew with three seeds, *t* is likelier after *thou … shal* in more than 80
+    %, and after *they … shal* in less than 40 %; over six words the two shares differ by
+    less than ten points. In three GPTs whose weights are shuffled the two pronouns change
+    the difference of the two logits by less than a tenth as much. After *And thou shal* the
+    logit lens reads *l* from layers 0, 1 and 2, and *t* from layer 3.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def thou_reaches_over_a_word(page: Page):
         many of the ``thou_prompts``, an int, counting expects the *t* (added up over the
         n-gram models), and after *they* in the place of *thou* our GPT; ``they_between``:
         the share with *they* after the word; ``answer``: the letter of the task's right
-        choice.
+        choice: "b" if that share is above 2/3, "a" if it is below 1/3, else "c".
     """
     thou = expects_t(page, "thou")
     others = {who: np.mean(expects_t(page, who)) for who in ("they", "we", "you")}
@@ -369,7 +369,7 @@ def thou_reaches_over_a_word(page: Page):
     losses = {n: model.loss(validation) for n, model in models.items()}
     flat = re.sub(r"\W+", " ", page.parts.training.lower())
     known = [f"thou {w} {end}" in flat for end in page.ENDS for w in page.WORDS]
-    both = np.mean(expects_t(page, "thou", after=" they"))
+    they_between = np.mean(expects_t(page, "thou", after=" they"))
     far = {who: shares_far_away(page, who) for who in ("thou", "they")}
     six = {who: np.array(shares_far_away(page, who, counts=(6,))) for who in far}
     shuffled = [nulls.shuffled_weights(page.gpt, seed) for seed in range(3)]
@@ -381,7 +381,7 @@ def thou_reaches_over_a_word(page: Page):
     assert counted == 0
     assert page.ngram.loss(validation) <= min(losses.values()) + 1e-9
     assert not any(known)
-    assert both > 2 / 3
+    assert they_between > 2 / 3
     assert min(far["thou"]) > 0.8
     assert max(far["they"]) < 0.4
     assert abs(six["thou"] - six["they"]).max() < 0.1
@@ -392,8 +392,8 @@ def thou_reaches_over_a_word(page: Page):
         "they": int(others["they"] * len(thou)),
         "ngram": int(counted),
         "thou_prompts": len(thou),
-        "they_between": both,
-        "answer": "b" if both > 2 / 3 else "a" if both < 1 / 3 else "c",
+        "they_between": they_between,
+        "answer": "b" if they_between > 2 / 3 else "a" if they_between < 1 / 3 else "c",
     }
 
 
@@ -537,12 +537,12 @@ def missed_at_line_ends(page: Page, usual: dict) -> dict:
     windows = page.cut(page.held_out, 96, page.room)
     decoded = {int(i): page.text_of(i[None]) for i in windows.unique()}
     texts = np.array([[decoded[int(i)] for i in row] for row in windows])
-    new = texts == "\n"
-    marks = np.isin(texts, [*MARKS])
-    begun = (np.cumsum(new, 1) - new > 0)[:, 1:]  # the line begins within the window
-    before_new = np.append(new[:, 1:], np.zeros_like(new[:, :1]), 1)
-    ends = (new | (marks & before_new))[:, 1:] & begun
-    after_mark = new[:, 1:] & marks[:, :-1] & begun
+    is_new = texts == "\n"
+    is_mark = np.isin(texts, [*MARKS])
+    begun = (np.cumsum(is_new, 1) - is_new > 0)[:, 1:]  # the line begins within the window
+    before_new = np.append(is_new[:, 1:], np.zeros_like(is_new[:, :1]), 1)
+    ends = (is_new | (is_mark & before_new))[:, 1:] & begun
+    after_mark = is_new[:, 1:] & is_mark[:, :-1] & begun
     choice = [int(page.ids_of(text)[0, 0]) for text in "\n "]
 
     def measured(values):
@@ -707,8 +707,9 @@ def two_heads_carry_thou(page: Page):
     -------
     dict
         How many prompts: ``prompts``, ``told`` (apart by the model); of these, ``changed``
-        by the two heads, with the interval ``span`` of the share, ``back``, ``crossed``,
-        ``from_we``, and by the ``others``. Of *dost*, ``dost`` by the head ``dost_head``,
+        by the two heads, with the interval ``span`` of the share; ``back``, in the other
+        direction; ``crossed``, from the next prompt with *thou*; ``from_we``, from *we*;
+        and by the ``others``. Of *dost*, ``dost`` by the head ``dost_head``,
         ``dost_two`` by the two, of ``dost_told``; of *art*, ``art`` by the others, of
         ``art_told``. ``story``, the letter of the right choice, "?" if there is none.
     """
@@ -732,10 +733,10 @@ def two_heads_carry_thou(page: Page):
     most = np.max([single[head] for head in page.rest], axis=0)
 
     pairs = direct_prompts(page)
-    near = [
+    told = [
         (here, there) for here, there in pairs if page.lean(here) < 0 < page.lean(there)
     ]
-    direct = leans_with(page, *zip(*(near or pairs), strict=True), page.TWO) > 0
+    changed_directly = leans_with(page, *zip(*(told or pairs), strict=True), page.TWO) > 0
     art = [
         (f"{word} we ar", f"{word} thou ar")
         for word in sorted({there.split()[0] for _, there in pairs})
@@ -765,8 +766,8 @@ def two_heads_carry_thou(page: Page):
     assert crossed.mean() > 0.9
     assert from_we.mean() < 0.05
     assert (least > most).all()
-    assert len(near) > 0.9 * len(pairs)
-    assert direct.mean() > 0.95
+    assert len(told) > 0.9 * len(pairs)
+    assert changed_directly.mean() > 0.95
     assert {*sorted(for_art, key=for_art.get)[-2:]} == {*page.TWO}
     assert min(art_two.mean(), art_rest.mean()) > 0.9
     assert dost_head == (3, 1)
@@ -1034,6 +1035,7 @@ def it_spells_thou(page: Page):
         ]
         for first in ("though", "when")
     }
+    # By the first word of each list.
     brought = {
         words[0]: share_brought(page, words) for words in (["though"], invented, unlike)
     }
@@ -1085,8 +1087,8 @@ def two_layers_repeat(page: Page):
     less than 0.2 below counting tokens, after ten times the steps; with eight heads more
     than a nat above counting pairs. In each model with two layers the head of layer 0 that
     attends more to the token before gives it most of its attention; without it the
-    repetition costs more than a guess; without the other, less than a nat more than
-    before. Both heads of layer 1 give more than half to what followed.
+    loss on the repetition rises by more than the loss of a guess; without the other, by
+    less than a nat. Both heads of layer 1 give more than half to what followed.
 
     Parameters
     ----------
@@ -1102,8 +1104,8 @@ def two_layers_repeat(page: Page):
     -------
     dict
         Steps of training: ``steps_two``, with two layers; ``steps_one``, with one.
-        ``seeds``: how many models of two layers; ``answer``: the letter of the right
-        choice.
+        ``seeds``: how many models of two layers; ``answer``: the letter of the choice whose
+        loss is nearest to the mean of one layer with two heads.
     """
     results = page.study["results"]
     steps = page.study["settings"]["steps"]
@@ -1202,8 +1204,8 @@ def gain_of_repeating(gpt, lines, stop) -> np.ndarray:
     Returns
     -------
     array of shape (lines,)
-        The loss after the line before it less that after itself, in nats a token; the
-        line's first token does not count.
+        The loss after the line before it (of the first line, after the last) less that
+        after itself, in nats a token; the line's first token does not count.
     """
     ends = torch.full((len(lines), 1), stop)
 
@@ -1256,6 +1258,7 @@ def it_does_not_repeat_lines(page: Page):
     """
     size = page.room // 2 - 1
     encoded = [page.tokenizer.encode(line)[:size] for line in page.held_out.splitlines()]
+    # Two lines of token 0 stand in if none is long enough; then the proof fails.
     lines = torch.tensor([ids for ids in encoded if len(ids) == size] or [[0] * size] * 2)
     stop = int(page.ids_of("\n")[0, 0])
     gain = bootstrap_interval(gain_of_repeating(page.gpt, lines, stop))
