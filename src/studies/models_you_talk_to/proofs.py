@@ -179,8 +179,8 @@ def block_is_weights(page: Page):
     halves = np.concatenate([page.block[4:] & 15, page.block[4:] >> 4])
     matrix = page.file.read("blk.0.attn_q.weight")  # (d_model, d_model)
     close(torch.tensor(scale * halves + minimum), matrix[0, :32])
-    again = restore(*quantise(matrix, 4))
-    close(again, matrix, rtol=0, atol=1e-3 * matrix.abs().max().item())
+    requantised = restore(*quantise(matrix, 4))
+    close(requantised, matrix, rtol=0, atol=1e-3 * matrix.abs().max().item())
     bits = 8 * len(page.block) / 32
     size = page.file.path.stat().st_size
     return {"bits": bits, "megabytes": size / 1e6}
@@ -252,13 +252,13 @@ def a_bare_question_ends(page: Page):
         many: ``silent``, that end, of ``questions``. Of the study's ``asked`` questions in
         the template, how many answers are ``right`` with the system turn that is shipped,
         ``right_without`` any and ``right_plain`` with a plain one. ``answer``, the letter
-        of the right choice.
+        of the right choice: "b" if most turns end, else "a".
     """
     questions = [f"What is the capital of {country}?" for country in [*CAPITALS][:40]]
     end = page.tokenizer.eos_token_id
 
     def ends(texts):
-        """Return of each text whether its likeliest next token ends the turn.
+        """Return, for each text, whether its likeliest next token ends the turn.
 
         ``texts`` : iterable of str. A list of bool.
         """
@@ -336,8 +336,8 @@ def examples_must_be_right(page: Page):
 
     In the stored runs more than half of the opposites are lost, of past tenses some.
 
-    Intervals over words are above a half, and above zero. Of French the change is below 5
-    %.
+    The interval over words of the share lost is above a half for opposites, and above zero
+    for past tenses. Of French the share changes by less than 5 %.
 
     After exchanged answers more than half as many past tenses are right.
 
@@ -375,7 +375,10 @@ def examples_must_be_right(page: Page):
 
 
 def known_capitals(page: Page):
-    """Return the countries whose capital the model completes; if fewer than two, all.
+    """Return prompts for countries whose capital the model completes, and the capitals.
+
+    Only countries are asked whose name is a single token. If the model completes fewer than
+    two capitals, the prompts for all of these are returned.
 
     Parameters
     ----------
@@ -390,7 +393,7 @@ def known_capitals(page: Page):
     right : int64 Tensor of shape (countries,)
         The first token of each capital.
     known : int
-        How many capitals the model completes.
+        How many capitals the model completes; 0 if fewer than two.
     """
     one = [
         (country, city)
@@ -494,23 +497,24 @@ def capital_moves_in_one_layer(page: Page):
         mean subtracted. Of the study's ``studied`` pairs, how many change by all heads of
         layer 23, ``layer``, and by its best one, ``head``. ``paris`` and ``paris_before``:
         its probability by the lens after the last layer and the one below. ``countries``,
-        how many; ``answer``, the letter of the right choice.
+        how many; ``answer``, the letter of the right choice: "a" if the lens reads Paris
+        after a third of the layers, "b" if it first does after half of them, else "c".
     """
     ids, right, known = known_capitals(page)
     order = torch.arange(len(ids)).roll(1)
-    place = int((ids[0] != ids[1]).nonzero()[0])
+    country_at = int((ids[0] != ids[1]).nonzero()[0])
     stream = states(page.model, ids)
-    taken = {}
+    changed = {}
     differ = right[order] != right
-    for name, token in (("word", place), ("last", ids.shape[1] - 1)):
-        for layer in (23, 24):
+    for name, token in (("word", country_at), ("last", ids.shape[1] - 1)):
+        for layer in (23, 24):  # what layer 24 reads is what layer 23 returned
             source = stream[layer, order, token]
             with torch.no_grad(), copied_state(page.model, layer, token, source):
                 predicted = page.model(ids, last=True)[:, -1].argmax(-1)
-            taken[name, layer] = (predicted == right[order])[differ].double().numpy()
+            changed[name, layer] = (predicted == right[order])[differ].double().numpy()
     read = last_lens(page.model, stream).argmax(-1) == right  # (layers + 1, countries)
-    shares = {key: hits.mean() for key, hits in taken.items()}
-    gap = bootstrap_interval(taken["last", 24] - taken["last", 23])
+    shares = {key: hits.mean() for key, hits in changed.items()}
+    gap = bootstrap_interval(changed["last", 24] - changed["last", 23])
     france = ids_of(page, [page.CAPITAL_IS.format("France")])
     france = last_lens(page.model, states(page.model, france))[:, 0]
     paris = france.softmax(-1)[:, first_ids(page, ["Paris"])[0]]
@@ -729,18 +733,19 @@ def two_heads_carry_the_name(page: Page):
         ``lunch`` are changed, and ``lunch_right`` were right before. ``rival``, the largest
         share of sentences that another pair of heads changes; ``attended``, the mean
         attention weight of each head, the lower first, to the second place of the name;
-        ``answer``, the letter of the right choice.
+        ``answer``, the letter of the right choice: "a" if strangers change more than half,
+        else "c".
     """
     here = Names(page, errands(30, seed=2, names=NAMES[20:]))
     heads = page.HEADS
     right, _ = here.named()
     _, changed = here.named(heads)
-    others = [here.named(pair)[1].mean() for pair in rival_pairs(page)]
+    by_rivals = [here.named(pair)[1].mean() for pair in rival_pairs(page)]
     mean = {
         head: torch.cat([here.own[head], here.twins[head]])[:, -1].mean(0) for head in heads
     }
     ablated, _ = here.named(heads, mean)
-    back, _ = here.named(heads, here.own)
+    by_own, _ = here.named(heads, here.own)
     # Sentences 0 and 1, 2 and 3 … have the places reversed: what stands twice in the one
     # is the first name, in the other the second.
     order = torch.arange(len(right)).view(-1, 2).flip(1).flatten()
@@ -753,7 +758,7 @@ def two_heads_carry_the_name(page: Page):
         "right": int(right.sum()),
         "changed": int(changed.sum()),
         "span": span,
-        "rival": max(others),
+        "rival": max(by_rivals),
         "ablated": int(ablated.sum()),
         "strangers": int(by_strangers.sum()),
         "lunch": int(at_lunch.sum()),
@@ -764,10 +769,10 @@ def two_heads_carry_the_name(page: Page):
     }
     assert right.mean() > 0.8
     assert span[0] > 2 / 3
-    assert max(others) < 0.1
+    assert max(by_rivals) < 0.1
     assert at_lunch.mean() > 2 / 3
     assert ablated.sum() < right.sum()
-    assert (back == right).all()
+    assert (by_own == right).all()
     assert min(values["attended"]) > 0.4
     return values
 
@@ -818,8 +823,8 @@ def five_heads_repeat(page: Page):
     chosen = page.induction
     heads = range(page.config.heads)
     layers = sorted({layer for layer, _ in chosen})
-    pool = [(layer, head) for layer in layers for head in heads]
-    pool = [each for each in pool if each not in chosen]
+    spare = [(layer, head) for layer in layers for head in heads]
+    spare = [each for each in spare if each not in chosen]
 
     def losses(off=()):
         """Return the mean losses of each row with some heads off, in nats a token.
@@ -841,7 +846,7 @@ def five_heads_repeat(page: Page):
     rng = np.random.default_rng(0)
     rises = []
     for _ in range(3):
-        other = [pool[at] for at in rng.choice(len(pool), len(chosen), replace=False)]
+        other = [spare[at] for at in rng.choice(len(spare), len(chosen), replace=False)]
         rises.append((losses(other)[1] - again).mean())
     rise = bootstrap_interval(again_off - again)
     before = (losses([(16, 0)])[1] - again).mean()

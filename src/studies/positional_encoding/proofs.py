@@ -69,12 +69,12 @@ def span(values) -> tuple[float, float]:
     "three positions."
 )
 def order_view_is_attention(page):
-    """Three random orders, at three positions, under six schemes, to nine digits.
+    """Compare scores in three random orders, at three positions, under six schemes.
 
-    Compared are the scores of `pair_score`, which the picture shows, with those that
-    `attention_scores` computes from queries and keys. Without positions no score changes
-    when *soul* and *society* change places; under every scheme some do. When ten words come
-    before the line, scores change only if position vectors are added.
+    Equal to nine digits are the scores of `pair_score`, which the picture shows, and those
+    that `attention_scores` computes from queries and keys. Without positions no score
+    changes when *soul* and *society* change places; under every scheme some do. When ten
+    words come before the line, scores change only if position vectors are added.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def attention_scores(parts, mixed, at):
     "With every token at position 0, a BERT gives a word the same vector in both orders."
 )
 def order_is_not_seen(page):
-    """To nine digits in float64; so does attention with random weights.
+    """Compare vectors in float64, to nine digits; also in attention with random weights.
 
     With its positions every word's vector differs; ``moved`` is the smallest and the
     largest share of its length.
@@ -203,7 +203,7 @@ def order_is_not_seen(page):
 
 @proof("Behind a causal mask, one block does not depend on the order of the past; two do.")
 def one_block_sees_no_order(page):
-    """The last word's vector, up to 1e-5 of its length; random weights.
+    """Compare the last word's vector, up to 1e-5 of its length; the weights are random.
 
     Through two blocks it moves by more than 1e-3 of its length.
 
@@ -216,7 +216,8 @@ def one_block_sees_no_order(page):
     Returns
     -------
     dict
-        ``answer``: the letter of the right choice.
+        ``answer``: the letter of the right choice: "a" if one block leaves the vector as it
+        is, else "b".
     """
     moved = page.moved_by
     assert moved[1] < 1e-5
@@ -226,10 +227,10 @@ def one_block_sees_no_order(page):
 
 @proof("Six digits count to 63; no matrix and constant take each code to the next.")
 def digits_take_no_step(page):
-    """``ratio``: BERT's last position, a number, divided by the spread of its word vectors.
+    """Fit the best matrix and constant by least squares: they miss a digit by over 0.4.
 
-    The best matrix and constant, by least squares, miss a digit by more than 0.4; the ratio
-    is above 1,000. The spread is the standard deviation of all numbers of these vectors.
+    ``ratio`` is BERT's last position, a number, divided by the spread of its word vectors,
+    which is the standard deviation of all their numbers; it is above 1,000.
 
     Parameters
     ----------
@@ -281,7 +282,7 @@ def rows_shuffled(page):
     interval="cosine at 6 less at 3, and at 12 less at 9, lowest to highest: {gaps:.2f}",
 )
 def bert_has_waves(page):
-    """The mean cosine, in each quarter of the table; rows 12 apart against 9 apart, too.
+    """Compare mean cosines in each quarter of the table: 6 with 3 apart, 12 with 9 apart.
 
     It holds with the mean row subtracted. Each gap is more than twice the range of the
     mean cosines, 3 to 12 apart, of the whole table with its rows shuffled, for three seeds.
@@ -323,7 +324,7 @@ def bert_has_waves(page):
 
 @proof("One rotation takes the sinusoids of any position to those some tokens on.")
 def sinusoids_are_rotated(page):
-    """200 positions, four offsets, in float64; and the table is the formula.
+    """Check 200 positions and four offsets in float64; the table is the formula.
 
     Wavelengths reach from 2π to almost the base times as much; no two of 512 positions
     have the same vector.
@@ -338,8 +339,8 @@ def sinusoids_are_rotated(page):
     table = torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)  # (tokens, 64)
     close(page.sinusoidal(200, 64), table.float(), rtol=0, atol=1e-6)
     for delta in (1, 3, -7, 100):
-        by = delta * frequencies(64)
-        cos, sin = by.cos(), by.sin()
+        angles = delta * frequencies(64)
+        cos, sin = angles.cos(), angles.sin()
         blocks = torch.stack((cos, sin, -sin, cos), -1).unflatten(-1, (2, 2))
         matrix = torch.block_diag(*blocks)  # (d_model, d_model)
         start = max(0, -delta)
@@ -354,7 +355,7 @@ def sinusoids_are_rotated(page):
 
 @proof("The score of the dials is that of rotated vectors, whatever the query's position.")
 def dials_are_rotary(page):
-    """Three positions of the query, three distances of the key, in float64, to 1e-9.
+    """Compare scores at three positions of the query and three distances, to 1e-9.
 
     The dials are six pairs of numbers of one query and one key, each pair a hand of a clock
     that turns with the position; at distance 3 the hands agree. The score of one pair is as
@@ -379,7 +380,7 @@ def dials_are_rotary(page):
 
 @proof("Rotated queries and keys have scores that depend on the offset alone.")
 def rotary_sees_offsets(page):
-    """All offsets within fifty tokens, in float64; lengths stay, and the order is seen.
+    """Check all offsets within fifty tokens, in float64; lengths stay, the order is seen.
 
     In the half-split layout the page's function is that of Llama in ``transformers``.
 
@@ -411,16 +412,16 @@ def rotary_sees_offsets(page):
 
 @proof("Trained on 32 characters, models that add positions do worse on 128 than a guess.")
 def added_positions_end(page):
-    """Sinusoidal and learned models, five seeds each, over the last 32 characters.
+    """Compare losses over the last 32 characters with a guess's, five seeds each.
 
-    With far keys hidden, too. At trained lengths all models but those with ALiBi and those
-    without positions have a loss below a tenth of a nat. Rotary models of base 10,000 are
-    worse than a guess as well. ALiBi and relative positions of reach 24 lose less than half
-    as much as a guess; with far keys hidden, the latter less than a tenth of that. ALiBi
-    has a loss above 0.5 nats at trained lengths, and less than 0.2 nats more at the far
-    end. Of the larger reaches, with the last trained bias for all larger distances, the
-    loss is above 0.9 nats. ALiBi trained ten times as long has a lower loss than that, near
-    and far, but more than twice as much far as near.
+    Sinusoidal and learned models are worse, with far keys hidden, too. At trained lengths
+    all models but those with ALiBi and those without positions have a loss below a tenth of
+    a nat. Rotary models of base 10,000 are worse than a guess as well. ALiBi and relative
+    positions of reach 24 lose less than half as much as a guess; with far keys hidden, the
+    latter less than a tenth of that. ALiBi has a loss above 0.5 nats at trained lengths,
+    and less than 0.2 nats more at the far end. Of the larger reaches, with the last trained
+    bias for all larger distances, the loss is above 0.9 nats. ALiBi trained ten times as
+    long has a lower loss than that, near and far, but more than twice as much far as near.
 
     Parameters
     ----------
@@ -442,12 +443,12 @@ def added_positions_end(page):
     runs = runs_by_scheme(page.results)
     guess = guess_loss()
     values = {"guess": guess, "steps": runs["rotary"][0]["steps"]}
-    for name, mine in runs.items():
+    for name, of_scheme in runs.items():
         key = re.sub(r"\W+", "_", name)
-        values[f"{key}_near"] = span([near_loss(run) for run in mine])
-        values[f"{key}_far"] = span([far_loss(run) for run in mine])
-        values[f"{key}_hidden"] = span([far_loss(run, "near keys") for run in mine])
-        assert len(mine) == 5
+        values[f"{key}_near"] = span([near_loss(run) for run in of_scheme])
+        values[f"{key}_far"] = span([far_loss(run) for run in of_scheme])
+        values[f"{key}_hidden"] = span([far_loss(run, "near keys") for run in of_scheme])
+        assert len(of_scheme) == 5
     for name in runs.keys() - {"ALiBi", "none"}:
         assert values[re.sub(r"\W+", "_", name) + "_near"][1] < 0.1
     for name in ("sinusoidal", "learned"):
@@ -459,11 +460,11 @@ def added_positions_end(page):
     assert values["relative_reach_24_hidden"][1] < 0.1 * values["relative_reach_24_far"][0]
     assert values["ALiBi_near"][0] > 0.5
     assert values["ALiBi_far"][1] < values["ALiBi_near"][0] + 0.2
-    last = [
+    with_last_bias = [
         far_loss(run, "last price") for run in page.results["reach"] if run["reach"] > 24
     ]
-    values["last_bias"] = span(last)
-    assert min(last) > 0.9
+    values["last_bias"] = span(with_last_bias)
+    assert min(with_last_bias) > 0.9
     longer = [run for run in page.results["longer"] if run["scheme"] == "ALiBi"]
     assert all(far_loss(run) > 2 * near_loss(run) for run in longer)
     assert max(near_loss(run) for run in longer) < values["ALiBi_near"][0]
@@ -476,7 +477,9 @@ def added_positions_end(page):
     "as its start."
 )
 def random_weights_are_flat(page):
-    """Every scheme, relative positions with each reach, one seed; no loss below a guess's.
+    """Check each scheme and each reach of relative positions: no loss is below a guess's.
+
+    Each has one seed.
 
     The mean loss of the last 32 characters is within 0.2 nats of that of the first 32.
 
@@ -593,7 +596,7 @@ def far_keys_do_the_harm(page):
     """
     runs = page.results["bases"] + page.results["seven back"]
     hidden = [far_loss(run, "near keys") for run in runs]
-    none = [far_loss(run, "none") for run in runs]
+    unchanged = [far_loss(run, "none") for run in runs]
     added = [
         far_loss(run, "near keys")
         for run in page.results["schemes"]
@@ -603,13 +606,13 @@ def far_keys_do_the_harm(page):
         far_loss(run, "near keys") for run in page.results["reach"] if run["reach"] > 24
     ]
     assert max(hidden) < 0.05
-    assert min(none) > 20 * max(hidden)
+    assert min(unchanged) > 20 * max(hidden)
     assert min(added) > guess_loss()
     assert max(relative) < 0.1
     kinds = {(run["base"], run["length"]) for run in page.results["bases"]}
     return {
         "hidden": span(hidden),
-        "none": span(none),
+        "none": span(unchanged),
         "added": span(added),
         "relative": span(relative),
         "models": len(runs),
@@ -644,7 +647,7 @@ def first_new(run) -> tuple[int, float]:
     "than slowing any other single pair."
 )
 def first_new_pair_helps_most(page):
-    """In each model whose first new pair's wavelength is at least 1.3 trained lengths.
+    """Check each model whose first new pair has a wavelength above 1.3 trained lengths.
 
     These are more than half of the kinds, which differ in base and trained length. The
     models of base 100,000 have a loss above a guess's as they are, and one below a nat with
@@ -695,7 +698,7 @@ def first_new_pair_helps_most(page):
 def ten_kinds_read_on(page):
     """Fifty models: the loss is lower than with all pairs slowed, or only the old ones.
 
-    In the eight kinds whose first new pair has at least 1.3 trained lengths it stays below
+    In the eight kinds whose first new pair has over 1.3 trained lengths it stays below
     a nat, and below that of the model as it is; in the two others it is above a nat. In
     these, the loss at trained lengths rises from below 0.1 nats to above half a nat, and
     not if the first new pair keeps its speed. Far out this one change brings every model of
@@ -888,7 +891,8 @@ def window(page):
     Returns
     -------
     dict
-        ``answer``: the letter of the right choice.
+        ``answer``: the letter of the right choice: "a" if the digit is only guessed, else
+        "b".
     """
     ways = [run["ways"]["near keys"] for run in page.digits["rotary"]]
     is_blind = min(each["digit far"] for each in ways) > math.log(10) - 0.2
@@ -899,7 +903,9 @@ def window(page):
 
 @proof("The model trained here reads on as those of the study do, and can be spoilt.")
 def here_as_in_the_study(page):
-    """One model; far losses within the range of five seeds, widened by as much.
+    """Compare one model's far losses with the range of five seeds, widened on both sides.
+
+    It is widened by its own width, or by 0.1 nats if that is more.
 
     ``few``: it sees as many keys as in training, but far ones, and is lost. Stopped new
     pairs are worse than slowed ones; a base 32 times as large does as well, but leaves a
@@ -938,18 +944,19 @@ def here_as_in_the_study(page):
     stored = rotary_runs(page.results, 10_000)
     for name, way in ways.items():
         low, high = span([far_loss(run, way) for run in stored])
-        room = max(high - low, 0.1)
-        assert low - room < page.here[name][1] < high + room, name
+        slack = max(high - low, 0.1)
+        assert low - slack < page.here[name][1] < high + slack, name
     guess = guess_loss()
     assert page.here["new ÷ 4"][1] < 1 < guess < page.here["as it is"][1]
     past = causal_mask(lengths.LONG)
     first = torch.arange(lengths.LONG) < 28
+    # The first 28 keys and the last four: as many as in training.
     few = page.far_end(mask=(past & first) | lengths.near_mask(length=4))[1]
     stopped = page.with_speeds(torch.where(page.new, 0.0, page.usual))[1]
-    largest = page.with_speeds(frequencies(12, 32 * 10_000))[1]
+    with_larger_base = page.with_speeds(frequencies(12, 32 * 10_000))[1]
     assert few > guess
     assert stopped > 1
-    assert largest < 0.5
+    assert with_larger_base < 0.5
     other = lengths.train_position_model("rotary", steps=400, seed=0, base=100_000)
     large_base = far_ends(
         other, rotate=lambda x: rotate(x, speeds=frequencies(12, 32 * 100_000))

@@ -37,7 +37,7 @@ def row_of(run, way, steps=None):
 
 
 def gaps(runs, way, other, key, steps=None):
-    """Return for each run what one way has more of than another one, list of float.
+    """Return, for each run, one way's mean less that of another way, a list of float.
 
     ``runs`` : list of dict, one a seed, with ``ways``, a list of dict, one a way of
     training: its name ``way``, ``steps``, and means of its answers. ``way`` and ``other`` :
@@ -58,7 +58,7 @@ def mean_of(runs, way, key, steps=None):
 
 
 def better_filtered(run):
-    """Return of a run's rows of filtered fine-tuning that with the most echoes, a dict.
+    """Return the row with the most echoes of a run's filtered fine-tunings, a dict.
 
     ``run`` : dict with ``ways``, a list of dict: ``way``, which begins with "filtered" in
     these rows, and ``echoes`` a line.
@@ -157,7 +157,9 @@ def does_as_asked(page: Page):
         ``span``; ``before``, before any training; ``shuffled``, after training on shuffled
         dialogues; of letters never asked for ``never``, ``never_span``, ``never_before``.
         ``loss_before`` and ``loss`` on text, in nats a character; ``answers`` of each model
-        and ``seeds``: how many; ``answer``, the letter of the right choice.
+        and ``seeds``: how many; ``answer``, the letter of the right choice, by letters
+        never asked for: "a" if ``never`` is above a half, "b" if every seed is below 0.05,
+        else "c".
     """
     runs = page.study["gpt"]
     share = {
@@ -195,7 +197,7 @@ def does_as_asked(page: Page):
 
 @proof("The loss of DPO is log 2 at the start, and stays so if the reference is trained.")
 def reference_stays(page: Page):
-    """On two pairs of lines that answer "(T)", with the log-probabilities of a GPT.
+    """Compute the loss of two pairs of lines that answer "(T)", with our GPT.
 
     It is log 2 to 1e-4 where model and reference have the same log-probabilities, wherever
     these are; and less where the model alone has made the chosen line likelier. Of the four
@@ -338,7 +340,7 @@ def dpo_beats_the_best(page: Page):
     "still, in longer lines."
 )
 def rounds_go_on(page: Page):
-    """In echoes a line, with every seed.
+    """Compare echoes a line, with every seed.
 
     An echo is a word that begins with the same letter as another word of its line.
 
@@ -410,11 +412,11 @@ def rounds_go_on(page: Page):
         return np.array([now["losses"][what] - was["losses"][what] for now, was in rows])
 
     second, third = echoes("the best", 2), echoes("the best", 3)
-    dpo, again = echoes("DPO", 1), echoes("DPO", 2)
+    dpo_once, dpo_twice = echoes("DPO", 1), echoes("DPO", 2)
     anyway = echoes("any line", 3)
-    assert max(abs(second - dpo)) < 1
-    assert min(third - dpo) > HALF
-    assert min(again - third) > 1
+    assert max(abs(second - dpo_once)) < 1
+    assert min(third - dpo_once) > HALF
+    assert min(dpo_twice - third) > 1
     words = averages("DPO", 2, "words") - averages("the best", 3, "words")
     assert min(words) > 1
     a_word = averages("DPO", 2, "a word") - averages("the best", 3, "a word")
@@ -433,13 +435,13 @@ def rounds_go_on(page: Page):
         "before": np.mean(echoes("the best", 0)),
         "second": np.mean(second),
         "third": np.mean(third),
-        "dpo_again": np.mean(again),
+        "dpo_again": np.mean(dpo_twice),
         "any": np.mean(anyway),
         "lost": np.mean(text),
         "lost_dpo": np.mean(text_dpo),
         "obeyed": np.mean(obeyed("the best", 2)),
         "obeyed_again": np.mean(obeyed("DPO", 2)),
-        "seeds": len(dpo),
+        "seeds": len(dpo_once),
     }
 
 
@@ -475,13 +477,14 @@ def pairs_of_equals(page: Page):
     "{span:.1f}",
 )
 def chosen_become_rarer(page: Page):
-    """With every seed, on the pairs it was trained on and on new ones; rejected lines more.
+    """Both become less likely with every seed, in pairs of the training and in new ones.
 
     Best and worst are the lines with the most and the fewest echoes of four; an echo is a
     word that begins with the same letter as another word of its line. The chosen ones
     become less than a tenth as likely, the geometric mean, and lose more than five times as
-    many nats as those of pairs of equals. Of pairs of two poor lines this is not said: with
-    one of the seeds their chosen lines become likelier.
+    many nats as those of pairs of equals. Rejected lines lose more: in the training's pairs
+    more than twice as many nats. Of pairs of two poor lines this is not said: with one of
+    the seeds their chosen lines become likelier.
 
     With every seed the better of two poor lines has at most half an echo more than the
     model's own lines before; after DPO on such pairs the model's lines have two more than
@@ -564,9 +567,11 @@ def chosen_become_rarer(page: Page):
     "as often."
 )
 def one_letter_does_it(page: Page):
-    """Of the stored lines: more words begin with t, with every seed.
+    """Compare the stored lines: more words begin with t, with every seed.
 
-    With all lines together, shuffling takes away less than half an echo a line.
+    They are more by over five in a hundred. With all lines together, shuffling changes the
+    echoes by less than half of one a line; shuffled, they have over two more than the
+    shuffled lines before DPO.
 
     Parameters
     ----------
@@ -637,7 +642,9 @@ def lines_grow(page: Page):
         highest over seeds ``span``, ``alike_span`` and, on choices at random, ``coin``. Of
         equal pairs ``alike_echoes`` a line, ``alike_gain``, echoes more than before, lowest
         and highest, and ``alike_word``, echoes a word. ``answers`` of each model and
-        ``seeds``, how many; ``answer`` and ``judge``, letters of right choices.
+        ``seeds``, how many; ``answer`` and ``judge``, letters of right choices: whether
+        lines grow with every seed ("b"), shrink ("c") or neither ("a"); and "a" if choices
+        at random move echoes as much as DPO, else "b" if lines grow or shrink, else "?".
     """
     runs = page.study["gpt"]
     last = last_steps(runs)
@@ -646,7 +653,7 @@ def lines_grow(page: Page):
     coin = gaps(runs, "choices at random", "reference", "characters")
     assert min(more) > 8
     assert all(a + 4 < b for a, b in zip(alike, more, strict=True))
-    echoes = gaps(runs, "equal lengths", "reference", "echoes")
+    alike_gained = gaps(runs, "equal lengths", "reference", "echoes")
     gained = gaps(runs, "DPO", "reference", "echoes", last)
     by_luck = max(map(abs, gaps(runs, "choices at random", "reference", "echoes")))
     assert min(gained) > by_luck
@@ -659,7 +666,7 @@ def lines_grow(page: Page):
         "alike_span": (min(alike), max(alike)),
         "coin": (min(coin), max(coin)),
         "alike_echoes": mean_of(runs, "equal lengths", "echoes"),
-        "alike_gain": (min(echoes), max(echoes)),
+        "alike_gain": (min(alike_gained), max(alike_gained)),
         "alike_word": mean_of(runs, "equal lengths", "a word"),
         "before": mean_of(runs, "reference", "characters"),
         "after": mean_of(runs, "DPO", "characters", last),
@@ -779,7 +786,7 @@ def too_far(page: Page):
 
 @proof("A reward that cannot count echoes still predicts choices by them: it counts words.")
 def reward_counts_words(page: Page):
-    """With every seed, better on new pairs than one that is fitted to a coin's choices.
+    """It predicts new choices better than one fitted to a coin's, with every seed.
 
     An echo is a word that begins with the same letter as another word of its line. The
     reward, a weighted sum of properties of a line, predicts more than 65 % of new choices;
@@ -818,9 +825,9 @@ def reward_counts_words(page: Page):
     for fit in fits["without echoes"]:
         others = [abs(x) for name, x in fit["weights"].items() if name != "words"]
         assert fit["weights"]["words"] > 3 * max(others)
-    one, many = ([run["best"][at] for run in runs] for at in (0, -1))
+    single, many = ([run["best"][at] for run in runs] for at in (0, -1))
     best = [row_of(run, "best of four") for run in page.study["gpt"]]
-    for few, more, chosen in zip(one, many, best, strict=True):
+    for few, more, chosen in zip(single, many, best, strict=True):
         assert more["words"] > few["words"] + 1
         assert few["a word"] < more["a word"] < chosen["a word"]
 
@@ -835,9 +842,9 @@ def reward_counts_words(page: Page):
         "right": np.mean(right["without echoes"]),
         "right_all": np.mean(right["all"]),
         "right_coin": np.mean(right["choices at random"]),
-        "words": mean(one, "words"),
+        "words": mean(single, "words"),
         "words_many": mean(many, "words"),
-        "word": mean(one, "a word"),
+        "word": mean(single, "a word"),
         "word_many": mean(many, "a word"),
         "word_best": mean(best, "a word"),
         "echoes_many": mean(many, "echoes"),
@@ -876,7 +883,7 @@ def names_taken(page: Page):
     interval="answers with the name it was told: {span:.0%}",
 )
 def name_is_its_own(page: Page):
-    """Greedy answers to one question; a name counts wherever it is in the answer.
+    """Search greedy answers to one question for names, wherever these stand.
 
     The interval of the share of right answers ends below a half; that of answers that give
     another name, and not the right one, begins above a half. Among these twenty, the name

@@ -45,7 +45,7 @@ def random_weights(page: Page):
 
 
 def shares_by_kind(rows):
-    """Return a dict: kind → share of right choices in each pair of twins, (pairs,).
+    """Return a dict: kind → float array (pairs,), the share of right choices of each pair.
 
     Twins are two sentences with one blank and the same two words to choose from, of which
     one is right in the one sentence and the other in the other.
@@ -197,7 +197,7 @@ def two_are_not_filled(page: Page):
 
 @proof("The recipe's shares are what they should be, and only tokens of text are hidden.")
 def shares_are_kept(page: Page):
-    """Within four standard errors over many draws; each draw is new.
+    """Compare the shares within four standard errors over many draws; each draw is new.
 
     Special tokens are never chosen, what is not chosen stays, and the function is the
     package's.
@@ -230,7 +230,7 @@ def shares_are_kept(page: Page):
     "five if they are chosen afresh each time."
 )
 def ten_epochs(page: Page):
-    """Counted over 500 copies of a line, special tokens left out; within three points.
+    """Count over 500 copies of a line, without special tokens; agree within three points.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def no_difference(page: Page):
     interval="worse by {span:.2f} nats a token, poems drawn again",
 )
 def a_table_is_ahead(page: Page):
-    """In each of the trainings, in the sonnets and in Dickinson's poems, by 95 % intervals.
+    """The table is ahead in each training and of each poet, by 95 % intervals.
 
     The untrained model is worse than token frequencies, and within 0.2 nats of a guess that
     finds all tokens equally likely; after 100 steps, and after 900, the model is better
@@ -333,42 +333,42 @@ def a_table_is_ahead(page: Page):
         How many: held-out ``poems``, ``training`` poems, ``seeds``, tokens ``vocab``.
     """
     tables = {k: np.array(x) for k, x in page.results["counting"][0]["losses"].items()}
-    last = np.array([run["stops"]["900"]["losses"] for run in page.results["runs"]])
-    gaps = {k: last.mean(axis=0) - table for k, table in tables.items()}
+    at_900 = np.array([run["stops"]["900"]["losses"] for run in page.results["runs"]])
+    gaps = {k: at_900.mean(axis=0) - table for k, table in tables.items()}
     span = bootstrap_interval(gaps["3"])
     sonnet = np.isin(page.unseen, load_sonnets().text)
     late = np.array(page.results["longer"][-1]["stops"]["9000"]["losses"]) - tables["3"]
     assert span[0] > 0
-    for run in last:
+    for run in at_900:
         assert bootstrap_interval(run - tables["3"])[0] > 0
     for poet in (sonnet, ~sonnet):
         assert bootstrap_interval(gaps["3"][poet])[0] > 0
     assert bootstrap_interval(late)[0] > 0
-    assert last.mean(axis=1).max() < page.frequencies
+    assert at_900.mean(axis=1).max() < page.frequencies
     untrained = np.mean(page.results["runs"][0]["stops"]["0"]["losses"])
     assert untrained > page.frequencies
     assert abs(untrained - math.log(len(page.tokenizer))) < 0.2
     for run in page.results["runs"]:
         assert np.mean(run["stops"]["100"]["losses"]) < page.frequencies
     counted = page.results["counting"][0]
-    places = np.array([sum(map(len, poem)) for poem in counted["places"]])  # (poems,)
+    words_in = np.array([sum(map(len, poem)) for poem in counted["places"]])  # (poems,)
     tokens = sum(len(ids) - 2 for poem in page.unseen for ids in page.cut(poem))
     trained = [run["stops"]["900"]["words"] for run in page.results["runs"]]
     trained.append(page.results["longer"][-1]["stops"]["9000"]["words"])
     by_table = {
-        reach: word_scores(rows, places) for reach, rows in counted["words"].items()
+        reach: word_scores(rows, words_in) for reach, rows in counted["words"].items()
     }
-    by_model = [word_scores(rows, places) for rows in trained]
+    by_model = [word_scores(rows, words_in) for rows in trained]
     for losses, right in by_model:
         assert losses.mean() < min(table.mean() for table, _ in by_table.values())
         low, high = bootstrap_interval(right - by_table["3"][1])
         assert low < 0 < high
     words = by_table["3"][0] - np.mean([losses for losses, _ in by_model[:-1]], axis=0)
-    assert places.sum() < tokens / 4
+    assert words_in.sum() < tokens / 4
     return {
         "words": words.mean(),
         "words_span": bootstrap_interval(words),
-        "share": places.sum() / tokens,
+        "share": words_in.sum() / tokens,
         "span": span,
         "three": gaps["3"].mean(),
         "two": gaps["2"].mean(),
@@ -378,7 +378,7 @@ def a_table_is_ahead(page: Page):
         "frequencies": page.frequencies,
         "poems": len(page.unseen),
         "training": len(page.training),
-        "seeds": len(last),
+        "seeds": len(at_900),
         "vocab": len(page.tokenizer),
     }
 
@@ -443,7 +443,7 @@ def longer_no_difference(page: Page):
     interval="better by {span:.2f} nats a token, poems drawn again",
 )
 def beats_two_neighbours(page: Page):
-    """In the sonnets and in Dickinson's poems, by 95 % intervals.
+    """The BERT is ahead in the sonnets and in Dickinson's poems, by 95 % intervals.
 
     The table's counts are smoothed by those of each neighbour alone. After 900 steps each
     of three trainings is still behind it. Of words that are one token, all poems together,
@@ -483,9 +483,9 @@ def beats_two_neighbours(page: Page):
     for reach in ("2", "3"):
         assert bootstrap_interval(late - tables[reach])[0] > 0
     counted = page.results["counting"][0]
-    places = np.array([sum(map(len, poem)) for poem in counted["places"]])  # (poems,)
-    of_late = word_scores(page.results["longer"][-1]["stops"]["9000"]["words"], places)
-    of_table = word_scores(counted["words"]["1"], places)
+    words_in = np.array([sum(map(len, poem)) for poem in counted["places"]])  # (poems,)
+    of_late = word_scores(page.results["longer"][-1]["stops"]["9000"]["words"], words_in)
+    of_table = word_scores(counted["words"]["1"], words_in)
     assert bootstrap_interval(of_table[0] - of_late[0])[0] > 0
     assert bootstrap_interval(of_late[1] - of_table[1])[0] > 0
     return {
@@ -503,7 +503,7 @@ def beats_two_neighbours(page: Page):
     "was tested on was in its training."
 )
 def first_line_is_told(page: Page):
-    """Of the first line of the first poem that the page shows, how many words are guessed.
+    """Count the guessed words in the first line of the first poem that the page shows.
 
     Words are those that are one token, the first five at most: the figure shows no more. A
     guess is the token of the highest probability. The encoder guesses more of them after
@@ -555,7 +555,7 @@ def first_line_is_told(page: Page):
     "neighbours."
 )
 def sequences_hide_neighbours(page: Page):
-    """At the same share of hidden tokens, 15 %, on the training passages.
+    """Compare at the same share of hidden tokens, 15 %, on the training passages.
 
     Hidden one by one, 72 % of blanks keep both neighbours, within two points.
 
@@ -592,7 +592,7 @@ def sequences_hide_neighbours(page: Page):
 
 @proof("What was cut out and what was left make up the text again.")
 def spans_make_the_text(page: Page):
-    """For fifty passages; the target ends in the sentinel that was not used.
+    """Check fifty passages; the target ends in the sentinel that was not used.
 
     Of a text, spans are cut out; in the source a sentinel stands for each, in the target
     each sentinel is followed by its span.
@@ -608,7 +608,7 @@ def spans_make_the_text(page: Page):
     for text in page.texts[:50]:
         pair = corrupt_spans(text, sentinels, generator, 0.4)  # the share that is cut out
         source, target = (each.tolist() for each in pair)
-        back = []
+        joined = []
         spans = {}
         current = []
         for token in target:
@@ -617,8 +617,8 @@ def spans_make_the_text(page: Page):
             else:
                 current.append(token)
         for token in source:
-            back += spans.get(token, [token])
-        assert back == text.tolist()
+            joined += spans.get(token, [token])
+        assert joined == text.tolist()
         assert current == []
         assert target[-1] == sentinels[len(spans) - 1]
 
