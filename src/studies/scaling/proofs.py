@@ -42,7 +42,9 @@ COLUMNS = ["parameters", "tokens", "test"]
     "All thirty configurations were trained, each at a learning rate tuned for its size."
 )
 def grid_is_complete(page: Page):
-    """Each size with each amount of text; the two of most operations from three seeds.
+    """Check each size with each amount of text; the two costliest have three seeds.
+
+    The costliest are those of most operations.
 
     The rate is the best of four by the mean of three other seeds, and lies at no edge.
 
@@ -117,7 +119,7 @@ def in_order(runs):
 
 @proof("The page's fit is the package's, and the stored predictions are made by it.")
 def fit_is_the_package(page: Page):
-    """The fit to a relative 1e-3, predictions to 0.002 nats.
+    """Compare the fit to a relative 1e-3, the predictions to 0.002 nats.
 
     The data do not tell the offset: the 95 % interval of fits to configurations drawn again
     begins below 0.05 nats and ends above 0.7.
@@ -145,6 +147,7 @@ def fit_is_the_package(page: Page):
     for old, new in zip(stored_ones, anew, strict=True):
         for way in ("law", "line", "neighbour", "ratio", "same"):
             assert abs(old[way] - new[way]) < 2e-3
+    # A number for each configuration: its seeds are drawn together.
     drawn = resample_groups(size * 1e9 + tokens, 400)
     floors = scaling.fit(size, tokens, loss, drawn)[:, 0]
     low, high = np.nanquantile(floors, [0.025, 0.975])
@@ -174,7 +177,7 @@ def quadratic_prediction(runs, target):
 
         ``size`` : parameters, ``tokens`` : tokens read; arrays (runs,).
         """
-        n, d = np.log(size) - 10, np.log(tokens) - 14
+        n, d = np.log(size) - 10, np.log(tokens) - 14  # nearer to 0, for the solver
         return np.stack([np.ones_like(n), n, d, n * n, d * d, n * d], axis=-1)
 
     size, tokens, loss = losses_of(runs)
@@ -223,13 +226,14 @@ def on_the_law(page: Page):
     interval="of the law's prediction: {interval:.2f}; it came to {came:.2f}",
 )
 def law_missed(page: Page):
-    """All seeds lie below 95 % of the fits to configurations drawn again.
+    """All seeds lie below the 95 % interval of fits to configurations drawn again.
 
     Without any one size, or any one amount of text, the law misses by nine per cent or
-    more. Fitted to the four larger sizes and the three larger amounts alone, it misses by
-    less than half as much. The loss that it expected of the second costliest was too high,
-    too, by more than 5 %. A straight line in logarithms misses as the law does; both miss
-    by less than the last ratio once more, or no gain.
+    more. Fitted to the four larger sizes and the three larger amounts alone, it is too
+    high by more than 2 %, and misses by less than half as much. The loss that it expected
+    of the second costliest was too high, too, by more than 5 %. A straight line in
+    logarithms misses as the law does; both miss by less than the last ratio once more, or
+    no gain.
 
     The error is relative, as the fit counts it. A quadratic in the logarithms of size and
     text, which can say that text helps larger models more, misses by less than half as
@@ -251,7 +255,8 @@ def law_missed(page: Page):
         or amount. Losses of the costliest in nats: ``came``, the mean; ``said`` by the
         straight line; ``interval`` of the law, low and high. ``runs``, ``kinds`` of
         configuration, of the smaller ones: how many; ``answer``, the letter of the right
-        choice.
+        choice: "b" if the straight line is too high by more than 0.01 nats, "c" if it is
+        too low, else "a".
     """
     targets = targets_of(page.largest)
     guesses = predict_runs(in_order(page.smaller), targets)
@@ -318,10 +323,10 @@ def neighbour_decides_nothing(page: Page):
     """
     runs = pd.concat([page.smaller, page.largest])
     sizes = sorted(runs.parameters.unique())
-    least = page.smaller[page.smaller.parameters == sizes[-1]].tokens.max()
+    most_read = page.smaller[page.smaller.parameters == sizes[-1]].tokens.max()
     errors = []
     for size in sizes[1:-1]:
-        own = (runs.parameters == size) & (runs.tokens <= least)
+        own = (runs.parameters == size) & (runs.tokens <= most_read)
         known = runs[(runs.parameters < size) | own]
         wanted = [each | {"parameters": size} for each in targets_of(page.largest)]
         guesses = predict_runs(known.to_dict("records"), wanted, draws=2)
@@ -337,7 +342,7 @@ def neighbour_decides_nothing(page: Page):
     "With more text, the loss of the two smallest GPTs falls less than that of the others."
 )
 def text_helps_larger_models(page: Page):
-    """By two tenths of a nat; by the law, text would bring every size the same.
+    """It falls less by two tenths of a nat; by the law, it would fall alike in every size.
 
     With the most text the two smallest were trained from one seed each.
 
@@ -370,9 +375,10 @@ def text_helps_larger_models(page: Page):
 def ending_helps(page: Page):
     """The longer run's loss is read between its evaluations, at the end of the shorter.
 
-    Pairs of one size and one seed; the shorter has read the second largest amount. With
-    less text the shorter is ahead in fewer than half. At its next evaluation, when it has
-    read more, the longer one has caught up in most pairs.
+    Pairs of one size and one seed; the shorter has read the second largest amount, and is
+    ahead in all pairs but one at most. With less text the shorter is ahead in fewer than
+    half. At its next evaluation, when it has read more, the longer one has caught up in
+    most pairs.
 
     When the shorter one ends, its learning rate has come down to a tenth of its highest;
     that of the longest is then still above eight tenths.
@@ -390,7 +396,8 @@ def ending_helps(page: Page):
     dict
         ``pairs``: how many in which the shorter has read the second largest amount;
         ``ahead``: in how many of them it has the lower loss; ``answer``: the letter of the
-        right choice.
+        right choice: "b" if that is half of them or fewer, else "d" if only its own rate
+        has come down by then, else "?".
     """
     ahead = []
     for _, runs in page.everything.groupby(["parameters", "seed"]):
@@ -398,10 +405,10 @@ def ending_helps(page: Page):
         for ended, longer in combinations(sorted(curves), 2):
             times, losses = curves[longer]
             if ended >= times[1]:  # else only the start is known
-                there = np.interp(np.log(ended), np.log(times[1:]), losses[1:])
+                longer_loss = np.interp(np.log(ended), np.log(times[1:]), losses[1:])
                 later = losses[times > ended][0]
-                own = curves[ended][1][-1]
-                ahead.append((ended, own < there, own < later))
+                ended_loss = curves[ended][1][-1]
+                ahead.append((ended, ended_loss < longer_loss, ended_loss < later))
     pairs = pd.DataFrame(ahead, columns=["ended", "ahead", "later"])
     late = pairs.ended == pairs.ended.max()
     assert (~pairs[late].ahead).sum() <= 1
@@ -482,7 +489,7 @@ def counted_bytes(config, inputs, targets):
 
 @proof("Operations and bytes are those that PyTorch counts, for three sizes of the grid.")
 def costs_are_counted(page: Page):
-    """Within two per cent. What is saved for the backward pass grows with the batch.
+    """They agree within two per cent; what the backward pass needs grows with the batch.
 
     Attention's scores are more than half of the operations of the narrowest size, and less
     than a tenth of those of the widest.
@@ -503,8 +510,8 @@ def costs_are_counted(page: Page):
     """
     for layers, width in page.study["settings"]["sizes"][1::2]:
         config = GPTConfig(65, 64, layers, 2, width)
-        bill = scaling.training_flops(config, page.inputs.numel())
-        assert abs(bill / counted_flops(config, page.inputs, page.targets) - 1) < 0.02
+        flops = scaling.training_flops(config, page.inputs.numel())
+        assert abs(flops / counted_flops(config, page.inputs, page.targets) - 1) < 0.02
         count = sum(weight.numel() for weight in GPT(config).parameters())
         saved = scaling.saved_bytes(config, len(page.inputs))
         counted = counted_bytes(config, page.inputs, page.targets)
@@ -515,8 +522,8 @@ def costs_are_counted(page: Page):
     shares = []
     for layers, width in page.study["settings"]["sizes"]:
         scores = 12 * 64 * layers * 64 * width  # of a window of 64 tokens
-        bill = scaling.training_flops(GPTConfig(65, 64, layers, 2, width), 64)
-        shares.append(scores / bill)
+        flops = scaling.training_flops(GPTConfig(65, 64, layers, 2, width), 64)
+        shares.append(scores / flops)
     assert shares[0] > 0.5
     assert shares[-1] < 0.1
     row = page.smaller.iloc[0]
@@ -531,7 +538,7 @@ def costs_are_counted(page: Page):
 
 @proof("Two processes that share each batch have the losses of one.")
 def two_train_as_one(page: Page):
-    """Within 1e-4 nats on each seed; two seeds are a hundred times further apart.
+    """They agree within 1e-4 nats; two seeds are a hundred times further apart.
 
     Two processes are faster by a fifth at least.
 
@@ -562,7 +569,7 @@ def two_train_as_one(page: Page):
 
 @proof("The mean of the halves' gradients is the gradient of the whole batch.")
 def halves_make_the_whole(page: Page):
-    """In float64; one half alone has another gradient.
+    """Compare in float64; one half alone has another gradient.
 
     Parameters
     ----------
@@ -672,7 +679,8 @@ def examples_are_followed(page: Page):
     dict
         Losses in nats: ``shuffled``, with its ``interval``; ``guess``, of a guess;
         ``counting``, of counting pairs. ``hits``, the share of likeliest answers that are
-        right; ``texts``, how many; ``answer``, the letter of the right choice.
+        right; ``texts``, how many; ``answer``, the letter of the right choice: "c" if the
+        interval lies above a guess, else "a".
     """
     guess = np.log(in_context.ANSWERS)
     usual = bootstrap_interval(losses_among_answers(page.model, page.fresh, page.fresh))
@@ -681,9 +689,9 @@ def examples_are_followed(page: Page):
     new = page.context_runs[page.context_runs.kind == "new"]
     evidence = in_context.count_answers(page.mixed, pairs=True)
     right = page.fresh[:, 1::2, None] - in_context.QUESTIONS
-    other = (1 - TRUST) / (in_context.ANSWERS - 1)  # of each wrong answer
-    believed = (evidence * np.log(TRUST / other)).softmax(-1)
-    counted = other + (TRUST - other) * believed
+    wrong_share = (1 - TRUST) / (in_context.ANSWERS - 1)  # of each wrong answer
+    believed = (evidence * np.log(TRUST / wrong_share)).softmax(-1)
+    counted = wrong_share + (TRUST - wrong_share) * believed
     counting = -counted.gather(-1, right)[..., 0].log()[:, -LAST:].mean()
     likeliest = scores_of_answers(page.model, page.mixed).argmax(-1)
     hits = (likeliest == right[..., 0])[:, -LAST:].double().mean().item()
@@ -704,7 +712,7 @@ def examples_are_followed(page: Page):
 
 @proof("On new tasks, each model trained on many predicts better than counting a question.")
 def more_than_looking_up(page: Page):
-    """Five seeds, by a tenth of a nat; none is better than counting the pairs.
+    """It is better by a tenth of a nat on each seed, and never than counting the pairs.
 
     Each is also better than each model that was trained on sixteen tasks.
 
@@ -860,10 +868,10 @@ def shuffled_ways(page: Page):
     interval="loss without it: {interval:.2f}; without any other: {others:.2f}",
 )
 def letters_before_are_missed(page: Page):
-    """On every seed, by more than 0.05 nats a character.
+    """It is missed on every seed, by 0.05 nats a character more than any other idea.
 
-    Also at half and at twice the learning rates, though by less. The three characters
-    before are the idea "before".
+    It is missed most at half and at twice the learning rates, too, though by less. The
+    three characters before are the idea "before".
 
     Parameters
     ----------
@@ -884,9 +892,9 @@ def letters_before_are_missed(page: Page):
     without = {idea: losses.get_group(f"without {idea}") for idea in OTHERS}
     before = without.pop("before")
     others = np.concatenate([*without.values()])
-    again = page.four[page.four.way.str.startswith("without before")]
+    other_rates = page.four[page.four.way.str.startswith("without before")]
     assert before.min() > others.max() + 0.05
-    assert again.loss.min() > others.max()
+    assert other_rates.loss.min() > others.max()
     missed = {idea: losses.get_group(f"without {idea}").median() for idea in OTHERS}
     letters = {"before": "a", "muon": "b", "schedule": "c", "rotary": "d"}
     return {
@@ -930,7 +938,7 @@ def ideas_help_each_other(page: Page):
 
 @proof("The record keeps the rules and is fifteen times faster than nanoGPT's recipe.")
 def record_keeps_the_rules(page: Page):
-    """On nine seeds, each below each of the reference; its median is below the target.
+    """Each of nine seeds is below each of the reference; the median is below the target.
 
     It was chosen by the median loss on the tuning text, and has no more parameters than are
     allowed. The simple recipe is below the reference on each seed, too; n-grams, which keep
@@ -1031,7 +1039,7 @@ def four_ideas_are_enough(page: Page):
     Times are compared by way of the record, which took turns with nanoGPT's recipe in one
     study and with the four ideas in another; the interval is from the worst of both ratios
     to the best of both. The two ideas were run from three seeds, each below the three of
-    nanoGPT's recipe.
+    nanoGPT's recipe; they are fewer times sooner than the four, on each seed.
 
     Parameters
     ----------
@@ -1071,7 +1079,7 @@ def four_ideas_are_enough(page: Page):
 
 @proof("On the Sonnets, briefly, Muon and the characters before help together.")
 def two_ideas_help_here(page: Page):
-    """By more than a tenth of a nat, in the models that the page trained.
+    """The loss is lower by more than a tenth of a nat, in the models of the page.
 
     Parameters
     ----------

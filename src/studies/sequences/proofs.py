@@ -58,9 +58,10 @@ def mean_interval(values, chosen=None) -> tuple[float, float]:
     "was counted, the loss goes on falling."
 )
 def counting_stops_helping(page: Page):
-    """Lengths from one to nine; no probability is zero, and all sum to one.
+    """Compare lengths from one to nine; no probability is zero, and all sum to one.
 
-    The differences from five have 95 % intervals over the sonnets.
+    The differences from five have 95 % intervals over the sonnets. Four is worse than five
+    by more than 0.03 nats, one by more than a nat.
 
     Parameters
     ----------
@@ -81,18 +82,18 @@ def counting_stops_helping(page: Page):
         ``answer``: the letter of the right choice.
     """
     new, own = page.rungs["new"], page.rungs["counted"]
-    at = np.array(page.ids["validation"])
-    loss = {n: -np.log(model.probabilities(at)) for n, model in page.ladder.items()}
-    ends = np.cumsum([len(sonnet) + 1 for sonnet in page.sonnets[4::10]])
-    sonnet = np.searchsorted(ends, range(len(at)), side="right")
-    sizes = np.bincount(sonnet)
+    ids = np.array(page.ids["validation"])
+    loss = {n: -np.log(model.probabilities(ids)) for n, model in page.ladder.items()}
+    ends = np.cumsum([len(text) + 1 for text in page.sonnets[4::10]])
+    sonnet_of = np.searchsorted(ends, range(len(ids)), side="right")
+    sizes = np.bincount(sonnet_of)
 
     def from_five(n):
         """Return the 95 % interval of the loss with length ``n`` less that with length 5.
 
         ``n`` : int. Low and high, in nats a character, over sonnets.
         """
-        sums = np.bincount(sonnet, loss[n] - loss[5])
+        sums = np.bincount(sonnet_of, loss[n] - loss[5])
         return bootstrap_interval(sums, sizes, statistic=ratio_of_sums)
 
     assert from_five(4)[0] > 0.03
@@ -120,7 +121,7 @@ def counting_stops_helping(page: Page):
 
 @proof("A 5-gram model orders the four answers alike after any text with the same end.")
 def four_characters_decide(page: Page):
-    """Three beginnings; and the sonnet is not among those that were counted.
+    """Compare three beginnings; the sonnet is not among those that were counted.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def four_characters_decide(page: Page):
 
 @proof("A mean of vectors is the same in any order of the tokens.")
 def a_bag_has_no_order(page: Page):
-    """A sonnet shuffled, with random vectors, to 1e-9; and two sentences, to 1e-6.
+    """Compare a shuffled sonnet, with random vectors, to 1e-9, and two sentences, to 1e-6.
 
     The sentences are *dog bites man* and *man bites dog*, with the page's vectors.
 
@@ -168,7 +169,7 @@ def a_bag_has_no_order(page: Page):
 
 @proof("Given the same weights, the page's RNN and LSTM equal PyTorch's.")
 def ours_are_pytorchs(page: Page):
-    """States, and gradients by the input, in float64.
+    """Compare states, and gradients by the input, in float64.
 
     Parameters
     ----------
@@ -257,6 +258,7 @@ def training_correlations(page: Page) -> np.ndarray:
     float array of shape (d_model,)
         Of the memories of the LSTM; 0 for a unit that does not change.
     """
+    # Every tenth sonnet from the fifth and from the tenth on is held out.
     learned = [s for i, s in enumerate(page.sonnets) if i % 10 not in (4, 9)]
     ids = page.cut_alike(learned)
     return correlations(watch(page.reader, ids)[1], page.line_position(ids))
@@ -303,7 +305,7 @@ def words_so_far(ids, newline, space):
     interval="correlation with the position in the line: {span:.2f}",
 )
 def a_unit_keeps_time(page: Page):
-    """The unit that goes best with the position in the line on the training sonnets.
+    """Check the unit that correlates best with the position in training sonnets' lines.
 
     That is unit 98, `CLOCK`. On the others its correlation is below -0.8, and that of no
     other unit above 0.7 in size. It goes with characters, not words: given the position,
@@ -388,7 +390,7 @@ def a_unit_keeps_time(page: Page):
     interval="length of a line at the fortieth character, three seeds: {late_span:.0f}",
 )
 def without_the_clock(page: Page):
-    """Lines free, frozen at the beginning of a line, and at its fortieth character.
+    """Compare lines with the clock free, frozen at their start, or at character forty.
 
     The unit is number 98, `CLOCK`: it is held at its mean value on held-out sonnets at that
     position. Frozen at the beginning, lines are at least four times as long as free ones
@@ -426,6 +428,7 @@ def without_the_clock(page: Page):
         ends[name] = sum(int((each == page.newline).sum()) for each in texts)
         written = sum(each.numel() for each in texts)
     units = len(begins)
+    # A row for each unit: it is held at its value, and the others are NaN, which is free.
     each = torch.full((units, units), torch.nan).fill_diagonal_(0) + torch.diag(begins)
     drawn = page.write(each.repeat_interleave(8, 0), seed=0, texts=8 * units)
     by_unit = np.array(
@@ -435,10 +438,10 @@ def without_the_clock(page: Page):
     answers = page.held_out[:, 1:]
     at_end = answers == page.newline
     frozen = page.holding(CLOCK, ways["start"]).expand(len(page.held_out), -1)
-    stopped = watch(page.reader, page.held_out, frozen)[0]
+    frozen_logits = watch(page.reader, page.held_out, frozen)[0]
     more = [
         F.cross_entropy(logits[:, :-1].mT, answers, reduction="none")
-        for logits in (stopped, page.logits)
+        for logits in (frozen_logits, page.logits)
     ]
     more = more[0] - more[1]
     free = float(np.mean(lengths["free"]))
@@ -570,7 +573,7 @@ def losses_given_position(page: Page, order=5):
     interval="the best n-grams less the LSTM: {gap:.2f} nats",
 )
 def line_ends_are_predicted(page: Page):
-    """Loss at line ends; the n-grams have the length that is best at these very ends.
+    """Compare the loss at line ends; n-grams have the length that is best at these ends.
 
     The interval of the lead begins above 0.2 nats; elsewhere it begins above -0.02. Reading
     only four or eight characters the LSTM has less than a third of the lead. What n-grams
@@ -617,7 +620,7 @@ def line_ends_are_predicted(page: Page):
 
 @proof("Most of what 32 characters of context gain over one comes from the last eight.")
 def near_and_far(page: Page):
-    """More than 85 % over all characters, with its interval; less than a fifth at ends.
+    """It is over 85 % over all characters, with its interval; under a fifth at line ends.
 
     Over all characters the LSTM that reads everything is ahead of the best n-grams by less
     than 0.05 nats.
@@ -727,13 +730,13 @@ def before_training(page: Page):
     interval="lowest to highest correlation of an LSTM's best unit: {clocks:.2f}",
 )
 def gates_make_a_clock(page: Page):
-    """The unit that goes best with the position in the line on training sonnets.
+    """Compare the units that correlate best with the position in training sonnets' lines.
 
-    Of the LSTM's memory and of the plain network's state. Its correlation is above 0.5 in
-    each LSTM and below 0.4 in each plain network. Both kinds have as many parameters, and
-    rates that were chosen alike. The plain networks predict line ends about as well, and
-    all characters a little better. Sixty-four characters back each LSTM has more than ten
-    times as much of the gradient left.
+    They are units of the LSTM's memory and of the plain network's state. Its correlation is
+    above 0.5 in each LSTM and below 0.4 in each plain network. Both kinds have as many
+    parameters, and rates that were chosen alike. The plain networks predict line ends about
+    as well, and all characters a little better. Sixty-four characters back each LSTM has
+    more than ten times as much of the gradient left.
 
     Parameters
     ----------
@@ -776,7 +779,7 @@ def gates_make_a_clock(page: Page):
     "the work for recurrence and convolution, and four times the pairs for attention."
 )
 def windows_and_work(page: Page):
-    """Seen by the gradient; work counted in floating-point operations.
+    """Count the tokens that a gradient reaches, and floating-point operations.
 
     Parameters
     ----------
@@ -822,6 +825,7 @@ def windows_and_work(page: Page):
     heads = MultiHeadAttention(width, 4)
     once, twice, four = (work(heads, n) for n in (128, 256, 512))
     assert once == 2 * (4 * 128 * width**2 + 2 * 128**2 * width)
+    # Left is what grows with pairs of tokens: fourfold with twice the tokens.
     assert four - 2 * twice == 4 * (twice - 2 * once)
     return {"field": field(2, 3)}
 
@@ -942,8 +946,8 @@ def bag_by_counting() -> np.ndarray:
     outer = ~tested & ~inner
     added = max((0.1, 0.3, 1, 3), key=lambda a: right(a, outer, inner).mean())
     hits = right(added, ~tested, tested)
-    of = poems[tested]
-    return np.array([hits[of == poem].sum() for poem in np.unique(of)])
+    poem_of = poems[tested]
+    return np.array([hits[poem_of == poem].sum() for poem in np.unique(poem_of)])
 
 
 @finding(
@@ -981,7 +985,8 @@ def counting_wins(page: Page):
         shares: ``best``, over that network, with its 95 % interval ``gap``; ``longer``,
         over longer training. ``order`` of the n-grams; test ``passages`` and ``poems`` of
         characters, passages of ``words``: how many; ``answer``, the letter of the right
-        choice.
+        choice: "d" if shuffled passages are told better than by the trained bag, "?" if
+        words need order, else "b" if characters need it, "a" if not.
     """
     contest = page.contest
     ordered = False
@@ -1043,7 +1048,7 @@ def counting_wins(page: Page):
 
 @proof("The state at the last real token is that of the text read alone; packing gives it.")
 def the_last_state_is_the_last_real_one(page: Page):
-    """Three texts of different lengths; the state at the end of the batch is another.
+    """Compare three texts of different lengths; the state at the end of the batch differs.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ HALVINGS = 5  # random halves of a corpus; the seeds are 0 to 4
 
 @proof("With merges learned from shuffled letters, the poems need more tokens.")
 def shuffled_learns_little(page: Page):
-    """Tokens per word over all poems, by as many merges: by more than 1.3 times.
+    """Compare tokens per word of all poems, with as many merges: over 1.3 times as many.
 
     By merges of shuffled letters, words of up to three letters have fewer than 1.5 tokens
     on average, words of six or more have more than three.
@@ -135,7 +135,7 @@ def word_lists_miss(page: Page):
 
 @proof("The pieces and the IDs in the drawing are GPT-2's.")
 def path_is_gpt2s(page: Page):
-    """What the drawing shows of one text.
+    """Check what the drawing shows of one text.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def path_is_gpt2s(page: Page):
 
 @proof("The counts, the merges and the cuts of the drawing are those of the code.")
 def merges_by_hand(page: Page):
-    """The toy language; each merge has the number that the drawing gives it.
+    """Check the toy language: each merge has the number that the drawing gives it.
 
     Three merges make "al", "tal" and "tall"; the others have numbers from 4 to 8.
 
@@ -193,7 +193,7 @@ def merges_by_hand(page: Page):
 
 @proof("Only the first merge joins anything in “fall”.")
 def cut_of_fall(page: Page):
-    """Of the four cuts that the page's question offers, the second: "f al l _".
+    """Check that the merges cut "fall_" as the second of four choices says: "f al l _".
 
     Parameters
     ----------
@@ -204,8 +204,8 @@ def cut_of_fall(page: Page):
     Returns
     -------
     dict
-        ``answer``: the letter of the right choice in the page's task, which asks in which
-        of the words every cut falls where a grammar cuts.
+        ``answer``: the letter of the right choice in the page's task, which asks how the
+        merges cut "fall_".
     """
     ranks = {pair: rank for rank, pair in enumerate(page.toy_merges)}
     options = ["f all _", "f al l _", "fall _", "[UNK]"]
@@ -216,7 +216,7 @@ def cut_of_fall(page: Page):
 
 @proof("On the toy language `join_by_replace` equals `merge_pair`; elsewhere it doesn't.")
 def replace_joins_too_much(page: Page):
-    """At every merge of the toy language, and in one case that differs.
+    """Compare them at every merge of the toy language, and in one case that differs.
 
     Parameters
     ----------
@@ -245,7 +245,9 @@ def replace_joins_too_much(page: Page):
     "same order."
 )
 def both_trainers_agree(page: Page):
-    """On the toy language, and twenty merges of the beginning of the course's texts.
+    """Compare them on the toy language and on the beginning of the course's texts.
+
+    Of the latter twenty merges are learned.
 
     Parameters
     ----------
@@ -271,7 +273,7 @@ def both_trainers_agree(page: Page):
 
 @proof("Our merges are `train_bpe`'s, GPT-2's IDs are the published ones; texts come back.")
 def bytes_lose_nothing(page: Page):
-    """All poems and sonnets, and strange texts, in both byte-level vocabularies.
+    """Encode and decode all poems and sonnets, and strange texts, with both vocabularies.
 
     Parameters
     ----------
@@ -323,7 +325,7 @@ def magikarp(page: Page):
     "The library learns our merges in our order, and cuts every poem and sonnet as we do."
 )
 def library_agrees(page: Page):
-    """With our vocabulary and with GPT-2's.
+    """Compare the IDs with our vocabulary and with GPT-2's.
 
     By default its pre-tokenizer puts a space, "Ġ", before a text, but for one that begins
     with a space.
@@ -390,8 +392,9 @@ def bits_of(texts, encode, vocab_size, read):
 def bigram_gains(page: Page, texts, rest):
     """Return how many bits a bigram model saves by reading subwords.
 
-    Subwords are bytes and 512 merges learned from the texts that are counted; of five sizes
-    of the list of words, 128 to 2,048, that counts which needs the fewest bits.
+    Letters are bytes. Subwords are bytes and 512 merges learned from the texts that are
+    counted; of five sizes of the list of words, 128 to 2,048, that counts which needs the
+    fewest bits.
 
     Parameters
     ----------
@@ -408,11 +411,11 @@ def bigram_gains(page: Page, texts, rest):
         Bits of each predicted text by letters, and by words, less those by subwords: above
         0 where subwords are better.
     lengths : list of int
-        Letters of each of these texts.
+        Letters of each of these texts, with the two line ends of the empty line after it.
     """
     read = "\n\n".join(texts)
-    sub = BPETokenizer.train(read, 256 + 512)
-    ours = bits_of(rest, sub.encode, sub.vocab_size, read)
+    subwords = BPETokenizer.train(read, 256 + 512)
+    ours = bits_of(rest, subwords.encode, subwords.vocab_size, read)
     letters = bits_of(rest, BPETokenizer([]).encode, 256, read)
     listed = []
     for size in SIZES:
@@ -463,14 +466,14 @@ def letters_shuffled(page: Page):
     "{over_words:.2f} against words",
 )
 def short_memory(page: Page):
-    """Modified Kneser–Ney of order 2, learned from half of the texts, on the other half.
+    """Compare bigram models of half of the texts by the bits of the other half.
 
-    512 merges, not tuned; the rival's number of words is the best of five on the very
-    texts that are predicted. Each halving's interval is above zero, texts drawn again,
-    for either poet; the widest ends are told. With a longer memory letters catch up and
-    win (the page's figure; `long_memory`), and from fifteen poems words do better
-    (`few_poems`). Other subwords, the most frequent letter sequences cut greedily, do about
-    as well (tried, not asserted).
+    They are modified Kneser–Ney of order 2. There are 512 merges, not tuned; the rival's
+    number of words is the best of five on the very texts that are predicted. Each halving's
+    interval is above zero, texts drawn again, for either poet; the widest ends are told.
+    With a longer memory letters catch up and win (the page's figure; `long_memory`), and
+    from fifteen poems words do better (`few_poems`). Other subwords, the most frequent
+    letter sequences cut greedily, do about as well (tried, not asserted).
 
     Parameters
     ----------
@@ -506,7 +509,7 @@ def short_memory(page: Page):
 
 @proof("Learned from 15 poems, merges predict worse than a list of words; from 60, better.")
 def few_poems(page: Page):
-    """Dickinson's, three halvings, of whose first half fifteen or sixty poems are read.
+    """Compare on three halvings of Dickinson's poems: fifteen or sixty of a half are read.
 
     A bigram model predicts the other half, whose bits are added up. From sixty poems merges
     are better than letters, too. The number of words is the best of five on the very texts
@@ -534,7 +537,9 @@ def few_poems(page: Page):
 
 @proof("With one or two tokens of memory, subwords do best; with five tokens, letters do.")
 def long_memory(page: Page):
-    """The numbers of the figure: one halving of the poems.
+    """Check the numbers of the figure, of one halving of the poems.
+
+    With four tokens of memory letters are best, too.
 
     Parameters
     ----------
@@ -560,7 +565,7 @@ def long_memory(page: Page):
 
 @proof("Word splitting and longest match are BERT's whole tokenizer, on all texts.")
 def wordpiece_is_berts(page: Page):
-    """Every poem and sonnet; a word with a sign that BERT lacks is one unknown token.
+    """Compare every poem and sonnet; a word with a sign that BERT lacks is one [UNK].
 
     Parameters
     ----------
@@ -609,9 +614,10 @@ def as_bert_writes(page: Page):
     n="{texts} texts",
 )
 def given_back(page: Page):
-    """Decoded from the IDs, without special tokens, and compared letter by letter.
+    """Compare texts with what the IDs give back without special tokens, letter by letter.
 
-    Every text has ends of lines, and what BERT's tokens give back has none.
+    Every text has ends of lines, and what BERT's tokens give back has none. If capitals and
+    white space are ignored, BERT's tokens give back more than 90 %.
 
     Parameters
     ----------
@@ -655,10 +661,10 @@ def letters_before_cuts(pieces):
 
 @proof("Of the four words that were judged, one alone is cut where a grammar would cut.")
 def seams(page: Page):
-    """GPT-2's cuts of *nightingale*, *lonesome*, *overtakelessness*; ours of *unsifted*.
+    """Compare cuts of *nightingale*, *lonesome*, *overtakelessness* and *unsifted*.
 
-    They are the tokenizers' own. A grammar cuts as in `PARTS`; only in *overtakelessness*
-    does every cut fall at such a place.
+    They are GPT-2's, and of the last word ours. A grammar cuts as in `PARTS`; only in
+    *overtakelessness* does every cut fall at such a place.
 
     Parameters
     ----------
@@ -686,7 +692,7 @@ def seams(page: Page):
 
 @proof("Unigram cuts before these endings more often than BPE, mainly because of -s.")
 def unigram_cuts_endings(page: Page):
-    """With 1,000 pieces each; -s brings more of the difference than all other endings.
+    """Each has 1,000 pieces; -s brings more of the difference than all other endings.
 
     The interval of the difference, words drawn again, begins above zero. Neither cuts just
     more often: as a share of the places between letters, cuts differ by less than 0.05.
@@ -709,11 +715,11 @@ def unigram_cuts_endings(page: Page):
     gap = hits.Unigram.astype(float) - hits.BPE
     low, high = bootstrap_interval(gap.to_numpy())
     plural = hits.ending == "-s"
-    chances = [
+    cut_shares = [
         np.mean([(len(cutter(word)) - 1) / (len(word) - 1) for word in hits.word])
         for cutter in (page.unigram_pieces, page.bpe_pieces)
     ]
-    assert abs(chances[0] - chances[1]) < 0.05  # neither just cuts more often
+    assert abs(cut_shares[0] - cut_shares[1]) < 0.05  # neither just cuts more often
     assert low > 0
     assert gap[plural].sum() > gap[~plural].sum()
     return {"words": len(hits), "gap": (low, high), "plural": gap[plural].sum() / gap.sum()}
@@ -724,7 +730,7 @@ def unigram_cuts_endings(page: Page):
 
 @proof("In GPT-2's tokens, “summer” and “remmus” share no number.")
 def summer(page: Page):
-    """Both after a space.
+    """Encode the two words, both after a space.
 
     Parameters
     ----------
@@ -769,7 +775,7 @@ def single_bytes(page: Page):
     interval="by GPT-2's last token {span:.1%}",
 )
 def rhymes_are_hidden(page: Page):
-    """By Shakespeare's scheme; sonnets drawn again. Equal words are left out.
+    """Compare last words by Shakespeare's scheme, equal words left out; draw sonnets again.
 
     Our vocabulary and BERT's are below a tenth, too. The reason is asserted: most of these
     words are one token, and two different words are two tokens. Of the few rhymes of which
@@ -812,15 +818,15 @@ def rhymes_are_hidden(page: Page):
 
         Returns
         -------
-        same, of : list of int
+        same, total : list of int
             By sonnet, how many pairs are alike, and how many there are.
         """
-        same, of = [], []
+        same, total = [], []
         for words in page.rhymed:
             pairs = [(words[i], words[j]) for i, j in places if words[i] != words[j]]
             same.append(sum(ending(one) == ending(other) for one, other in pairs))
-            of.append(len(pairs))
-        return same, of
+            total.append(len(pairs))
+        return same, total
 
     ways = {
         "gpt2": last_token,
@@ -830,8 +836,8 @@ def rhymes_are_hidden(page: Page):
     spans = {}
     for name, way in ways.items():
         spans[name] = bootstrap_interval(*counts(page.RHYMES, way), statistic=ratio_of_sums)
-    letters, of = counts(page.RHYMES, lambda word: word[-2:])
-    letters_span = bootstrap_interval(letters, of, statistic=ratio_of_sums)
+    letters, total = counts(page.RHYMES, lambda word: word[-2:])
+    letters_span = bootstrap_interval(letters, total, statistic=ratio_of_sums)
     same, several, whole = [], [], []
     for words in page.rhymed:
         for i, j in page.RHYMES:
@@ -841,21 +847,21 @@ def rhymes_are_hidden(page: Page):
                 same.append(alike)
                 whole.append(max(parts) == 1)
                 several += [alike] if min(parts) > 1 else []
-    beside_same, beside_of = counts(page.NEIGHBOURS, last_token)
+    beside_same, beside_total = counts(page.NEIGHBOURS, last_token)
     assert letters_span[0] > 0.5
     assert max(high for _, high in spans.values()) < 0.1
     assert np.mean(whole) > 0.5
     assert np.mean(several) > 0.5
     assert not any(np.array(same) & whole)
     return {
-        "letters": sum(letters) / sum(of),
+        "letters": sum(letters) / sum(total),
         "span": spans["gpt2"],
         "gpt2": np.mean(same),
         "whole": np.mean(whole),
         "several": np.mean(several),
         "few": len(several),
-        "beside": sum(beside_same) / sum(beside_of),
-        "rhymes": sum(of),
+        "beside": sum(beside_same) / sum(beside_total),
+        "rhymes": sum(total),
         "sonnets": len(page.rhymed),
     }
 
@@ -904,7 +910,7 @@ def sums(page: Page):
 
 @proof("In this sentence every other language costs GPT-2 half as much again, or more.")
 def one_sentence(page: Page):
-    """Sixteen languages; the stored counts are those of the same sentences.
+    """Compare sixteen languages; the stored counts are those of the same sentences.
 
     GPT-4's vocabulary needs no more tokens in any. BERT has one unknown token for all of
     the Thai sentence, which has no spaces; in three languages or more its tokens lose more
@@ -976,7 +982,7 @@ def learned_mixed_up(page: Page):
     interval="{cheaper:.0f} languages are cheaper than English in all of three halvings",
 )
 def counted_text_decides(page: Page):
-    """Names of countries and languages; half are counted, the other half are cut.
+    """Compare tokens of names of countries and languages: half are counted, half are cut.
 
     Learned from English, or by GPT-2, every language costs more than English in all three
     halvings. Learned from the language, all but a handful cost less than English does by
@@ -997,9 +1003,9 @@ def counted_text_decides(page: Page):
     -------
     dict
         How many: ``languages``; ``cheaper`` than English in all halvings, but for the
-        ``exceptions`` (a text); ``more_bytes``, have more bytes than English in all
-        halvings; ``fewest`` names. ``hindi``: its tokens over those of English by merges
-        learned from Hindi, the mean over halvings.
+        ``exceptions`` (a text, the first five at most); ``more_bytes``, have more bytes
+        than English in all halvings; ``fewest`` names. ``hindi``: its tokens over those of
+        English by merges learned from Hindi, the mean over halvings.
     """
     runs = page.names
     languages = {run["language"] for run in runs}
@@ -1082,11 +1088,12 @@ def names_cost(pairs, seed, pattern) -> tuple[int, int]:
 
 @proof("If GPT-2's pattern counts vowel signs as letters, Hindi costs little more.")
 def pattern_cuts_hindi(page: Page):
-    """The same names and halvings, each language with its own merges, both patterns.
+    """Compare both patterns on the same names and halvings, by each language's own merges.
 
     Names are those of `translated`, in English and in the language; three halvings. With
     GPT-2's pattern the counts are the stored ones. Of what Hindi, Tamil and Burmese
-    need more than English, less than a quarter is left with the other; with German, which
+    need more than English (over 70 % of its tokens), less than a quarter is left with the
+    other, of Hindi less than 10 % of these tokens; with German, which
     has no such signs, nothing changes.
 
     Parameters
@@ -1125,7 +1132,7 @@ def pattern_cuts_hindi(page: Page):
 
 @proof("A part of the study of verse, done again, gives the same counts.")
 def verse_again(page: Page):
-    """One training on half of the poems with each of four patterns, on the other half.
+    """Learn from half of the poems with each of four patterns; cut the other half.
 
     As prose, without line ends, the four differ by less than a hundredth. In all rows of
     the study less than half of the saving is left without the joining of line ends to the
@@ -1156,15 +1163,15 @@ def verse_again(page: Page):
     old, new = GPT2_PATTERN.pattern, CL100K_PATTERN.pattern
     apart = new.replace(r"[\r\n]*+", "")
     joined = old.replace(r"\p{N}]+", r"\p{N}]+[\r\n]*")
-    verse, flat = [], []
+    verse, as_prose = [], []
     for pattern in map(regex.compile, (old, new, apart, joined)):
-        t = BPETokenizer.train("\n\n".join(read), 2048, pattern)
-        verse.append(sum(len(t.encode(text)) for text in rest))
-        flat.append(sum(len(t.encode(text)) for text in prose))
+        learned = BPETokenizer.train("\n\n".join(read), 2048, pattern)
+        verse.append(sum(len(learned.encode(text)) for text in rest))
+        as_prose.append(sum(len(learned.encode(text)) for text in prose))
     results = page.study["results"]
     first = next(r for r in results["ours"] if r["texts"] == "poems" and r["seed"] == 0)
     assert [first[way] for way in ("old", "now", "apart", "joined")] == verse
-    assert max(flat) < 1.01 * min(flat)
+    assert max(as_prose) < 1.01 * min(as_prose)
     for row in (*results["ours"], *results["published"]):
         saved = {way: row["old"] - row[way] for way in ("now", "apart", "joined")}
         assert saved["apart"] < saved["now"] / 2
@@ -1187,12 +1194,13 @@ def verse_again(page: Page):
     "average."
 )
 def known_words_cost_the_same(page: Page):
-    """Five halvings, 2,048 merges learned from half of the Sonnets; words alone.
+    """Compare words alone, by 2,048 merges of half of the Sonnets, over five halvings.
 
     Words of the other sonnets and of the poems, split by whether the counted half has
-    them. Those that it has need fewer than 1.25 tokens, those that it has not between 2.5
-    and 3.5; of the poems' words half as many again, or more, are such. Line ends and
-    punctuation add more to the poems, too, by a tenth of a token a word at least.
+    them. Those that it has need fewer than 1.25 tokens, in either poet the same to 0.05,
+    those that it has not between 2.5 and 3.5; of the poems' words half as many again, or
+    more, are such. Line ends and punctuation add more to the poems, too, by a tenth of a
+    token a word at least.
 
     Parameters
     ----------
@@ -1218,6 +1226,7 @@ def known_words_cost_the_same(page: Page):
             words = page.words_of("\n".join(texts))
             counts = np.array([len(t.encode(" " + word)) for word in words])
             new = np.array([word not in known for word in words])
+            # What line ends and punctuation add, in tokens a word.
             rest = len(t.encode("\n\n".join(texts))) / len(words) - counts.mean()
             row += [counts[~new].mean(), counts[new].mean(), new.mean(), rest]
         rows.append(row)
@@ -1241,7 +1250,7 @@ def known_words_cost_the_same(page: Page):
 
 @proof("However a poem is padded, its tokens' vectors stay the same; without a mask, not.")
 def padding_is_hidden(page: Page):
-    """Four poems, to 1e-4 of the largest number; without a mask more than 1e-3 differ.
+    """Compare four poems, to 1e-4 of the largest number; without a mask they differ.
 
     Two lines encoded as a pair have the special tokens [CLS], [SEP] and [SEP] around them.
 

@@ -143,7 +143,7 @@ def two_lines(page):
 
 @proof("Each round of attention lies within the convex hull of the one before.")
 def averages_stay_inside(page):
-    """Nine points and four rounds, each measured by the spread of the points before it.
+    """Check nine points after each of four rounds, in units of their spread before it.
 
     Parameters
     ----------
@@ -160,6 +160,7 @@ def averages_stay_inside(page):
     for before, after in itertools.pairwise(page.rounds):
         middle, spread = before.mean(dim=0), before.std()  # late rounds are very small
         outer, inner = ((x - middle) / spread for x in (before, after))
+        # A point is inside if its product with each normal, plus its offset, is below 0.
         half_planes = ConvexHull(outer.numpy()).equations
         normals, offsets = half_planes[:, :2], half_planes[:, 2]
         assert (inner.numpy() @ normals.T + offsets < 1e-9).all()
@@ -186,7 +187,7 @@ def at_the_end(flows, name, kind) -> np.ndarray:
 
 @proof("In random stacks without residual paths, averaging makes all tokens the same.")
 def paths_keep_tokens_apart(page):
-    """24 blocks, twelve seeds, with the first weights of Xavier and with PyTorch's own.
+    """Compare stacks of 24 blocks, twelve seeds, from Xavier's weights and PyTorch's own.
 
     Without paths less than a hundred-thousandth is left of the spread in every stack. With
     the same matrices a thousand times as much is left where each token attends only to
@@ -306,9 +307,9 @@ def sizes_without_norms(page):
     Returns
     -------
     dict
-        Median sizes at the end: ``norms`` and ``small``, without norms, by Xavier's weights
-        and PyTorch's; ``constant``, with one constant in place of norms; ``whole``, with
-        all parts; these two by Xavier's. ``steep``: as above.
+        Median sizes at the end: ``norms``, rounded to ten thousands, and ``small``, without
+        norms, by Xavier's weights and PyTorch's; ``constant``, with one constant in place
+        of norms; ``whole``, with all parts; these two by Xavier's. ``steep``: as above.
     """
     norms = at_the_end(page.flows, "norms", "size")
     small = at_the_end(page.small_flows, "norms", "size")
@@ -373,7 +374,7 @@ def nothing_found(x):
 def norms_against_attention(page, model) -> torch.Tensor:
     """Return how much worse a GPT is without norm 1 than without attention.
 
-    Of each held-out window; both are removed from all layers.
+    The losses are those of each held-out window; either is removed from all layers.
 
     Parameters
     ----------
@@ -500,13 +501,15 @@ def missed_is_not_needed(page):
         ``long_whole``, ``long_norms`` and ``long_attention``: mean losses after 1,000
         steps. ``longer``: how many times longer norm 1's input is than its output in these
         layers, at least, a whole number; ``windows`` and ``sonnets``: how many; ``answer``:
-        the letter of the right choice.
+        the letter of the right choice: "b" if after 1,000 steps all models without norms
+        are better than all without attention, else "a".
     """
     gap = sonnet_interval(norms_against_attention(page, page.gpt))
-    mixed = [nulls.shuffled_weights(page.gpt, seed).eval() for seed in range(3)]
-    shuffled = [norms_against_attention(page, model).mean().item() for model in mixed]
+    copies = [nulls.shuffled_weights(page.gpt, seed).eval() for seed in range(3)]
+    shuffled = [norms_against_attention(page, model).mean().item() for model in copies]
     whole, norms, attention = map(longer_losses, ("nothing", "norms", "attention"))
     by_layer = page.without.pivot(index="layer", columns="part", values="change")
+    # The layers after layer 0; of a model of one layer this one.
     later = by_layer.iloc[1:] if len(by_layer) > 1 else by_layer
     lengths = [other_lengths(page, layer).mean().item() for layer in later.index]
     norm_1 = [block.norm_1 for block in page.gpt.blocks]
@@ -638,9 +641,9 @@ def line_in_layer_0(page):
 
 @proof("Trained from the start, models without a bend learn less than without networks.")
 def bend_is_needed(page):
-    """The study *bend*: three models of each kind, each kind at its best learning rate.
+    """Compare three models of each kind in the study *bend*, each kind at its best rate.
 
-    With each seed; the bend is the activation of the feed-forward networks.
+    It is so with each seed; the bend is the activation of the feed-forward networks.
 
     Parameters
     ----------
@@ -825,10 +828,11 @@ def grid_losses(off, layers=4, weights="PyTorch's") -> np.ndarray:
     "frequencies of letters."
 )
 def learned_without_paths(page):
-    """Four, eight and twelve blocks, from both kinds of first weights, 100 steps.
+    """Compare stacks of four, eight and twelve blocks, from both first weights, 100 steps.
 
-    None is more than 0.1 nats better than guessing by these frequencies. So do four blocks
-    from PyTorch's weights at three other learning rates, and at ten times the steps. Four
+    None is more than 0.1 nats better than guessing by these frequencies; nor are four
+    blocks from PyTorch's weights at three other learning rates, or after ten times the
+    steps, which bring less than 0.05 nats. Four
     blocks without paths whose tokens attend only to themselves learn more, by 0.3 nats: it
     is not the depth alone; twelve such blocks gain less than 0.1 nats by it on average.
     Four blocks without attention end within 0.05 nats of those with all parts after 100
@@ -902,7 +906,7 @@ def counted_loss(order) -> float:
     "deep models do not."
 )
 def learned_without_norms(page):
-    """Up to twelve blocks, 100 steps, three starts.
+    """Compare models of up to twelve blocks after 100 steps, from three starts.
 
     From PyTorch's first weights those without norms end at most 0.1 nats above those with
     norms. From Xavier's, eight blocks end above the loss of guessing by the frequencies of
@@ -919,7 +923,7 @@ def learned_without_norms(page):
     dict
         Losses in nats, without norms: ``four``, four blocks; ``deep``, eight from Xavier's
         weights; ``constant``, these with one constant. ``answer``: the letter of the right
-        choice.
+        choice: "a" if none from PyTorch's weights is worse by 0.1 nats, else "c".
     """
     depths = (1, 2, 4, 8, 12)
     gap = grid_losses("norms", depths) - grid_losses("nothing", depths)
@@ -1038,7 +1042,7 @@ def last_gradients(page):
 
 @proof("In evaluation mode two calls agree; in training mode dropout makes them differ.")
 def one_switch(page):
-    """The loss of all held-out windows, five times in training mode, on a copy of the GPT.
+    """Compute the loss of all held-out windows five times in training mode, on a copy.
 
     The five differ there if the model has any dropout, and do not all differ if it has
     none.
@@ -1062,8 +1066,8 @@ def one_switch(page):
         model.train()
         calls = torch.stack([window_losses(model, *page.held_out) for _ in range(5)])
         model.eval()
-        again = window_losses(model, *page.held_out)
-    assert torch.equal(again, page.whole)
+        evaluated = window_losses(model, *page.held_out)
+    assert torch.equal(evaluated, page.whole)
     p = page.gpt.config.dropout
     assert (calls.mean(dim=1).unique().numel() == 5) == (p > 0)
     return {"p": p, "more": (calls.mean(dim=0) - page.whole).mean().item()}
@@ -1074,7 +1078,7 @@ def one_switch(page):
 
 @proof("Our block equals PyTorch's encoder layer in both orders, with and without a mask.")
 def block_is_pytorchs(page):
-    """In float64 to 1e-9; the weights are PyTorch's.
+    """Compare them in float64 to 1e-9, with PyTorch's weights in both.
 
     Parameters
     ----------
@@ -1108,7 +1112,7 @@ def block_is_pytorchs(page):
 
 @proof("Formula and count agree, for a small block of either kind and for BERT-base.")
 def sizes_are_counted(page):
-    """``page.base`` is a `lmcourse.transformer.Stack` on the device meta.
+    """Count parameters; ``page.base`` is a `Stack` on the device meta, without numbers.
 
     Parameters
     ----------
