@@ -75,9 +75,9 @@ def hidden_is_hidden(page: Page):
 
     ``trained`` and ``random`` are the median ranks of the right word among all tokens, for
     every word that is one token in the first line of each held-out poem, hidden by itself;
-    the first is less than a fifth of the second.
-    The poems are Dickinson's and Shakespeare's, split into three parts (`poem_splits`): for
-    training, for validation and held out.
+    the first is less than a fifth of the second. The poems are Dickinson's and
+    Shakespeare's, split into three parts (`poem_splits`): for training, for validation and
+    held out.
 
     Parameters
     ----------
@@ -961,11 +961,11 @@ def counts_tell_the_poets(page: Page):
 
     No level's mean vector, from before layer 0 to the last, is shown to be better than the
     better of two kinds of counts (no interval of a lead is above zero), with punctuation or
-    without. The last
-    layer's mean is behind them in both, and [CLS] is behind that mean and not shown to be
-    ahead of [CLS] with random weights (the interval begins at zero or below). The counts
-    are right in more than 80 % (interval over excerpts). With random weights most recipes
-    but the first lose more than a point, and every one stays above 70 %.
+    without. The last layer's mean is behind them in both, and [CLS] is behind that mean and
+    not shown to be ahead of [CLS] with random weights (the interval begins at zero or
+    below). The counts are right in more than 80 % (interval over excerpts). With random
+    weights most recipes but the first lose more than a point, and every one stays above
+    70 %.
 
     Parameters
     ----------

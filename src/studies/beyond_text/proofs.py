@@ -317,7 +317,7 @@ def no_bias_no_answer(page):
 
 @proof("Of the model's four heads one favours neighbours, three favour other nodes.")
 def heads_differ(page):
-    """Head 0 adds a tenth more to the scores of neighbours than of others, the rest less.
+    """Head 0 adds at least 0.1 more to scores of neighbours than of others, the rest less.
 
     Parameters
     ----------
@@ -648,8 +648,8 @@ def a_head_for_each_rule(page):
         ``models``, how many; ``clean``, in how many each head has one rule; ``share``, the
         95 % interval of their share; ``with`` and ``without``, the mean losses of a rule
         with all heads and without its own, in those models, or the loss of a guess if there
-        are none; ``guess``, the loss of a guess
-        (losses are in nats a letter); ``steps`` of training.
+        are none; ``guess``, the loss of a guess (losses are in nats a letter); ``steps`` of
+        training.
     """
     runs = stored_rules(page)
     owners = [losses_by_owner(run) for run in runs]

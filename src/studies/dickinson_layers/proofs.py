@@ -380,8 +380,8 @@ def context_helps(page: Page):
     Naive Bayes and the length are below the last layer. The gain keeps its sign where the
     poem's whole volume is left out. It is open against the best of eight bags of words and
     letter sequences and against the best level below (both intervals begin below 0.03), and
-    none is shown for a vote of the five nearest. No level
-    below is shown to be better than the static vectors.
+    none is shown for a vote of the five nearest. No level below is shown to be better than
+    the static vectors.
 
     Parameters
     ----------
@@ -951,12 +951,11 @@ def new_neighbours_are_its_own(page: Page):
     subtracted, or distances take the place of angles.
 
     Before layer 0 the share is below that of static vectors, and adding the vectors of the
-    positions is enough for that; of five, ten and twenty. From there to the level below
-    the last layer the interval for ten holds zero, and ends within three points of it; so
-    that level is below static vectors, too.
-    Without subtracting the mean, or with distances, no such loss is shown. The last layer's
-    lead over static vectors is below eight points, and for ten the interval begins near
-    zero.
+    positions is enough for that; of five, ten and twenty. From there to the level below the
+    last layer the interval for ten holds zero, and ends within three points of it; so that
+    level is below static vectors, too. Without subtracting the mean, or with distances, no
+    such loss is shown. The last layer's lead over static vectors is below eight points, and
+    for ten the interval begins near zero.
 
     Parameters
     ----------

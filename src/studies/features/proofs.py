@@ -290,9 +290,9 @@ def talker_is_alike(page: Page):
     -------
     dict
         ``rise`` and ``rival``, by how much the loss rises with features and with principal
-        directions, means over seeds, in nats a token; ``wins``, in
-        how many properties features beat neurons, and ``labels``, differences of means beat
-        features, lowest and highest over seeds: texts such as "3 to 5".
+        directions, means over seeds, in nats a token; ``wins``, in how many properties
+        features beat neurons, and ``labels``, differences of means beat features, lowest
+        and highest over seeds: texts such as "3 to 5".
     """
     rises, rival = [], []
     for row in page.study["talker"]:

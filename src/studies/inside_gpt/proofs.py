@@ -333,8 +333,8 @@ def thou_reaches_over_a_word(page: Page):
     10 letters expects the *t* once, nor does the page's own. No prompt occurs in the
     training text. The page's n-grams are no worse on validation text than any others. With
     *they* after the word, *t* remains likelier in more than two thirds. Over two and three
-    words, drawn anew with three seeds, *t* is likelier after *thou … shal* in more than 80
-    %, and after *they … shal* in less than 40 %; over six words the two shares differ by
+    words, drawn anew with three seeds, *t* is likelier after *thou … shal* in more than
+    80 %, and after *they … shal* in less than 40 %; over six words the two shares differ by
     less than ten points. In three GPTs whose weights are shuffled the two pronouns change
     the difference of the two logits by less than a tenth as much. After *And thou shal* the
     logit lens reads *l* from layers 0, 1 and 2, and *t* from layer 3.
@@ -709,9 +709,9 @@ def two_heads_carry_thou(page: Page):
         How many prompts: ``prompts``, ``told`` (apart by the model); of these, ``changed``
         by the two heads, with the interval ``span`` of the share; ``back``, in the other
         direction; ``crossed``, from the next prompt with *thou*; ``from_we``, from *we*;
-        and by the ``others``. Of *dost*, ``dost`` by the head ``dost_head``,
-        ``dost_two`` by the two, of ``dost_told``; of *art*, ``art`` by the others, of
-        ``art_told``. ``story``, the letter of the right choice, "?" if there is none.
+        and by the ``others``. Of *dost*, ``dost`` by the head ``dost_head``, ``dost_two``
+        by the two, of ``dost_told``; of *art*, ``art`` by the others, of ``art_told``.
+        ``story``, the letter of the right choice, "?" if there is none.
     """
     leans = np.array([[page.lean(text) for text in pair] for pair in page.PAIRS])
     are_apart = (leans[:, 0] < 0) & (leans[:, 1] > 0)
@@ -1086,9 +1086,9 @@ def two_layers_repeat(page: Page):
     Two layers end below counting pairs and above counting triples; one layer of two heads
     less than 0.2 below counting tokens, after ten times the steps; with eight heads more
     than a nat above counting pairs. In each model with two layers the head of layer 0 that
-    attends more to the token before gives it most of its attention; without it the
-    loss on the repetition rises by more than the loss of a guess; without the other, by
-    less than a nat. Both heads of layer 1 give more than half to what followed.
+    attends more to the token before gives it most of its attention; without it the loss on
+    the repetition rises by more than the loss of a guess; without the other, by less than a
+    nat. Both heads of layer 1 give more than half to what followed.
 
     Parameters
     ----------

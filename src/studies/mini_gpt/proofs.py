@@ -566,14 +566,14 @@ def lines_are_measured_in_characters(page: Page):
     stays below 20 %. At line ends it falls below 40 % where each word is halved, which
     keeps the number of words, where 20 characters are cut off, and where the line is all
     z's, or all commas. With 20 characters more it rises above 25 % inside lines. All this
-    holds for the whole interval over sonnets.
-    The last five characters of a line are never changed. A table that says for each number
-    of characters how often a new line came after a mark in the training text is as sure as
-    the GPT at line ends, less 2 % at most, and below 10 % elsewhere. N-grams of five to
-    eight characters give a new line more than 30 % elsewhere. With shuffled weights
-    the means at line ends and elsewhere differ by less than a tenth of what they do in the
-    GPT. Three small GPTs of other seeds agree on thirty sonnets (the study *line-ends*):
-    above a half where the number is kept, below it where it is lowered.
+    holds for the whole interval over sonnets. The last five characters of a line are never
+    changed. A table that says for each number of characters how often a new line came after
+    a mark in the training text is as sure as the GPT at line ends, less 2 % at most, and
+    below 10 % elsewhere. N-grams of five to eight characters give a new line more than 30 %
+    elsewhere. With shuffled weights the means at line ends and elsewhere differ by less
+    than a tenth of what they do in the GPT. Three small GPTs of other seeds agree on thirty
+    sonnets (the study *line-ends*): above a half where the number is kept, below it where
+    it is lowered.
 
     Parameters
     ----------

@@ -230,7 +230,7 @@ def shares_are_kept(page: Page):
     "five if they are chosen afresh each time."
 )
 def ten_epochs(page: Page):
-    """Count over 500 copies of a line, without special tokens; agree within three points.
+    """Count over 500 copies of a line, without special tokens, to three points.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def no_difference(page: Page):
     interval="worse by {span:.2f} nats a token, poems drawn again",
 )
 def a_table_is_ahead(page: Page):
-    """The table is ahead in each training and of each poet, by 95 % intervals.
+    """The table is ahead in each training and for each poet, by 95 % intervals.
 
     The untrained model is worse than token frequencies, and within 0.2 nats of a guess that
     finds all tokens equally likely; after 100 steps, and after 900, the model is better

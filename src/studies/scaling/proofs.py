@@ -229,11 +229,10 @@ def law_missed(page: Page):
     """All seeds lie below the 95 % interval of fits to configurations drawn again.
 
     Without any one size, or any one amount of text, the law misses by nine per cent or
-    more. Fitted to the four larger sizes and the three larger amounts alone, it is too
-    high by more than 2 %, and misses by less than half as much. The loss that it expected
-    of the second costliest was too high, too, by more than 5 %. A straight line in
-    logarithms misses as the law does; both miss by less than the last ratio once more, or
-    no gain.
+    more. Fitted to the four larger sizes and the three larger amounts alone, it is too high
+    by more than 2 %, and misses by less than half as much. The loss that it expected of the
+    second costliest was too high, too, by more than 5 %. A straight line in logarithms
+    misses as the law does; both miss by less than the last ratio once more, or no gain.
 
     The error is relative, as the fit counts it. A quadratic in the logarithms of size and
     text, which can say that text helps larger models more, misses by less than half as

@@ -1091,10 +1091,10 @@ def pattern_cuts_hindi(page: Page):
     """Compare both patterns on the same names and halvings, by each language's own merges.
 
     Names are those of `translated`, in English and in the language; three halvings. With
-    GPT-2's pattern the counts are the stored ones. Of what Hindi, Tamil and Burmese
-    need more than English (over 70 % of its tokens), less than a quarter is left with the
-    other, of Hindi less than 10 % of these tokens; with German, which
-    has no such signs, nothing changes.
+    GPT-2's pattern the counts are the stored ones. Of what Hindi, Tamil and Burmese need
+    more than English (over 70 % of its tokens), less than a quarter is left with the other,
+    of Hindi less than 10 % of these tokens; with German, which has no such signs, nothing
+    changes.
 
     Parameters
     ----------
@@ -1196,11 +1196,11 @@ def verse_again(page: Page):
 def known_words_cost_the_same(page: Page):
     """Compare words alone, by 2,048 merges of half of the Sonnets, over five halvings.
 
-    Words of the other sonnets and of the poems, split by whether the counted half has
-    them. Those that it has need fewer than 1.25 tokens, in either poet the same to 0.05,
-    those that it has not between 2.5 and 3.5; of the poems' words half as many again, or
-    more, are such. Line ends and punctuation add more to the poems, too, by a tenth of a
-    token a word at least.
+    Words of the other sonnets and of the poems, split by whether the counted half has them.
+    Those that it has need fewer than 1.25 tokens, in either poet the same to 0.05, those
+    that it has not between 2.5 and 3.5; of the poems' words half as many again, or more,
+    are such. Line ends and punctuation add more to the poems, too, by a tenth of a token a
+    word at least.
 
     Parameters
     ----------

@@ -832,12 +832,12 @@ def learned_without_paths(page):
 
     None is more than 0.1 nats better than guessing by these frequencies; nor are four
     blocks from PyTorch's weights at three other learning rates, or after ten times the
-    steps, which bring less than 0.05 nats. Four
-    blocks without paths whose tokens attend only to themselves learn more, by 0.3 nats: it
-    is not the depth alone; twelve such blocks gain less than 0.1 nats by it on average.
-    Four blocks without attention end within 0.05 nats of those with all parts after 100
-    steps, and after 1,000 within 0.05 of counting pairs of letters. No model of four
-    blocks, whole or not, is better after 1,000 steps than counting triples of letters.
+    steps, which bring less than 0.05 nats. Four blocks without paths whose tokens attend
+    only to themselves learn more, by 0.3 nats: it is not the depth alone; twelve such
+    blocks gain less than 0.1 nats by it on average. Four blocks without attention end
+    within 0.05 nats of those with all parts after 100 steps, and after 1,000 within 0.05 of
+    counting pairs of letters. No model of four blocks, whole or not, is better after 1,000
+    steps than counting triples of letters.
 
     Parameters
     ----------
