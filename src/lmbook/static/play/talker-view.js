@@ -46,10 +46,11 @@ let views = 0;
  * What was computed inside, as far as it was asked for, of the token that is chosen.
  *
  * @typedef {object} Outputs
- * @property {Likely[]} [next] the next tokens
+ * @property {Likely[]} [next] the likeliest next tokens, the likeliest first
  * @property {Likely[]} [whole] the same of the model with no head changed
- * @property {Likely[][]} [lens] the next tokens after each layer
- * @property {ArrayLike<number>[]} [attention] (heads, tokens up to the chosen one)
+ * @property {Likely[][]} [lens] by layer, the next tokens if the model ended after it
+ * @property {ArrayLike<number>[]} [attention] of the chosen layer, from the chosen token: (heads,
+ *   tokens up to the chosen one)
  */
 
 /**
@@ -58,31 +59,40 @@ let views = 0;
  * @typedef {object} Given
  * @property {string} text the line
  * @property {string} other another text, to take heads from
- * @property {boolean} dialogue whether the line is a question
- * @property {string} answer
- * @property {number} layers
- * @property {number} heads
+ * @property {boolean} dialogue whether the line is a question; else it is a text to go on with
+ * @property {string} answer what the model wrote to it
+ * @property {number} layers how many the model has
+ * @property {number} heads of each layer
  * @property {number} room the most tokens that are read and written
  * @property {number} read how many of the tokens were read
  * @property {number} place of the token that is chosen at first
  * @property {number} layer that is chosen at first
  * @property {number} head that is chosen at first
- * @property {string} store
+ * @property {string} store the name of the store that has the model
  */
 
 /** @typedef {Tokens & { read: number }} Seen pieces and IDs, and how many were read */
 
 /** @typedef {"off" | "other"} How a head is changed: switched off, or taken from another text */
 
-/** @type {(place: [layer: number, head: number]) => string} */
+/**
+ * A head's name, "LAYER.HEAD".
+ *
+ * @type {(place: [layer: number, head: number]) => string}
+ */
 const key = ([layer, head]) => `${layer}.${head}`;
-/** @type {(bytes: number) => string} */
+/**
+ * A number of bytes in whole megabytes, in words.
+ *
+ * @type {(bytes: number) => string}
+ */
 const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
 /**
- * Where the largest number stands, the first place left out if there is another.
+ * The position of the largest weight behind the first one, which most heads attend to; 0 if
+ * there is no other.
  *
- * @param {ArrayLike<number>} weights
+ * @param {ArrayLike<number>} weights one or more
  */
 function mostBehindFirst(weights) {
   let best = weights.length > 1 ? 1 : 0;
@@ -90,14 +100,20 @@ function mostBehindFirst(weights) {
   return best;
 }
 
-/** @type {(ids: number[], off: [number, number][]) => string} */
+/**
+ * A name for a text, as token IDs, that is read with some heads switched off.
+ *
+ * @type {(ids: number[], off: [layer: number, head: number][]) => string}
+ */
 const keyOf = (ids, off) => JSON.stringify([ids, off]);
 
 /**
- * A line with its words in another order; spaces and ends of lines stay where they are.
+ * A line with its words in another order, the same each time; spaces and ends of lines stay where
+ * they are. A line with fewer than two words to reorder is returned as it is.
  *
  * @param {string} line
- * @param {boolean} keepLast the last word stays: what follows it is asked
+ * @param {boolean} keepLast the last word stays where it is, unless a space follows it: what
+ *   comes after it is asked
  */
 function shuffledWords(line, keepLast) {
   const words = line.match(/\S+/g) ?? [];
@@ -107,21 +123,25 @@ function shuffledWords(line, keepLast) {
 }
 
 /**
- * @param {HTMLElement} element
- * @param {Given & Tokens & Required<Omit<Outputs, "whole">>} data
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
+ * @param {Given & Tokens & Required<Omit<Outputs, "whole">>} data the line, and what the model
+ *   computed of it
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const talker = openTalker(data.store, context);
-  const lane = `talker ${++views}`;
+  const lane = `talker ${++views}`; // how the lanes of this view's requests begin
   const { layers, heads, room } = data;
   let isDialogue = data.dialogue;
   /** @type {Turn[]} */
-  let turns = [{ role: "user", content: data.text }]; // with what was answered
-  let isHere = false; // the model
+  let turns = [{ role: "user", content: data.text }]; // the reader's and the model's
+  let isHere = false; // whether the model is loaded
   /** @type {string} */
   let answered = WORLDS.asItIs; // the world that gave the last answer
-  let seed = 0; // of what is drawn
+  let seed = 0; // of the random numbers with which tokens are drawn
   let asks = false; // whether a link has a question that was not asked yet
   /** @type {number | null} */
   let later = null; // the token that a link has chosen of what was not written yet
@@ -135,7 +155,8 @@ export function mount(element, data, context) {
   let { place, layer, head } = data;
   /** @type {Map<string, { place: [number, number], how: How }>} */
   const changed = new Map(); // by layer and head
-  /** What the trained model would say first to a text in its order, by the text. */
+  /** What the trained model would say first to the text in its own order: `key` is that text and
+      the heads that are off (`keyOf`), `top` the IDs of the likeliest first tokens. */
   let usual = {
     key: keyOf(data.ids.slice(0, data.read), []),
     top: data.next.map(({ id }) => id),
@@ -143,7 +164,11 @@ export function mount(element, data, context) {
 
   /* --- what stands there --- */
 
-  /** @type {(...parts: (Node | string)[]) => HTMLElement} */
+  /**
+   * A row of controls.
+   *
+   * @type {(...parts: (Node | string)[]) => HTMLElement}
+   */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const LOAD = `Load the model: ${megabytes(talker.about.bytes)}`;
   const loader = button(LOAD, load);
@@ -253,6 +278,7 @@ export function mount(element, data, context) {
 
   /* --- the model comes and goes --- */
 
+  /* Load the model, and show how much of it has come; an error is told beside the button. */
   async function load() {
     loader.disabled = true;
     progress.hidden = halt.hidden = false;
@@ -270,7 +296,11 @@ export function mount(element, data, context) {
     loader.disabled = false;
   }
 
-  /** @param {import("./talker-client.js").Arrived} found */
+  /**
+   * Go on with the model, which is loaded now; a question that a link brought is asked.
+   *
+   * @param {import("./talker-client.js").Arrived} found
+   */
   function arrive({ notKept, memory }) {
     isHere = true;
     loader.hidden = true;
@@ -291,19 +321,22 @@ export function mount(element, data, context) {
     draw();
   }
 
+  /* Stop loading the model; the next load goes on from there. */
   function stopLoading() {
     talker.stop();
     loadStatus.textContent = "What has come so far is kept.";
   }
 
   /**
-   * Ask the model; an error is told, and the answer is null.
+   * Ask the model, of the weights that the switch has chosen. If it is not loaded or fails, that
+   * is told below the line, and the answer is null.
    *
-   * @param {string} request
-   * @param {object} details
+   * @param {string} request of what kind: see talker-worker.js
+   * @param {object} details what such a request needs
    * @param {string} own a newer request takes the place of an older one of this name
-   * @param {(pieces: any[]) => void} [onPieces]
-   * @returns {Promise<any>}
+   * @param {(pieces: any[]) => void} [onPieces] called with new pieces of an answer, some at a time
+   * @returns {Promise<any>} what talker-worker.js answers; null if there is no answer, or if a
+   *   newer request took its place
    */
   async function asked(request, details, own, onPieces) {
     if (!isHere) {
@@ -321,23 +354,34 @@ export function mount(element, data, context) {
 
   /* --- writing --- */
 
+  /* The line was changed: without the model, say that it has to be loaded, or why it cannot. */
   function typed() {
     note.textContent = isHere ? "" : talker.obstacle || "To ask, load the model first.";
   }
 
-  /** @param {KeyboardEvent} event */
+  /**
+   * Ask when Enter is pressed; with the shift key, or while a character is composed, it does what
+   * it always does.
+   *
+   * @param {KeyboardEvent} event
+   */
   function enter(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     begin();
   }
 
-  /** @param {number} which of FORMS */
+  /**
+   * Choose whether the line is read as a dialogue or as a text that goes on.
+   *
+   * @param {number} which position in FORMS
+   */
   function choose(which) {
     isDialogue = which === 0;
     beginAnew();
   }
 
+  /* Forget the turns; the tokens of the last answer stay until something is written. */
   function beginAnew() {
     talker.cancel(`${lane} write`);
     note.textContent = turns.length ? "Below is still the text before, until you write." : "";
@@ -347,6 +391,7 @@ export function mount(element, data, context) {
     area.focus({ preventScroll: true });
   }
 
+  /* How the next token is chosen, as `speak` in talker-worker.js takes it. */
   const sampling = () =>
     isDrawn
       ? { temperature: +sliders.temperature.input.value, top_p: +sliders.top_p.input.value, seed }
@@ -355,6 +400,8 @@ export function mount(element, data, context) {
   /* What the model is to read; of a question, without the spaces around it. */
   const typedLine = () => (isDialogue ? area.value.trim() : area.value);
 
+  /* Make the line that is typed the last turn of the reader's, and answer it. A line that was not
+     answered goes, and so do all turns if the line is no dialogue or comes from a link. */
   function begin() {
     const line = typedLine();
     if (!line) {
@@ -370,11 +417,12 @@ export function mount(element, data, context) {
   }
 
   /**
-   * The tokens of a last line, behind what was said before; the first turns go when there is
-   * no room for them.
+   * The tokens of a line; in a dialogue, of all turns before the reader's last one and then the
+   * line. The first turns are left out when there is no room for them.
    *
    * @param {string} line
-   * @returns {Promise<Tokens | null>}
+   * @returns {Promise<Tokens | null>} null if the model gives no answer. A line alone may be
+   *   longer than what the model reads
    */
   async function read(line) {
     if (!isDialogue) return asked("tokens", { text: line }, "read");
@@ -396,9 +444,10 @@ export function mount(element, data, context) {
     }
   }
 
-  /* Answer the last question. */
+  /* Answer the last question anew, by the model that the switch has chosen; what was answered to
+     it before goes. A line that is too long gets a note. */
   async function answer() {
-    const mine = ++latest;
+    const mine = ++latest; // a later call has another number: then this one stops
     note.textContent = "";
     const last = turns.findLastIndex(({ role }) => role === "user");
     if (last < 0) return;
@@ -423,12 +472,17 @@ export function mount(element, data, context) {
     if (mine === latest) stop.disabled = true;
   }
 
-  /* A line as the model reads it. */
+  /**
+   * A line as the model reads it: its words in another order if the switch says so.
+   *
+   * @param {string} line
+   */
   const asRead = (/** @type {string} */ line) =>
     answered === WORLDS.shuffled ? shuffledWords(line, !isDialogue) : line;
 
   /**
-   * Ask what the trained model would say first to a line in its order, unless that is known.
+   * Ask what the trained model would say first to a line in its own order, unless that is known,
+   * and keep it in `usual`. Nothing is asked if the switch says "as it is".
    *
    * @param {string} line
    */
@@ -444,10 +498,11 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Say how many of the likeliest first tokens are those of the trained model, the words in
-   * their order.
+   * Say how many of the FEW likeliest first tokens of the trained model, which read the words in
+   * their own order, are also among those of the changed one. If the switch says "as it is",
+   * nothing is said: the tokens are kept in `usual`.
    *
-   * @param {Likely[]} next
+   * @param {Likely[]} next the first tokens that were likeliest, the likeliest first
    */
   function tellLeft(next) {
     const top = next.map(({ id }) => id);
@@ -463,13 +518,15 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Write behind what stands there.
+   * Let the model write on behind all tokens, into the last turn, until it ends or COUNT tokens
+   * are written; tokens are shown as they come.
    *
-   * @param {number} mine the number of this answer: a later one takes the buttons over
+   * @param {number} mine the number of this answer: if a later one was asked for meanwhile, the
+   *   buttons and what is inside are left to it
    */
   async function write(mine) {
-    const own = turns[turns.length - 1];
-    const before = own.content;
+    const turn = turns[turns.length - 1];
+    const before = turn.content;
     stop.disabled = false;
     more.disabled = true;
     const count = Math.min(COUNT, room - seen.ids.length);
@@ -479,7 +536,7 @@ export function mount(element, data, context) {
       if (isFirst) tellLeft(written[0].next);
       seen.ids = seen.ids.concat(written.map(({ id }) => id));
       seen.pieces = seen.pieces.concat(written.map(({ piece }) => piece));
-      own.content = before + written.at(-1).text;
+      turn.content = before + written.at(-1).text;
       if (isFirst && !outputs.next && place === seen.read - 1 && !changed.size) {
         outputs.next = written[0].next;
       }
@@ -489,7 +546,7 @@ export function mount(element, data, context) {
     if (mine !== latest) return;
     stop.disabled = true;
     more.disabled = end === "end" || seen.ids.length >= room;
-    if (end === "end" && !before && !own.content) own.content = "(nothing)";
+    if (end === "end" && !before && !turn.content) turn.content = "(nothing)";
     tellSoon();
     if (later !== null && later < seen.pieces.length) place = later;
     later = null;
@@ -499,6 +556,7 @@ export function mount(element, data, context) {
     compute();
   }
 
+  /* Let the model write on behind its last turn; if the last turn is the reader's, do nothing. */
   function goOn() {
     if (turns.at(-1)?.role === "assistant") write(++latest);
   }
@@ -514,7 +572,7 @@ export function mount(element, data, context) {
     answer();
   }
 
-  /* The same question to a model that was changed. */
+  /* The switch was moved: ask the last question again; without the model, say that it is needed. */
   function answerAnew() {
     learnedNote.textContent =
       worlds.value === WORLDS.random
@@ -534,12 +592,13 @@ export function mount(element, data, context) {
   /* --- looking inside --- */
 
   /**
-   * The heads that are changed in one way, as pairs of layer and head.
+   * The heads that are changed in one way, as pairs [layer, head].
    *
    * @param {How} how
    */
   const changedBy = (how) =>
     Array.from(changed.values()).flatMap((each) => (each.how === how ? [each.place] : []));
+  /* The heads that are switched off, as pairs [layer, head]. */
   const switchedOff = () => changedBy("off");
 
   /**
@@ -553,9 +612,11 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Choose another token, layer or head.
+   * Choose another token, layer or head, drop what was computed of the former one, and show what
+   * the tab shows.
    *
-   * @param {{ place?: number, layer?: number, head?: number }} chosen
+   * @param {{ place?: number, layer?: number, head?: number }} chosen what changes; `place` is the
+   *   position of a token
    */
   function look(chosen) {
     if ((chosen.place ?? place) !== place) outputs = {};
@@ -574,8 +635,8 @@ export function mount(element, data, context) {
     compute();
   }
 
-  /* Ask for what the tab shows, if it is not known. Where heads are changed, the next tokens of
-     the model unchanged are asked for, too: they are the marks at the bars. */
+  /* Ask for what the tab shows, if it is not known, and draw it. Where heads are changed, the next
+     tokens of the model unchanged are asked for, too: they are the marks at the bars. */
   async function compute() {
     const wanted = outputs; // `look` and `renew` put another in its place
     const name = tab === "heads" ? "next" : tab;
@@ -630,9 +691,9 @@ export function mount(element, data, context) {
   /* --- keys --- */
 
   /**
-   * Go from one button to the next, and press it.
+   * On an arrow key, go from one button to the one before or behind it, and press that.
    *
-   * @param {any} event of a key
+   * @param {any} event of a key, heard by the element around the buttons
    */
   function goAcross(event) {
     const moved = arrow(event);
@@ -644,7 +705,11 @@ export function mount(element, data, context) {
     next?.click();
   }
 
-  /** @param {KeyboardEvent} event */
+  /**
+   * On an arrow key, choose the token before or behind the chosen one.
+   *
+   * @param {KeyboardEvent} event
+   */
   function goAlong(event) {
     const moved = arrow(event);
     if (!moved) return;
@@ -657,9 +722,14 @@ export function mount(element, data, context) {
 
   /* --- drawing --- */
 
-  /** @param {string} piece */
+  /**
+   * A token in quotation marks.
+   *
+   * @param {string} piece
+   */
   const quoted = (piece) => `“\u2068${piece}\u2069”`; // isolated: Hebrew turns nothing around it
 
+  /* Draw all that can change. */
   function draw() {
     drawLog();
     drawTokens();
@@ -685,11 +755,17 @@ export function mount(element, data, context) {
     drawSummary();
   }
 
+  /* Draw the dialogue, turn by turn, the last question as the model read it; of a text that goes
+     on, the text and what was written behind it. */
   function drawLog() {
     const last = turns.findLastIndex(({ role }) => role === "user");
     const isShuffled = answered === WORLDS.shuffled;
     const model = answered === WORLDS.random ? "Random weights" : "Model";
-    /** @type {(role: string, i: number) => string} */
+    /**
+     * Who says a turn; `i` is its position.
+     *
+     * @type {(role: string, i: number) => string}
+     */
     const nameOf = (role, i) => {
       if (role !== "user") return model;
       return isShuffled && i === last ? "You, shuffled" : "You";
@@ -716,6 +792,8 @@ export function mount(element, data, context) {
     log.hidden = !turns.length;
   }
 
+  /* Draw a button for each token; while attention is shown, the darker, the more of it the token
+     gets, beside the token that gets most (the first one aside). */
   function drawTokens() {
     const weights = tab === "attention" ? outputs.attention?.[head] : null;
     const largest = weights ? weights[mostBehindFirst(weights)] : 1;
@@ -758,16 +836,25 @@ export function mount(element, data, context) {
 
   /* The next tokens; where heads are changed, a mark at each bar is the model unchanged. */
   function drawBars() {
-    const whole = new Map((outputs.whole ?? []).map(({ id, share }) => [id, share]));
-    /** @param {number} share */
+    const unchanged = new Map((outputs.whole ?? []).map(({ id, share }) => [id, share]));
+    /**
+     * A bar without a mark.
+     *
+     * @param {number} share from 0 to 1
+     */
     const plain = (share) => make("span", { class: "play-bar", style: `--share: ${share}` });
     bars.replaceChildren(
       ...(outputs.next ?? []).map(({ id, piece, share }) =>
-        row(piece, changed.size ? bar(share, whole.get(id) ?? 0) : plain(share), percent(share, 1)),
+        row(
+          piece,
+          changed.size ? bar(share, unchanged.get(id) ?? 0) : plain(share),
+          percent(share, 1),
+        ),
       ),
     );
   }
 
+  /* Draw the table of the likeliest tokens after each layer. */
   function drawLens() {
     lens.replaceChildren(
       heading("after", "likeliest", "second", "third"),
@@ -777,28 +864,28 @@ export function mount(element, data, context) {
     );
   }
 
-  /* What the tab shows, in a sentence. */
+  /* Say what the tab shows, in a sentence; while it is not known, what is missing. */
   function drawSummary() {
-    const own = quoted(seen.pieces[place]);
+    const chosen = quoted(seen.pieces[place]);
     const missing = isHere ? "Computing …" : talker.obstacle || "Load the model to see this.";
     const [first] = outputs.next ?? [];
     const sentences = {
       next: () =>
         first &&
-        `After ${own} the likeliest token is ${quoted(first.piece)}: ${percent(first.share, 1)}.`,
+        `After ${chosen} the likeliest token is ${quoted(first.piece)}: ${percent(first.share, 1)}.`,
       lens: () =>
-        outputs.lens && `What the model would say after ${own} if it ended after a layer.`,
-      attention: () => outputs.attention && attentionTold(own, outputs.attention[head]),
+        outputs.lens && `What the model would say after ${chosen} if it ended after a layer.`,
+      attention: () => outputs.attention && attentionTold(chosen, outputs.attention[head]),
       heads: () => first && headsTold(first),
     };
     summary.textContent = sentences[tab]() || missing;
   }
 
   /**
-   * What a head attends to, in a sentence.
+   * What the chosen head attends to, in a sentence.
    *
-   * @param {string} own the token that attends
-   * @param {ArrayLike<number>} weights
+   * @param {string} own the token that attends, in quotation marks
+   * @param {ArrayLike<number>} weights of all tokens up to that one
    */
   function attentionTold(own, weights) {
     const best = mostBehindFirst(weights);
@@ -812,13 +899,16 @@ export function mount(element, data, context) {
    * @param {Likely} first the likeliest token
    */
   function headsTold(first) {
-    const whole = outputs.whole?.[0];
+    const unchanged = outputs.whole?.[0];
     const now = `the likeliest token is ${quoted(first.piece)}, ${percent(first.share, 1)}`;
     if (!changed.size) return `No head is changed; ${now}.`;
-    const then = whole ? `; before it was ${quoted(whole.piece)}, ${percent(whole.share, 1)}` : "";
+    const then = unchanged
+      ? `; before it was ${quoted(unchanged.piece)}, ${percent(unchanged.share, 1)}`
+      : "";
     return `${plural(changed.size, "head")} changed: ${now}${then}. The marks are the model unchanged.`;
   }
 
+  /* What is read out when something was written. */
   function tell() {
     const last = turns.at(-1);
     return last?.role === "assistant" ? `It writes: ${last.content}` : "";
@@ -857,9 +947,10 @@ export function mount(element, data, context) {
       () => Number.MAX_SAFE_INTEGER,
     ),
     other,
-    /* Changed heads: layer.head:off layer.head:other. */
+    /* Changed heads, in one line: layer.head:off layer.head:other. */
     heads: {
       get: () => Array.from(changed, ([name, { how }]) => `${name}:${how}`).join(" "),
+      /* Change the heads that the line names; what is no head of the model is left out. */
       set(line) {
         changed.clear();
         for (const [, l, h, how] of line.matchAll(/(\d+)\.(\d+):(off|other)\b/g))
@@ -878,6 +969,7 @@ export function mount(element, data, context) {
     ),
     tab: {
       get: () => tab,
+      /* Open a tab by its name; another name changes nothing. */
       set(name) {
         if (name in TABS) tab = /** @type {keyof typeof TABS} */ (name);
       },
@@ -892,14 +984,15 @@ export function mount(element, data, context) {
     ),
   };
 
-  /* Whether the answer to what stands there is not known. */
+  /* Whether the answer to what is typed and chosen may be another than the one that Python gave. */
   const isAnother = () =>
     area.value !== turns[0]?.content ||
     isDialogue !== data.dialogue ||
     isDrawn ||
     worlds.value !== WORLDS.asItIs;
 
-  /* The question of the link is asked at once if the model is here, or else when it is. */
+  /* A link has set the fields: ask its question at once if the model is here, or else when it
+     comes. If it is the question that Python answered, only draw what the link has chosen. */
   function asking() {
     asks = isAnother();
     if (asks && isHere) return begin();

@@ -8,47 +8,62 @@ import { pressable, roving } from "./keys.js";
 /** @import { Reading } from "./whole-reading.js" */
 
 /**
- * What is opened. Parts: tokens, vectors, stream, heads, head, neurons, norm, next.
+ * What is opened: a part (tokens, vectors, stream, heads, head, neurons, norm, next), and the
+ * layer and the head that are shown large, counted from 0.
  *
  * @typedef {{ part: string, layer: number, head: number }} Opened
  */
 
-/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+/**
+ * A rectangle in pixels of the drawing; x and y are its upper left corner.
+ *
+ * @typedef {{ x: number, y: number, width: number, height: number }} Box
+ */
 
 /**
- * What a reader's press asks for: a part, or another token.
+ * What is called when a reader presses a part, or a token.
  *
  * @typedef {object} Presses
- * @property {(opened: Partial<Opened>) => void} open
- * @property {(token: number) => void} choose
+ * @property {(opened: Partial<Opened>) => void} open is given what changes: what it leaves out
+ *   stays as it is
+ * @property {(token: number) => void} choose is given the position of the token
  */
 
 /** @typedef {ReturnType<typeof plan>} Plan where things stand */
 /** @typedef {ReturnType<typeof planAnswers>} AnswerPlan where the answer stands */
 
+/* Lengths are in pixels of the drawing. */
 const TOP = 40; // above the rows: names
 const LENS = 64; // below the rows: what each layer would say
-const NARROW = 600;
+const NARROW = 600; // a narrower drawing has three strips, one below the other
 const GAP = 8;
-const SHADES = [0.04, 0.12, 0.25, 0.45, 0.7]; // weights from which a colour is stronger
-const ANSWERS = 8;
-const MAPS = 0.33; // of the open layer's width
-const SUMS = 0.71; // where the heads are added
+const SHADES = [0.04, 0.12, 0.25, 0.45, 0.7]; // strengths at which the shades begin; below, none
+const ANSWERS = 8; // likeliest tokens that are shown
+const MAPS = 0.33; // share of the open layer's width that the maps of its heads have
+const SUMS = 0.71; // where the heads are added, as a share of the same width from the left
 const MAP_GAP = 6; // to the right of each head's map
 const NUMBER = 13; // above each map: the head's number
 const MAP_ROW = 17; // that number, and a gap to the map above
 const FLOW = 3; // seconds that a spark takes along the stream: see lmw-flow in whole-view.css
 
-/** @type {(value: number, least: number, most: number) => number} */
+/**
+ * A value, or the nearer of two limits where it lies outside them; `least` where they cross.
+ *
+ * @type {(value: number, least: number, most: number) => number}
+ */
 const between = (value, least, most) => Math.max(least, Math.min(most, value));
-/** @type {(number: number) => string} */
+/**
+ * A number with one digit after the point, for the coordinates of paths.
+ *
+ * @type {(number: number) => string}
+ */
 const short = (number) => number.toFixed(1);
 
 /**
- * Where everything stands.
+ * Plan where tokens, vectors and layers stand. All lengths are in pixels of the drawing.
  *
  * @param {Reading} reading
- * @param {Opened} opened
+ * @param {Opened} opened its layer is the wide one
  * @param {number} width of the drawing
  */
 function plan(reading, opened, width) {
@@ -79,37 +94,53 @@ function plan(reading, opened, width) {
   const end = isNarrow ? shift + TOP + height + LENS + 20 : 0; // where the answer's strip begins
   const answersHeight = 24 * ANSWERS;
   return {
-    tokens,
-    row,
-    height,
+    tokens, // how many
+    row, // height of a token's row
+    height, // of the layers
     above: isNarrow ? 0 : above, // in the strip of tokens and vectors
     isNarrow,
     width,
-    labels,
-    cell,
-    vectors,
-    words,
-    layers,
-    first,
-    last,
-    closed,
-    open,
-    shift,
+    labels, // width of the column of tokens
+    cell, // width of the cell of one number of a vector
+    vectors, // width of the column of vectors
+    words, // width of the column of tokens before the bars of the answer
+    layers, // how many
+    first, // x of the first layer's left edge
+    last, // x of the last layer's right edge
+    closed, // width of a layer that is not open
+    open, // width of the open layer
+    shift, // from the strip of the tokens down to that of the layers
     end,
-    total: isNarrow ? end + answersHeight + 60 : TOP + height + LENS + 8,
-    /** @param {number} layer */
+    total: isNarrow ? end + answersHeight + 60 : TOP + height + LENS + 8, // height of the drawing
+    /**
+     * The x of a layer's left edge.
+     *
+     * @param {number} layer
+     */
     layerAt: (layer) => first + closed * layer + (layer > opened.layer ? open - closed : 0),
-    /** @param {number} layer */
+    /**
+     * How wide a layer is.
+     *
+     * @param {number} layer
+     */
     layerWidth: (layer) => (layer === opened.layer ? open : closed),
-    /** @param {number} token */
+    /**
+     * The y of the middle of a token's row among tokens and vectors.
+     *
+     * @param {number} token
+     */
     y: (token) => TOP + (isNarrow ? 0 : above) + (token + 0.5) * row,
-    /** @param {number} token */
+    /**
+     * The y of the middle of a token's row in the layers.
+     *
+     * @param {number} token
+     */
     layerY: (token) => TOP + shift + above + (token + 0.5) * row,
   };
 }
 
 /**
- * Where the answer stands: beside the layers, or in a strip below them on a narrow screen.
+ * Plan where the answer stands: beside the layers, or in a strip below them on a narrow screen.
  *
  * @param {Reading} reading
  * @param {Plan} at
@@ -128,28 +159,33 @@ function planAnswers(reading, at) {
   return {
     askedY,
     left,
-    right: at.width - 48,
+    right: at.width - 48, // end of the longest bar
     x,
     start,
     norm: { x: x - 5, y, width: 11, height },
+    // The rectangle below tokens and bars, which is pressed to open the answer.
     ground: {
       x: edge,
       y: top - 4,
       width: at.width - 2 - edge,
       height: 24 * ANSWERS + 8,
     },
-    /** @param {number} answer from 0, the likeliest */
+    /**
+     * The y of the top of an answer's row.
+     *
+     * @param {number} answer from 0, the likeliest
+     */
     rowY: (answer) => top + 24 * answer,
   };
 }
 
 /**
- * A part of the drawing that can be pressed.
+ * Make a part of the drawing that can be pressed, by pointer and by key.
  *
  * @param {string} key names it for the focus, and for the tour
  * @param {string} label what a screen reader says
- * @param {() => void} press
- * @param {(SVGElement)[]} children
+ * @param {() => void} press called on each press
+ * @param {(SVGElement)[]} children what it is drawn with
  */
 function pressed(key, label, press, ...children) {
   const group = svg(
@@ -162,26 +198,40 @@ function pressed(key, label, press, ...children) {
   return group;
 }
 
-/** @type {(x: number, y: number, text: string, className?: string) => SVGTextElement} */
+/**
+ * Make a text; y is its baseline. It begins at x if its class says nothing else (lmw-middle,
+ * lmw-end).
+ *
+ * @type {(x: number, y: number, text: string, className?: string) => SVGTextElement}
+ */
 const label = (x, y, text, className = "") => svg("text", { x, y, class: className }, text);
 
-/** @type {(box: Box, className: string, r?: number) => SVGRectElement} */
+/**
+ * Make a rectangle with corners of radius `r`; a width below 0 is drawn as 0.
+ *
+ * @type {(box: Box, className: string, r?: number) => SVGRectElement}
+ */
 const rect = ({ x, y, width, height }, className, r = 5) =>
   svg("rect", { x, y, width: Math.max(0, width), height, rx: r, class: className });
 
-/** @type {(from: [number, number], to: [number, number]) => string} */
+/**
+ * The path (the attribute d) from one point [x, y] to another that leaves and arrives level.
+ *
+ * @type {(from: [number, number], to: [number, number]) => string}
+ */
 function curve([x1, y1], [x2, y2]) {
   const middle = short((x1 + x2) / 2);
   return `M${short(x1)} ${short(y1)}C${middle} ${short(y1)} ${middle} ${short(y2)} ${short(x2)} ${short(y2)}`;
 }
 
 /**
- * Cells that have one of a few shades: a path for each shade.
+ * Draw cells in one of a few shades, the stronger, the darker: one path for each of SHADES. A
+ * cell that is weaker than the first of these is not drawn.
  *
  * @param {{ x: number, y: number, strength: number }[]} cells strength from 0 to 1
  * @param {number} width of a cell
- * @param {number} height
- * @param {string} className
+ * @param {number} height of a cell
+ * @param {string} className of each path
  */
 function shaded(cells, width, height, className) {
   return SHADES.map((least, i) => {
@@ -197,7 +247,9 @@ function shaded(cells, width, height, className) {
 }
 
 /**
- * The picture: an element, `draw`, and `box`, which tells where a part stands.
+ * Make the picture: its `element`; `draw`, which draws a reading into it; `point`, which
+ * highlights a part; and `box`, which tells where a part stands, a Box. There is no box before
+ * the first drawing, and none of a part that `boxesOf` does not name.
  *
  * @param {Presses} presses
  */
@@ -205,15 +257,15 @@ export function makePicture({ open, choose }) {
   const root = svg("svg", { class: "lmw-picture", role: "group", "aria-label": "The model" });
   /** @type {Record<string, Box>} */
   let boxes = {};
-  /** @type {{ layer: number, at: Plan } | null} what was drawn last */
+  /** @type {{ layer: number, at: Plan } | null} the open layer and the plan of the last drawing */
   let before = null;
 
   /**
-   * Draw a reading; what has the focus keeps it.
+   * Draw a reading in the place of the last one; what has the focus keeps it.
    *
    * @param {Reading} reading
    * @param {Opened} opened
-   * @param {number} width
+   * @param {number} width in pixels
    * @param {string} asked what a newcomer calls the position that is asked
    */
   function draw(reading, opened, width, asked) {
@@ -240,13 +292,14 @@ export function makePicture({ open, choose }) {
     if (isNew && before?.at.layers === at.layers && before.at.width === width) slide(before.at, at);
     before = { layer: opened.layer, at };
     if (focused) {
-      const again = root.querySelector(`[data-key="${focused}"]`);
-      /** @type {SVGElement | null} */ (again)?.focus({ preventScroll: true });
+      const redrawn = root.querySelector(`[data-key="${focused}"]`);
+      /** @type {SVGElement | null} */ (redrawn)?.focus({ preventScroll: true });
     }
   }
 
   /**
-   * Let the layers slide from where they stood.
+   * Let the layers slide from where they stood in one plan to where they stand in another; not
+   * for readers who asked for less motion.
    *
    * @type {(from: Plan, to: Plan) => void}
    */
@@ -274,12 +327,12 @@ export function makePicture({ open, choose }) {
     const right = at.last + (at.isNarrow ? 2 : 16);
     return Array.from({ length: at.tokens }, (_, token) => {
       const y = at.layerY(token);
-      const isOwn = token === place;
+      const isAsked = token === place;
       const line = svg("path", {
-        d: `M${short(left)} ${short(y)}H${short(isOwn ? right : at.last)}`,
-        class: isOwn ? "lmw-stream lmw-own" : "lmw-stream",
+        d: `M${short(left)} ${short(y)}H${short(isAsked ? right : at.last)}`,
+        class: isAsked ? "lmw-stream lmw-own" : "lmw-stream",
       });
-      const before = svg("path", {
+      const throughVectors = svg("path", {
         d: `M${short(at.labels)} ${short(at.y(token))}h${short(at.vectors)}`,
         class: "lmw-stream",
       });
@@ -288,7 +341,13 @@ export function makePicture({ open, choose }) {
         class: "lmw-moving",
         style: `animation-delay: ${-((token * 0.37) % FLOW)}s`, // not all sparks at once
       });
-      return svg("g", { "data-part": "stream" }, ...(at.isNarrow ? [before] : []), line, moving);
+      return svg(
+        "g",
+        { "data-part": "stream" },
+        ...(at.isNarrow ? [throughVectors] : []),
+        line,
+        moving,
+      );
     });
   }
 
@@ -305,16 +364,16 @@ export function makePicture({ open, choose }) {
     const chips = ids.map((id, token) => {
       const y = at.y(token);
       const box = { x: 2, y: y - height / 2, width: at.labels - 8, height };
-      const isOwn = token === place;
+      const isAsked = token === place;
       return pressed(
         `token ${token}`,
-        `${pieces[id]}${isOwn ? `, ${asked}` : ""}`,
+        `${pieces[id]}${isAsked ? `, ${asked}` : ""}`,
         () => choose(token),
-        rect(box, isOwn ? "lmw-chip lmw-own" : "lmw-chip", 4),
+        rect(box, isAsked ? "lmw-chip lmw-own" : "lmw-chip", 4),
         label(at.labels / 2 - 2, y + 4, clip(pieces[id], at.labels - 12), "lmw-middle"),
       );
     });
-    const again = at.isNarrow
+    const besideLayers = at.isNarrow
       ? ids.map((id, token) =>
           label(
             at.labels - 4,
@@ -335,7 +394,7 @@ export function makePicture({ open, choose }) {
         label(2, 16, "tokens", "lmw-title"),
       ),
       ...chips,
-      svg("g", { "aria-hidden": "true" }, ...again),
+      svg("g", { "aria-hidden": "true" }, ...besideLayers),
     );
   }
 
@@ -348,13 +407,13 @@ export function makePicture({ open, choose }) {
    */
   function vectors({ token, position, sum }, at, opened) {
     const left = at.labels + 2;
-    const wide = 8 * at.cell;
-    /** @type {[number[][], number, string][]} */
+    const blockWidth = 8 * at.cell;
+    /** @type {[rows: number[][], x: number, sign: string][]} */
     const blocks = position
       ? [
           [token, left, ""],
-          [position, left + wide + 15, "+"],
-          [sum, left + 2 * (wide + 15), "="],
+          [position, left + blockWidth + 15, "+"],
+          [sum, left + 2 * (blockWidth + 15), "="],
         ]
       : [[sum, left, ""]];
     const drawn = blocks.flatMap(([rows, x, sign]) => [
@@ -379,8 +438,8 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * Vectors as rows of cells from `x` on: one colour above zero, another below, the stronger, the
-   * larger the number.
+   * Vectors, (tokens, numbers), as rows of cells from `x` on: one colour above zero, another
+   * below, the stronger, the larger the number is beside the largest of all.
    *
    * @type {(rows: number[][], x: number, at: Plan) => SVGElement[]}
    */
@@ -414,12 +473,17 @@ export function makePicture({ open, choose }) {
   /* --- layers --- */
 
   /**
-   * How strong the two updates of a layer are beside the stream: shares from 0 to 1.
+   * How long the two updates of a layer are beside the residual stream behind it, at the token
+   * that is asked: that of attention and that of the feed-forward network, each from 0.06 to 1.
    *
-   * @type {(reading: Reading, layer: number) => [number, number]}
+   * @type {(reading: Reading, layer: number) => [attention: number, feedForward: number]}
    */
   function strengths({ attention, feed_forward, stream }, layer) {
-    /** @param {number} update */
+    /**
+     * An update's share of its own length and the stream's; at least 0.06, so that it is seen.
+     *
+     * @param {number} update its length
+     */
     const share = (update) => between(update / (stream[layer] + update), 0.06, 1);
     return [share(attention[layer]), share(feed_forward[layer])];
   }
@@ -489,7 +553,8 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * In how many columns the maps of the heads are largest, and how large they are then.
+   * In how many columns the maps of the heads are largest, and how wide and high each is then, in
+   * pixels.
    *
    * @type {(reading: Reading, at: Plan) => { columns: number, size: number }}
    */
@@ -506,7 +571,8 @@ export function makePicture({ open, choose }) {
 
   /**
    * What is in the open layer, from left to right: its heads, the attention of the open head, a
-   * sum, the feed-forward network, and a sum again.
+   * sum, the feed-forward network, and a sum again. It appears gradually if another layer was
+   * open before (`isNew`).
    *
    * @type {(reading: Reading, at: Plan, opened: Opened, isNew: boolean) => SVGElement}
    */
@@ -527,7 +593,11 @@ export function makePicture({ open, choose }) {
     );
   }
 
-  /** @type {(x: number, y: number, parts: string) => SVGElement} */
+  /**
+   * A plus sign in a circle around a point; `parts` are those with which it is highlighted.
+   *
+   * @type {(x: number, y: number, parts: string) => SVGElement}
+   */
   const plus = (x, y, parts) =>
     svg(
       "g",
@@ -537,7 +607,8 @@ export function makePicture({ open, choose }) {
     );
 
   /**
-   * The attention of each head of the open layer: a small map with its number above it.
+   * The attention of each head of the open layer: a small map with its number above it, from
+   * x = `left` on.
    *
    * @type {(reading: Reading, at: Plan, opened: Opened, left: number) => SVGElement}
    */
@@ -549,18 +620,18 @@ export function makePicture({ open, choose }) {
     const buttons = Array.from({ length: heads }, (_, head) => {
       const x = left + (head % columns) * (size + MAP_GAP);
       const y = top + Math.floor(head / columns) * (size + MAP_ROW);
-      const isOwn = head === opened.head;
+      const isOpen = head === opened.head;
       return pressed(
         `head ${head}`,
-        `Head ${head} of layer ${opened.layer}${isOwn ? ", open" : ""}`,
+        `Head ${head} of layer ${opened.layer}${isOpen ? ", open" : ""}`,
         () => open({ part: "head", head }),
         rect(
           { x: x - 1, y: y - 1, width: size + 2, height: size + 2 },
-          isOwn ? "lmw-map lmw-opened" : "lmw-map",
+          isOpen ? "lmw-map lmw-opened" : "lmw-map",
           2,
         ),
         ...map(reading, reading.weights[opened.layer][head], x, y, size),
-        label(x + size / 2, y - 3, String(head), isOwn ? "lmw-middle lmw-strong" : "lmw-middle"),
+        label(x + size / 2, y - 3, String(head), isOpen ? "lmw-middle lmw-strong" : "lmw-middle"),
       );
     });
     return svg(
@@ -572,7 +643,9 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * A head's weights: a row attends, a column is attended to.
+   * A head's attention weights, (tokens · tokens) row after row, as a square with its upper left
+   * corner at x and y, `size` pixels wide: a row attends, a column is attended to. The row of the
+   * token that is asked is highlighted.
    *
    * @type {(reading: Reading, weights: ArrayLike<number>, x: number, y: number, size: number) => SVGElement[]}
    */
@@ -594,8 +667,9 @@ export function makePicture({ open, choose }) {
 
   /**
    * The attention of the open head at the token that is asked: a curve to it from each token
-   * that gets at least 1 %, the wider, the more. `span` is the x of the left and the right end;
-   * `askedY` is the y of the token that is asked.
+   * that gets at least 1 %, the wider, the more. A token that gets 4 % is named; along a curve
+   * that gets more than a quarter of the largest weight something moves. `span` is the x of the
+   * left and the right end; `askedY` is the y of the token that is asked.
    *
    * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number) => SVGElement}
    */
@@ -636,8 +710,10 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * The feed-forward network: wide in the middle, with its strongest neurons. `span` is the x of
-   * the left and the right end; `askedY` is the y of the token that is asked.
+   * The feed-forward network of the open layer: high in the middle, with a dot for each of its
+   * strongest neurons and, where there is room, the token whose probability the neuron raises
+   * most. `span` is the x of the left and the right end; `askedY` is the y of the token that is
+   * asked.
    *
    * @type {(reading: Reading, at: Plan, opened: Opened, span: number[], askedY: number) => SVGElement}
    */
@@ -651,8 +727,8 @@ export function makePicture({ open, choose }) {
     );
     const middle = (left + right) / 2;
     const low = size * 0.26; // half of how high it is at its ends
-    const slope = Math.min(16, (right - left) * 0.25);
-    const high = size / 2;
+    const slope = Math.min(16, (right - left) * 0.25); // width over which its height changes
+    const high = size / 2; // half of how high it is in the middle
     /** @type {[number, number][]} */
     const corners = [
       [left, centre - low],
@@ -702,8 +778,9 @@ export function makePicture({ open, choose }) {
   /* --- what the stream would say after each layer --- */
 
   /**
-   * Below each layer the token that is likeliest if the model ended there, and a bar for the
-   * probability that the final answer has there.
+   * Below each layer a bar for the probability that the final answer has if the model ends there,
+   * and, where there is room, the token that is likeliest there; below the open layer also that
+   * token's own probability.
    *
    * @type {(reading: Reading, at: Plan, opened: Opened) => SVGElement}
    */
@@ -719,10 +796,10 @@ export function makePicture({ open, choose }) {
         ? `“${reading.pieces[id]}” ${Math.round(100 * probability)} %`
         : reading.pieces[id];
       const fits = isOpen || 7.5 * text.length < at.closed;
-      const wide = Math.min(at.closed * 0.6, 12);
+      const barWidth = Math.min(at.closed * 0.6, 12);
       return [
         rect(
-          { x: x - wide - 1, y: top + 28 - height, width: Math.max(wide, 1.5), height },
+          { x: x - barWidth - 1, y: top + 28 - height, width: Math.max(barWidth, 1.5), height },
           isOpen ? "lmw-rise lmw-own" : "lmw-rise",
           1,
         ),
@@ -830,7 +907,8 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * Each answer: the token, a bar as long as its probability, and that in percent.
+   * Each answer: the token, a bar in proportion to its probability (the likeliest token's fills
+   * the width), and that probability in percent.
    *
    * @type {(reading: Reading, at: Plan, spots: AnswerPlan) => SVGElement[]}
    */
@@ -850,7 +928,11 @@ export function makePicture({ open, choose }) {
 
   /* --- where parts are, for the tour --- */
 
-  /** @type {(reading: Reading, opened: Opened, at: Plan) => Record<string, Box>} */
+  /**
+   * Where each part stands, by its name; head, heads and neurons are those of the open layer.
+   *
+   * @type {(reading: Reading, opened: Opened, at: Plan) => Record<string, Box>}
+   */
   function boxesOf(reading, opened, at) {
     const y = TOP + at.shift;
     const { height } = at;
@@ -890,7 +972,7 @@ export function makePicture({ open, choose }) {
   }
 
   /**
-   * Point at a part, or with null at none.
+   * Highlight a part, with a ring around it and all else paler; with null, nothing.
    *
    * @param {string | null} part
    */
