@@ -19,39 +19,48 @@ import {
 import { name, pressable } from "./keys.js";
 
 /**
- * A part of a layer: its name; what the loss changes without it, on average, and the ends of
- * the interval; what the model writes without it.
+ * A part of a layer: its name; by how much the loss changes without it, on average, and the ends
+ * of the 95 % interval of this, in nats; what the model writes without it.
  *
  * @typedef {[part: string, mean: number, low: number, high: number, written: string]} Row
  */
 
 /**
- * @typedef {object} Measured of one model
- * @property {Row[][]} layers
- * @property {number} whole the loss with all parts
- * @property {string} line what the model writes with all parts
+ * What was measured of one model.
+ *
+ * @typedef {object} Measured
+ * @property {Row[][]} layers by layer, a row for each part
+ * @property {number} whole the loss with all parts, in nats
+ * @property {string} line what the model writes with all parts; may be ""
  */
 
 /**
  * @typedef {object} More
  * @property {Record<string, [string, string]>} parts the title of each, and what happens
  *   without it
- * @property {string} drawing SVG
+ * @property {string} drawing SVG, in which each part has its name as data-part
  * @property {number} first the layer to begin with
  * @property {Measured} [untrained] the same of random weights
  * @property {Measured} [reordered] the same of text whose letters are in another order
  */
 
-/** @type {(number: number) => string} */
+/**
+ * A number with its sign and two digits after the point; one that is written as 0 has no sign.
+ *
+ * @type {(number: number) => string}
+ */
 const signed = (number) => (Number(number.toFixed(2)) > 0 ? "+" : "") + fixed(number);
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Measured & More} data
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   /** @type {Measured} */
-  let model = data; // or that with random weights
+  let model = data; // or one of the others, as the switch says
   /** @type {string | null} */
   let off = null; // the part that is switched off
   /** @type {Set<string>[]} */
@@ -112,14 +121,16 @@ export function mount(element, data) {
     ),
   );
 
-  /* The parts of the layer that is shown, and those of them that were clicked. */
+  /* The parts of the layer that is shown. */
   const rowsHere = () => model.layers[Number(layer.value)];
+  /* The names of those of them that were clicked. */
   const knownHere = () => known[Number(layer.value)];
 
   /**
-   * Switch the part that was clicked off, or on again.
+   * Switch the part that was clicked off, or on again; the part that was off before is on then. A
+   * click beside all parts changes nothing.
    *
-   * @param {Element} target
+   * @param {Element} target what was clicked
    */
   function press(target) {
     const part = target.closest("[data-part]")?.getAttribute("data-part");
@@ -145,10 +156,10 @@ export function mount(element, data) {
   }
 
   /**
-   * A sentence on a part's rank among those that were clicked in this layer, or "". The first
-   * click is a guess: is there a part that is missed more?
+   * What is said of a part beside the others that were clicked in this layer: a question if there
+   * is no other; that the loss rises most without it, if so; else "".
    *
-   * @param {string} part
+   * @param {string} part which was clicked
    */
   function rank(part) {
     const seen = rowsHere().filter(([each]) => knownHere().has(each));
@@ -157,7 +168,9 @@ export function mount(element, data) {
     return most[0] === part ? "Of those clicked in this layer it is missed most." : "";
   }
 
-  /* What became of the loss, and of the parts that were clicked in this layer. */
+  /* Say what became of the loss in the changed model, and how many of the clicked parts that the
+     model as it is misses (the interval lies above 0) it misses at least half as much; nothing if
+     the switch says "as it is". */
   function tellLeft() {
     if (worlds.value === WORLDS.asItIs) {
       remains.textContent = "";
@@ -167,7 +180,7 @@ export function mount(element, data) {
     const before = data.layers[Number(layer.value)].filter(
       ([part, , low]) => low > 0 && knownHere().has(part),
     );
-    const both = before.filter(([part, usual]) => {
+    const stillMissed = before.filter(([part, usual]) => {
       const [, mean, low] = now.get(part) ?? ["", 0, 0];
       return low > 0 && 2 * mean >= usual;
     }).length;
@@ -176,7 +189,7 @@ export function mount(element, data) {
       `${fixed(model.whole)}.` +
       (before.length
         ? ` Of the ${plural(before.length, "part")} shown below that it misses as it is, ` +
-          `${["none is", "one is"][both] ?? `${both} are`} missed at least half as much now.`
+          `${["none is", "one is"][stillMissed] ?? `${stillMissed} are`} missed at least half as much now.`
         : "");
   }
 
@@ -208,7 +221,11 @@ export function mount(element, data) {
     tellLeft();
     const ends = rowsHere().flatMap(([, , low, high]) => [low, high]);
     const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
-    /** @param {number} number */
+    /**
+     * The x of a change of the loss in the bars, from 0 to 150.
+     *
+     * @param {number} number
+     */
     const across = (number) => (150 * (number - least)) / (most - least || 1);
     for (const part of drawn) part.setAttribute("aria-pressed", String(part.dataset.part === off));
     const chosen = rowsHere().find(([part]) => part === off);
@@ -243,9 +260,10 @@ export function mount(element, data) {
       get: () => off ?? "",
       set: (/** @type {string} */ part) => (off = part in data.parts ? part : null),
     },
-    /* The parts that were clicked: layer:part, layer:part. */
+    /* The parts that were clicked, in one line: layer:part layer:part. */
     known: {
       get: () => known.flatMap((parts, i) => Array.from(parts, (part) => `${i}:${part}`)).join(" "),
+      /* Take the parts that the line names as clicked, and no others. */
       set(/** @type {string} */ line) {
         for (const parts of known) parts.clear();
         for (const [i, part] of line.split(" ").map((each) => each.split(":")))

@@ -18,22 +18,27 @@ import { reordered } from "./random.js";
 const SEED = 1; // of the shuffled weights
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { " ": "␣", ">": "end" };
-/** @type {(character: string) => string} */
+/**
+ * A character as it is shown: a space and the end (">") get a sign.
+ *
+ * @type {(character: string) => string}
+ */
 const visible = (character) => SIGNS[character] ?? character;
 
 /**
  * @typedef {object} Data beside what the model is made of
  * @property {[string, string][]} examples dates, as they are read and as they are written
- * @property {number} seen how many of them, the first ones, the model learned from
- * @property {number} place the character that is chosen to begin with
+ * @property {number} seen how many of them, the first ones, have a style that the model learned
+ * @property {number} place position of the character, of those written, that is chosen to begin
+ *   with
  */
 
 /**
- * The largest numbers of a list with their positions.
+ * The largest numbers of a list with their positions, the largest first.
  *
  * @param {ArrayLike<number>} list
- * @param {number} count
- * @returns {[number, number][]}
+ * @param {number} count how many
+ * @returns {[number: number, position: number][]}
  */
 function largest(list, count) {
   /** @type {[number, number][]} */
@@ -42,8 +47,11 @@ function largest(list, count) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data & Parameters<typeof EncoderDecoder.read>[0]} data
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   const trained = EncoderDecoder.read(data);
@@ -51,17 +59,17 @@ export function mount(element, data) {
   let untrained; // made when it is first asked for
   let model = trained;
   /** @type {Set<number>} */
-  const hidden = new Set();
+  const hidden = new Set(); // positions of the source that the decoder does not see
   /** @type {string} */
-  let date; // in order
+  let date; // with its characters in order
   /** @type {string} */
-  let source; // as it is read
+  let source; // what the model reads: the date, or its characters in another order
   /** @type {string | null} */
   let wanted; // as it is to be written; null if nobody knows
   /** @type {ReturnType<EncoderDecoder["write"]>} */
   let state; // what the model wrote, how likely, and where it attended
   let chosen = data.place; // the position of the chosen character of what is written
-  let place = chosen; // the same, or the last one if that is not so long
+  let place = chosen; // the same, or that of the end if what is written is not so long
   /** @type {number | null} */
   let head = null; // the chosen head, or null for the mean of all
   const { area, note, label } = ownLine("", type, {
@@ -102,12 +110,12 @@ export function mount(element, data) {
   const bars = make("div", { class: "lmd-bars" });
   const verdict = make("p", { class: "lmd-verdict", role: "status" });
   const summary = make("p", { class: "lmd-summary", "aria-live": "polite" });
-  const again = button("Hide nothing", () => {
+  const showAll = button("Hide nothing", () => {
     hidden.clear();
     answer();
   });
   element.append(
-    make("p", { class: "play-controls" }, make("label", {}, "A date ", style), again),
+    make("p", { class: "play-controls" }, make("label", {}, "A date ", style), showAll),
     label,
     note,
     make("p", { class: "play-controls" }, learned.label),
@@ -137,7 +145,8 @@ export function mount(element, data) {
     begin(...data.examples[Number(style.value)]);
   }
 
-  /* Begin with the date that the reader typed, without the characters that are unknown. */
+  /* Begin with the date that the reader typed, without the characters that are unknown, and say if
+     there were any. If nothing is left, the date before stays. */
   function type() {
     const known = Array.from(area.value).filter((c) => model.vocabulary.indexOf(c) > STOP);
     const lacks =
@@ -152,8 +161,8 @@ export function mount(element, data) {
     source = isShuffled ? reordered(date, SEED).join("") : date;
   }
 
-  /* Say how much of what the trained model writes for the date is written now; nothing if it is
-     the trained model, and reads the date in order. */
+  /* Say how many of the characters that the trained model writes for the date in order are written
+     now, at the same positions; nothing if the switch says "as it is". */
   function tellLeft() {
     const usual = Array.from(
       trained.write(date, worlds.value === WORLDS.random ? hidden : new Set()).written,
@@ -192,7 +201,7 @@ export function mount(element, data) {
     verdict.classList.toggle("lmd-wrong", Boolean(wanted) && !isRight);
     if (!wanted) verdict.textContent = "";
     else verdict.textContent = isRight ? "✓ That is the day." : `✗ The day is ${wanted}.`;
-    again.disabled = !hidden.size;
+    showAll.disabled = !hidden.size;
     draw();
   }
 
@@ -207,13 +216,15 @@ export function mount(element, data) {
   }
 
   /**
-   * Buttons of which some are pressed; the focus stays where it was.
+   * Fill an element with buttons, of which some are pressed; the focus stays at its position. Each
+   * function is given the position of a button.
    *
    * @param {HTMLElement} parent
-   * @param {string[]} labels
+   * @param {string[]} labels what stands on them
    * @param {(i: number) => boolean} isPressed
-   * @param {(i: number) => void} press
-   * @param {(label: string, i: number) => string} [name]
+   * @param {(i: number) => void} press called when one is pressed
+   * @param {(label: string, i: number) => string} [name] what a screen reader says; without it,
+   *   the label
    */
   function drawButtons(parent, labels, isPressed, press, name = (label) => label) {
     const active = /** @type {Element} */ (document.activeElement);
@@ -229,7 +240,7 @@ export function mount(element, data) {
     /** @type {HTMLElement | undefined} */ (parent.children[focused])?.focus();
   }
 
-  /* Attention from the chosen character to the source, a row for each head. */
+  /* Attention from the chosen character to the source: (heads, characters of the source). */
   function attentionByHead() {
     const keys = source.length;
     const queries = state.probs.length;
@@ -240,13 +251,17 @@ export function mount(element, data) {
   }
 
   /**
-   * The characters read, with the share of the attention that each gets.
+   * Draw the characters read, with the share of the attention that each gets.
    *
-   * @param {number[]} weights
+   * @param {number[]} weights from the chosen character, one for each character read
    */
   function drawSource(weights) {
     const labels = Array.from(source, visible);
-    /** @type {(label: string, i: number) => string} */
+    /**
+     * What a screen reader says of a character.
+     *
+     * @type {(label: string, i: number) => string}
+     */
     const name = (label, i) => `${label}, position ${i + 1}${hidden.has(i) ? ", hidden" : ""}`;
     drawButtons(read, labels, (i) => hidden.has(i), hide, name);
     weights.forEach((weight, i) => {
@@ -259,17 +274,25 @@ export function mount(element, data) {
   }
 
   /**
-   * The characters written; those that are not the right ones are marked.
+   * Draw the characters written; those that are not the right ones are marked, if these are known.
    *
-   * @param {string[]} characters
+   * @param {string[]} characters the last is the end, ">"
    */
   function drawWritten(characters) {
-    /** @param {number} i */
+    /**
+     * Choose the character at a position.
+     *
+     * @param {number} i
+     */
     const choosePlace = (i) => {
       chosen = place = i;
       draw();
     };
-    /** @type {(label: string, i: number) => string} */
+    /**
+     * What a screen reader says of a character.
+     *
+     * @type {(label: string, i: number) => string}
+     */
     const name = (label, i) => `${label}, position ${i + 1}`;
     drawButtons(written, characters.map(visible), (i) => i === place, choosePlace, name);
     characters.forEach((character, i) => {
@@ -278,10 +301,15 @@ export function mount(element, data) {
     });
   }
 
+  /* Draw the buttons of the heads; the first is the mean of all. */
   function drawHeads() {
     const names = ["mean of heads"];
     for (let each = 0; each < data.heads; each++) names.push(`head ${each}`);
-    /** @param {number} i */
+    /**
+     * Choose by the position of a button.
+     *
+     * @param {number} i
+     */
     const chooseHead = (i) => {
       head = i ? i - 1 : null;
       draw();
@@ -289,7 +317,7 @@ export function mount(element, data) {
     drawButtons(heads, names, (i) => i === (head ?? -1) + 1, chooseHead);
   }
 
-  /* The three characters that the decoder held likeliest. */
+  /* Draw bars of the three characters that the decoder held likeliest at the chosen position. */
   function drawBars() {
     const rows = largest(state.probs[place], 3).map(([share, i]) =>
       make(
@@ -303,6 +331,7 @@ export function mount(element, data) {
     bars.replaceChildren(...rows);
   }
 
+  /* Draw all that depends on what was written and chosen, and say where the attention goes. */
   function draw() {
     const byHead = attentionByHead();
     const mean = byHead[0].map((_, j) => byHead.reduce((sum, row) => sum + row[j], 0) / data.heads);
@@ -323,6 +352,7 @@ export function mount(element, data) {
     world: worlds,
     date: {
       get: () => date,
+      /* Begin with an example if this is one, else with it as with a date that was typed. */
       set(/** @type {string} */ text) {
         const example = data.examples.findIndex(([each]) => each === text);
         if (example < 0) {

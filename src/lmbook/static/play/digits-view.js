@@ -21,10 +21,10 @@ import { softmax } from "./engine.js";
 import { roving } from "./keys.js";
 import { reordered } from "./random.js";
 
-const SIDE = 8;
-const SIZE = 2;
-const ACROSS = SIDE / SIZE;
-const TOKENS = 1 + ACROSS * ACROSS;
+const SIDE = 8; // cells in a row of the drawing
+const SIZE = 2; // cells in a row of a patch
+const ACROSS = SIDE / SIZE; // patches in a row
+const TOKENS = 1 + ACROSS * ACROSS; // the class token, and a token for each patch, row after row
 const SEED = 1; // of the order of shuffled patches
 const FULL = 240; // ink in a link: two digits a cell, by which sixteenths and halves are whole
 
@@ -37,14 +37,15 @@ const FULL = 240; // ink in a link: two digits a cell, by which sixteenths and h
 /**
  * @typedef {object} Data
  * @property {{ ink: number[], probs: number[], weights: Weights }[]} examples ink is from 0 to 1,
- *   in 64 cells; what the model answers to it
+ *   in 64 cells; what the model answers to it: the probabilities of the ten digits, and its
+ *   attention
  */
 
 /**
- * Ink as the model takes it.
+ * Ink as the model takes it, cut into patches.
  *
  * @param {number[]} ink (64,), from 0 to 1
- * @returns {Float32Array} a row a token, the first one empty
+ * @returns {Float32Array} (tokens · cells of a patch), the first row empty: the class token's
  */
 function patches(ink) {
   const rows = new Float32Array(TOKENS * SIZE * SIZE);
@@ -57,7 +58,11 @@ function patches(ink) {
   return rows;
 }
 
-/** @type {(patch: number) => number[]} */
+/**
+ * The cells of a patch, row after row, by their positions in the drawing.
+ *
+ * @type {(patch: number) => number[]}
+ */
 const cellsOf = (patch) =>
   Array.from(
     { length: SIZE * SIZE },
@@ -68,7 +73,7 @@ const cellsOf = (patch) =>
   );
 
 /**
- * A drawing whose patches are in another order.
+ * A drawing whose patches are in another order, the same each time.
  *
  * @param {number[]} ink (64,)
  * @returns {number[]} (64,)
@@ -85,32 +90,43 @@ function shuffledPatches(ink) {
   return mixed;
 }
 
-/** @type {(numbers: number[]) => number} */
+/**
+ * The position of the largest number, the first of equals.
+ *
+ * @type {(numbers: number[]) => number}
+ */
 const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const { worlds, remains, label: worldLabel } = learnedSwitch(changed, "shuffled patches");
   let ink = [...data.examples[0].ink];
   let read = ink; // the same, or its patches in another order
-  let example = 0;
-  let at = 27;
+  let example = 0; // position of the one that was shown last
+  let at = 27; // the cell where the keys draw
   let erasing = false;
-  /** @type {[number, number] | null} */
-  let pen = null; // where it touched last
+  /** @type {[x: number, y: number] | null} */
+  let pen = null; // where it touched last, as `place` says it; null if it is lifted
   let { probs, weights } = data.examples[0]; // weights[layer][head][token][key]
   let layer = weights.length - 1;
   let head = 0;
   let chosen = 0; // the token whose attention is shown
   let failure = ""; // why there is no answer to what is drawn; "" if there is one
 
-  /** @type {(size: number) => (x: number) => SVGRectElement} */
-  const square = (size) => (x) =>
-    svg("rect", { x: (x % size) * 20, y: Math.floor(x / size) * 20, width: 20, height: 20 });
+  /**
+   * A cell of a picture that is `size` cells wide, by its position, row after row.
+   *
+   * @type {(size: number) => (cell: number) => SVGRectElement}
+   */
+  const square = (size) => (cell) =>
+    svg("rect", { x: (cell % size) * 20, y: Math.floor(cell / size) * 20, width: 20, height: 20 });
   const drawn = ink.map((_, i) => square(SIDE)(i));
   const cursor = svg("rect", { width: 20, height: 20, class: "lmd-cursor" });
   const picture = svg("svg", { viewBox: "0 0 160 160", "aria-hidden": "true" }, ...drawn, cursor);
@@ -221,26 +237,33 @@ export function mount(element, data, context) {
     where,
   );
 
-  /** @param {number[]} other ink */
+  /**
+   * Begin with another drawing.
+   *
+   * @param {number[]} other its ink, (64,)
+   */
   function start(other) {
     ink = [...other];
     changed();
   }
+
+  /* Begin with the next example; after the last comes the first. */
   function startNext() {
     example = (example + 1) % data.examples.length;
     startAnew(data.examples[example].ink);
   }
 
   /**
-   * What the next stroke is for is to be seen, so the pen draws again.
+   * Begin with another drawing, and with a pen that draws: an eraser would not be expected there.
    *
-   * @param {number[]} other ink
+   * @param {number[]} other its ink, (64,)
    */
   function startAnew(other) {
     erasing = eraser.checked = false;
     start(other);
   }
 
+  /* The pen is lifted: a pointer that moves draws nothing. */
   function lift() {
     pen = null;
   }
@@ -260,9 +283,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * A soft pen, on the way from where it was: the nearer a cell's middle, the more ink.
+   * Draw with a soft pen from where it was to where the pointer is: the nearer a cell's middle is
+   * to this way, the more ink it has at least. The eraser empties the cells that are near it.
    *
-   * @param {PointerEvent} event
+   * @param {PointerEvent} event of a pointer that moves
    */
   function follow(event) {
     if (!pen) return;
@@ -273,16 +297,21 @@ export function mount(element, data, context) {
     const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     ink = ink.map((old, cell) => {
       const [x, y] = [(cell % SIDE) - from[0], Math.floor(cell / SIDE) - from[1]];
-      const way = (x * dx + y * dy) / (dx * dx + dy * dy || 1);
-      const on = Math.max(0, Math.min(1, way));
-      const far = Math.hypot(x - on * dx, y - on * dy);
+      const projected = (x * dx + y * dy) / (dx * dx + dy * dy || 1);
+      const along = Math.max(0, Math.min(1, projected)); // the nearest point of the way: 0 to 1
+      const far = Math.hypot(x - along * dx, y - along * dy); // in cells
       const touch = Math.max(0, Math.min(1, 1.3 - far));
       return erasing ? Math.min(old, far < 0.8 ? 0 : 1) : Math.max(old, touch);
     });
     changed();
   }
 
-  /** @param {KeyboardEvent} event */
+  /**
+   * Draw by keys: arrows move from cell to cell, space adds ink (or takes it away with the
+   * eraser), Delete and Backspace take it away. Say where that is, and its ink.
+   *
+   * @param {KeyboardEvent} event
+   */
   function keys(event) {
     const step = arrow(event);
     const takes = ["Delete", "Backspace"].includes(event.key);
@@ -298,6 +327,8 @@ export function mount(element, data, context) {
     else changed();
   }
 
+  /* The drawing or the switch is another: ask the model, and draw what it answers. An answer that
+     comes after another change is not shown; an error is told in its place. */
   async function changed() {
     const world = worlds.value;
     read = world === WORLDS.shuffled ? shuffledPatches(ink) : ink;
@@ -330,11 +361,12 @@ export function mount(element, data, context) {
   }
 
   /**
-   * What a model makes of a drawing; null if a newer one took its place.
+   * Ask a model about a drawing; null if a newer request took its place.
    *
    * @param {string} name of the model's store
    * @param {number[]} drawing (64,)
-   * @param {string} lane
+   * @param {string} lane of the request
+   * @returns the logits of the class token, and the attention of each layer
    */
   function ask(name, drawing, lane) {
     const options = {
@@ -353,9 +385,10 @@ export function mount(element, data, context) {
   const probsOf = ({ logits }) => softmax(Array.from(/** @type {Float32Array} */ (logits)));
 
   /**
-   * Say what became of the digit that the trained model sees in the drawing as it is.
+   * Say what became of the probability of the digit that the trained model predicts for the drawing
+   * as it is, and whether it is still predicted.
    *
-   * @param {number[]} now probabilities
+   * @param {number[]} now the probabilities of the ten digits in the changed model
    */
   async function tellLeft(now) {
     const world = worlds.value;
@@ -371,12 +404,18 @@ export function mount(element, data, context) {
       `${percent(now[digit])}; ${end}.`;
   }
 
-  /** @type {(token: number) => string} */
+  /**
+   * What a token is called.
+   *
+   * @type {(token: number) => string}
+   */
   const nameOf = (token) =>
     !token
       ? "the class token"
       : `the patch in row ${Math.floor((token - 1) / ACROSS)}, column ${(token - 1) % ACROSS}`;
 
+  /* Draw the digit, its tokens with the attention of the chosen one, and the probabilities, and
+     say it in words; if the model gives no answer, the digit alone, and why. */
   function draw() {
     const shares = failure ? tokens.map(() => 0) : weights[layer][head][chosen];
     const most = Math.max(...shares) || 1;
@@ -433,6 +472,7 @@ export function mount(element, data, context) {
       },
       () => TOKENS,
     ),
+    /* Two hexadecimal digits a cell, from 00 to f0 (FULL). */
     ink: {
       get: () =>
         ink
@@ -442,6 +482,7 @@ export function mount(element, data, context) {
               .padStart(2, "0"),
           )
           .join(""),
+      /* Begin with this drawing; what is none changes nothing. */
       set(/** @type {string} */ digits) {
         const cells = digits.match(/../g)?.map((two) => parseInt(two, 16) / FULL) ?? [];
         if (cells.length === ink.length && cells.every((value) => value >= 0 && value <= 1))

@@ -33,55 +33,62 @@ import { likeliest } from "./writing.js";
  * What the study recorded of a stop.
  *
  * @typedef {object} Stop
- * @property {number} step how many steps were made
- * @property {number} train the loss on the training text
- * @property {number} held_out the loss on held-out text
- * @property {number[]} agrees with n-grams of each length, 1 first: a share of all positions
- * @property {number} closest the length with most
- * @property {string} told
+ * @property {number} step how many steps of training were made
+ * @property {number} train the loss on the training text, in nats a character
+ * @property {number} held_out the loss on held-out text, in nats a character
+ * @property {number[]} agrees by the length of n-grams, 1 first: the share of all positions at
+ *   which the model's likeliest character is also theirs
+ * @property {number} closest the length at which that share is largest
+ * @property {string} told a sentence on this stop
  */
 
 /**
- * Where something begins.
+ * A stop at which something begins: its position, its name, and a sentence.
  *
  * @typedef {{ stop: number, name: string, told: string }} Named
  */
 
 /**
- * What is at the end of a line, at one stop.
+ * What the model of one stop computes at the last character of a line.
  *
  * @typedef {object} End
- * @property {number[][]} lens logits after each layer, (layers, vocab_size)
- * @property {number[][]} weights (layers · heads, tokens)
+ * @property {number[][]} lens logits of the next character if the model ended after a layer,
+ *   (layers, vocab_size)
+ * @property {number[][]} weights attention of each head, layer by layer, (layers · heads, tokens)
  */
 
 /**
  * @typedef {object} Settings
  * @property {string} text the line to begin with
  * @property {string} written what stands after it
- * @property {number} stop the one to begin with
- * @property {number} seed
- * @property {number} temperature
+ * @property {number} stop the position of the one to begin with
+ * @property {number} seed of the random numbers with which characters are drawn
+ * @property {number} temperature at which they are drawn
  * @property {number} room the most characters that the model sees
- * @property {string} alphabet of the model
+ * @property {string} alphabet of the model: the character of each ID
  * @property {number} heads in a layer
  * @property {number} head the one to begin with, counted layer by layer
- * @property {Named[]} named
- * @property {number[]} ngrams the loss of n-gram models, of 1 character first
+ * @property {Named[]} named stops that have a button
+ * @property {number[]} ngrams the loss of n-gram models on held-out text, of 1 character first
  * @property {string} cost how many nats the storing changed the loss at most
  * @property {Stop[]} stops
  */
 
 const COUNT = 120; // characters that are written
 const LONGEST = 1000; // characters of a line that are read, from its end
-const FIRST = 3; // choices of the lens
+const FIRST = 3; // characters of each layer of the lens
 const PAUSE = 1600; // milliseconds at a stop while it plays
 const SEED = 1; // of the other order
+/* Of the curve in pixels: its size, and the margins around it. */
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 230, 40, 10, 26, 34];
 
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { " ": "·", "\n": "⏎" };
-/** @type {(character: string) => string} */
+/**
+ * A character as it is shown: a space and an end of line get a sign.
+ *
+ * @type {(character: string) => string}
+ */
 const visible = (character) => SIGNS[character] ?? character;
 
 /** @type {Client | undefined} of all views of the page */
@@ -90,18 +97,20 @@ let views = 0;
 
 /** The weights of all stops, in a worker of their own. */
 class FilmClient extends Client {
-  /** @param {ViewContext} context */
+  /** @param {ViewContext} context of the view */
   constructor(context) {
     super("film", context, source);
   }
 }
 
 /**
- * The loss at each stop, over the steps: their logarithms, since most happens early.
+ * Draw the losses at all stops over log(1 + step), since most happens early, and as level lines
+ * the losses of the n-gram models of length 1, of length 2 and of the best length.
  *
  * @param {Stop[]} stops
- * @param {number[]} ngrams losses across, those of 1, 2 and the best
- * @returns {{ picture: SVGSVGElement, mark: (stop: number) => void }}
+ * @param {number[]} ngrams the loss of n-gram models by length, 1 first
+ * @returns {{ picture: SVGSVGElement, mark: (stop: number) => void }} the drawing; and what marks
+ *   a stop in it
  */
 function curve(stops, ngrams) {
   const losses = stops.flatMap(({ train, held_out }) => [train, held_out]);
@@ -109,9 +118,17 @@ function curve(stops, ngrams) {
   const top = Math.max(...losses);
   const bottom = Math.min(...losses, ngrams[best]) - 0.1;
   const end = Math.log1p(stops[stops.length - 1].step);
-  /** @param {number} step */
+  /**
+   * The x of a step.
+   *
+   * @param {number} step
+   */
   const x = (step) => LEFT + (Math.log1p(step) / end) * (WIDTH - LEFT - RIGHT);
-  /** @param {number} loss */
+  /**
+   * The y of a loss.
+   *
+   * @param {number} loss
+   */
   const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
   const picture = svg("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
@@ -159,29 +176,40 @@ function curve(stops, ngrams) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view. In it, a head is a number, counted layer by layer.
+ *
+ * @param {HTMLElement} element empty
  * @param {Settings & End} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const { stops, named, heads, room } = data;
   const alphabet = Array.from(data.alphabet);
   shared ??= new FilmClient(context);
   const film = shared;
-  const lane = `film ${++views}`;
+  const lane = `film ${++views}`; // of this view's requests
   const last = stops.length - 1;
   /** @type {[layer: number, head: number][]} */
   const headIndices = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
-  /** @param {Iterable<string>} text its characters */
+  /**
+   * The IDs of characters, -1 for one that the model does not know.
+   *
+   * @param {Iterable<string>} text its characters
+   */
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
-  /** @param {number[]} ids */
+  /**
+   * The text of IDs.
+   *
+   * @param {number[]} ids
+   */
   const decode = (ids) => ids.map((id) => alphabet[id]).join("");
   let line = encode(data.text);
   let written = encode(data.written);
   let { seed, head } = data;
-  let playing = 0; // the timer of the next stop
-  let loaded = false;
-  /** @type {(End & { ids: number[], stop: number }) | null} */
+  let playing = 0; // the timer of the next stop; 0 if it does not play
+  let loaded = false; // whether the weights have come
+  /** @type {(End & { ids: number[], stop: number }) | null} null: the line is not read yet */
   let seen = { lens: data.lens, weights: data.weights, ids: line, stop: data.stop };
 
   /* --- what stands there --- */
@@ -223,7 +251,11 @@ export function mount(element, data, context) {
   const summary = make("p", { class: "lmf-summary" });
   const colours = make("p", { class: "play-shades" });
   const { live, later } = announcer(tell);
-  /** @type {(...parts: HTMLElement[]) => HTMLElement} */
+  /**
+   * A row of controls.
+   *
+   * @type {(...parts: HTMLElement[]) => HTMLElement}
+   */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const size = `The weights of all ${stops.length} stops (${film.size}) come when you first move the slider, press a button or type.`;
   const stored = `They are stored in few bits, which changed the loss by at most ${data.cost} nats.`;
@@ -264,14 +296,20 @@ export function mount(element, data, context) {
     live,
   );
 
+  /* The legend of the curve. */
   function key() {
-    /** @type {(kind: string, name: string) => HTMLElement} */
+    /**
+     * One of its entries.
+     *
+     * @type {(kind: "held_out" | "train", name: string) => HTMLElement}
+     */
     const entry = (kind, name) => make("span", { class: `lmf-key lmf-${kind}` }, name);
     return make("p", {}, entry("held_out", "held-out text"), " ", entry("train", "training text"));
   }
 
   /* --- what it answers to --- */
 
+  /* The position of the stop at which the slider stands. */
   const now = () => Number(steps.input.value);
 
   /**
@@ -323,6 +361,7 @@ export function mount(element, data, context) {
     }, PAUSE);
   }
 
+  /* The reader changed the line: play no further, and ask about it. */
   function typed() {
     rest();
     ask();
@@ -336,10 +375,11 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Read the line: its last characters, without those that the model has never read.
+   * Read the line: its last LONGEST characters, without those that the model does not know, and of
+   * these no more than it sees; an end of line if none is left.
    *
-   * @returns {{ ordered: number[], message: string }} the ids that the model sees, in the order
-   *   of the line; and what the reader is told is left out
+   * @returns {{ ordered: number[], message: string }} the IDs that the model sees, in the order
+   *   of the line; and a sentence on what is left out, or ""
    */
   function read() {
     const all = Array.from(area.value).slice(-LONGEST);
@@ -354,7 +394,8 @@ export function mount(element, data, context) {
     return { ordered, message };
   }
 
-  /* Ask the model at this stop about the line, and let it write. A newer call ends this one. */
+  /* Ask the model at this stop about the line, and let it write; while it plays, go on to the next
+     stop then. A newer call ends this one. An error is told below the line. */
   async function ask() {
     const { ordered, message } = read();
     const stop = now();
@@ -391,10 +432,11 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Say whether the likeliest character is that of the line in order.
+   * Say whether the likeliest next character is the same as after the line in its own order;
+   * nothing if something else is shown by the time that the model has answered.
    *
-   * @param {number} stop
-   * @param {number[]} ids the line in order
+   * @param {number} stop whose model is asked
+   * @param {number[]} ids the line in its own order
    */
   async function tellLeft(stop, ids) {
     const shown = seen;
@@ -410,14 +452,17 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Of what the model computed, what is at the last character: the last row of each matrix, and
-   * of each head's.
+   * Of what the model computed, what is at the last character.
    *
-   * @param {Answer["kept"]} activations
+   * @param {Answer["kept"]} activations the lens and the attention of each layer
    * @returns {End}
    */
   function endOf(activations) {
-    /** @type {(name: string, layer: number, head?: number) => number[]} */
+    /**
+     * The last row of a matrix, or of the matrix of one head.
+     *
+     * @type {(name: string, layer: number, head?: number) => number[]}
+     */
     const end = (name, layer, head = 0) => {
       const { values, shape } = activations[`blocks.${layer}.${name}`];
       const [rows, width] = shape.slice(-2);
@@ -429,7 +474,11 @@ export function mount(element, data, context) {
     };
   }
 
-  /** @param {Piece[]} tokens */
+  /**
+   * Show what the model has written since the last call.
+   *
+   * @param {Piece[]} tokens
+   */
   function onPieces(tokens) {
     written.push(...tokens.map(({ id }) => id));
     drawText();
@@ -447,7 +496,11 @@ export function mount(element, data, context) {
     cells[head + step[0] + heads * step[1]]?.focus();
   }
 
-  /** @param {number} chosen */
+  /**
+   * Show the attention of a head.
+   *
+   * @param {number} chosen
+   */
   function look(chosen) {
     head = chosen;
     drawHead();
@@ -455,7 +508,7 @@ export function mount(element, data, context) {
 
   /* --- drawing --- */
 
-  /* What the study recorded of this stop. */
+  /* Show what the study recorded of this stop. */
   function drawStop() {
     const stop = now();
     const { step, agrees, closest, told: sentence } = stops[stop];
@@ -481,6 +534,7 @@ export function mount(element, data, context) {
     mark(stop);
   }
 
+  /* Draw what the model makes of the line: lens, text and attention. */
   function draw() {
     lens.replaceChildren(
       ...data.lens.map((_, layer) => row(`layer ${layer}`, ...likeliestAt(layer))),
@@ -489,7 +543,12 @@ export function mount(element, data, context) {
     drawHead();
   }
 
-  /** @param {number} layer */
+  /**
+   * The FIRST likeliest next characters if the model ended after a layer, each with its
+   * probability, as texts; "…" for each while the line is not read.
+   *
+   * @param {number} layer
+   */
   function likeliestAt(layer) {
     if (!seen) return Array(FIRST).fill("…");
     const shares = softmax(Float64Array.from(seen.lens[layer]));
@@ -499,10 +558,13 @@ export function mount(element, data, context) {
       .map((id) => `${visible(alphabet[id])} ${percent(shares[id])}`);
   }
 
+  /* Show the line, and what is written after it. */
   function drawText() {
     text.replaceChildren(decode(line), make("b", {}, decode(written)));
   }
 
+  /* Colour the line by the attention of the chosen head, and say where most of it goes; only the
+     choice is shown while the line is not read. */
   function drawHead() {
     cells.forEach((cell, i) => {
       cell.tabIndex = i === head ? 0 : -1;
@@ -522,6 +584,7 @@ export function mount(element, data, context) {
     colours.replaceChildren(...spans);
   }
 
+  /* What is read out: the step, and the first 60 characters that were written. */
   function tell() {
     return `After ${plural(stops[now()].step, "step")} it goes on: ${decode(written.slice(0, 60))}`;
   }

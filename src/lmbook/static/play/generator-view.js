@@ -30,12 +30,12 @@ import { reordered } from "./random.js";
 import { nextProbs } from "./writing.js";
 
 const LONGEST = 10000; // characters of a line that are read, from its end
-const MORE = 300;
-const MOST = 2000; // characters that "go on" adds, and writes at all
-const BARS = 10;
+const MORE = 300; // characters that "go on" adds
+const MOST = 2000; // characters that stand after a line at the most
+const BARS = 10; // characters that the bars show
 const SEED = 1; // of random weights
 const FEW = 5; // likeliest characters that are compared
-const FIRST = 3; // rows of the bars, choices of the lens
+const FIRST = 3; // characters of each layer of the lens
 let views = 0;
 
 /** @import { Field } from "./dom.js" */
@@ -43,36 +43,42 @@ let views = 0;
 /** @import { Piece } from "./writing.js" */
 
 /**
- * What is at the end of a line.
+ * What the model computes at the last character of a line.
  *
  * @typedef {object} End
- * @property {number[][]} lens logits after each layer, (layers, vocab_size)
- * @property {number[][]} weights (layers · heads, tokens)
+ * @property {number[][]} lens logits of the next character if the model ended after a layer,
+ *   (layers, vocab_size)
+ * @property {number[][]} weights attention of each head, layer by layer, (layers · heads, tokens)
  */
 
 /**
  * @typedef {object} Settings
  * @property {string} text the line to begin with
  * @property {string} written what stands after it
- * @property {string} alphabet of the model
- * @property {string} store of the model
+ * @property {string} alphabet of the model: the character of each ID
+ * @property {string} store name of the model's store
  * @property {number} room the most characters that the model sees
  * @property {number} heads in a layer
- * @property {number} temperature
- * @property {number} seed
+ * @property {number} temperature to begin with
+ * @property {number} seed of the random numbers with which characters are drawn
  * @property {string[]} lines that are offered
- * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, if it is to be used
- * @property {number} [goal] how many characters are written, if they are not there yet
- * @property {any} [book] what was given for the book's model, if it is the reader's
+ * @property {Uint8Array<ArrayBuffer>} [own] the file of the reader's model, if it is to be used
+ * @property {number} [goal] how many characters are to stand after the line; without it, as many
+ *   as `written` has
+ * @property {any} [book] if the model is the reader's: the data of the view of the book's model
  */
 
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { " ": "·", "\n": "⏎" };
-/** @type {(character: string) => string} */
+/**
+ * A character as it is shown: a space and an end of line get a sign.
+ *
+ * @type {(character: string) => string}
+ */
 const visible = (character) => SIGNS[character] ?? character;
 
 /**
- * The places of the largest numbers, the largest first.
+ * The positions of the `count` largest numbers, the largest first; of equal ones the first.
  *
  * @type {(numbers: number[] | Float64Array, count: number) => number[]}
  */
@@ -82,7 +88,8 @@ const largest = (numbers, count) =>
     .slice(0, count);
 
 /**
- * A character that is to be named: to be seen, and to turn no others round.
+ * The name of a character in a message: its number ("U+200b") if nothing would be seen of it, else
+ * itself, isolated so that one that is read from right to left reorders no others.
  *
  * @type {(c: string) => string}
  */
@@ -90,36 +97,55 @@ const named = (c) =>
   /[\p{C}\p{Z}\p{M}]/u.test(c) ? `U+${c.codePointAt(0)?.toString(16)}` : `\u2068${c}\u2069`;
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view. In it, a head is a number, counted layer by layer.
+ *
+ * @param {HTMLElement} element empty
  * @param {Settings & End} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const { room, heads } = data;
   const alphabet = Array.from(data.alphabet);
-  /** @param {number | null} [seed] */
+  /**
+   * The reader's model, or the book's.
+   *
+   * @param {number | null} [seed] of the order in which its weights are shuffled; null: as trained
+   */
   const open = (seed = null) =>
     data.own ? new OwnClient(data.own, context, seed) : openModel(data.store, context, seed);
   let gpt = open();
-  const lane = `generator ${++views}`;
-  /** @param {Iterable<string>} text its characters */
+  const lane = `generator ${++views}`; // of this view's requests
+  /**
+   * The IDs of characters, -1 for one that the model does not know.
+   *
+   * @param {Iterable<string>} text its characters
+   */
   const encode = (text) => Array.from(text, (character) => alphabet.indexOf(character));
-  /** @param {number[]} ids */
+  /**
+   * The text of IDs.
+   *
+   * @param {number[]} ids
+   */
   const decode = (ids) => ids.map((id) => alphabet[id]).join("");
   /** @type {[layer: number, head: number][]} */
   const headIndices = data.weights.map((_, i) => [Math.floor(i / heads), i % heads]);
-  /** @param {number} i */
+  /**
+   * A head's name: "head 2 of layer 1".
+   *
+   * @param {number} i counted layer by layer
+   */
   const title = (i) => `head ${headIndices[i][1]} of layer ${headIndices[i][0]}`;
   let line = encode(data.text);
   let written = encode(data.written);
   let { seed } = data;
-  let goal = data.goal ?? written.length;
-  let drawn = 0;
-  let follows = false;
+  let goal = data.goal ?? written.length; // how many characters are to stand after the line
+  let drawn = 0; // how many characters of the line were drawn, one random number each
+  let follows = false; // whether what is written is kept in sight
   /** @type {End & { ids: number[] }} */
   let seen = { lens: data.lens, weights: data.weights, ids: line };
   /** @type {{ key: string, top: number[] } | undefined} */
-  let usual; // what the trained model says of a line in order
+  let usual; // IDs that the trained model holds likeliest after a line in its own order, its key
   let shown = 0; // the head whose attention colours the line
   /** @type {Set<number>} */
   const off = new Set(); // heads that are switched off
@@ -159,7 +185,11 @@ export function mount(element, data, context) {
     },
     ...cells,
   );
-  /** @type {(name: string, min: number, max: number, step: number, value?: number) => ReturnType<typeof slider>} */
+  /**
+   * A slider of how characters are drawn; it begins at its end if no value is given.
+   *
+   * @type {(name: string, min: number, max: number, step: number, value?: number) => ReturnType<typeof slider>}
+   */
   const range = (name, min, max, step, value = max) =>
     slider(name, { min, max, step, value, oninput: () => answer() });
   const sliders = {
@@ -167,7 +197,11 @@ export function mount(element, data, context) {
     top_k: range("top-k", 1, alphabet.length, 1),
     top_p: range("top-p", 0.05, 1, 0.05),
   };
-  /** @type {(...parts: HTMLElement[]) => HTMLElement} */
+  /**
+   * A row of controls.
+   *
+   * @type {(...parts: HTMLElement[]) => HTMLElement}
+   */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const writing = [
     controls(first, button("go on", more), stop, button("other dice", drawAgain)),
@@ -208,7 +242,9 @@ export function mount(element, data, context) {
 
   /* --- what it answers to --- */
 
-  /* Read the line, and say what of it the model does not get. */
+  /* Set `line` to the IDs of what is typed: its last LONGEST characters, without those that the
+     model does not know; if none is left, an end of line. Return what is to be said of what the
+     model does not see, or "". */
   function read() {
     const all = Array.from(area.value);
     const last = all.slice(-LONGEST);
@@ -225,8 +261,8 @@ export function mount(element, data, context) {
   }
 
   /**
-   * What the model sees of a text: `write` begins anew with half a context when it is full,
-   * and this is where it would stand.
+   * What the model sees of a text, its last IDs. `write` begins anew with half a context when the
+   * context is full, and this is what it would see had it written the text.
    *
    * @param {number[]} ids
    */
@@ -235,14 +271,15 @@ export function mount(element, data, context) {
     return ids.slice(step * Math.max(0, Math.ceil((ids.length - room) / step)));
   }
 
+  /* How characters are drawn, as `nextProbs` takes it: temperature, top_k, top_p. */
   const sampling = () =>
     Object.fromEntries(Object.entries(sliders).map(([name, { input }]) => [name, +input.value]));
 
   /**
    * Ask about the line, then write until `goal` characters stand after it. A newer call ends
-   * this one.
+   * this one. An error is told below the line.
    *
-   * @param {number[]} [known] the first of what stands after it
+   * @param {number[]} [known] IDs of what stands after it already
    */
   async function answer(known = []) {
     written = known;
@@ -276,13 +313,15 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Say how many of the likeliest next characters are also the trained model's for the line in
-   * its order. As the model is, they are the same: nothing is said, and they are noted.
+   * Say how many of the FEW likeliest next characters of the trained model, which reads the line in
+   * its own order, are also among those of the changed one. If the switch says "as it is",
+   * nothing is said: they are kept in `usual`.
    *
-   * @param {number[]} asked the ids of the line in its order
-   * @param {[number, number][]} ablate heads that are switched off
+   * @param {number[]} asked the IDs of the line in its own order
+   * @param {[layer: number, head: number][]} ablate heads that are switched off
    */
   async function tellLeft(asked, ablate) {
+    /* The IDs that are likeliest now. */
     const top = () => largest(seen.lens[seen.lens.length - 1], FEW);
     const key = JSON.stringify([asked, ablate]);
     if (worlds.value === WORLDS.asItIs) {
@@ -308,13 +347,17 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Of what the model computed, keep what is at the last character.
+   * Of what the model computed, keep in `seen` what is at the last character, and draw it.
    *
-   * @param {number[]} ids
-   * @param {Answer["kept"]} activations
+   * @param {number[]} ids that it read
+   * @param {Answer["kept"]} activations the lens and the attention of each layer
    */
   function keepEnd(ids, activations) {
-    /** @type {(name: string, layer: number, head?: number) => number[]} */
+    /**
+     * The last row of a matrix, or of the matrix of one head.
+     *
+     * @type {(name: string, layer: number, head?: number) => number[]}
+     */
     const last = (name, layer, head = 0) => {
       const { values, shape } = activations[`blocks.${layer}.${name}`];
       const [rows, width] = shape.slice(-2);
@@ -336,6 +379,7 @@ export function mount(element, data, context) {
     if (follows) text.scrollTop = text.scrollHeight;
   }
 
+  /* The reader changed the line: begin with the first random number again. */
   function typed() {
     drawn = 0;
     answer();
@@ -348,7 +392,7 @@ export function mount(element, data, context) {
     answer(written.slice(1));
   }
 
-  /* Write more. */
+  /* Write MORE characters, up to MOST. */
   function more() {
     goal = Math.min(MOST, goal + MORE);
     answer(written);
@@ -363,7 +407,7 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Switch a head off, or on again.
+   * Switch a head off, or on again, and answer anew.
    *
    * @param {number} head
    */
@@ -372,6 +416,7 @@ export function mount(element, data, context) {
     answer();
   }
 
+  /* Switch all heads on again, and answer anew. */
   function switchAllOn() {
     off.clear();
     answer();
@@ -386,10 +431,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Begin again with the reader's model.
+   * Begin again with the reader's model: the view is made anew in the same element.
    *
-   * @param {Config} config
-   * @param {Uint8Array<ArrayBuffer>} own
+   * @param {Config} config of the model
+   * @param {Uint8Array<ArrayBuffer>} own its file
    */
   function useOwn({ alphabet = "", layers, heads, context: room, vocab_size }, own) {
     gpt.cancel(lane);
@@ -450,20 +495,22 @@ export function mount(element, data, context) {
 
   /* --- drawing --- */
 
+  /* Draw all that can change: the bars (a mark at each is the probability at temperature 1, no
+     character left out), the lens, the heads, and both texts. */
   function draw() {
-    const [own, ...others] = seen.lens
+    const [final, ...others] = seen.lens // the last layer's probabilities, then those before it
       .map((logits) => softmax(Float64Array.from(logits)))
       .reverse();
     const shares = nextProbs(Float64Array.from(seen.lens[seen.lens.length - 1]), sampling());
     for (const { input, value } of Object.values(sliders))
       value.textContent = Number(input.max) > 2 && input.value === input.max ? "all" : input.value;
     bars.replaceChildren(
-      ...largest(own, BARS).map((id) =>
-        row(visible(alphabet[id]), bar(shares[id], own[id]), percent(shares[id], 1)),
+      ...largest(final, BARS).map((id) =>
+        row(visible(alphabet[id]), bar(shares[id], final[id]), percent(shares[id], 1)),
       ),
     );
     lens.replaceChildren(
-      ...[own, ...others]
+      ...[final, ...others]
         .reverse()
         .map((shares, layer) =>
           row(
@@ -511,7 +558,8 @@ export function mount(element, data, context) {
     colours.replaceChildren(...spans);
   }
 
-  /* What is read out: the first rows of the bars, each a character and its probability. */
+  /* What is read out: the first three rows of the bars, each a character and its probability, and
+     the first 100 characters that were written. */
   function tell() {
     const next = Array.from(
       bars.rows,
@@ -549,6 +597,7 @@ export function mount(element, data, context) {
     /* Heads that are switched off: layer.head layer.head. */
     off: {
       get: () => Array.from(off, (head) => headIndices[head].join(".")).join(" "),
+      /* Switch off the heads that the line names, and no others. */
       set(/** @type {string} */ line) {
         const names = headIndices.map((place) => place.join("."));
         off.clear();
@@ -563,16 +612,19 @@ export function mount(element, data, context) {
   return { state: now };
 
   /**
-   * What the reader's model and the book's have both: no heads, and of the characters that are
-   * left to choose from no more than the book's has.
+   * The fields of a link that the book's model takes, made of those of the reader's model: none of
+   * heads, and a top-k that is at most the size of the book's alphabet, and just this size if it
+   * leaves no character out.
    *
-   * @param {Record<string, Field>} fields
+   * @param {Record<string, Field>} fields of the reader's model
    */
   function shared({ head, off, ...rest }) {
     const all = Array.from(data.book.alphabet).length;
+    /* The slider's top-k. */
     const few = () => +sliders.top_k.input.value;
+    /* The top-k that the link carries. */
     const get = () => (few() === alphabet.length ? all : Math.min(few(), all));
-    // It is not set: a link is taken by the book’s model (`leave`).
+    // It is not set: a link is taken by the book’s model (`leaveOwn`).
     return { ...rest, top_k: { get, set() {} } };
   }
 }

@@ -27,21 +27,23 @@ const LITTLE = 20_000; // characters, below which counting is hard to beat
  * A training that was begun.
  *
  * @typedef {object} Run
- * @property {string[]} text
- * @property {Size} size
- * @property {number} steps
- * @property {Counted | null} counted
- * @property {Moment[]} moments
- * @property {State | null} state
- * @property {boolean} ahead whether it was better than the n-grams
+ * @property {string[]} text its characters
+ * @property {Size} size of the model
+ * @property {number} steps at which it stops: more when the reader has it go on
+ * @property {Counted | null} counted the n-gram model of the text, once it is there
+ * @property {Moment[]} moments what was reported while it learned
+ * @property {State | null} state where it stood when it stopped last
+ * @property {boolean} ahead whether it was better than the n-grams at some time
  */
 
 /**
- * Where a text is typed, pasted, dropped or taken from a file. A long one does not go into
- * the box, which would be slow: its beginning is shown.
+ * Make the place where a text is typed, pasted, dropped or taken from a file. A long one does not
+ * go into the box, which would be slow: its beginning is shown.
  *
  * @param {ViewContext} context
  * @param {() => void} changed is called when there is another text
+ * @returns its `element`; in it `area`, the box, and `note`, a paragraph for what is said of the
+ *   text; functions that return the `text`, and the `remark` on where it comes from
  */
 function textBox(context, changed) {
   /** @type {string | null} a text that is too long for the box */
@@ -171,10 +173,13 @@ function textBox(context, changed) {
 }
 
 /**
- * Where a cut file is to end so that no character is cut. In UTF-16, which `decodeText` knows by
- * the same two bytes, a number of two bytes is whole, but it may be the first half of a character.
+ * Where a file that was cut off is to end so that no character is cut in two. In UTF-16, which
+ * `decodeText` knows by the same first two bytes, each two bytes are one unit, and only a last
+ * unit that is the first half of a character is left out. In UTF-8 the last character is left out,
+ * be it cut or not.
  *
- * @param {Uint8Array} bytes an even number
+ * @param {Uint8Array} bytes an even number of them
+ * @returns how many of the bytes are kept
  */
 function lastWhole(bytes) {
   const [first, second] = bytes;
@@ -189,15 +194,17 @@ function lastWhole(bytes) {
 }
 
 /**
- * @param {HTMLElement} element
- * @param {{ sizes: Size[], seed: number }} data
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
+ * @param {{ sizes: Size[], seed: number }} data the sizes to choose from; the seed of a training
  * @param {ViewContext} context
  */
 export function mount(element, data, context) {
-  let chosen = 0;
-  /** @type {Worker | null} */
+  let chosen = 0; // position of the size
+  /** @type {Worker | null} while something is learned */
   let worker = null;
-  /** @type {Run | null} */
+  /** @type {Run | null} the last training */
   let run = null;
   const box = textBox(context, look);
   const sizes = radios(
@@ -228,7 +235,11 @@ export function mount(element, data, context) {
     box.note.textContent = fault && text ? fault : box.remark() + summaryOf(characters);
   }
 
-  /** @param {string[]} characters */
+  /**
+   * How long a text is, in words; "" for none.
+   *
+   * @param {string[]} characters of the text, those that are learned
+   */
   function summaryOf(characters) {
     if (!characters.length) return "";
     const different = new Set(characters).size;
@@ -238,6 +249,7 @@ export function mount(element, data, context) {
     return `${cut}${plural(characters.length, "character")}, ${plural(different, "different one")}.${little}`;
   }
 
+  /* Learn the text from the beginning; what was shown of another training goes. */
   function begin() {
     const size = data.sizes[chosen];
     const text = charactersOf(box.text());
@@ -259,7 +271,11 @@ export function mount(element, data, context) {
     start(run);
   }
 
-  /** @param {Run} run */
+  /**
+   * Start a worker that trains, from where the training stood or else from the beginning.
+   *
+   * @param {Run} run
+   */
   function start({ text, size, steps, state }) {
     const { name, ...settings } = size;
     worker = startWorker(source);
@@ -270,7 +286,11 @@ export function mount(element, data, context) {
     stop.focus();
   }
 
-  /** @param {{ counted?: Counted, report?: Report, reading?: true, result?: Result, state?: State, error?: string }} message */
+  /**
+   * Show what the worker says: one of these, or a result with its state.
+   *
+   * @param {{ counted?: Counted, report?: Report, reading?: true, result?: Result, state?: State, error?: string }} message
+   */
   function heard({ counted, report, reading, result, state, error }) {
     if (error) return fail(error);
     if (!run) return;
@@ -286,7 +306,12 @@ export function mount(element, data, context) {
     if (result && state) finish(run, result, state);
   }
 
-  /** @param {Run} run */
+  /**
+   * Draw the curve of the loss anew, with as many steps as the training has; nothing before the
+   * n-grams are counted.
+   *
+   * @param {Run} run
+   */
   function drawChart({ counted, steps, moments }) {
     if (!counted) return;
     const { alphabet, order, line } = counted;
@@ -302,7 +327,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * @param {Run} run
+   * Show a report of the training: the curve, the loss, the time, and what the model writes; say
+   * so when it is first better than the n-grams.
+   *
+   * @param {Run} run the report is added to its moments
    * @param {Report} report
    */
   function tell(run, { step, seconds, loss, sample: written }) {
@@ -320,9 +348,11 @@ export function mount(element, data, context) {
   }
 
   /**
-   * @param {Run} run
+   * Show the result of a training that ended, or was stopped.
+   *
+   * @param {Run} run keeps the state
    * @param {Result} result
-   * @param {State} state
+   * @param {State} state from which it can go on
    */
   function finish(run, result, state) {
     run.state = state;
@@ -336,6 +366,7 @@ export function mount(element, data, context) {
     results.replaceChildren(...resultOf({ result, counted, state, config }, context));
   }
 
+  /* Let the worker stop after this step; it sends its result then. */
   function halt() {
     stop.disabled = true;
     status.textContent = "It finishes this step …";
@@ -353,7 +384,11 @@ export function mount(element, data, context) {
     if (hadFocus) learn.focus();
   }
 
-  /** @param {string} message */
+  /**
+   * Say that the training failed; it can go on from where it stopped last.
+   *
+   * @param {string} message why
+   */
   function fail(message) {
     end();
     more.hidden = !run?.state;
