@@ -22,21 +22,23 @@ import { randomness } from "./writing.js";
 /** @import { Measured } from "./choices-worker.js" */
 
 const ENOUGH = 8; // choices, from which on a reward is fitted
-const RARE = 0.05; // what a coin does more often tells nothing
+const RARE = 0.05; // a result that a coin reaches with a higher probability tells nothing
 const WIDE = 2.58; // standard errors to each side: 99 %, as several properties are measured
 const SHOWN = 6; // lines before and after
 
 /**
  * @typedef {object} Settings
- * @property {[string, string][]} pairs
- * @property {string[]} names of the properties
- * @property {number} ridge
- * @property {number} seed
- * @property {string} alphabet of the GPT
- * @property {string[]} held_out texts
- * @property {number} longest a line that the model writes
- * @property {number} temperature
+ * @property {[string, string][]} pairs of lines to choose from
+ * @property {string[]} names of the properties: keys of what `properties` returns
+ * @property {number} ridge how strongly the weights of the reward are kept small
+ * @property {number} seed of all that is drawn at random
+ * @property {string} alphabet of the GPT: the character of each ID
+ * @property {string[]} held_out texts that the GPT never read
+ * @property {number} longest the most characters of a line that the model writes
+ * @property {number} temperature at which it writes
  * @property {{ steps: number, pairs: number, rate: number, beta: number, lines: number }} training
+ *   how many steps; how many pairs a step has; the learning rate; the beta of direct preference
+ *   optimisation; how many lines the model writes when it is measured
  */
 
 /** @typedef {Record<string, [more: string, fewer: string]>} Words */
@@ -61,14 +63,18 @@ const RULES = {
   "a coin": () => 0,
 };
 
-/** @type {(values: number[]) => number} */
+/**
+ * The mean of numbers; NaN of none.
+ *
+ * @type {(values: number[]) => number}
+ */
 const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
 /**
- * The mean of numbers, and how far to each side its interval goes.
+ * The mean of numbers, and how far its 99 % interval goes to each side.
  *
- * @param {number[]} values
- * @returns {[number, number]}
+ * @param {number[]} values two or more
+ * @returns {[mean: number, width: number]}
  */
 function meanAndWidth(values) {
   const middle = mean(values);
@@ -78,7 +84,7 @@ function meanAndWidth(values) {
 
 /**
  * Say how often the reader took the line that has more of a property, or the one that has
- * less, whichever is more frequent.
+ * less, whichever is more frequent; pairs whose lines have as many are left out.
  *
  * @param {string} name the property: a key of `CALLED`
  * @param {number[]} gaps for each pair: how much more the line that was taken has than the other
@@ -96,18 +102,21 @@ function tellTaken(name, gaps) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Settings} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const { pairs, names, ridge, training } = data;
-  /** @type {number[]} 0 or 1 for each pair so far */
+  /** @type {number[]} of each pair so far the position of the line that was taken, 0 or 1 */
   const chosen = [];
   const random = randomness(data.seed);
-  const coins = pairs.map(() => Number(random() < 0.5));
+  const coins = pairs.map(() => Number(random() < 0.5)); // what a coin would take of each pair
   let learning = 0; // the number of the training that is shown
-  /** @type {Client | null} */
+  /** @type {Client | null} the model that learns, while it does */
   let client = null;
 
   const { worlds, remains, label } = learnedSwitch(change, "a coin’s choices");
@@ -173,27 +182,37 @@ export function mount(element, data, context) {
 
   /* --- what the reader chooses --- */
 
-  /** @param {number} which */
+  /**
+   * Take a line of the pair that is shown; after the last pair the focus goes on.
+   *
+   * @param {number} which its position, 0 or 1
+   */
   function choose(which) {
     if (chosen.length < pairs.length) set([...chosen, which]);
     if (chosen.length === pairs.length) (undo.disabled ? begin : undo).focus();
   }
 
   /**
-   * A click on a line; the second of a double click would choose from a pair that nobody has read.
+   * Take the line that was clicked; the second click of a double click takes none, as it would
+   * choose from a pair that nobody has read.
    *
    * @param {Event} event
-   * @param {number} which
+   * @param {number} which the line's position, 0 or 1
    */
   function choice(event, which) {
     if (/** @type {MouseEvent} */ (event).detail < 2) choose(which);
   }
 
+  /* Take the last choice back. */
   function takeBack() {
     set(chosen.slice(0, -1));
   }
 
-  /** @param {string} rule */
+  /**
+   * Choose from the pairs that are left by a rule.
+   *
+   * @param {string} rule a key of RULES
+   */
   function fill(rule) {
     const rest = pairs.slice(chosen.length).map((pair, i) => {
       const first = RULES[rule](pair);
@@ -202,13 +221,21 @@ export function mount(element, data, context) {
     set([...chosen, ...rest]);
   }
 
-  /** @param {number[]} choices */
+  /**
+   * Put choices in the place of those so far.
+   *
+   * @param {number[]} choices 0 or 1 for each pair, from the first on
+   */
   function set(choices) {
     chosen.splice(0, chosen.length, ...choices);
     change();
   }
 
-  /** @param {KeyboardEvent} event */
+  /**
+   * Choose by keys: 1 and 2, or the arrows; Backspace takes the last choice back.
+   *
+   * @param {KeyboardEvent} event
+   */
   function press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     /* A key that is held would choose from pairs that nobody has read. */
@@ -223,17 +250,18 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Say how the training goes; what went wrong, or was stopped, stands out.
+   * Say how the training goes.
    *
    * @param {string} text
-   * @param {boolean} [isCalm]
+   * @param {boolean} [isCalm] false: it went wrong or was stopped, and the text stands out
    */
   function tell(text, isCalm = true) {
     note.textContent = text;
     note.classList.toggle("lmv-calm", isCalm);
   }
 
-  /* What was trained on other choices is no longer shown. */
+  /* The choices or the switch are others: end a training, hide what was trained before, and draw
+     anew. */
   function change() {
     tell(
       client ? "The training has stopped, because the choices or the model changed." : "",
@@ -246,17 +274,21 @@ export function mount(element, data, context) {
 
   /* --- what the choices say --- */
 
+  /* Whether a coin's choices stand in the place of the reader's. */
   const isCoin = () => worlds.value === WORLDS.shuffled;
+  /* The choices that count, the coin's or the reader's, of as many pairs as the reader's. */
   const taken = () => (isCoin() ? coins.slice(0, chosen.length) : chosen);
 
   /**
-   * Of each pair so far what was chosen less what was not.
+   * Of each pair so far the properties of the line that was taken less those of the other:
+   * (choices, properties).
    *
-   * @param {number[]} choices
+   * @param {number[]} choices 0 or 1 for each pair, from the first on
    */
   const rowsOf = (choices) =>
     choices.map((which, i) => differences(which ? [pairs[i][1], pairs[i][0]] : pairs[i], names));
 
+  /* Show the next pair, and what the choices say once there are ENOUGH of them. */
   function draw() {
     const at = chosen.length;
     const isDone = at === pairs.length;
@@ -279,6 +311,8 @@ export function mount(element, data, context) {
     drawFitted();
   }
 
+  /* Fit a reward to the choices, and show its weights and how well it predicts choices; a coin's
+     beside the reader's. */
   function drawFitted() {
     const rows = rowsOf(taken());
     const weights = fitReward(rows, names.length, ridge);
@@ -286,8 +320,8 @@ export function mount(element, data, context) {
     const body = names.map((name, i) => {
       const share = weights[i] / most;
       const style = `--from: ${Math.min(share, 0)}; --share: ${Math.abs(share)}`;
-      const apart = rows.map((each) => each[i]);
-      const line = tellTaken(name, apart);
+      const gaps = rows.map((each) => each[i]);
+      const line = tellTaken(name, gaps);
       return row(
         name,
         fixed(weights[i]),
@@ -306,7 +340,12 @@ export function mount(element, data, context) {
     }
   }
 
-  /** @param {number[][]} rows */
+  /**
+   * Say how many choices a reward predicts that was fitted to all the others, and how probable it
+   * is that a coin does as well.
+   *
+   * @param {number[][]} rows as `rowsOf` returns them
+   */
   function tellForetold(rows) {
     const right = foretold(rows, names.length, ridge);
     const chance = chanceOf(Math.floor(right), rows.length);
@@ -323,11 +362,20 @@ export function mount(element, data, context) {
 
   /* --- the model learns --- */
 
-  /** @type {(text: string) => number[]} */
+  /**
+   * The IDs of a text's characters.
+   *
+   * @type {(text: string) => number[]}
+   */
   const idsOf = (text) => Array.from(text, (character) => data.alphabet.indexOf(character));
-  /** @type {(ids: number[]) => string} */
+  /**
+   * The text of IDs.
+   *
+   * @type {(ids: number[]) => string}
+   */
   const textOf = (ids) => ids.map((id) => data.alphabet[id]).join("");
 
+  /* End a training, if there is one: `learn` shows nothing more of it. */
   function end() {
     learning++;
     client?.end();
@@ -336,7 +384,7 @@ export function mount(element, data, context) {
     halt.hidden = steps.hidden = true;
   }
 
-  /* Once it has learned something, the model is measured as it stands. */
+  /* Stop the training. If it has made a step, the model is measured as it stands; else it ends. */
   function stop() {
     if (steps.value) return client?.cancel("learn");
     end();
@@ -344,6 +392,8 @@ export function mount(element, data, context) {
     begin.focus();
   }
 
+  /* Let the model learn the choices in a worker, measure it before and after, and show both. A
+     training that was ended meanwhile shows nothing; an error is told. */
   async function learn() {
     end();
     const mine = learning;
@@ -406,8 +456,11 @@ export function mount(element, data, context) {
   }
 
   /**
+   * Show what the training changed: the properties of lines that the model writes, the pairs on
+   * which it agrees with the choices, its loss, and some lines.
+   *
    * @param {Measured} before
-   * @param {Measured} now
+   * @param {Measured} now after it
    */
   function drawResult(before, now) {
     const texts = [before, now].map((each) => each.lines.map(textOf));
@@ -415,7 +468,7 @@ export function mount(element, data, context) {
     /** @type {string[]} */
     const moved = [];
     const body = names.map((name) => {
-      const each = counted.map((all) => all.map((one) => one[name]));
+      const each = counted.map((all) => all.map((one) => one[name])); // [before, now][line]
       const [middle, width] = meanAndWidth(each[1].map((value, i) => value - each[0][i]));
       if (Math.abs(middle) > width) moved.push(`${middle > 0 ? "more" : "fewer"} ${name}`);
       const range = `${fixed(middle, 1)} (${fixed(middle - width, 1)} to ${fixed(middle + width, 1)})`;
@@ -427,6 +480,7 @@ export function mount(element, data, context) {
     const verdict = moved.length
       ? `The model moved: it writes ${moved.join(", ")}.`
       : "The model did not move, as far as these properties tell: each interval includes 0.";
+    /* The first SHOWN of some lines below a title. */
     const side = (/** @type {string} */ name, /** @type {string[]} */ all) =>
       make(
         "div",
@@ -458,6 +512,7 @@ export function mount(element, data, context) {
   draw();
   const field = {
     get: () => chosen.join(""),
+    /* Take choices, each a character 0 or 1; what is no such text changes nothing. */
     set(/** @type {string} */ text) {
       if (/^[01]*$/.test(text) && text.length <= pairs.length) set(Array.from(text, Number));
     },

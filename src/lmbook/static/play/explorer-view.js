@@ -25,7 +25,7 @@ import { readText } from "./store.js";
 import { shown, WordPiece } from "./tokenizers.js";
 
 const LONGEST = 5000; // characters of a line that are cut into tokens
-const NEAREST = 6;
+const NEAREST = 6; // tokens of the table that are shown
 const COLUMNS = ["weight", "weight × length", "moved without it"];
 let views = 0;
 
@@ -38,54 +38,64 @@ let views = 0;
  */
 
 /**
- * What is known of the line that is shown. A line that the model has read here has ids and
- * states, too.
+ * What is known of the line that is shown. A line that the model has read here has ids, states
+ * and the model, too. Level 0 is what the first layer is given, level n what layer n - 1 returns.
  *
  * @typedef {object} Seen
- * @property {string[]} tokens
- * @property {Numbers[][]} weights [layer][head], (tokens · tokens)
- * @property {Numbers[][]} lengths [layer][head], (tokens,)
- * @property {(Numbers | undefined)[][]} moved [layer][head], (tokens,)
- * @property {(Near[] | undefined)[][]} near [level][token]
+ * @property {string[]} tokens its pieces, in the order in which they were read
+ * @property {Numbers[][]} weights of attention, [layer][head], (tokens · tokens): a row attends
+ * @property {Numbers[][]} lengths of what each head fetches from a token, [layer][head], (tokens,)
+ * @property {(Numbers | undefined)[][]} moved how far each token's final vector moves without a
+ *   head, as a share of its length, [layer][head], (tokens,); undefined: not asked for yet
+ * @property {(Near[] | undefined)[][]} near the nearest tokens of the table, [level][token];
+ *   undefined: not asked for yet
  * @property {number[]} order for each token its position in the line as it was written
- * @property {number[]} [ids]
+ * @property {number[]} [ids] of the tokens
  * @property {Float32Array[]} [states] [level], (tokens · d_model)
  * @property {Client} [model] that has read it
  */
 
 /**
- * What a model does with the line to begin with.
+ * What a model does with the line to begin with, in texts: a line for what is an array in Seen.
  *
  * @typedef {object} Measured
- * @property {string[][]} weights as in Seen, the numbers in a line
- * @property {string[][]} lengths
- * @property {string[][]} moved
- * @property {string[][]} near a line of pieces and cosines
+ * @property {string[][]} weights [layer][head], numbers with spaces between
+ * @property {string[][]} lengths [layer][head]
+ * @property {string[][]} moved [layer][head]
+ * @property {string[][]} near [level][token], pieces and cosines in turn
  */
 
 /**
  * @typedef {object} Own
  * @property {string} text the line to begin with
  * @property {string[]} tokens of it
- * @property {Measured} [untrained] the same of random weights
+ * @property {Measured} [untrained] what is measured of the model with random weights
  * @property {number} room the most tokens of a line
  * @property {number[]} around the ids before and after a line
  * @property {number} drift how far rounding moves the states, as a share of the largest number
- * @property {number} layer what is shown to begin with
- * @property {number} head
- * @property {number} token
+ * @property {number} layer that is chosen to begin with
+ * @property {number} head that is chosen to begin with
+ * @property {number} token position of the one that is chosen to begin with
  */
 
 /** @typedef {Measured & Own} Data */
 /** @import { Client } from "./client.js" */
 
-/** @type {(line: string) => number[]} */
+/**
+ * Numbers of a line with spaces between.
+ *
+ * @type {(line: string) => number[]}
+ */
 const numbers = (line) => line.split(" ").map(Number);
-/** @type {(numbers: number[] | Float32Array) => number} */
+/**
+ * The position of the largest number, the first of equals.
+ *
+ * @type {(numbers: number[] | Float32Array) => number}
+ */
 const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 
 /**
- * How far each row has moved, as a share of its length.
+ * How far each row has moved, as a share of its length before.
  *
  * @param {Float32Array} before (rows, width)
  * @param {Float32Array} after (rows, width)
@@ -116,7 +126,7 @@ function parts(values, count) {
 }
 
 /**
- * "hope 0.550 hopes 0.463" → [["hope", 0.55], ["hopes", 0.463]].
+ * Read pieces and cosines: "hope 0.550 hopes 0.463" → [["hope", 0.55], ["hopes", 0.463]].
  *
  * @type {(line: string) => Near[]}
  */
@@ -124,28 +134,40 @@ const pairs = (line) =>
   Array.from(line.matchAll(/(\S+) (\S+)/g), ([, piece, cosine]) => [piece, +cosine]);
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js; and `theme`, which is called when the
+ *   page's colours change
  */
 export function mount(element, data, context) {
   const layers = data.weights.length;
   const heads = data.weights[0].length;
   const { room } = data;
   const bert = openModel("bert", context);
-  const random = openModel("bert", context, SEED);
-  const lane = `explorer ${++views}`;
+  const random = openModel("bert", context, SEED); // the same with random weights
+  const lane = `explorer ${++views}`; // how the lanes of this view's requests begin
   const bytes = bert.about.bytes + context.stores["bert-pieces"].bytes;
   const size = `${(bytes / 1e6).toFixed(1)} MB`;
   let { layer, head, token } = data;
   /** @type {number | null} */
-  let wantedToken = null; // the token that a link has chosen of a line that was not read yet
+  let wantedToken = null; // position that a link has chosen in a line that was not read yet
   let questions = 0; // only the last one may be answered
   /** @type {WordPiece | undefined} */
   let tokenizer;
-  /** @type {(rows: string[][]) => number[][][]} */
+  /**
+   * The numbers of lines, [layer][head].
+   *
+   * @type {(rows: string[][]) => number[][][]}
+   */
   const read = (rows) => rows.map((lines) => lines.map(numbers));
-  /** @type {(measured: Measured) => Seen} */
+  /**
+   * What was measured of the line to begin with, as what is known of a line.
+   *
+   * @type {(measured: Measured) => Seen}
+   */
   const stored = (measured) => ({
     tokens: data.tokens,
     weights: read(measured.weights),
@@ -159,7 +181,11 @@ export function mount(element, data, context) {
 
   /* --- what stands there --- */
 
-  /** @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement} */
+  /**
+   * An element with a class of this view.
+   *
+   * @type {(tag: "p" | "div" | "table", name: string, ...rest: (Node | string)[]) => HTMLElement}
+   */
   const part = (tag, name, ...rest) => make(tag, { class: `lmx-${name}` }, ...rest);
   const { area, note, label } = ownLine(data.text, changed, { maxlength: LONGEST });
   const loader = button(`Load the model: ${size}`, load);
@@ -238,6 +264,8 @@ export function mount(element, data, context) {
 
   /* --- what it answers to --- */
 
+  /* Load the trained model and its tokenizer, and read what is typed if it is not the line to begin
+     with; an error is told below the line. */
   async function load() {
     loader.disabled = true;
     progress.hidden = false;
@@ -259,7 +287,8 @@ export function mount(element, data, context) {
     progress.hidden = true;
   }
 
-  /* Another line, or another state of the switch. */
+  /* The line or the switch is another: read it; if the model is not loaded, show what is stored of
+     the line to begin with, or say that the model is needed. What the browser kept is opened. */
   function changed() {
     if (tokenizer) {
       answer();
@@ -281,6 +310,9 @@ export function mount(element, data, context) {
     draw();
   }
 
+  /* Read the line that is typed as the switch says, and as the trained model reads it in order, and
+     draw it. The chosen token stays the one at the same position of the line. Only the last call
+     draws. */
   async function answer() {
     if (!tokenizer) return;
     const question = ++questions;
@@ -312,19 +344,19 @@ export function mount(element, data, context) {
       if (!reading || question !== questions) return;
       now = reading;
     }
-    const own = Math.min(wantedToken ?? seen.order[token], line.length - 1);
+    const position = Math.min(wantedToken ?? seen.order[token], line.length - 1); // as written
     seen = now;
-    token = seen.order.indexOf(own);
+    token = seen.order.indexOf(position);
     wantedToken = null;
     draw();
   }
 
   /**
-   * What a model makes of a line; null if another question took its place.
+   * What a model makes of a line; null if another question took its place, or after an error.
    *
    * @param {Client} model
-   * @param {{ id: number, piece: string }[]} line
-   * @param {number[]} order in which it reads the tokens
+   * @param {{ id: number, piece: string }[]} line its tokens, as written
+   * @param {number[]} order in which the model reads them: positions in the line
    * @returns {Promise<Seen | null>}
    */
   async function readLine(model, line, order) {
@@ -338,9 +370,17 @@ export function mount(element, data, context) {
     ];
     const answered = await asked(() => model.forward(ids, { keep, logits_of: [] }, lane));
     if (!answered) return null;
-    /** @type {(layer: number, name?: string) => Float32Array} */
+    /**
+     * What was kept of a layer: what it returns, or a part by its name.
+     *
+     * @type {(layer: number, name?: string) => Float32Array}
+     */
     const of = (layer, name = "") => answered.kept[`blocks.${layer}${name}`].values;
-    /** @type {<Item>(f: (layer: number) => Item) => Item[]} */
+    /**
+     * A list of what a function gives for each layer.
+     *
+     * @type {<Item>(f: (layer: number) => Item) => Item[]}
+     */
     const each = (f) => Array.from({ length: layers }, (_, layer) => f(layer));
     return {
       ids,
@@ -356,10 +396,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Ask the model; an error is told, and the answer is null.
+   * Ask the model; an error is told below the line, and the answer is null.
    *
    * @template Found
-   * @param {() => Promise<Found | null>} question
+   * @param {() => Promise<Found | null>} question sends the request
    */
   async function asked(question) {
     try {
@@ -371,40 +411,50 @@ export function mount(element, data, context) {
     }
   }
 
-  /* The line without the head that is chosen. */
+  /* Find how far the final vectors move without the chosen head, if that is not known, and draw
+     it. What is only stored, and was not read here, is left as it is. */
   async function remove() {
     const line = seen;
     const known = line.moved[layer];
-    const own = head;
+    const removed = head; // another may be chosen before the answer comes
     const last = `blocks.${layers - 1}`;
     const { ids, states, model } = line;
-    if (known[own] || !ids || !states || !model) return;
+    if (known[removed] || !ids || !states || !model) return;
     /** @type {import("./engine.js").ForwardOptions} */
-    const options = { keep: [last], ablate: [[layer, own]], logits_of: [] };
+    const options = { keep: [last], ablate: [[layer, removed]], logits_of: [] };
     const result = await asked(() => model.forward(ids, options, `${lane} removed`));
     if (!result) return;
     const { values, shape } = result.kept[last];
-    known[own] = distances(states[layers], values, shape[1]);
+    known[removed] = distances(states[layers], values, shape[1]);
     if (line === seen) drawHead();
   }
 
-  /** @param {number} level */
+  /**
+   * Find the tokens of the table that are nearest to the chosen one, if that is not known, and draw
+   * them.
+   *
+   * @param {number} level at which the chosen token's vector is taken
+   */
   async function look(level) {
     const line = seen;
-    const own = token;
+    const position = token; // another may be chosen before the answer comes
     const { ids, states, model } = line;
-    if (line.near[level][own] || !ids || !states || !model || !tokenizer) return;
+    if (line.near[level][position] || !ids || !states || !model || !tokenizer) return;
     const { vocabulary } = tokenizer;
-    const vector = parts(states[level], ids.length)[own].slice();
+    const vector = parts(states[level], ids.length)[position].slice();
     const neighbours = await asked(() =>
       model.nearest(vector, NEAREST, `${lane} near ${level - layer}`),
     );
     if (!neighbours) return;
-    line.near[level][own] = neighbours.map(({ id, cosine }) => [vocabulary[id], cosine]);
+    line.near[level][position] = neighbours.map(({ id, cosine }) => [vocabulary[id], cosine]);
     if (line === seen) drawNear();
   }
 
-  /** @param {[layer: number, head: number, token: number]} place */
+  /**
+   * Choose a layer, a head and a token, and show what is known of them.
+   *
+   * @param {[layer: number, head: number, token: number]} place
+   */
   function choose(...place) {
     [layer, head, token] = place;
     wantedToken = null;
@@ -432,11 +482,20 @@ export function mount(element, data, context) {
 
   /* --- drawing --- */
 
-  /** @param {number} i */
+  /**
+   * A token as it is shown.
+   *
+   * @param {number} i its position
+   */
   const word = (i) => shown(seen.tokens[i]);
-  /** @param {number} i */
-  const quoted = (i) => `“\u2068${word(i)}\u2069”`; // what turns round turns nothing else
+  /**
+   * The same in quotation marks.
+   *
+   * @param {number} i its position
+   */
+  const quoted = (i) => `“\u2068${word(i)}\u2069”`; // isolated: Hebrew turns nothing around it
 
+  /* Draw all that depends on the line. */
   function draw() {
     drawGrid();
     body.replaceChildren(
@@ -449,7 +508,8 @@ export function mount(element, data, context) {
     drawNear();
   }
 
-  /* How opaque a point is: the root of the weight, so that a tenth can be seen. */
+  /* Draw a small map of each head's weights. How opaque a point is: the root of the weight, so that
+     a tenth can be seen. */
   function drawGrid() {
     const colour = getComputedStyle(grid).color;
     const count = seen.tokens.length;
@@ -468,16 +528,18 @@ export function mount(element, data, context) {
     });
   }
 
+  /* Show what the chosen token attends to in the chosen head: its weights, these times the lengths
+     of what is fetched, and how far tokens move without the head. */
   function drawHead() {
     const count = seen.tokens.length;
     const moved = seen.moved[layer][head];
     const weights = Array.from(seen.weights[layer][head].slice(token * count, (token + 1) * count));
-    const long = weights.map((weight, i) => weight * seen.lengths[layer][head][i]);
-    const columns = [weights, long, moved];
+    const fetched = weights.map((weight, i) => weight * seen.lengths[layer][head][i]);
+    const columns = [weights, fetched, moved];
     cells.forEach((cell, i) => {
-      const isOwn = i === layer * heads + head;
-      cell.setAttribute("aria-checked", String(isOwn));
-      cell.tabIndex = isOwn ? 0 : -1;
+      const isChosen = i === layer * heads + head;
+      cell.setAttribute("aria-checked", String(isChosen));
+      cell.tabIndex = isChosen ? 0 : -1;
     });
     [...body.rows].forEach(({ cells: [name, ...tds] }, i) => {
       const press = /** @type {HTMLElement} */ (name.firstChild);
@@ -493,7 +555,7 @@ export function mount(element, data, context) {
     title.textContent = `Layer ${layer}, head ${head}: what ${quoted(token)} attends to`;
     summary.textContent =
       `${quoted(token)} attends most to ${quoted(best(weights))}, with a weight of ` +
-      `${fixed(Math.max(...weights))}. If each weight is multiplied by the length of what is fetched, ${quoted(best(long))} contributes most.` +
+      `${fixed(Math.max(...weights))}. If each weight is multiplied by the length of what is fetched, ${quoted(best(fetched))} contributes most.` +
       (moved
         ? ` Without this head the final vector of ${quoted(best(moved))} changes more than any other: by ${fixed(Math.max(...moved))} of its length.`
         : "");
@@ -502,7 +564,8 @@ export function mount(element, data, context) {
     remove();
   }
 
-  /* How much of the attention is where it is in the trained model, the line in order. */
+  /* Say what share of the chosen head's attention goes from and to the same tokens as in the
+     trained model that reads the line in order; nothing if that is what is shown. */
   function tellLeft() {
     if (seen === usual || worlds.value === WORLDS.asItIs) {
       remains.textContent = "";
@@ -535,8 +598,10 @@ export function mount(element, data, context) {
     return inOrder;
   }
 
+  /* Show the tokens of the table that are nearest to the chosen one before and after the chosen
+     layer; what is not known is asked for. */
   function drawNear() {
-    /** @type {[string, number][]} */
+    /** @type {[name: string, level: number][]} */
     const levels = [
       ["Before", layer],
       ["After", layer + 1],

@@ -9,52 +9,59 @@ import { WordPiece } from "./tokenizers.js";
 const LONGEST = 40; // characters of a word
 
 /**
- * What is said of a word in one space: the space's name, a note, the nearest words and their
- * cosines in hundredths (of all words, and without the most frequent), the pieces that the word is
- * read in.
+ * What is said of a word in one space: the space's name; a note; the nearest words, the nearest
+ * first, in one list among all words and, where words were counted, in another one without the
+ * most frequent; the pieces in which the word is read, if it has no row of its own.
  *
  * @typedef {[name: string, note: string, near: Near[][], cut?: string[]]} List
  */
 
-/** @typedef {[word: string, cosine: number]} Near */
+/** @typedef {[word: string, cosine: number]} Near a word that is near; cosine in hundredths */
 
 /**
  * A space of words, as its store tells of it.
  *
  * @typedef {object} About
  * @property {string} name
- * @property {string[]} [words] a row each; BERT's pieces, if there are none
- * @property {number[]} [counts] how often each word stands in the text
- * @property {number} asked words whose neighbours were found, the first ones
+ * @property {string[]} [words] the word of each row; without it, they are BERT's pieces
+ * @property {number[]} [counts] how often each word stands in the text, if words were counted
+ * @property {number} asked for how many words the neighbours were found: the first ones
  */
 
 /**
+ * What was found in a space.
+ *
  * @typedef {object} Neighbours
- * @property {string[]} words
- * @property {{ near: Uint16Array | Uint32Array, cosines: Int8Array }[]} tables of all, and
- *   without the most frequent
- * @property {Map<string, number>} rows of words
- * @property {number} nearest how many of each word
+ * @property {string[]} words the word of each row
+ * @property {{ near: Uint16Array | Uint32Array, cosines: Int8Array }[]} tables the rows of the
+ *   nearest words and their cosines in hundredths, each (asked · nearest): among all words and,
+ *   where words were counted, without the most frequent
+ * @property {Map<string, number>} rows the row of each word
+ * @property {number} nearest how many neighbours each word has
  */
 
 /** @typedef {About & Neighbours} Space */
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {object} data
  * @param {string} data.word the word to begin with
- * @param {List[]} data.lists what is said of it
+ * @param {List[]} data.lists what is said of it, a list for each space: first those that learned
+ *   something, then, in the same order, the same with nothing learned
  * @param {number} data.learned how many of these are of spaces that learned something
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const megabytes =
     ["neighbours", "bert-pieces"].reduce((sum, name) => sum + context.stores[name].bytes, 0) / 1e6;
   /** @type {Space[] | undefined} */
-  let spaces;
+  let spaces; // once they are loaded
   /** @type {WordPiece | undefined} */
-  let tokenizer;
-  let shown = data.lists;
+  let tokenizer; // BERT's, once it is loaded
+  let shown = data.lists; // of all spaces
   /** @type {HTMLInputElement} */
   const input = make("input", {
     type: "text",
@@ -87,6 +94,8 @@ export function mount(element, data, context) {
 
   /* --- what was found for every word -------------------------------------------------- */
 
+  /* Load the neighbours of all words once, and answer if the word is another than the first; an
+     error is told below it. */
   async function load() {
     if (spaces) return;
     note.textContent = `Loading the neighbours of all words (${megabytes.toFixed(1)} MB) …`;
@@ -102,15 +111,18 @@ export function mount(element, data, context) {
   }
 
   /**
+   * Read the store of neighbours.
+   *
    * @param {Uint8Array<ArrayBuffer>} bytes a line of JSON, then for each space the rows of the
-   *   nearest words and their cosines, of a corpus twice: of all, and without the most frequent
+   *   nearest words and their cosines; twice if it has counts: among all words, and without the
+   *   most frequent
    * @param {string[]} vocabulary BERT's
    * @returns {Space[]}
    */
   function parse(bytes, vocabulary) {
     let at = 0;
     /**
-     * The next bytes, up to a multiple of four.
+     * The next `length` bytes, and what fills them up to a multiple of four.
      *
      * @param {number} length
      */
@@ -137,13 +149,19 @@ export function mount(element, data, context) {
 
   /* --- answers -------------------------------------------------------------------------- */
 
-  /** @param {string} word */
+  /**
+   * Ask about a word that was pressed, as if it had been typed.
+   *
+   * @param {string} word
+   */
   function ask(word) {
     input.value = word;
     input.focus();
     typed();
   }
 
+  /* Show the neighbours of the word that is typed; if no space has any, words that are alike. What
+     is not loaded yet is loaded first. */
   async function typed() {
     if (!spaces) return load();
     const typedWord = Array.from(input.value.trim().replace("’", "'"));
@@ -165,6 +183,9 @@ export function mount(element, data, context) {
   }
 
   /**
+   * What a space says of a word, or of the word in small letters; its lists are empty if it has
+   * no neighbours.
+   *
    * @param {Space} space
    * @param {string} word
    * @returns {List}
@@ -189,10 +210,12 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Words that are a letter or two away: a poet's first, the frequent first.
+   * Up to three words that have neighbours and differ from a word in one or two letters, but not
+   * in all: those nearer first; of these the poets' before BERT's, the more frequent first.
    *
-   * @param {string} word
+   * @param {string} word in small letters
    * @param {Space[]} among
+   * @returns {string[]}
    */
   function alike(word, among) {
     /** @type {string[][]} */
@@ -208,7 +231,7 @@ export function mount(element, data, context) {
   }
 
   /**
-   * How many letters must be put in, left out or changed.
+   * How many letters must be put in, left out or changed to make one word of another.
    *
    * @param {string} one
    * @param {string} other
@@ -228,20 +251,29 @@ export function mount(element, data, context) {
 
   /* --- drawing -------------------------------------------------------------------------- */
 
-  /** @param {string} word */
+  /**
+   * A button that asks about its word.
+   *
+   * @param {string} word
+   */
   const wordButton = (word) => button(word, () => ask(word));
 
-  /** @param {List[]} answers */
+  /**
+   * Draw the lists of the spaces that learned something, as the switch says: one of them may be
+   * replaced by its counterpart that learned nothing.
+   *
+   * @param {List[]} answers of all spaces, or none
+   */
   function draw(answers) {
     shown = answers;
     /* A table has weights and reads no text; counts have a text and no weights: each has one
        state in which nothing was learned, and stays as it is in the other. */
     const trained = answers.slice(0, data.learned);
     const without = { [WORLDS.random]: 0, [WORLDS.shuffled]: 1 }[worlds.value];
-    const half = trained.map((list, i) => (i === without ? answers[data.learned + i] : list));
-    remains.textContent = without === undefined ? "" : whatIsLeft(trained[without], half[without]);
+    const drawn = trained.map((list, i) => (i === without ? answers[data.learned + i] : list));
+    remains.textContent = without === undefined ? "" : whatIsLeft(trained[without], drawn[without]);
     lists.replaceChildren(
-      ...half.map(([name, note, both, cut = []]) => {
+      ...drawn.map(([name, note, both, cut = []]) => {
         const near = (rare.checked && both[1]) || both[0];
         const rows = near.map(([word, cosine]) =>
           make(
@@ -261,17 +293,25 @@ export function mount(element, data, context) {
   }
 
   /**
-   * @param {List | undefined} before
-   * @param {List | undefined} now
+   * How many of the nearest words in a space are also among those in its counterpart that learned
+   * nothing, in a sentence; "" if there are none or nothing is asked.
+   *
+   * @param {List | undefined} before of the space that learned
+   * @param {List | undefined} now of its counterpart
    */
   function whatIsLeft(before, now) {
     if (!before || !now) return "";
-    /** @type {(list: List) => string[]} */
+    /**
+     * The nearest words of a list, without the most frequent if the box is ticked.
+     *
+     * @type {(list: List) => string[]}
+     */
     const words = ([, , both]) => ((rare.checked && both[1]) || both[0]).map(([word]) => word);
     if (!words(before).length) return "";
     return `${before[0]}: of the ${words(before).length} nearest words ${leftOf(words(before), words(now))} left.`;
   }
 
+  /* What is read out: the note, and the words of each list. */
   function tell() {
     const sentences = Array.from(lists.children, (list) => {
       const near = Array.from(list.querySelectorAll("li button"), (each) => each.textContent);

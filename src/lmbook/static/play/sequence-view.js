@@ -27,30 +27,33 @@ const LONGEST = 6; // of the n-grams
  * What an LSTM does on its way through a text.
  *
  * @typedef {object} Reading
- * @property {number[]} memory of one unit, at each character
- * @property {number[]} gates the forget gate of that unit
- * @property {number[]} losses of each character but the first
- * @property {number[] | null} next probabilities of what comes next
+ * @property {number[]} memory of one unit, after each character
+ * @property {number[]} gates the forget gate of that unit at each character, from 0 to 1
+ * @property {number[]} losses of each character but the first, in nats
+ * @property {number[] | null} next probabilities of what follows the last character, (alphabet,);
+ *   null if there was none
  */
 
 /**
- * What is known of the text that is shown; probabilities are those of the next character.
+ * What is known of the text that is shown. Probabilities are those of the next character,
+ * (alphabet,).
  *
  * @typedef {object} Results
- * @property {number[]} counted probabilities by counting
+ * @property {number[]} counted probabilities by the n-gram model
  * @property {number[]} lstm those of the LSTM
- * @property {number[]} off those of the LSTM whose unit is held
- * @property {number[]} memory of the unit, at each character
- * @property {number[]} gates
- * @property {[on: number[], off: number[]]} losses without and with the unit held
+ * @property {number[]} off those of the LSTM whose unit is frozen
+ * @property {number[]} memory of the unit, after each character of the text
+ * @property {number[]} gates its forget gate at each character of the text
+ * @property {[on: number[], off: number[]]} losses of each character of the text, in nats: as the
+ *   LSTM is, and with the unit frozen
  */
 
 /**
  * @typedef {object} Settings
  * @property {string} text to begin with
- * @property {string} alphabet
- * @property {number} order of the n-grams
- * @property {number} unit
+ * @property {string} alphabet the character of each ID
+ * @property {number} order length of the n-grams to begin with
+ * @property {number} unit to begin with
  * @property {number[]} means of each unit's memory
  * @property {{means: number[]}} untrained the same of the LSTM with random weights
  */
@@ -59,40 +62,55 @@ const LONGEST = 6; // of the n-grams
  * Count the n-grams of a text.
  *
  * @param {string} text
- * @param {string[]} alphabet
- * @returns {(context: string, order: number) => number[]} gives probabilities of the next
- *   character
+ * @param {string[]} alphabet the character of each ID
+ * @returns {(context: string, order: number) => number[]} gives the probabilities of the character
+ *   after a context, (alphabet,), by n-grams of a length up to LONGEST
  */
 export function makeCounts(text, alphabet) {
-  /** @param {string} of */
+  /**
+   * The IDs of a text's characters.
+   *
+   * @param {string} of
+   */
   const encode = (of) => Array.from(of, (character) => alphabet.indexOf(character));
   const counted = new Ngrams(encode(text), alphabet.length, LONGEST);
   return (context, order) => Array.from(counted.next(encode(context), order));
 }
 
 /**
- * The LSTM.
+ * Make an LSTM that reads texts.
  *
  * @param {Uint8Array} bytes its safetensors file
- * @returns {(ids: number[], unit: number, value?: number) => Reading} reads ids, with the
- *   memory of one unit frozen at a value if there is one
+ * @returns {(ids: number[], unit: number, value?: number) => Reading} reads the characters of IDs
+ *   and tells of one unit; if a value is given, that unit's memory is set to it after each
+ *   character
  */
 function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes);
-  /** @param {string} name */
+  /**
+   * The numbers of a tensor.
+   *
+   * @param {string} name
+   */
   const at = (name) => toFloats(/** @type {import("./weights.js").Tensor} */ (tensors.get(name)));
   const names = ["lstm.read", "lstm.carry", "output"];
   const tokens = at("tokens.weight");
   const [input, carry, output] = names.map((name) => at(`${name}.weight`));
   const [inputBias, carryBias, outputBias] = names.map((name) => at(`${name}.bias`));
   const width = output.length / outputBias.length; // units
-  const wide = input.length / inputBias.length; // numbers of a character's vector
-  /** @param {number} x */
+  const vectorSize = input.length / inputBias.length; // numbers of a character's vector
+  /**
+   * The logistic function.
+   *
+   * @param {number} x
+   */
   const sigmoid = (x) => 1 / (1 + Math.exp(-x));
   /**
-   * @param {Float32Array} matrix
+   * The product of a row of a matrix and a vector.
+   *
+   * @param {Float32Array} matrix (rows · width), row after row
    * @param {number} row
-   * @param {Float32Array | Float64Array} x
+   * @param {Float32Array | Float64Array} x (width,)
    */
   function dot(matrix, row, x) {
     let sum = 0;
@@ -106,8 +124,9 @@ function makeReader(bytes) {
     const memory = new Float64Array(width);
     for (const id of ids) {
       if (reading.next) reading.losses.push(-Math.log(reading.next[id]));
-      const x = tokens.subarray(id * wide, (id + 1) * wide);
-      // Of each unit: the input gate, the forget gate, what is new, and the output gate.
+      const x = tokens.subarray(id * vectorSize, (id + 1) * vectorSize);
+      // (4 · units), before the sigmoid or tanh: all units' input gates, their forget gates, what
+      // is new, and their output gates.
       const four = Array.from(
         inputBias,
         (bias, row) => bias + carryBias[row] + dot(input, row, x) + dot(carry, row, h),
@@ -131,11 +150,16 @@ function makeReader(bytes) {
 const SEED = 1; // of the order of shuffled characters
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { "\n": "⏎", " ": "␣" };
-/** @type {(all: number[]) => number} */
+/**
+ * The mean of numbers; NaN of none.
+ *
+ * @type {(all: number[]) => number}
+ */
 const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
 
 /**
- * What a colour may say of each character: a share of 1 from what is found.
+ * What the colour of characters may show: by its name, a function from the results to how strong
+ * the colour of each character is, from 0 to 1.
  *
  * @type {Record<string, (results: Results) => number[]>}
  */
@@ -151,21 +175,24 @@ const COLOURS = {
 };
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Settings & Results} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const alphabet = Array.from(data.alphabet);
   const kinds = Object.keys(COLOURS);
-  let text = data.text;
+  let text = data.text; // as the models read it
   /** @type {Results} */
-  let results = data;
-  let colour = 0;
+  let results = data; // of that text
+  let colour = 0; // position in `kinds`
   /** @type {ReturnType<typeof makeCounts> | undefined} */
-  let counts;
+  let counts; // once the Sonnets are loaded
   /** @type {Record<string, ReturnType<typeof makeReader>>} */
-  const readers = {};
+  const readers = {}; // by the name of the store, once it is loaded
   const { area, note, label } = ownLine(text, typed, {
     rows: 4,
     maxlength: 640,
@@ -207,6 +234,8 @@ export function mount(element, data, context) {
     make("div", { class: "lms-wide", tabindex: 0 }, bars),
   );
 
+  /* Read what is typed with both models, as switch and sliders say, and draw it. Models that are
+     missing are loaded first; if they do not come, that is told. */
   async function typed() {
     try {
       counts ??= makeCounts(await readText("sonnets-training", context), alphabet);
@@ -248,12 +277,17 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Say what is left of the five characters that each model holds likeliest.
+   * Say how many of the five characters that each model holds likeliest after the text in order are
+   * also among the five now; nothing if the switch says "as it is".
    *
-   * @param {number[]} ids the text in order, after a line end
+   * @param {number[]} ids the text in order, after an end of line
    */
   function tellLeft(ids) {
-    /** @type {(probs: number[]) => number[]} */
+    /**
+     * The IDs of the five largest probabilities.
+     *
+     * @type {(probs: number[]) => number[]}
+     */
     const top = (probs) =>
       Array.from(probs.keys())
         .sort((a, b) => probs[b] - probs[a])
@@ -269,6 +303,8 @@ export function mount(element, data, context) {
             `${lstm} left; of the n-gram model’s ${leftOf(top(counts(ids.map((id) => alphabet[id]).join(""), +order.input.value)), top(results.counted))}.`;
   }
 
+  /* Draw the results: the six likeliest characters, the text in colours, and what freezing the unit
+     does to the loss. */
   function draw() {
     const { counted, lstm, off, losses } = results;
     const number = unit.input.value;
@@ -298,7 +334,11 @@ export function mount(element, data, context) {
         make("span", { style: `--share: ${shares[i]}` }, character === "\n" ? "⏎\n" : character),
       ),
     );
-    /** @param {number[]} all */
+    /**
+     * Of a number for each character, those at the ends of lines.
+     *
+     * @param {number[]} all
+     */
     const ends = (all) => all.filter((_, i) => text[i] === "\n");
     const [usual, frozen] = losses.map((all) => fixed(mean(all)));
     const [usualAtEnds, frozenAtEnds] = losses.map((all) => fixed(mean(ends(all))));

@@ -35,15 +35,26 @@ const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}]/u;
 /** @type {Key[]} */
 const KEYS = ["characters", "ours", "gpt2", "bert"];
 
-/** @type {(number: number) => string} */
+/**
+ * A whole number with commas: "1,000".
+ *
+ * @type {(number: number) => string}
+ */
 const whole = (number) => number.toLocaleString("en");
-/** @type {(text: string) => number} */
+/**
+ * How many characters a text has.
+ *
+ * @type {(text: string) => number}
+ */
 const size = (text) => Array.from(text).length;
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const learned = new ByteBPE(new Uint16Array(decode(data.merges).buffer));
@@ -52,11 +63,11 @@ export function mount(element, data, context) {
   let shuffled = null;
   /** @type {{ [key in Key]?: { encode(text: string): Token[] } }} */
   const tokenizers = { characters: new Characters(data.alphabet), ours };
-  let line = data.text;
+  let line = data.text; // what is cut
   /** Why a row has no pieces, for those whose vocabulary has to come. */
   const missing = { gpt2: "", bert: "" };
-  /* The merges that join something in this line, in the order of their learning. After the
-     first n of them the line stands as it did when the next one was learned. */
+  /* The merges that join something in this line, by their ranks, in the order of their learning.
+     The line is cut by the first n of them as it was before the next one was learned. */
   /** @type {number[]} */
   let used = [];
 
@@ -108,6 +119,7 @@ export function mount(element, data, context) {
 
   /* --- what it answers to ---------------------------------------------------------- */
 
+  /* Cut the line that is typed, and load the vocabularies that are missing. */
   async function typed() {
     if (area.value !== data.others[language.value]) language.value = "";
     line = wellFormed(Array.from(area.value).slice(0, LONGEST).join(""));
@@ -128,10 +140,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Open one tokenizer; if its vocabulary does not come, its row says so.
+   * Open one tokenizer, unless it is open; if its vocabulary does not come, its row will say so.
    *
-   * @param {keyof typeof missing} key
-   * @param {() => Promise<ByteBPE | WordPiece>} load
+   * @param {keyof typeof missing} key which
+   * @param {() => Promise<ByteBPE | WordPiece>} load makes it
    */
   async function open(key, load) {
     try {
@@ -141,18 +153,19 @@ export function mount(element, data, context) {
     }
   }
 
-  /* Letters with their marks are turned as one. */
+  /* Turn the line round; a letter and its accents stay together. */
   function turnRound() {
     area.value = letters(area.value).reverse().join("");
     typed();
   }
 
+  /* Take the sentence in the language that is chosen. */
   function chooseLanguage() {
     area.value = data.others[language.value] ?? area.value;
     typed();
   }
 
-  /* Our BPE, or the same learned where there is nothing to learn. */
+  /* Take our BPE as it learned from poems, or from their letters shuffled. */
   function chooseWorld() {
     if (worlds.value === "shuffled" && data.untrained) {
       shuffled ??= new ByteBPE(new Uint16Array(decode(data.untrained).buffer));
@@ -163,14 +176,20 @@ export function mount(element, data, context) {
     later();
   }
 
+  /* Show the line as our BPE cuts it by as many merges as the slider says. */
   function replay() {
     describeMerge();
     fill("ours", ours.encode(line, used[Number(merges.input.value)]));
   }
 
+  /* Say beside the slider what the last of these merges joins. */
   function describeMerge() {
     const done = Number(merges.input.value);
-    /** @param {number} id */
+    /**
+     * A symbol as it is shown.
+     *
+     * @param {number} id
+     */
     const name = (id) => shown(ours.symbols[id], true);
     let text = "no merge: each byte by itself";
     if (done) {
@@ -185,9 +204,11 @@ export function mount(element, data, context) {
 
   /* --- drawing --------------------------------------------------------------------- */
 
+  /* Show the line as our BPE cuts it by all its merges, and, if it learned from shuffled letters,
+     into how many tokens it would be cut otherwise. */
   function drawOurs() {
     /** @type {Set<number>} */
-    const ranks = new Set();
+    const ranks = new Set(); // of the merges that join something: `encode` adds them
     const tokens = ours.encode(line, ours.merges, ranks);
     used = Array.from(ranks).sort((a, b) => a - b);
     merges.input.max = String(used.length); // first: no value can be above it
@@ -200,6 +221,7 @@ export function mount(element, data, context) {
     left.textContent = `Learned from shuffled letters, our BPE cuts this text into ${plural(tokens.length, "token")}; learned from the poems and sonnets, into ${usual}.`;
   }
 
+  /* Show the line as each tokenizer cuts it, or why it does not. */
   function draw() {
     drawOurs();
     for (const key of KEYS) {
@@ -215,7 +237,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * @param {Key} key
+   * Show the tokens of a row, how many they are and how many of them are unknown; if the line is in
+   * a chosen language, also how many times as many as those of the English sentence.
+   *
+   * @param {Key} key of the row
    * @param {Token[]} tokens
    */
   function fill(key, tokens) {
@@ -248,11 +273,16 @@ export function mount(element, data, context) {
     count.textContent = text;
   }
 
+  /* What is read out: how many tokens each row has. */
   function tell() {
     return KEYS.map((key) => `${NAMES[key]}: ${rows[key].count.textContent}`).join(". ");
   }
 
-  /** @param {Event} event */
+  /**
+   * Say below the rows what the piece is that is pointed at, if it is one.
+   *
+   * @param {Event} event
+   */
   function describe({ target }) {
     const description = target && descriptions.get(target);
     if (description) detail.textContent = description;
