@@ -113,7 +113,7 @@ def states_of(world, seed, each):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model: BERT, or the same with the numbers of each weight shuffled.
+        The model: BERT, or the same with the weights of its layers shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -139,7 +139,7 @@ def it_with_all_heads(world, seed, each):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model: BERT, or the same with the numbers of each weight shuffled.
+        The model: BERT, or the same with the weights of its layers shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -166,7 +166,7 @@ def it_with_other_heads(world, seed, each, layer, change):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model: BERT, or the same with the numbers of each weight shuffled.
+        The model: BERT, or the same with the weights of its layers shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -209,12 +209,12 @@ def it_with_other_heads(world, seed, each, layer, change):
 
 
 def head_means(world, seed, each, layer):
-    """Return the mean of what the heads of a layer return, over all real tokens.
+    """Return the mean output of the heads of a layer, over all tokens but padding.
 
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model: BERT, or the same with the numbers of each weight shuffled.
+        The model: BERT, or the same with the weights of its layers shuffled.
     seed : int
         Of the nouns that are drawn for the sentences.
     each : int
@@ -225,7 +225,7 @@ def head_means(world, seed, each, layer):
     Returns
     -------
     Tensor of shape (d_model,)
-        The heads side by side.
+        The means of the heads side by side.
     """
     total, count = 0, 0
 
@@ -245,7 +245,7 @@ def head_means(world, seed, each, layer):
 
 
 def accuracies(states, sentences, penalty):
-    """Return how well the nouns of a sentence are told from the vector of *it*.
+    """Return how well the nouns of a sentence are told from the vector of *it*, as an AUC.
 
     A ridge regression is fitted on all kinds of sentences but one, and tested on that one,
     each in its turn. It gives a score to each of `NOUNS`, the forty nouns of which each
@@ -267,23 +267,24 @@ def accuracies(states, sentences, penalty):
         sentence and one that is not in which the first has the higher score.
     """
     truth = np.array([[noun in s.nouns for noun in NOUNS] for s in sentences])
-    frame = np.array([s.frame for s in sentences])
+    frames = np.array([s.frame for s in sentences])
     x = states.double().numpy()
-    areas = []
-    for kind in np.unique(frame):
-        rest, out = frame != kind, frame == kind
-        mean, shares = x[rest].mean(axis=0), truth[rest].mean(axis=0)
-        fitted, asked = x[rest] - mean, x[out] - mean
+    by_kind = []
+    for kind in np.unique(frames):
+        fit, test = frames != kind, frames == kind
+        mean, shares = x[fit].mean(axis=0), truth[fit].mean(axis=0)
+        fitted, asked = x[fit] - mean, x[test] - mean
+        # Ridge regression in its dual form: an equation for each sentence.
         kernel = fitted @ fitted.T
-        size = penalty * np.trace(kernel) / len(kernel)
-        solved = np.linalg.solve(kernel + size * np.eye(len(kernel)), truth[rest] - shares)
+        ridge = penalty * np.trace(kernel) / len(kernel)
+        solved = np.linalg.solve(kernel + ridge * np.eye(len(kernel)), truth[fit] - shares)
         scores = asked @ fitted.T @ solved  # (sentences, nouns)
         of_sentences = [
             auc(row[present], row[~present])
-            for row, present in zip(scores, truth[out], strict=True)
+            for row, present in zip(scores, truth[test], strict=True)
         ]
-        areas.append(np.mean(of_sentences))
-    return np.array(areas)
+        by_kind.append(np.mean(of_sentences))
+    return np.array(by_kind)
 
 
 @cache
@@ -293,7 +294,7 @@ def penalties(world, each):
     Parameters
     ----------
     world : {"trained", "shuffled"}
-        The model: BERT, or the same with the numbers of each weight shuffled.
+        The model: BERT, or the same with the weights of its layers shuffled.
     each : int
         How many sentences of each kind.
 
@@ -312,9 +313,9 @@ def penalties(world, each):
 
 
 def run(folder, group, world, layer=None, each=SETTINGS["each"]):
-    """Return how well "it" tells the nouns, with all heads or without each of a layer.
+    """Measure how well "it" tells the nouns, with all heads or without each of a layer.
 
-    An output of a removed head is its mean over all tokens.
+    A removed head returns the same at each token: its mean output over all tokens.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     group : {"whole", "heads"}
         "whole": with all heads; "heads": without each head of ``layer`` in turn.
     world : {"trained", "shuffled"}
-        The model: BERT, or the same with the numbers of each weight shuffled.
+        The model: BERT, or the same with the weights of its layers shuffled.
     layer : int, optional
         Whose heads are removed one at a time, from 0; of the group "heads".
     each : int
@@ -337,7 +338,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
     """
     seed = SETTINGS["seed"]
     sentences, _ = read(world, seed, each)
-    sizes = penalties(world, each)
+    chosen = penalties(world, each)
 
     def measured(states):
         """Return the AUC by kind of sentence after each layer, a dict of str to list.
@@ -345,7 +346,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
         ``states`` : dict of int to Tensor (sentences, d_model), by layer.
         """
         return {
-            f"after {level}": accuracies(x, sentences, sizes[level]).round(4).tolist()
+            f"after {level}": accuracies(x, sentences, chosen[level]).round(4).tolist()
             for level, x in states.items()
         }
 
@@ -358,7 +359,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
         part = slice(head * width, (head + 1) * width)
 
         def without(outputs, mask, part=part):
-            """Return a layer's outputs with one head's replaced by their mean.
+            """Return the outputs of a layer's heads, one head's replaced by their mean.
 
             ``outputs`` : Tensor (batch, tokens, d_model); ``mask`` is not used; ``part`` :
             slice, the head's columns.
@@ -373,7 +374,7 @@ def run(folder, group, world, layer=None, each=SETTINGS["each"]):
 
 
 def falls(results, world, after):
-    """Return by how much the score of telling the nouns falls without each head.
+    """Return by how much the AUC of telling the nouns falls without each head.
 
     Parameters
     ----------
@@ -401,9 +402,10 @@ def falls(results, world, after):
 def summary(results):
     """Ask whether any one head is needed, after the last layer, to tell the nouns in *it*.
 
-    An AUC (0–1) says how well the vector of *it* tells two kinds of sentences apart, which
-    differ in the nouns alone. Of all heads the one counts whose removal lowers it most; the
-    claim is that even this one is not needed.
+    An AUC (0–1) says how well the nouns of a sentence can be told from the vector of *it*:
+    it is the share of pairs of a noun in the sentence and one that is not in which a
+    regression gives the first the higher score. Of all heads the one counts whose removal
+    lowers it most; the claim is that even this one is not needed.
 
     Parameters
     ----------

@@ -196,11 +196,12 @@ def train_briefly(seed, way, rate, steps):
     losses = {}
 
     def watch(step, *_):
-        """Shorten or hold the word vectors; every 30 steps measure the loss.
+        """Scale or fix the word vectors, as ``way`` says; every 30 steps measure the loss.
 
         Where ``way`` is "unit", those of training words get length 1; where it is "held",
-        none is trained in the first half of the steps. ``step`` : int; what else is handed
-        over is not used.
+        none is trained in the first half of the steps. The loss, on held-out sonnets, is
+        added to ``losses`` by its step. ``step`` : int; what else is handed over is not
+        used.
         """
         if way == "unit":
             table.value[:known] = unit(table.value[:known])
@@ -241,10 +242,11 @@ def measure(model, own, held_out, known, group):
     Returns
     -------
     dict
-        ``looks``: the attention weights of the last of seven words on the text of its
-        training, nested lists of shape (layers, heads, 7), the farthest word first.
-        ``elsewhere``: the same on held-out sonnets. ``trained``, ``unseen``: the loss on
-        either text, in nats a word. ``samples``: three poems that it writes, a list of str.
+        ``looks``: the attention weights of the last of seven words, mean over windows of
+        the text of its training, nested lists of shape (layers, heads, 7), the farthest
+        word first. ``elsewhere``: the same on held-out sonnets. ``trained``, ``unseen``:
+        the loss on the one text and on the other, in nats a word. ``samples``, of "sonnets"
+        alone: three poems that it writes, a list of str.
     """
     row = {}
     for name, text in {"looks": own, "elsewhere": held_out[held_out < known]}.items():
@@ -323,8 +325,9 @@ def summary(results):
     Returns
     -------
     dict
-        ``n``, the number of outcomes, and their ``seeds``; ``interval``, by how many words
-        the distance fell on the sonnets; ``verdict``, "holds" or "not so": whether, on the
+        ``n``, the number of outcomes on the sonnets, and their ``seeds``; ``interval``,
+        [lowest, highest] over seeds of by how many words the mean distance fell on the
+        sonnets; ``verdict``, "holds" or "not so": whether, on the
         sonnets and on shuffled words, both layers end below two words, while layer 0 is at
         three (to 0.05) at the mark with the lowest loss on held-out sonnets, and on words
         that are shuffled anew at every step.

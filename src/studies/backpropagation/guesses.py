@@ -86,7 +86,7 @@ def run(folder, group, trained, seed, guesses):
         One a sequence: ``trained``, ``seed``; ``loss``, before the step, in nats;
         ``gradient`` and ``shuffled``, by how many nats the loss falls along the gradient
         and along the shuffled one, a list by length of the step (``SETTINGS["lengths"]``);
-        ``random``, the same of each random direction, (directions, lengths).
+        ``random``, the same of each random direction, a list by direction of such lists.
     """
     vocabulary, vectors, words, _, _ = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)
@@ -114,7 +114,7 @@ def compare_steps(model, numbers, guesses, rng):
     ----------
     model : lmcourse.numpy_nn.decoder.Decoder
     numbers : int array of shape (tokens + 1,)
-        The words of the sequence, by their numbers, and its last word's successor.
+        The words of the sequence, by their numbers, and the word that follows its last.
     guesses : float
         Which share of the random directions to try.
     rng : numpy Generator
@@ -135,11 +135,12 @@ def compare_steps(model, numbers, guesses, rng):
         return float(loss.forward(model.forward(numbers[:-1]), numbers[1:]))
 
     def falls(direction):
-        """Return by how much the loss falls if the numbers move against a direction.
+        """Return by how much the loss falls if the parameters move against a direction.
 
-        ``direction`` : dict of str to array, name of a parameter → what is taken from it,
-        after all arrays were scaled to one length together. Returned is a list of float, in
-        nats, one for each of ``SETTINGS["lengths"]``.
+        ``direction`` : dict of str to array, name of a parameter → array of its shape. All
+        arrays together are scaled to the length of the step, and subtracted; afterwards the
+        parameters are as before. Returned is a list of float, in nats, one for each length
+        of ``SETTINGS["lengths"]``; below 0 where the loss rises.
         """
         norm = np.sqrt(sum((d**2).sum() for d in direction.values()))
         lowered = []
@@ -175,10 +176,10 @@ def compare_steps(model, numbers, guesses, rng):
 
 
 def is_guessed(name, kind):
-    """Return whether a guess of a kind moves the parameter of a name.
+    """Return whether a random direction of some kind moves a parameter.
 
-    ``name`` : str; ``kind`` : str, "output biases" or "all"; any other is all but the word
-    vectors.
+    ``name`` : str, the parameter's; ``kind`` : str, "output biases" (these alone), "all",
+    or "no vectors" (all but the word vectors).
     """
     if kind == "output biases":
         return name == "output.bias"
@@ -186,7 +187,7 @@ def is_guessed(name, kind):
 
 
 def best_guesses(rows, most=None):
-    """Return by how much the best random guess lowers the loss.
+    """Return by how much the best random guess lowers the loss of each sequence.
 
     Parameters
     ----------
@@ -194,12 +195,12 @@ def best_guesses(rows, most=None):
         One a sequence; ``random`` has the falls of the loss in nats, (guesses, lengths of
         the step).
     most : int, optional
-        How many guesses to take; all by default.
+        How many guesses to take, the first ones; all by default.
 
     Returns
     -------
     array of shape (sequences, lengths)
-        In nats.
+        In nats, the largest fall at each length of the step.
     """
     return np.array([np.max(row["random"][:most], axis=0) for row in rows])
 

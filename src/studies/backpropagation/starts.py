@@ -53,14 +53,14 @@ SETTINGS = {
 
 @cache
 def load_parts():
-    """Load the sonnets, numbered by words, and say which sonnet each test word is of.
+    """Load the sonnets as numbers of words, and which test sonnet each test word is from.
 
     Returns
     -------
     vocabulary : list of str
         The words of training first.
     vectors : array of shape (vocab_size, 60)
-        Counted on training; zeros for other words.
+        Initial word vectors, counted on training sonnets; zeros for other words.
     texts : dict of str to int array of shape (words of the text,)
         "training", "validation" and "test" → the words' numbers in the vocabulary.
     sonnet : int array of shape (words of the test,)
@@ -202,7 +202,8 @@ def train(start, seed, steps, rate):
         each test sonnet, the sum of its losses and how many there are. Losses are in nats.
     """
     texts = load_parts()[2]
-    words, model, bests = texts["training"], begin(start, seed), []  # each the best so far
+    # Each of `records` had the lowest validation loss when it was added.
+    words, model, records = texts["training"], begin(start, seed), []
     if start == "shuffled":
         words = np.random.default_rng(seed).permutation(words)
 
@@ -213,9 +214,9 @@ def train(start, seed, steps, rate):
         """
         if step % SETTINGS["every"] == 0 or step == steps:
             validation = round(float(losses(model, "validation").mean()), 4)
-            if not bests or validation < bests[-1]["validation"]:
+            if not records or validation < records[-1]["validation"]:
                 row = {"step": step, "validation": validation}
-                bests.append(row | by_sonnet(losses(model, "test")))
+                records.append(row | by_sonnet(losses(model, "test")))
 
     decoder.train_decoder(
         model,
@@ -227,11 +228,11 @@ def train(start, seed, steps, rate):
         watch=watch,
     )
     watch(steps)
-    return bests[-1]
+    return records[-1]
 
 
 def targets(name):
-    """Return the windows of a text, and which count: their last word occurs in training.
+    """Return the windows of a text, and which count: those whose last word is of training.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ def losses(model, name):
 
 
 def by_sonnet(found):
-    """Return the mean loss of the test, and sum and number of each sonnet's losses.
+    """Return the mean of the losses on the test text, and by sonnet their sum and number.
 
     Parameters
     ----------
@@ -279,8 +280,8 @@ def by_sonnet(found):
     Returns
     -------
     dict
-        ``test``, the mean, in nats a word; ``sonnets``, for each test sonnet [sum of its
-        losses, how many they are].
+        ``test``, the mean, in nats a word; ``sonnets``, a list with a pair for each test
+        sonnet, [sum of its losses in nats, how many there are].
     """
     _, rows = targets("test")
     sonnet = load_parts()[3][rows + CONTEXT]
@@ -309,6 +310,7 @@ def count_words(order):
     model = NgramModel(texts["training"], order, len(vocabulary))
     by_part = {}
     for name in ("validation", "test"):
+        # Those of the words that have `order - 1` words before them in the text.
         probabilities = model.probabilities(texts[name])[-len(texts[name]) + order - 1 :]
         _, rows = targets(name)
         by_part[name] = -np.log(probabilities[rows + CONTEXT - order + 1])

@@ -90,10 +90,10 @@ def run(folder, group, way, seed, steps):
     Returns
     -------
     dict
-        The settings ``way``, ``seed``; ``back``, how many words back the last word attends,
-        on average, (marks, layers), marks being the steps ``SETTINGS["marks"]``;
-        ``lengths``, the mean length of what the attention of each layer is given before
-        training.
+        The settings ``way``, ``seed``; ``back``, how many words back the last word of seven
+        attends, mean over windows and heads, nested lists (marks, layers), marks being the
+        steps ``SETTINGS["marks"]``; ``lengths``, a list by layer of the mean length of the
+        vectors that its attention is given before training.
     """
     vocabulary, vectors, words, _, _ = load_words()
     model = decoder.Decoder(vocabulary, vectors, seed=seed)
@@ -106,9 +106,10 @@ def run(folder, group, way, seed, steps):
     back, lengths = [], []
 
     def watch(step, *_):
-        """Record how far back each head attends; at first also the vectors' lengths.
+        """Record how far back each layer's heads attend; at step 0 also vectors' lengths.
 
-        ``step`` : int; what else is handed over is not used.
+        At a step of ``SETTINGS["marks"]`` a list, the mean over heads by layer, is added to
+        ``back``. ``step`` : int; what else is handed over is not used.
         """
         if step in SETTINGS["marks"]:
             weights = decoder.last_attention(model, windows)  # (layers, heads, tokens)
@@ -127,7 +128,7 @@ def run(folder, group, way, seed, steps):
 
 
 def distances(rows, way, mark):
-    """Return how many words back the heads attend after so many steps.
+    """Return how many words back the heads attend after some number of steps.
 
     Parameters
     ----------
@@ -142,6 +143,7 @@ def distances(rows, way, mark):
     Returns
     -------
     float array of shape (seeds, layers)
+        Words, mean over heads.
     """
     at = SETTINGS["marks"].index(mark)
     return np.array([row["back"][at] for row in rows if row["way"] == way])

@@ -186,16 +186,21 @@ def run(folder, group, **setting):
     Returns
     -------
     dict
-        The setting, and what was measured. "simple": the accuracies ``neighbours`` and
-        ``logistic``, 0 to 1, and ``neighbours at`` and ``logistic at``, the values that
-        were chosen. "digits": the accuracies ``validation`` and ``test``. "graphs":
-        ``right``, the accuracy; if the model knows edges also ``away``, ``other graph`` and
-        ``back``, accuracies without the bias of edges, with another graph's edges, and as
-        at first. "rules": the losses ``whole``, by rule, and ``without`` each head, (heads,
-        rules), in nats a letter, and ``looks``, attention weights, (heads, distances).
-        "counted": of "edges" the accuracies ``nothing``, ``counts``, ``one step``, ``two
-        steps`` of look-up tables; of "letters" the losses ``three in a row``, ``two
-        places`` and ``again``, in nats a letter, and the distances ``best two``.
+        The setting, and what was measured; accuracies are from 0 to 1, losses in nats a
+        letter:
+
+        - "simple": the accuracies ``neighbours`` and ``logistic``, and ``neighbours at``
+          and ``logistic at``, the number of neighbours and the inverse strength of the
+          regularization that were chosen,
+        - "digits": the accuracies ``validation`` and ``test``,
+        - "graphs": ``right``, the accuracy; if the model knows edges also ``away``, ``other
+          graph`` and ``back``, accuracies without the bias of edges, with another graph's
+          edges, and with its own again,
+        - "rules": the losses ``whole``, by rule, and ``without`` each head, (heads, rules);
+          ``looks``, attention weights, (heads, distances),
+        - "counted", of "edges": the accuracies ``nothing``, ``counts``, ``one step``, ``two
+          steps`` of look-up tables; of "letters": the losses ``three in a row``, ``two
+          places`` and ``again``, and the distances ``best two``.
     """
     functions = {
         "simple": classify_without_network,
@@ -227,7 +232,8 @@ def classify_without_network(_folder, fold):
     -------
     dict
         ``fold``; ``seed``, the same; ``neighbours`` and ``logistic``, the accuracies on the
-        test fold; ``neighbours at`` and ``logistic at``, the values that were chosen.
+        test fold, 0 to 1; ``neighbours at``, how many neighbours were chosen, and
+        ``logistic at``, the inverse strength of the regularization (scikit-learn's ``C``).
     """
     images, labels = (x.numpy() for x in digits())
     splits = [
@@ -257,8 +263,9 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
         Where the Transformer of the page is saved, as ``digits.safetensors``: that of fold
         0, the lowest rate, and ten times the steps.
     reader : {"Transformer", "no places", "convolution", "convolution, dealt"}
-        The network: a vision Transformer, with or without positions; a convolutional
-        network, or one whose images have their patches shuffled, alike in all images.
+        The network: a vision Transformer with positions, or without ("no places"); a
+        convolutional network, or one whose images have their patches of 2 × 2 in another
+        order, the same in all images ("convolution, dealt").
     fold : int
         The test fold, from 0 to 4; the next one is for validation.
     seed : int
@@ -288,8 +295,8 @@ def train_on_digits(folder, reader, fold, seed, rate, steps):
     train_classifier(model, images[training], labels[training], steps, rate, seed)
     row = {"reader": reader, "fold": fold, "seed": seed, "rate": rate, "steps": steps}
     sizes = SETTINGS["digits"]
-    longer = steps != sizes["steps"]
-    if (reader, fold, rate, longer) == ("Transformer", 0, sizes["rates"][0], True):
+    is_longer = steps != sizes["steps"]
+    if (reader, fold, rate, is_longer) == ("Transformer", 0, sizes["rates"][0], True):
         save_model(folder / "digits.safetensors", model, dict(row))
     for name, rows in {"validation": validation, "test": test}.items():
         with torch.no_grad():
@@ -348,8 +355,8 @@ def train_on_graphs(folder, counted, layers, seed, steps):
     dict
         The settings ``counted``, ``layers``, ``seed``; ``right``, the share of test graphs'
         nodes whose distance from the marked one is predicted right, 0 to 1; and, if the
-        model knows edges, the same with the bias of edges at zero, ``away``, with the edges
-        of another graph, ``other graph``, and as at first, ``back``.
+        model knows edges, the same share with the bias of edges at zero, ``away``, with the
+        edges of another graph, ``other graph``, and with all as it was before, ``back``.
     """
     torch.manual_seed(seed)
     sizes = SETTINGS["graphs"]
@@ -386,7 +393,7 @@ def sample_test_graphs():
 
 
 def accuracies_without_edges(model, joined, marked):
-    """Return the accuracy of a model that is given no edges, or those of another graph.
+    """Return a model's accuracy without edges, and with the edges of another graph.
 
     Parameters
     ----------
@@ -524,11 +531,12 @@ def mixture_loss(training, test):
     from_first_judged = slice(rules.FIRST_JUDGED - reach, None)
 
     def log_probs(counted_on, sequences):
-        """Return log probabilities of the letters that follow: (distances, sequences, …).
+        """Return what the model of each distance gives to each letter: log probabilities.
 
-        The last axis is that of the letters from number ``reach`` on. ``counted_on`` : for
-        each distance the sequences on which its model is counted, int64 (sequences,
-        letters); ``sequences`` : of the same form, those that are predicted.
+        ``counted_on`` : list of int64 Tensor (sequences, letters), for each distance those
+        on which its model is counted; ``sequences`` : int64 Tensor (sequences, letters),
+        those that are predicted. Returns a float64 Tensor (distances, sequences, letters -
+        reach), of the letters from number ``reach`` on.
         """
         rows = []
         for distance, texts in enumerate(counted_on, start=1):
@@ -540,9 +548,9 @@ def mixture_loss(training, test):
     on_training = log_probs([training] * reach, training).sum(-1)  # (distances, sequences)
     best_distance = on_training.argmax(0)
     own = [training[best_distance == index] for index in range(reach)]
-    each = log_probs(own, test)
-    so_far = each.cumsum(-1) - each  # of the letters before
-    mixed = (so_far.log_softmax(0) + each).logsumexp(0)  # (sequences, letters - reach)
+    by_model = log_probs(own, test)
+    so_far = by_model.cumsum(-1) - by_model  # of the letters before
+    mixed = (so_far.log_softmax(0) + by_model).logsumexp(0)  # (sequences, letters - reach)
     return -mixed[:, from_first_judged].mean().item()
 
 
@@ -569,20 +577,23 @@ def loss_by_two(training, test, near, far):
 
 
 def log_shares(texts, *distances):
-    """Return the logarithms of how often each letter follows others, as a share.
+    """Return the log probabilities of a letter given the letters at some distances before.
+
+    They are counted.
 
     Parameters
     ----------
     texts : int64 Tensor of shape (sequences, letters)
-        Letters from 0 to 19.
+        Letters from 0 to 19, which are counted.
     *distances : int
         How far before the letter to predict each of the known letters stands.
 
     Returns
     -------
     float64 Tensor of shape (20 ** len(distances), 20)
-        A row for each combination of known letters, whose number is read in base 20, the
-        farthest letter first. Half a count is added to each letter.
+        A row for each combination of known letters: its number in base 20 has them as
+        digits, the farthest letter first. A column for each letter that may follow. Half a
+        count is added to each.
     """
     start = max(distances)
     key = 0

@@ -112,18 +112,18 @@ def plan(small):
 
 
 def run(folder, group, **setting):
-    """Make one run.
+    """Measure which neighbours layers keep, or what each word does to a poem's section.
 
     Parameters
     ----------
     folder : Path
         Unused: no weights are saved.
     group : {"beside", "words", "close"}
-        What is measured: how many of a poem's ten nearest neighbours each layer keeps; the
-        lead of a poem's section without each of its words; the same for a few poems, at
-        every level.
+        What is measured. "beside": how many of a poem's ten nearest neighbours each layer
+        keeps; "words": the lead of a poem's first section when each of its words is struck
+        out; "close": the support for all sections, of a few poems, at every level.
     **setting
-        The arguments of the function of the group's name. Of "beside" ``way``, "trained",
+        Of "beside" ``way``, "trained",
         "dealt" (weights shuffled) or "drawn" (drawn at their size); ``where``, in "all"
         layers or the "last"; ``seed``. Of "words" ``first`` and ``end``, rows of poems. Of
         both ``poems``, how many there are, by default all.
@@ -147,7 +147,8 @@ def beside(way, where, seed, poems=None):
     Parameters
     ----------
     way : {"trained", "dealt", "drawn"}
-        The model: as it is; with weights shuffled; with weights drawn at their size.
+        The model: as it is; with weights shuffled ("dealt"); with weights drawn at random,
+        with the mean and the spread of the trained ones.
     where : {"all", "last"}
         The layers that are untrained, where the model is not "trained".
     seed : int
@@ -168,15 +169,15 @@ def beside(way, where, seed, poems=None):
         layers = range(depth) if where == "all" else [depth - 1]
         other = untrained(model, seed, way == "dealt", layers)
         levels = pool_layers(texts.text.tolist(), tokenizer, other).levels
-    pairs = itertools.pairwise(levels[1:])
-    steps = [kept(*pair, SETTINGS["count"]) for pair in pairs]
+    pairs = itertools.pairwise(levels[1:])  # what goes into a layer, and what comes out
+    shares = [kept(*pair, SETTINGS["count"]) for pair in pairs]  # (poems,) each
     row = {"way": way, "where": where, "seed": seed}
-    row |= {"steps": [round(step.mean().item(), 4) for step in steps]}
-    return row | {"last": (SETTINGS["count"] * steps[-1]).round().int().tolist()}
+    row |= {"steps": [round(share.mean().item(), 4) for share in shares]}
+    return row | {"last": (SETTINGS["count"] * shares[-1]).round().int().tolist()}
 
 
 def struck(poem, count=None):
-    """Strike out each word of a poem by itself.
+    """Return a poem's words, and its vectors when each word is struck out by itself.
 
     Parameters
     ----------
@@ -223,8 +224,8 @@ def answers(poem, level, versions, count=None):
         The support for each section, in hundredths: 100 where the vector adds nothing to
         the section's share of the poems, more where it speaks for it.
     """
-    poems, _, _, levels, shelves = printed(count)
-    penalty = shelves[level].penalty[poem].item()
+    poems, _, _, levels, predictions = printed(count)
+    penalty = predictions[level].penalty[poem].item()
     support = ask(levels[level], poems.section, poem, versions, penalty)
     return (100 * support).round().int()
 
@@ -252,17 +253,17 @@ def words(first, end, poems=None):
         the lead without each word, in hundredths of support, a list of int in the order of
         the words: with static vectors, and with those after the last layer.
     """
-    texts, *_, shelves = printed(poems)
+    texts, *_, predictions = printed(poems)
     rows = []
     for poem in range(first, min(end, len(texts)), SETTINGS["every"]):
         names, vectors = struck(poem, poems)
         row = {"poem": poem, "words": len(names)}
         for name, level in (("static", 0), ("top", len(vectors) - 1)):
             support = answers(poem, level, vectors[level], poems)
-            shelf = shelves[level].support[poem].argmax()
+            first_section = predictions[level].support[poem].argmax()
             others = support.clone()
-            others[:, shelf] = -(10**6)
-            row[name] = (support[:, shelf] - others.max(dim=1).values).tolist()
+            others[:, first_section] = -(10**6)
+            row[name] = (support[:, first_section] - others.max(dim=1).values).tolist()
         rows.append(row)
     return rows
 
@@ -282,11 +283,11 @@ def close():
         without each word, in hundredths. The levels are static vectors, before layer 0,
         after layer 0, 1, and so on.
     """
-    poems, *_, shelves = printed()
-    top, below = (shelf.support for shelf in (shelves[-1], shelves[-2]))
-    ends = top.topk(2).values
-    moved = top.argmax(dim=1) != below.argmax(dim=1)
-    lead = torch.where(moved, ends[:, 0] - ends[:, 1], -1)
+    poems, *_, predictions = printed()
+    last, before = (each.support for each in (predictions[-1], predictions[-2]))
+    two_highest = last.topk(2).values  # (poems, 2)
+    moved = last.argmax(dim=1) != before.argmax(dim=1)
+    lead = torch.where(moved, two_highest[:, 0] - two_highest[:, 1], -1)
     starts = poems.text.str.startswith
     chosen = [int(np.flatnonzero(starts(start))[0]) for start in KNOWN]
     clear = lead.topk(len(KNOWN) + SETTINGS["close"]).indices.tolist()

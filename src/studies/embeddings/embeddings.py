@@ -146,7 +146,7 @@ def tables(model):
 
 
 def drawn(model):
-    """Return what the page draws of a model.
+    """Return some cosines, the mean score and the angles of vectors, for the page to draw.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def drawn(model):
     """
     both = tables(model)
     axis = unit(unit(both[1].mean(0)) - unit(both[0].mean(0)))
-    around = both[0] - np.outer(both[0] @ axis, axis)
-    side = np.linalg.svd(around - around.mean(0), full_matrices=False)[2][0]
+    across = both[0] - np.outer(both[0] @ axis, axis)  # the parts of words at right angles
+    side = np.linalg.svd(across - across.mean(0), full_matrices=False)[2][0]
     angles = [
         [
             round(math.degrees(math.copysign(math.acos(v @ axis), v @ side)), 1)
@@ -209,7 +209,7 @@ def summary(results):
         rows = alike(results["cones"], k=k, constant=constant, without=without)
         return [each["most"] for each in rows] or [0.0]
 
-    five, one, taken, put = of(5), of(1), of(5, -LN5), of(1, LN5)
-    holds = min(five) > 0.95 > 0.7 > max(one) and max(taken) < 0.7
-    holds = holds and min(put) > 0.95 and min(of(5, without=100)) > 0.95
-    return count(results["cones"]) | paired(five, taken, holds)
+    five, one, five_minus, one_plus = of(5), of(1), of(5, -LN5), of(1, LN5)
+    holds = min(five) > 0.95 > 0.7 > max(one) and max(five_minus) < 0.7
+    holds = holds and min(one_plus) > 0.95 and min(of(5, without=100)) > 0.95
+    return count(results["cones"]) | paired(five, five_minus, holds)

@@ -147,18 +147,22 @@ def run(folder, group, seed, steps, **setting):
     Returns
     -------
     dict
-        ``seed`` and ``steps``. Of "tuning" and "vectors" also ``kind`` and ``rate``, with
-        the loss ``validation`` (nats a character) or with ``dates`` and the share ``right``
-        of sources. Of "varied" and "runs" ``right``, a list: the share of days read right
-        in each of eight styles, and of days of other centuries. Of "varied" ``vary``. Of
-        "more" and "runs" shares of months read right by decoders to which the month is
-        hidden: ``again``, trained anew over the same encoder; ``dealt``, the same with
-        months of one length exchanged; ``cut``, the same where the encoder's other
-        characters cannot attend to the month. Of "runs" also ``looks``, attention to day,
-        month, year and spaces, (targets, 4); ``kept``, the share of characters right with
-        nothing and with each of these parts hidden, (5, targets); and ``spaces``, how the
-        day's first digit is read (`first_digit`); with the first seed also what `view_data`
-        returns. Shares are from 0 to 1.
+        ``seed`` and ``steps``; shares are from 0 to 1.
+
+        - "tuning": ``kind``, ``rate``, and ``validation``, a loss in nats a character,
+        - "vectors": ``kind``, ``rate``, ``dates``, and ``right``, the share of sources that
+          are read right,
+        - "varied": ``vary``, and ``right``, a list: the share of days read right in each of
+          eight styles, then of days of other centuries,
+        - "more": shares of months read right by decoders to which the month is hidden:
+          ``again``, trained anew over the same encoder; ``dealt``, the same with months of
+          one length exchanged; ``cut``, the same where the encoder's other characters
+          cannot attend to the month,
+        - "runs": ``right``, as of "varied"; ``again``, ``dealt`` and ``cut``, as of "more";
+          ``looks``, attention to day, month, year and spaces, (targets, 4); ``kept``, the
+          share of characters right with nothing and with each of these parts hidden, (5,
+          targets); ``spaces``, how the day's first digit is read (`first_digit`); with the
+          first seed also what `view_data` returns.
     """
     if group in ("tuning", "vectors"):
         return train_kind(folder, group, seed, steps, **setting)
@@ -235,9 +239,10 @@ def effects_of_hiding(model, days):
 
 
 def first_digit(model, days, one_digit):
-    """Return how the first digit of the day is read, which depends on how many there are.
+    """Return where a decoder attends for the day's first digit, and if it needs the spaces.
 
-    It is character 8, from 0, of what is written, such as "1886-05-15".
+    The digit is character 8, from 0, of what is written, such as "1886-05-15"; for a day
+    before the tenth it is a 0 that the source does not have.
 
     Parameters
     ----------
@@ -261,7 +266,7 @@ def first_digit(model, days, one_digit):
 
 
 def hidden_months(model, training_days, days, seed, steps):
-    """Train decoders again to which the month is hidden; return what they read of it.
+    """Train decoders again, with the month hidden from them; return how often they read it.
 
     The encoder stays as it is, and so does ``model``: copies are trained.
 
@@ -277,8 +282,9 @@ def hidden_months(model, training_days, days, seed, steps):
     -------
     dict of str to float
         The share of months that are read right, 0 to 1. ``again``: the decoder cannot
-        attend to the month. ``dealt``: months of the same length are exchanged, too, in
-        training and test. ``cut``: nor could the encoder's other characters attend to it.
+        attend to the letters of the month. ``dealt``: moreover months of the same length
+        are exchanged, in training and test. ``cut``: moreover the encoder's other
+        characters cannot attend to the month; nothing is exchanged.
     """
     pairs = dates.pairs_of(days)
     shares = {}
@@ -288,10 +294,10 @@ def hidden_months(model, training_days, days, seed, steps):
         draw = dates.drawing(training_days, seed + 100, (0,))
 
         def draw_changed(change=change, draw=draw):
-            """Draw a batch of pairs, a list of (str, str), as ``change`` leaves it.
+            """Return a drawn batch of pairs, a list of (str, str), after ``change``.
 
             ``change`` : callable, from such a list to another; ``draw`` : callable, without
-            arguments.
+            arguments, which draws the list.
             """
             return change(draw())
 
@@ -322,7 +328,7 @@ def hide_in_encoder(model):
         bool (batch, 1, 1, sources).
         """
         real = source != other.pad  # (batch, sources)
-        month = dates.parts(source) == 1
+        month = dates.parts(source) == 1  # (batch, sources)
         allowed = real[:, None] & ~(month[:, None] & ~month[..., None])
         memory, _ = other.encoder(other.embed(source), mask=allowed[:, None])
         return memory, (real & ~month)[:, None, None]

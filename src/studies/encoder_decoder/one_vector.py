@@ -30,7 +30,7 @@ def new_kind(kind, seed):
 
 
 def join_pairs(pairs, dates):
-    """Join so many pairs to one, with spaces between the dates on either side.
+    """Join each few pairs of dates to one pair, with spaces between the dates on a side.
 
     Parameters
     ----------
@@ -60,7 +60,9 @@ class OneVector(Transformer):
         Returns
         -------
         memory : Tensor of shape (batch, 1, d_model)
+            The mean over the source's characters without padding.
         mask : bool Tensor of shape (batch, 1, 1, 1)
+            True.
         """
         memory, mask = super().encode(source)
         real = mask[:, 0, 0, :, None]  # (batch, sources, 1)

@@ -212,8 +212,8 @@ def likeliest(ids):
 def heads(small=False):
     """Measure how much the loss rises without the two fifths of heads that matter least.
 
-    How much a head of our GPT matters is its loss, on every second window of validation
-    sonnets, if the head's output is 0; the rise is that on the other windows.
+    How much a head of our GPT matters is the model's loss when the head's output is 0, on
+    every second window of validation sonnets; the rise is measured on the other windows.
 
     Parameters
     ----------
@@ -233,26 +233,29 @@ def heads(small=False):
         heads, in nats a token.
     """
     chosen_on, tried_on = validation_windows(4 if small else 40)
-    missed = {head: window_losses([head], *chosen_on).mean() for head in every_head()}
-    number = round(0.4 * len(missed))
-    removed = sorted(missed, key=missed.get)[:number]
+    loss_without = {head: window_losses([head], *chosen_on).mean() for head in every_head()}
+    number = round(0.4 * len(loss_without))
+    removed = sorted(loss_without, key=loss_without.get)[:number]
     whole = window_losses([], *tried_on)
     rises = window_losses(removed, *tried_on) - whole
     rng = np.random.default_rng(0)
     drawn = []
     for _ in range(2 if small else 20):
-        some = [[*missed][at] for at in rng.choice(len(missed), number, replace=False)]
+        some = [
+            [*loss_without][at]
+            for at in rng.choice(len(loss_without), number, replace=False)
+        ]
         drawn.append((window_losses(some, *tried_on) - whole).mean())
-    last = removed_in_rounds(number, chosen_on)
+    in_rounds = removed_in_rounds(number, chosen_on)
     return outcome(
         rises,
         np.mean(drawn),
         lambda mean, span: below(span, 0.02),
         able=bool(whole.mean() < loss_by_pairs()),
         removed=number,
-        all_heads=len(missed),
+        all_heads=len(loss_without),
         in_first=sum(layer == 0 for layer, _ in removed),
-        in_rounds=float((window_losses(last, *tried_on) - whole).mean()),
+        in_rounds=float((window_losses(in_rounds, *tried_on) - whole).mean()),
         whole=float(whole.mean()),
     )
 
@@ -271,15 +274,17 @@ def loss_by_pairs():
 
 
 def removed_in_rounds(number, windows):
-    """Return heads that are removed one after the other, the least missed first.
+    """Choose heads to remove, in rounds: each time those without which the loss is lowest.
 
-    In each of at most six rounds (`ROUNDS`), every head that is left is tried: the loss
-    without it and all that went before. Those with the lowest losses go.
+    In each of at most six rounds (`ROUNDS`) every head that is left is tried: the model's
+    loss is measured without it and without all heads removed before. Those with the lowest
+    losses are removed.
 
     Parameters
     ----------
     number : int
-        How many heads to remove: up to six one a round, else as many a round as are needed.
+        How many heads to remove: up to six, one a round; of more, a sixth a round, rounded
+        up.
     windows : (Tensor, Tensor)
         Inputs and targets, int64 (windows, tokens), on which the losses are measured.
 
@@ -354,7 +359,7 @@ LONG = 0.5  # an arrow is long whose squared length is above this
 
 
 def superposition(small=False):
-    """Measure how many of five numbers a model keeps in two, its features, if most are 0.
+    """Measure how many of five numbers, its features, a model can return through two.
 
     Parameters
     ----------
@@ -386,7 +391,7 @@ def superposition(small=False):
 
 
 def kept(seed, steps, density, relu):
-    """Train a toy that returns five numbers through two; return how many it keeps.
+    """Train a toy model that returns five numbers through two; count how many it keeps.
 
     Each number is uniform between 0 and 1 with probability ``density``, else 0. The model
     is ``relu(W.T @ W @ x + b)``, with ``W`` of shape (2, 5), or the same without ReLU; a

@@ -365,8 +365,9 @@ def first_token_shares(model, ids):
 def rogue(small=False):
     """Measure how much of the cosine of two states of SmolLM2 three dimensions make up.
 
-    The states are those after half of the layers, of tokens of different poems; the three
-    dimensions are those that add most to the mean cosine.
+    The states are those after half of the layers, of the tokens of poems but the first of
+    each; a cosine is that of two states of different poems. The three dimensions are those
+    that add most to the mean cosine.
 
     Parameters
     ----------
@@ -389,17 +390,17 @@ def rogue(small=False):
     size = vectors.shape[-1]
     generator = torch.Generator().manual_seed(0)
     gaussian = torch.randn(size, size, generator=generator, dtype=torch.float64)
-    turned = vectors @ torch.linalg.qr(gaussian)[0]
+    rotated = vectors @ torch.linalg.qr(gaussian)[0]
     return outcome(
         largest_shares(vectors),
-        largest_shares(turned).mean(),
+        largest_shares(rotated).mean(),
         lambda mean, span: above(span, 0.5),
         cosine=float(with_others(vectors).sum(1).mean()),
     )
 
 
 def with_others(vectors):
-    """Return what each dimension adds to a text's mean cosine with all other texts.
+    """Return what each dimension adds to the mean cosine of a text's states with others.
 
     Parameters
     ----------
@@ -408,14 +409,15 @@ def with_others(vectors):
     Returns
     -------
     float64 Tensor of shape (texts, d)
-        Over all pairs of a token of the text and one of another.
+        The mean is over all pairs of a token of the text and a token of another text; it is
+        the sum of a row.
     """
     means = F.normalize(vectors, dim=-1).mean(1)  # (texts, d)
     return means * (means.sum(0) - means) / (len(means) - 1)
 
 
 def largest_shares(vectors):
-    """Return the share of three dimensions in the cosines of each text with the others.
+    """Return which share of each text's mean cosine with the others three dimensions make.
 
     They are the three that add most to the mean cosine over all texts.
 
@@ -450,12 +452,12 @@ def loops(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the share of runs of four tokens that stand earlier in the same
-        text, a number for each text; in the null, each token is drawn by its probability.
-        The verdict is whether the interval is above 0.25 and above that of the null. Also
-        ``poets``, that share in the poems themselves, and ``able``: whether the model needs
-        fewer bits for the poems than counts of single tokens do. One that doesn't goes
-        round in circles at once.
+        close to say) of the share of sequences of four tokens that stand earlier in the
+        same text, a number for each text; in the null, each token is drawn by its
+        probability. The verdict is whether the interval is above 0.25 and above the whole
+        interval of the null. Also ``poets``, that share in the poems themselves, and
+        ``able``: whether the model needs fewer bits for the poems than counts of single
+        tokens do. One that doesn't repeats itself at once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -478,7 +480,7 @@ def loops(small=False):
 
 
 def said_before(ids, length=4):
-    """Return the share of sequences of tokens that stand earlier in the same text.
+    """Return the share of a text's sequences of tokens that stood earlier in it.
 
     Parameters
     ----------
@@ -492,8 +494,8 @@ def said_before(ids, length=4):
     float
         One minus the share of sequences that are different.
     """
-    runs = [tuple(ids[at : at + length]) for at in range(len(ids) - length + 1)]
-    return 1 - len(set(runs)) / len(runs)
+    sequences = [tuple(ids[at : at + length]) for at in range(len(ids) - length + 1)]
+    return 1 - len(set(sequences)) / len(sequences)
 
 
 def letters(small=False):
@@ -569,19 +571,19 @@ def bits_by_count(ids):
 
 
 def token_counts(left_out, vocab_size):
-    """Return how often each token stands in Dickinson's poems but some, and one more.
+    """Return how often each token stands in Dickinson's poems, some left out, plus one.
 
     Parameters
     ----------
     left_out : int64 Tensor of shape (poems, tokens)
         The first tokens of the poems that are not counted.
     vocab_size : int
-        How many tokens there are.
+        How many different tokens there are.
 
     Returns
     -------
-    Tensor of shape (vocab_size,)
-        Floats, at least 1.
+    float Tensor of shape (vocab_size,)
+        At least 1 for each token.
     """
     begun = {tuple(ids) for ids in left_out.tolist()}
     counts = torch.ones(vocab_size)
@@ -633,7 +635,7 @@ def agreement(small=False):
 
 
 def agrees(nouns, preposition, model):
-    """Return for each noun how often the verb agrees with it, past the next noun.
+    """Return for each noun how often the verb agrees with it, not with the noun in between.
 
     The texts are "The key near the cabinets" and "The keys near the cabinet".
 
@@ -660,9 +662,9 @@ def agrees(nouns, preposition, model):
 
 
 def was_likelier(texts, model):
-    """Return of each text whether *was* is likelier than *were*, a bool array (texts,).
+    """Return whether *was* is likelier than *were* after each text, a bool array (texts,).
 
-    ``texts`` : list of str, which the verb would follow; ``model`` : Llama.
+    ``texts`` : list of str; ``model`` : Llama.
     """
     logits = last_logits(texts, model)[:, first_tokens(["was", "were"])]
     return (logits[:, 0] > logits[:, 1]).numpy()
@@ -705,9 +707,10 @@ def draws_of(task, small=False):
 
 
 def guessed(task, examples, words):
-    """Return which label SmolLM2 finds likeliest for each word.
+    """Return which label of a task SmolLM2 finds likeliest for each word.
 
-    It reads the examples as lines, "oak: plant", and then "lion:".
+    It reads the examples as lines, "oak: plant", and then "lion:"; a label counts by its
+    first token.
 
     Parameters
     ----------
@@ -812,28 +815,28 @@ def recency(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of that share where the examples of a label stand together, a number
-        for each eight examples; in the null, the labels are mixed. Also ``able``, whether
-        the share of right answers is surely above a half; ``tasks``, how many, and of their
-        mean shares the ``lowest`` and ``highest``, with the labels ``low_task`` and
-        ``high_task``.
+        close to say) of the share of answers that are the last label read, where the
+        examples of each label stand together, a number for each eight examples; in the
+        null, the labels are mixed. Also ``able``, whether the share of right answers is
+        surely above a half; ``tasks``, how many, and of their mean shares the ``lowest``
+        and ``highest``, with the labels ``low_task`` and ``high_task``.
     """
-    blocks, mixed, right = [], [], []
+    together, mixed, right = [], [], []
     for task in TASKS:
         for examples, asked in draws_of(task, small):
             words, answers = zip(*asked, strict=True)
-            one = sorted(examples, key=lambda pair: pair[1])
-            other = sorted(examples, key=lambda pair: pair[1], reverse=True)
-            blocks.append(said_last(task, [one, other], words)[0])
+            by_label = sorted(examples, key=lambda pair: pair[1])
+            backwards = sorted(examples, key=lambda pair: pair[1], reverse=True)
+            together.append(said_last(task, [by_label, backwards], words)[0])
             share, given = said_last(task, [examples, other_last(examples)], words)
             mixed.append(share)
             right.append((np.array(given) == np.array(answers)).mean())
     return outcome(
-        blocks,
+        together,
         np.mean(mixed),
         lambda mean, span: above(span, 0.5),
         able=bool(bootstrap_interval(right)[0] > 0.5),
-        **by_task(np.array(blocks)),
+        **by_task(np.array(together)),
     )
 
 
@@ -842,8 +845,8 @@ def other_last(examples):
 
     The last example changes places with the last one that has another label.
 
-    ``examples`` : list of (str, str), words with their labels, of which there are two at
-    least; so is what is returned.
+    ``examples`` : list of (str, str), words with their labels; there are two different
+    labels at least. Returns such a list.
     """
     moved = [*examples]
     at = max(at for at, pair in enumerate(examples) if pair[1] != examples[-1][1])
@@ -859,8 +862,9 @@ def said_last(task, orders, words):
     task : dict
         Its keys are the labels, str; its values, the words of each, are not read.
     orders : list of list of (str, str)
-        The same examples, pairs of a word and its label, in two orders, each label last in
-        one. A model that doesn't heed the order says it half of the time.
+        The same examples, pairs of a word and its label, in two orders: one label comes
+        last in the first, the other in the second. So a model that ignores the order says
+        the last label half of the time.
     words : list of str
         Which are to be labelled.
 
@@ -885,7 +889,7 @@ ABLE = 0.25  # right answers below which a model can't be asked where it finds t
 
 
 def middle(small=False):
-    """Measure how often SmolLM2 knows who has what, by the place of the line that says so.
+    """Measure how often SmolLM2 finds what somebody has in a list, by the line's place.
 
     It reads lists of 24 lines, "Ann has the ring.", then "What does Ann have? Ann has the".
 
@@ -940,7 +944,8 @@ def lists(count, *form):
     hits : float array of shape (count, 6)
         1 where the answer is right, else 0.
     without : float array of shape (count,)
-        The same for one of the sixths, where the line that says it is left out.
+        1 or 0 of the answer for one of the sixths, after the line that says it was left
+        out.
     """
     hits, without = zip(*(asked_list(seed, *form) for seed in range(count)), strict=True)
     return np.array(hits, dtype=float), np.array(without, dtype=float)
@@ -964,7 +969,8 @@ def asked_list(seed, statement, question, length):
     hits : list of bool, one for each part
         Whether the thing of the line is the likeliest of all things of the list.
     without : bool
-        The same for one of the parts, where the line that says it is left out of the text.
+        The same for the part with the number ``seed`` modulo six, in a list from which the
+        line that is asked for is left out.
     """
     rng = np.random.default_rng(seed)
     names = rng.choice(NAMES, length, replace=False)
@@ -973,10 +979,10 @@ def asked_list(seed, statement, question, length):
     size = length // PLACES
     chosen = [part * size + int(rng.integers(size)) for part in range(PLACES)]
     ends = [question.format(names[at]) for at in chosen]
-    out = chosen[seed % PLACES]
-    rest = "\n".join(lines[:out] + lines[out + 1 :])
+    left_out = chosen[seed % PLACES]
+    rest = "\n".join(lines[:left_out] + lines[left_out + 1 :])
     known = first_tokens(things)
     answers = logits_after("\n".join(lines), ends)[:, known].argmax(1).tolist()
-    blind = logits_after(rest, [question.format(names[out])])[0, known].argmax()
+    guess = logits_after(rest, [question.format(names[left_out])])[0, known].argmax()
     hits = [answer == at for answer, at in zip(answers, chosen, strict=True)]
-    return hits, int(blind) == out
+    return hits, int(guess) == left_out

@@ -134,12 +134,16 @@ def run(folder, group, seed, steps):
     Returns
     -------
     dict
-        ``seed``, and by model, "trained" and "shuffled" weights: ``scores``, kind of unit,
-        such as "features" → F1 of each property; ``quality``, how well the autoencoder
-        rebuilds the states, a dict (`quality`); ``named``, kind of unit → which units got a
-        name, a dict (`named`). Of a trained one also ``losses``, what replaces the states →
-        the loss of each window, in nats a token, and of our GPT ``steering``, a list of
-        dict, what each push does (`steer_all`).
+        ``seed``; and, for the model with its own weights ("trained") and with shuffled ones
+        ("shuffled"), a dict each:
+
+        - ``scores``: kind of unit, such as "features" → list of the F1 of each property,
+        - ``quality``: how well the autoencoder rebuilds the states, a dict (`quality`),
+        - ``named``: kind of unit → which units got a name, a dict (`named`),
+        - ``losses``, of "trained" alone: what replaces the states → list of the loss of
+          each window, in nats a token,
+        - ``steering``, of "trained" and our GPT alone: list of dict, what each push does
+          (`steer_all`).
     """
     make = read_gpt if group == "gpt" else read_talker
     return {"seed": seed} | make(folder, seed, steps)
@@ -198,9 +202,11 @@ def held(model, windows, layer, first):
 
 
 def cut(ids, context, first):
-    """Return windows of which the places from ``first`` on cover a text once.
+    """Cut a text into windows, each of which begins with the last ``first`` tokens of the
+    one before.
 
-    The end of the text that fills no whole window is left out.
+    So every token is at a position of ``first`` or more in one window and no other, but for
+    the text's first tokens, and an end that fills no whole window, which is left out.
 
     Parameters
     ----------
@@ -209,7 +215,7 @@ def cut(ids, context, first):
     context : int
         How many tokens a window has.
     first : int
-        The places before this one repeat the end of the window before.
+        By how many tokens windows overlap.
 
     Returns
     -------
@@ -220,7 +226,7 @@ def cut(ids, context, first):
 
 
 def shuffled_coordinates(vectors, seed):
-    """Return vectors of which each coordinate is shuffled over all of them by itself.
+    """Return a copy of vectors in which the numbers of each column are shuffled by itself.
 
     ``vectors`` : Tensor (n, d); ``seed`` : int, of the shuffles. Returns a Tensor (n, d).
     """
@@ -256,10 +262,10 @@ def dictionaries(train, neurons, coder, shuffled_coder, seed):
     Parameters
     ----------
     train : Tensor of shape (places, d_model)
-        States, from which the directions are made.
+        States. Directions are taken from their mean; the principal ones are those of the
+        first 10,000.
     neurons : int
-        How many there are: as many random directions are drawn. Principal directions are
-        those of the first 10,000 states.
+        How many neurons the model has in a layer: as many random directions are drawn.
     coder, shuffled_coder : SparseAutoencoder
         Trained on the states; and on states with shuffled coordinates.
     seed : int
@@ -269,9 +275,10 @@ def dictionaries(train, neurons, coder, shuffled_coder, seed):
     -------
     dict of str to (callable, tuple of int)
         "features", "shuffled states", "neurons", "coordinates", "random directions" and
-        "principal directions" → a function of states (places, d_model) and neurons (places,
-        d_ff) to the units' numbers (places, units); and in which directions a unit may be
-        read: up (1), down (-1).
+        "principal directions" → a function of states (places, d_model) and of activations
+        of neurons (places, d_ff) to the units' values (places, units); and the signs with
+        which a unit's value may be read: 1 (the property is where it is high), -1 (where it
+        is low).
     """
     generator = torch.Generator().manual_seed(100 + seed)
     directions = torch.randn(train.shape[1], neurons, generator=generator)
@@ -295,8 +302,8 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     train, test : Tensor of shape (places, d_model)
         States on which units are chosen, and on which they are judged.
     neurons, marks : pair of Tensor
-        At the places of each: the numbers of neurons, (places, d_ff), and which properties
-        are there, bool (places, properties).
+        Of ``train`` and of ``test``: the activations of neurons, (places, d_ff); and which
+        properties each place has, bool (places, properties).
     coder, shuffled_coder : SparseAutoencoder
         Trained on the states; and on states with shuffled coordinates.
     seed : int
@@ -305,10 +312,10 @@ def compare(train, test, neurons, marks, coder, shuffled_coder, seed):
     Returns
     -------
     dict of str to list of float
-        Kind of unit, a key of `dictionaries` such as "features" or "neurons" → F1 of the
-        best unit for each property, on ``test``; "labels": of a direction made for it, the
-        mean of places with the property less that of those without; "always": of saying yes
-        everywhere.
+        F1 for each property, on ``test``. Kind of unit, a key of `dictionaries` such as
+        "features" or "neurons" → that of the best unit; "labels" → that of a direction made
+        for the property, the mean of places with it less that of places without; "always" →
+        that of saying yes everywhere.
     """
     chosen = torch.randperm(len(train), generator=torch.Generator().manual_seed(seed))
     chosen = chosen[:CHOSEN]
@@ -332,18 +339,19 @@ def best_for_each(chosen_on, marks, judged_on, judged_marks):
     Parameters
     ----------
     chosen_on, judged_on : Tensor of shape (places, properties)
-        The units' numbers, where their threshold is chosen and where they are judged.
+        The value of each property's unit, at the places where its threshold is chosen, and
+        at those where it is judged.
     marks, judged_marks : bool Tensor of the same shapes
         Where each property is.
 
     Returns
     -------
     list of float
-        A number from 0 to 1 for each property.
+        The F1 of each property on the second places, 0 to 1.
     """
     scores = []
-    for number in range(marks.shape[1]):
-        at = slice(number, number + 1)
+    for column in range(marks.shape[1]):
+        at = slice(column, column + 1)
         _, score = best_units(
             chosen_on[:, at], marks[:, at], judged_on[:, at], judged_marks[:, at]
         )
@@ -352,7 +360,7 @@ def best_for_each(chosen_on, marks, judged_on, judged_marks):
 
 
 def quality(coder, states):
-    """Return what an autoencoder leaves out, and how many of its features are there.
+    """Return how well an autoencoder rebuilds states, and how many of its features it uses.
 
     Parameters
     ----------
@@ -362,14 +370,15 @@ def quality(coder, states):
     Returns
     -------
     dict
-        ``unexplained``: the share of the variance that does not come back; ``active``: the
-        mean number of features at a place; ``dead``: the share that are nowhere.
+        ``unexplained``: the share of the states' variance that the output misses, 0 to 1 or
+        above; ``active``: how many features are above 0 at a place, on average; ``dead``:
+        the share of features, 0 to 1, that are above 0 at none of the places.
     """
     strengths = coder.encode(states)
-    left = (coder.decode(strengths) - states).square().sum()
-    whole = (states - states.mean(0)).square().sum()
+    missed = (coder.decode(strengths) - states).square().sum()
+    variance = (states - states.mean(0)).square().sum()
     return {
-        "unexplained": round((left / whole).item(), 4),
+        "unexplained": round((missed / variance).item(), 4),
         "active": round((strengths > 0).float().sum(1).mean().item(), 2),
         "dead": round((~(strengths > 0).any(0)).float().mean().item(), 4),
     }
@@ -399,14 +408,16 @@ def losses_with(model, windows, targets, layer, first, change=None):
     """
 
     def late(x):
-        """Change the states from ``first`` on."""
+        """Return states (windows, tokens, d_model), changed from position ``first`` on."""
         return torch.cat([x[:, :first], change(x[:, first:])], 1) if change else x
 
     losses = []
-    for part, wanted in zip(windows.split(8), targets.split(8), strict=True):
+    for part, following in zip(windows.split(8), targets.split(8), strict=True):
         with changed_states(model, layer, late):
             logits = model(part)[:, first:]
-        loss = F.cross_entropy(logits.transpose(1, 2), wanted[:, first:], reduction="none")
+        loss = F.cross_entropy(
+            logits.transpose(1, 2), following[:, first:], reduction="none"
+        )
         losses += loss.mean(1).tolist()
     return [round(loss, 4) for loss in losses]
 
@@ -433,8 +444,9 @@ def losses(model, windows, targets, layer, first, coder, train):
     Returns
     -------
     dict of str to list of float
-        "whole" (nothing is replaced), "features", "mean", "zero", "principal directions" →
-        the loss of each window in nats a token.
+        What the states are replaced by → the loss of each window in nats a token. "whole":
+        nothing; "features": what the autoencoder makes of them; "mean": their mean; "zero";
+        "principal directions": their part in as many of these.
     """
     centre, wide = train.mean(0), principal(train[:CHOSEN])[: coder.active]
     changes = {
@@ -464,7 +476,8 @@ def sonnets(tokenizer, part):
     Returns
     -------
     ids : int64 Tensor of shape (characters,)
-    marks : bool Tensor of shape (characters, marks)
+    marks : bool Tensor of shape (characters, properties)
+        Whether each property is there (`lmcourse.sparse.character_marks`).
     """
     text = getattr(train_val_test_split(load_texts("sonnets")), part)
     return torch.tensor(tokenizer.encode(text)), character_marks(text)
@@ -489,14 +502,19 @@ def read_gpt(folder, seed, steps):
     Returns
     -------
     dict
-        By model, "trained" and "shuffled": ``scores``, kind of unit → F1 of each property;
-        ``quality``, how well the autoencoder rebuilds the states (``unexplained``,
-        ``active``, ``dead``); ``named``, "features" and "neurons" → a dict: ``tried``, how
-        many units, and ``names``, a list for each that got one: unit, property, share of
-        its places where the name is right, and share of the property's places where it is.
-        Of the trained one ``losses``, what replaces the states → the loss of each window;
-        and ``steering``, a list of dict, what each push towards a character does:
-        ``target``, ``way``, ``strength``, ``probs`` and ``losses`` by window.
+        By model, "trained" and "shuffled", a dict:
+
+        - ``scores``: kind of unit → list of the F1 of each property (`compare`),
+        - ``quality``: how well the autoencoder rebuilds the states: ``unexplained``,
+          ``active``, ``dead`` (`quality`),
+        - ``named``: "features" and "neurons" → a dict: ``tried``, how many units, and
+          ``names``, of each unit that got a name a list of four: the unit, the property,
+          the share of the unit's places where the name is right, and the share of the
+          property's places that the unit finds,
+        - ``losses``, of "trained" alone: what replaces the states → list of the loss of
+          each window, in nats a character,
+        - ``steering``, of "trained" alone: a list of dict, what each push towards a
+          character does (`steer_all`).
     """
     tokenizer, model, _ = load_gpt("sonnets", device="cpu")
     context, layer = model.config.context, SETTINGS["layer"]
@@ -542,10 +560,11 @@ def read_gpt(folder, seed, steps):
 def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, train, seed):
     """Push towards each of six next characters, in four ways and with each strength.
 
-    A way is a direction that is added to the states: the feature that detects the character
-    best; of the five best ones that which makes it likeliest on eight windows; the mean of
-    states before the character less that of others; one drawn at random. What is returned
-    is measured on the next 32 windows.
+    A way is a direction that is added to the states: that of the feature that detects best
+    that the character comes next; of the five best such features, that of the one which
+    makes the character likeliest on the first eight windows; the mean of the states before
+    the character less that of all others; one drawn at random. What is returned is measured
+    on the next 32 windows.
 
     Parameters
     ----------
@@ -573,9 +592,9 @@ def steer_all(tokenizer, text, model, windows, targets, layer, first, coder, tra
         ``target``, the character's name, such as "a comma"; ``way``, "feature", "best of
         five", "difference of means" or "random direction"; ``strength``, the push's length
         as a share of the states' mean distance from their mean; ``probs`` and ``losses``,
-        lists with a number for each window: the mean probability of the target, and the
-        mean loss of the other characters among themselves, in nats, where another one
-        comes.
+        lists with a number for each window: the mean probability of the target; and, over
+        the positions where another character follows, the mean loss of that one in nats,
+        with the target left out, so that the probabilities of the others add up to 1.
     """
     following = cut(text[1:], model.config.context, first)[:, first:].flatten()
     length = min(len(following), len(train))
@@ -635,24 +654,25 @@ def steered(model, windows, targets, layer, first, token, push):
     Returns
     -------
     probs, losses : list of float
-        Of each window the mean probability of the token, and the mean loss of the other
-        tokens among themselves, in nats, where another one comes.
+        Of each window the mean probability of the token; and, over the positions where
+        another one follows, the mean loss of that one in nats, with ``token`` left out, so
+        that the probabilities of the others add up to 1.
     """
 
     def late(x):
-        """Add the push from ``first`` on."""
+        """Return states (windows, tokens, d_model) with the push from ``first`` on."""
         return torch.cat([x[:, :first], x[:, first:] + push], 1)
 
     with changed_states(model, layer, late):
         logits = model(windows)[:, first:]
     probs = logits.softmax(-1)[..., token].mean(1)
-    wanted = targets[:, first:]
-    others = logits.clone()
-    others[..., token] = -1e9
-    loss = F.cross_entropy(others.transpose(1, 2), wanted, reduction="none")
-    is_other = wanted != token
-    mean = (loss * is_other).sum(1) / is_other.sum(1)
-    return [round(x, 4) for x in probs.tolist()], [round(x, 4) for x in mean.tolist()]
+    right = targets[:, first:]
+    without_token = logits.clone()
+    without_token[..., token] = -1e9
+    loss = F.cross_entropy(without_token.transpose(1, 2), right, reduction="none")
+    is_other = right != token
+    means = (loss * is_other).sum(1) / is_other.sum(1)
+    return [round(x, 4) for x in probs.tolist()], [round(x, 4) for x in means.tolist()]
 
 
 # --- SmolLM2 ------------------------------------------------------------------------------
@@ -677,10 +697,11 @@ def talker_states(folder, name, sizes):
     windows : pair of int64 Tensor of shape (windows, tokens)
         Of training texts, and of test texts.
     pairs : list of (Tensor, Tensor)
-        Of both: states that go into the layer, (windows, places, d_model), and neurons of
-        the one before, (windows, places, d_ff); places are the tokens but the first 16.
+        Of training texts, and of test texts: states that go into the layer, (windows,
+        places, d_model), and activations of the neurons of the layer before, (windows,
+        places, d_ff). Places are the tokens of a window but the first 16.
     marks : pair of bool Tensor of shape (windows, tokens, properties)
-        What is true at each token, of both.
+        Of training texts, and of test texts: which properties each token has.
     """
     tokenizer, model = load_talker(device="cpu")
     if name == "shuffled":
@@ -738,12 +759,12 @@ def read_talker(folder, seed, steps):
     Returns
     -------
     dict
-        By model, "trained" and "shuffled": ``scores``, kind of unit → F1 of each property;
-        ``quality``, how well the autoencoder rebuilds the states (``unexplained``,
-        ``active``, ``dead``); ``named``, "features" → a dict: ``tried``, how many, and
-        ``names``, of those that got one. Of the trained one also ``losses``, what replaces
-        the states → the loss of each of 24 windows in nats a token. There is no
-        ``steering``.
+        By model, "trained" and "shuffled", a dict: ``scores``, kind of unit → list of the
+        F1 of each property; ``quality``, how well the autoencoder rebuilds the states
+        (``unexplained``, ``active``, ``dead``); ``named``, with the key "features" alone →
+        a dict: ``tried``, how many units, and ``names``, those that got a name (`named`).
+        Of "trained" also ``losses``, what replaces the states → list of the loss of each of
+        24 windows, in nats a token. There is no ``steering``.
     """
     sizes = SETTINGS["talker"]
     by_model = {}

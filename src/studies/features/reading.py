@@ -20,11 +20,14 @@ def f1_scores(numbers, marks):
     Parameters
     ----------
     numbers : Tensor of shape (places, units)
+        The value of each unit at each place.
     marks : bool Tensor of shape (places, properties)
+        Where each property is.
 
     Returns
     -------
     scores, thresholds : Tensor of shape (units, properties)
+        The highest F1, 0 to 1, and the value from which on the unit says yes.
     """
     parts = [_f1_part(part, marks) for part in numbers.split(PARTS, dim=1)]
     scores, thresholds = zip(*parts, strict=True)
@@ -72,24 +75,25 @@ def best_units(chosen_on, marks, judged_on, judged_marks, signs=(1,)):
     marks, judged_marks : bool Tensor of shape (places, properties)
         Where each property is.
     signs : tuple of int
-        With -1 a unit may also say yes where its number is low.
+        The signs by which values are multiplied before a unit is read: with -1 among them a
+        unit may also say yes where its value is low.
 
     Returns
     -------
     units : list of int
-        The unit of each property, from 0; as many more as there are units where it is read
-        by the second sign.
+        Of each property the chosen unit, from 0. If it is read with the second sign, the
+        number of units is added.
     scores : list of float
-        Its F1 on the places that judge, 0 to 1.
+        Of each property the F1 of that unit on the places of ``judged_on``, 0 to 1.
     """
     chosen_on = torch.cat([sign * chosen_on for sign in signs], 1)
     judged_on = torch.cat([sign * judged_on for sign in signs], 1)
     scores, thresholds = f1_scores(chosen_on, marks)
     units = scores.argmax(0)  # (properties,)
     judged = []
-    for number, unit in enumerate(units.tolist()):
-        present = judged_on[:, unit] >= thresholds[unit, number]
-        judged.append(round(f1(present, judged_marks[:, number]), 4))
+    for column, unit in enumerate(units.tolist()):
+        present = judged_on[:, unit] >= thresholds[unit, column]
+        judged.append(round(f1(present, judged_marks[:, column]), 4))
     return units.tolist(), judged
 
 
@@ -106,16 +110,18 @@ def named(chosen_on, marks, judged_on, judged_marks, least=50, top=10):
     marks, judged_marks : bool Tensor of shape (places, properties)
         Where each property is.
     least : int
-        Units that are above 0 at fewer places of either kind are left out.
+        Units that are above 0 at fewer places, of ``chosen_on`` or of ``judged_on``, are
+        left out.
     top : int
         How many places give the name.
 
     Returns
     -------
     dict
-        ``tried``: how many units; ``names``: of each that got one a list: the unit and the
-        property's number, both from 0, the share of its places where the name is right, and
-        the share of places with the property where it is above 0.
+        ``tried``: how many units were not left out; ``names``: of each that got a name a
+        list of four: the unit and the property, both as numbers from 0; and, on
+        ``judged_on``, the share of places where the unit is above 0 that have the property,
+        and the share of places with the property where the unit is above 0.
     """
     is_alive = ((chosen_on > 0).sum(0) >= least) & ((judged_on > 0).sum(0) >= least)
     alive = is_alive.nonzero()[:, 0].tolist()

@@ -58,7 +58,7 @@ def plan(small):
 
 
 def matrices(model):
-    """Return the matrices of a GPT's blocks, four a block: dict of str to Parameter.
+    """Return the matrices of a GPT's blocks, four a block: a dict, name → Parameter.
 
     ``model`` : GPT.
     """
@@ -93,8 +93,9 @@ def kept(change, kind, rank, generator):
     ----------
     change : Tensor of shape (out_features, in_features)
     kind : {"strongest", "random", "shuffled"}
-        "strongest" keeps its largest singular directions; "random" what it does to inputs
-        in random directions; "shuffled" the largest of the change, its numbers shuffled.
+        "strongest" keeps the singular directions with the largest singular values;
+        "random", what the change does to inputs in random directions; "shuffled", the
+        strongest directions of the change after its numbers were shuffled.
     rank : int
         How many directions are kept.
     generator : torch.Generator
@@ -115,7 +116,7 @@ def kept(change, kind, rank, generator):
 
 
 def energy(matrix, ranks):
-    """Return the share of a matrix's squared size in its strongest directions.
+    """Return which share of the sum of a matrix's squares its strongest directions hold.
 
     Parameters
     ----------
@@ -146,8 +147,8 @@ def run(_folder, group, seed, steps, ranks=tuple(SETTINGS["ranks"])):
     steps : int
         How many steps of training; the highest learning rate is 0.003.
     ranks : list of int
-        How many directions are kept, one number a row; of the changes drawn at random or
-        shuffled every third of these.
+        Numbers of directions that are kept, each in a try of its own; of the kinds "random"
+        and "shuffled" only every third of these numbers is tried.
 
     Returns
     -------

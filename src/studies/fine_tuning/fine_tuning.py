@@ -215,12 +215,15 @@ def run(folder, group, **setting):
     Returns
     -------
     dict, list of dict or None
-        Of "runs" the setting, ``steps``, ``parameters``, by "POET PART" the loss on each
-        poem, in nats a character, and ``curve``, step → loss on Shakespeare. Of "letters"
-        ``method``, ``rate`` and ``rows``, the probabilities of letters on the way. Of
-        "samples" marker → list of texts. Of "labels" a dict for each classifier, with
-        ``hits``, the share of draws, 0 to 1, in which each poem's poet is recognised. None
-        of "marker" and "plain", whose adapters are saved.
+        - "runs": the setting, ``steps``, ``parameters``, by "POET PART" a list of the loss
+          on each poem, and ``curve``, step → loss on Shakespeare; in nats a character
+          (`train_method`),
+        - "letters": ``method``, ``rate`` and ``rows``, the probabilities of letters on the
+          way (`probabilities_on_the_way`),
+        - "samples": marker → list of texts (`sample_all`),
+        - "labels": a dict for each classifier, with ``hits``, of each poem the share of
+          draws, 0 to 1, in which its poet is recognised (`classify_poems`),
+        - "marker" and "plain": None; their adapters are saved.
     """
     if group in ("marker", "plain"):
         model = train_adapters(marked=group == "marker", **setting)
@@ -241,18 +244,20 @@ def prepare(method, budget, seed=0):
     Parameters
     ----------
     method : str
-        A key of `teaching.METHODS`: "all weights", "last layer", "LoRA" or "prefix".
+        A key of `teaching.METHODS`: "all weights", "last layer", "LoRA" (of rank 8) or
+        "prefix" (of eight positions).
     budget : int
         The work, in steps of training all weights.
     seed : int
-        Of new weights.
+        Of the weights that the method adds.
 
     Returns
     -------
     model : GPT
+        The copy, in which only what the method trains is trainable.
     steps : int
-        As many steps of the method as cost so much work. LoRA has rank 8, a prefix eight
-        positions.
+        How many steps of the method cost as much arithmetic as ``budget`` steps of all
+        weights.
     """
     _, base, _ = load_material()
     model = teaching.adapted(base, method, SETTINGS["size"], seed)
@@ -292,9 +297,10 @@ def train_method(method, fed, rate, seed, replayed, budget):
     dict
         The settings ``method``, ``fed``, ``rate``, ``seed``, ``replayed``; ``steps`` made;
         ``parameters``, how many are trained; ``Dickinson validation``, ``Dickinson test``,
-        ``Shakespeare validation``, ``Shakespeare test``: the loss on each poem, in nats a
-        character; ``curve``: step (seven, from 0 to the last) → mean loss on Shakespeare's
-        validation poems, where all weights are trained without replay, else empty.
+        ``Shakespeare validation``, ``Shakespeare test``: lists of the loss on each poem, in
+        nats a character; ``curve``: step (seven, from 0 to the last) → mean loss on
+        Shakespeare's validation poems, where all weights are trained without replay; else
+        it is empty.
     """
     _, _, poets = load_material()
     texts = training_texts()
@@ -305,10 +311,10 @@ def train_method(method, fed, rate, seed, replayed, budget):
     curve = {}
 
     def watch(step, model):
-        """Note the loss on Shakespeare, if ``step`` (int) is one of `CURVE_STEPS`.
+        """Add the loss on Shakespeare to ``curve``, if ``step`` is one of `CURVE_STEPS`.
 
-        These are seven steps, the first is 0. Only where all weights are trained, without
-        replay. ``model`` : GPT.
+        It does so only where all weights are trained, without replay. ``step`` : int;
+        ``model`` : GPT.
         """
         if method == "all weights" and not replayed and step in CURVE_STEPS:
             curve[step] = mean_loss(model, "Shakespeare")
@@ -341,10 +347,11 @@ def read_on_the_way(model, steps, rate, moments):
     Returns
     -------
     list of dict
-        One for each moment: by each poet's name, "Dickinson" and "Shakespeare", a list with
-        a pair for each letter of a piece, its probability in per cent and a list of the
-        most probable characters with theirs; as ``Dickinson validation`` and ``Shakespeare
-        validation`` mean losses on held-out poems, in nats a character.
+        One for each moment, as `reading_of` returns it: by each poet's name, "Dickinson"
+        and "Shakespeare", a list with a pair for each letter of a piece, its probability in
+        per cent and a list of the two most probable characters with theirs; as ``Dickinson
+        validation`` and ``Shakespeare validation`` mean losses on validation poems, in nats
+        a character.
     """
     readings = []
 
@@ -400,11 +407,10 @@ def probabilities_on_the_way(method, rate, budget):
     dict
         ``method``, ``rate``, and ``rows``, a list of dict, one for each of five moments,
         from before the first step to after the last: ``method``, ``rate``; ``step``;
-        ``work``, how many steps of training all weights cost as much; by a poet's name, for
-        each letter of a piece, a pair of its probability in per cent and the most probable
-        characters with theirs; by "POET validation" the mean loss on held-out poems in nats
-        a character. With LoRA the last row, of step 0, is that of the model from which the
-        adapters were removed.
+        ``work``, how many steps of training all weights cost as much; and what `reading_of`
+        returns: by a poet's name the probabilities of a piece's letters, by "POET
+        validation" a mean loss in nats a character. With LoRA there is a sixth row, of step
+        0: the trained model from which the adapters were removed.
     """
     model, steps = prepare(method, budget)
     share = steps / budget  # steps of LoRA cost less, so there are more of them
@@ -423,7 +429,7 @@ def probabilities_on_the_way(method, rate, budget):
 
 @torch.no_grad()
 def letter_probabilities(model, piece, guesses=2):
-    """Return the probability of each letter of a text, and what was more probable.
+    """Return the probability of each letter of a text, and the most probable characters.
 
     Parameters
     ----------
@@ -435,9 +441,9 @@ def letter_probabilities(model, piece, guesses=2):
 
     Returns
     -------
-    list
-        For each letter a pair: its probability in per cent; and the most probable
-        characters, a list of pairs of a character and its probability in per cent.
+    list of [float, list of [str, float]]
+        For each letter of ``piece`` its probability in per cent; and the most probable
+        characters in its place, each with its probability in per cent, the highest first.
     """
     tokenizer, base, _ = load_material()
     ids = torch.tensor(tokenizer.encode("\n\n" + piece))
@@ -485,9 +491,10 @@ def train_adapters(steps, marked):
 
 
 def sample_all(folder, count):
-    """Sample texts of 120 characters behind both markers, and without one from two others.
+    """Sample texts of 120 characters from a model that knows markers, and from two others.
 
-    The others are the model before, and one that was trained on Dickinson alone.
+    It begins behind each marker; the others, which are the model before any training on
+    markers and one that was trained on Dickinson alone, begin after a line break.
 
     Parameters
     ----------
@@ -532,16 +539,18 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
     every : int
         Use one poem in so many.
     untrained : int
-        How many untrained models there are.
+        How many untrained models are read beside the trained one.
 
     Returns
     -------
     list of dict
         ``length``; ``reader``, what the classifier knows of a poem ("pairs of letters",
-        "bag of words", "ruler": the mean length of its lines, "last state", "mean state",
-        or one of these with ", untrained"); ``layer``, after how many layers; ``size``, how
-        many poems are labelled, 8, 24 or 96; ``hits``, for each held-out poem the share of
-        draws (and of untrained models) in which it is classified correctly.
+        "bag of words", "ruler": the mean length of its lines, "last state" or "mean state"
+        of the model, or one of these two with ", untrained"); ``layer``, after how many
+        layers the states are taken (0 without states; with ``length`` 20 each layer, else
+        the last alone); ``size``, how many poems are labelled, 8, 24 or 96; ``hits``, for
+        each held-out poem the share of draws (and of untrained models) in which it is
+        classified correctly.
     """
     tokenizer, model, _ = load_material()
     table = labels.cut_poems(length)[::every]
@@ -549,11 +558,11 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
     rows = []
 
     def classify(reader, layer, *features, **options):
-        """Add a row to ``rows`` for each number of labels, 8, 24 and 96.
+        """Classify by some features; add a row to ``rows`` for each number of labels.
 
-        ``reader`` : str, its name in the row; ``layer`` : int, after how many layers the
-        features are taken; ``features`` : one or more lists of texts, or arrays (poems,
-        d_model), whose hits are averaged; ``options`` : those of the bag of words.
+        ``reader`` : str, their name in the row; ``layer`` : int, after how many layers they
+        are taken; ``features`` : one or more lists of texts, or arrays (poems, d_model),
+        whose hits are averaged; ``options`` : those of `TfidfVectorizer`, for texts.
         """
         cases = [(x, draw) for x in features for draw in range(draws)]
         for size in LABEL_COUNTS:

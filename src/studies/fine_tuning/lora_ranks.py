@@ -102,7 +102,7 @@ def run(folder, group, rank, budget, rate=None, seed=0):
     group : {"tuning", "runs"}
         "tuning" measures on Dickinson's validation poems, "runs" on the others.
     rank : int
-        Of the product of two matrices that is added to each matrix of the model.
+        Of LoRA's two matrices, whose product is added to each matrix of the model.
     budget : int
         The work, in steps of training all weights.
     rate : float, optional
@@ -158,17 +158,17 @@ def summary(results):
     """
     _, base, poets = load_material()
     before = teaching.poem_losses(base, poets["Dickinson"]["test"])
-    whole = alike(
+    all_weights = alike(
         data.stored("fine-tuning")["results"]["runs"],
         method="all weights",
         rate=3e-3,
         fed="Dickinson",
         replayed=0,
     )
-    gain, half = (
+    gain, gain_of_all = (
         before - np.mean([row["Dickinson test"] for row in rows], axis=0)
-        for rows in (alike(results["runs"], rank=1), whole)
+        for rows in (alike(results["runs"], rank=1), all_weights)
     )
-    low, high = bootstrap_interval(gain - half / 2)
+    low, high = bootstrap_interval(gain - gain_of_all / 2)
     interval = [round(low, 4), round(high, 4)]
     return count(results["runs"]) | {"interval": interval, "verdict": verdict(low > 0)}

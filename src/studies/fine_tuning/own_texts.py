@@ -240,8 +240,8 @@ def summary(results):
         fed="Dickinson",
         replayed=0,
     )
-    taught = mean_rise(alike(stored, rate=SETTINGS["rates"][0]), before)
-    own = mean_rise(results["runs"], before)
-    low, high = bootstrap_interval(own - taught / 2)
+    after_dickinson = mean_rise(alike(stored, rate=SETTINGS["rates"][0]), before)
+    after_own = mean_rise(results["runs"], before)
+    low, high = bootstrap_interval(after_own - after_dickinson / 2)
     interval = [round(low, 4), round(high, 4)]
     return count(results["runs"]) | {"interval": interval, "verdict": verdict(low > 0)}

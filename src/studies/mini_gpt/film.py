@@ -131,13 +131,16 @@ def run(folder, group, **setting):
     Returns
     -------
     dict or list of dict
-        Of "training" the ``history`` of its losses, and how far the model is from the
-        book's, ``largest`` and ``apart``. Of "counting" the ``losses`` of n-grams, a list
-        by order, and the share of places where they are ``right``. Of "stops" a dict, and
-        of "packed" one for each stop: ``step``; ``train`` and ``held_out``, losses in nats
-        a character; ``agrees``, the agreement with n-grams, a list by order; ``brought``,
-        by how many logits two heads bring a *t* from *thou*; and the other values of
-        `ask_stop`, of "packed" of `ask`.
+        Losses are in nats a character.
+
+        - "training": ``history``, of the losses; ``largest`` and ``apart``, how far the
+          model is from the book's; ``seconds`` (`train_and_compare`),
+        - "counting": ``losses`` of n-grams, a list by order; ``right``, a list by order of
+          the share of places where they are; and more (`count_ngrams`),
+        - "stops": ``step``; ``train`` and ``held_out``, losses; ``agrees``, the agreement
+          with n-grams, a list by order; ``brought``, by how many logits two heads that are
+          copied from *thou* raise a *t*; and more (`ask_stop`),
+        - "packed": a list with such a dict for each stop (`pack_stops`).
     """
     functions = {"training": train_and_compare, "counting": count_ngrams}
     functions |= {"stops": ask_stop, "packed": pack_stops}
@@ -148,7 +151,7 @@ def run(folder, group, **setting):
 
 
 def train_and_compare(folder, steps):
-    """Train the book's GPT, and say how near the last checkpoint is to the one it has.
+    """Train the book's GPT, and measure how far the last checkpoint is from the book's own.
 
     Parameters
     ----------
@@ -161,16 +164,17 @@ def train_and_compare(folder, steps):
     Returns
     -------
     dict
-        ``history``: at each stop ``step``, and ``train`` and ``validation``, the losses
-        that the training reports (nats a character; of step 0 none in training).
-        ``largest``: how far any weight of the last checkpoint is from that of
-        ``sonnets.safetensors``; ``apart``: by how much the validation losses differ.
-        ``seconds`` of training, those before it was stopped and went on included.
+        ``history``: list of dict, one a stop: ``step``, and ``train`` and ``validation``,
+        the losses that the training reports, in nats a character (``train`` is None at step
+        0). ``largest``: the largest difference, in size, of a weight of the last checkpoint
+        from the same in ``sonnets.safetensors``; ``apart``: by how many nats the validation
+        losses differ, in size. ``seconds``: of the whole training, also if it was stopped
+        and went on.
     """
     _, trainer = train(folder, steps)
     _, book, record = load_gpt("sonnets", device="cpu")
-    theirs = book.state_dict()
-    pairs = [(x, theirs[name]) for name, x in trainer.gpt.state_dict().items()]
+    book_weights = book.state_dict()
+    pairs = [(x, book_weights[name]) for name, x in trainer.gpt.state_dict().items()]
     history = [
         {
             "step": each["step"],
@@ -188,8 +192,9 @@ def train_and_compare(folder, steps):
 
 
 def train(folder, steps, device="cpu"):
-    """Train the book's GPT, and keep a checkpoint at each stop; go on where it was stopped.
+    """Train the book's GPT, and save a checkpoint at each stop.
 
+    Where a stop's checkpoint is there, it is read, and the training goes on from it.
     PyTorch has one thread from then on.
 
     Parameters
@@ -256,9 +261,10 @@ def held_out(tokenizer):
     ids : int64 Tensor of shape (characters,)
         The test text.
     starts : int64 Tensor of shape (windows,)
-        Of each window, the first of 64 characters. The GPT's last 32 answers are asked.
+        The position in the text, from 0, of the first character of each window of 64. Of
+        the GPT's predictions in a window the last 32 are used.
     positions : int array of shape (windows · 32,)
-        Of the characters that are predicted, in the text from 0.
+        The positions in the text of the characters that are predicted there.
     sonnets : int array of the same shape
         The number of the sonnet in which each is.
     """
@@ -308,7 +314,7 @@ def count_ngrams(folder, steps):
 
 
 def ask_stop(folder, steps, stop):
-    """Ask the checkpoint of one stop everything.
+    """Measure the checkpoint of one stop: losses, n-grams, *thou*, and what it writes.
 
     Parameters
     ----------
@@ -323,17 +329,21 @@ def ask_stop(folder, steps, stop):
     Returns
     -------
     dict
-        ``step``, after how many steps of training; ``train`` and ``held_out``, losses in
-        nats a character. At places of the held-out text: ``right``, the share where its
-        likeliest character stands there; ``agrees``, by order of an n-gram model the share
-        where both find the same one likeliest; ``closest``, the order with the highest
-        share, and ``ahead``, an interval, by how much. After prompts such as "And thou
-        sweet shal": ``t``, by the word in the place of *thou*, the share of prompts where
-        *t* is likelier than *l*; in logits ``told``, how much the lead of *t* rises with
-        *thou* in place of *they*; ``brought`` and ``from_we``, how much if two heads are
-        copied from prompts with *thou* or *we*, and ``interval``, of the difference;
-        ``heads``, how much each head brings alone. Of what it writes: ``spaces``, their
-        share; ``words``, by length, the share that the training text has.
+        ``step``, after how many steps of training it was kept; and
+
+        - the losses ``train`` and ``held_out``, in nats a character,
+        - at places of the held-out text (`agreement`): ``right``, the share where its
+          likeliest character is the one that stands there; ``agrees``, a list, for each
+          order of n-grams the share where both find the same one likeliest; ``closest``,
+          the order with the highest share, and ``ahead``, the interval of by how much,
+        - after prompts such as "And thou sweet shal" (`thou`): ``t``, by the word in the
+          place of *thou*, the share of prompts where *t* is likelier than *l*; and in
+          logits, by how much the lead of *t* over *l* is larger: ``told``, with *thou* in
+          place of *they*; ``brought`` and ``from_we``, if two heads are copied from prompts
+          with *thou* or with *we*, and ``interval``, of the difference of these two;
+          ``heads``, a list, if one head is copied from *thou*,
+        - of what it writes (`written`): ``spaces``, their share; ``words``, by length the
+          share of its words that are in the training text.
     """
     tokenizer, model = load_stop(folder, steps[stop])
     row = {"step": steps[stop]} | ask(folder, tokenizer, model)
@@ -354,13 +364,17 @@ def ask(folder, tokenizer, model):
     Returns
     -------
     dict
-        Losses in nats a character: ``train``, at every eighth place of the training text;
-        ``held_out``, on test text. At places of this ``right``, the share where its
-        likeliest character stands; ``agrees``, list, by order the share where it is the
-        n-grams'; ``closest``, the order with the highest share, and ``ahead``, an interval,
-        by how much. ``t``, dict, *thou* or another word → share of prompts after which *t*
-        is likelier than *l*; in logits ``told``, how much more so after *thou*, and
-        ``brought``, ``from_we``, ``interval`` and ``heads``, what heads bring from there.
+        - the losses ``train``, on an eighth of the training text, and ``held_out``, on the
+          test text, in nats a character,
+        - at places of the test text: ``right``, the share where the character that the
+          model finds likeliest stands there; ``agrees``, a list, for each order of n-grams
+          the share where it is theirs, too; ``closest``, the order with the highest share,
+          and ``ahead``, the interval of by how much,
+        - after prompts: ``t``, *thou* or another word in its place → share of prompts where
+          *t* is likelier than *l*; and in logits, by how much the lead of *t* is larger:
+          ``told``, with *thou* in place of *they*; ``brought`` and ``from_we``, if two
+          heads are copied from prompts with *thou* or with *we*, and ``interval``, of the
+          difference of these two; ``heads``, a list, if one head is copied from *thou*.
     """
     training = torch.tensor(
         tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
@@ -374,7 +388,7 @@ def ask(folder, tokenizer, model):
 
 @torch.no_grad()
 def answers(model, ids, starts):
-    """Return a model's logits where it sees 33 to 64 characters, and what stands there.
+    """Return a model's logits after 33 to 64 characters, and the characters that follow.
 
     Parameters
     ----------
@@ -396,7 +410,7 @@ def answers(model, ids, starts):
 
 @torch.no_grad()
 def agreement(likeliest, tokenizer, model):
-    """Compare the likeliest next character with that of n-gram models.
+    """Compare the character that a GPT finds likeliest next with those of n-gram models.
 
     Parameters
     ----------
@@ -413,7 +427,8 @@ def agreement(likeliest, tokenizer, model):
         ``right``: the share of places where the model's likeliest character is the one that
         stands there; ``agrees``: a list, for each order the share of places where it is
         that of the n-gram model; ``closest``: the order with the highest share; ``ahead``:
-        by how much that share is above the next, a 95 % interval over sonnets drawn again.
+        [low, high], by how much that share is above the second highest, a 95 % interval
+        over sonnets drawn again.
     """
     ids, starts, positions, sonnets = held_out(tokenizer)
     logits, targets = answers(model, ids, starts)
@@ -443,7 +458,9 @@ def rounded(interval):
 
 
 def written(tokenizer, model):
-    """Let a model write 60 texts of 60 characters, and count which of its words there are.
+    """Let a model write 60 texts of 60 characters; count which of its words are known.
+
+    A word is known if it is in the training text.
 
     Parameters
     ----------
@@ -453,9 +470,9 @@ def written(tokenizer, model):
     Returns
     -------
     dict
-        ``spaces``: their share of what it writes; ``words``: by length, 1 to 6 (a str), the
-        share of the words of that length that the training text has, or None if it wrote
-        none.
+        ``spaces``: their share of the characters that it writes; ``words``: length, "1" to
+        "6" → the share of the words it writes of that length that are known, or None if it
+        wrote none.
     """
     known = set(words_of(train_val_test_split(load_texts("sonnets")).training))
     start = torch.tensor([tokenizer.encode("\n")] * SETTINGS["samples"])
@@ -506,13 +523,17 @@ def thou(tokenizer, model):
     Returns
     -------
     dict
-        ``t``: by the word in its place, *thou*, *they* or *though*, after which share of
-        prompts *t* is likelier than *l*; ``told``: by how many logits the lead of *t* over
-        *l* is larger after *thou* than after *they*. ``brought``: by how many it rises in
-        the prompts with *they* if heads 3.0 and 3.3 are copied from those with *thou*;
-        ``from_we``: if from those with *we*; ``interval``: of the difference of the two,
-        over the words in between drawn again. ``heads``: a list, ``brought`` by each head
-        alone, layer by layer.
+        - ``t``: the word in the place of *thou*, "thou", "they" or "though" → after which
+          share of prompts *t* is likelier than *l*,
+        - ``told``: by how many logits the lead of *t* over *l* is larger after *thou* than
+          after *they*,
+        - ``brought``: by how many logits that lead rises in the prompts with *they* if the
+          heads 3.0 and 3.3 (layer and head) are copied from those with *thou*; ``from_we``:
+          the same if from those with *we*,
+        - ``interval``: [low, high], 95 % of ``brought`` less ``from_we``, over the words in
+          between drawn again,
+        - ``heads``: a list, layer by layer, of by how many logits the lead rises if one
+          head alone is copied from *thou*.
     """
     prompts = {
         who: [f"And {who} {word} {end}" for end in ENDS for word in words_between()]
@@ -521,10 +542,10 @@ def thou(tokenizer, model):
     leads = {who: lead_of_t(tokenizer, model, texts) for who, texts in prompts.items()}
 
     def brought(who, heads):
-        """Return by how many logits *t* rises, (prompts,).
+        """Return by how many logits the lead of *t* rises after *they*: array (prompts,).
 
-        ``who`` is the word from whose prompts ``heads``, a list of (layer, head), are
-        copied.
+        ``who`` : the word from whose prompts heads are copied; ``heads`` : list of (layer,
+        head), those that are copied.
         """
         copied = lead_of_t(tokenizer, model, prompts["they"], prompts[who], heads)
         return copied - leads["they"]
@@ -550,7 +571,8 @@ def thou(tokenizer, model):
 def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
     """Return how much larger the logit of *t* is than that of *l* after some texts.
 
-    Heads may return at the last character what they return there in another text.
+    Some heads may be copied: at the last character they return what they return at the last
+    character of another text.
 
     Parameters
     ----------
@@ -568,7 +590,7 @@ def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
         In logits.
     """
     sources = sources or texts
-    yes, no = tokenizer.encode("tl")
+    id_of_t, id_of_l = tokenizer.encode("tl")
     leads = np.zeros(len(texts))
     lengths = [(len(a), len(b)) for a, b in zip(texts, sources, strict=True)]
     for each in sorted(set(lengths)):  # texts of one length are read at once
@@ -579,7 +601,7 @@ def lead_of_t(tokenizer, model, texts, sources=None, heads=()):
         )
         with copied_heads(model, heads, outputs(model, there) if heads else {}):
             logits = model(here)[:, -1]
-        leads[rows] = (logits[:, yes] - logits[:, no]).numpy()
+        leads[rows] = (logits[:, id_of_t] - logits[:, id_of_l]).numpy()
     return leads
 
 
@@ -623,7 +645,7 @@ def pack_stops(folder, steps):
 
 
 def summary(results):
-    """Say whether the heads begin to matter after the GPT agrees most with 4-grams.
+    """Say whether *thou* begins to matter later than the GPT agrees most with 4-grams.
 
     Parameters
     ----------

@@ -91,8 +91,9 @@ def run(folder, group, every, seed=0, steps=0):
         "other letters" or "other") → how many characters the model was shown, a str from
         "1" to "64" → mean loss in nats a character; ``lines``: name of a change of the text
         that is shown, a key of `CHANGES` such as "no vowels" → the mean probability of a
-        new line, ``ends`` after marks at line ends and ``inside`` after other marks; of a
-        GPT ``shuffled``, the same as ``lines`` with shuffled weights.
+        new line, a dict, ``ends`` after punctuation at line ends and ``inside`` after
+        other punctuation, and "n" → how many there are of both; of a GPT ``shuffled``, the
+        same as ``lines`` with shuffled weights.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
@@ -107,7 +108,10 @@ def run(folder, group, every, seed=0, steps=0):
     losses = {reach: losses_at(model, parts[2], positions, reach) for reach in REACHES}
 
     def new_line(seen):
-        """Return the model's probabilities of a new line after ``seen``, a list of str."""
+        """Return how probable a new line, not a space, is after each text: array (texts,).
+
+        ``seen`` : list of str.
+        """
         return lines.new_line_probs(model, tokenizer, seen).numpy()
 
     row = {"seed": seed, "reach": by_kind(texts[2], positions.numpy(), losses)}
@@ -149,7 +153,10 @@ def count_lines(tokenizer, texts, every):
     newline, space = tokenizer.encode("\n ")
 
     def new_line(seen):
-        """Return the probabilities of a new line after ``seen``, a list of str."""
+        """Return how probable a new line, not a space, is after each text: array (texts,).
+
+        ``seen`` : list of str.
+        """
         probs = [models[ORDER].next_probs(tokenizer.encode(text)) for text in seen]
         return np.array([each[newline] / (each[newline] + each[space]) for each in probs])
 
@@ -209,7 +216,7 @@ def by_kind(text, positions, losses):
 
 
 def line_probs(texts, new_line, every):
-    """Return the mean probability of a new line after marks, by how the line is changed.
+    """Return the mean probability of a new line after punctuation, by change of the line.
 
     Parameters
     ----------
@@ -219,13 +226,14 @@ def line_probs(texts, new_line, every):
         From a list of str, the 64 characters before a place at most, the line changed, to
         the probability of a new line rather than a space after each, an array.
     every : int
-        One mark in ``every // 10`` is asked: with 200 every twentieth, below 20 every one.
+        One mark of punctuation in ``every // 10`` is asked: with 200 every twentieth, below
+        20 every one.
 
     Returns
     -------
-    dict
+    dict of str to dict
         Change, a key of `CHANGES` such as "no vowels" → ``ends``, the mean after marks at
-        line ends; ``inside``, after others. Under "n" how many marks of either kind.
+        line ends; ``inside``, after others. "n" → how many marks of either kind there are.
     """
     at = [
         (text, position)

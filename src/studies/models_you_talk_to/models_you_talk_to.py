@@ -103,9 +103,9 @@ def talker():
 
 
 def ids_of(*texts):
-    """Return texts, which must have the same number of tokens, as SmolLM2's ids.
+    """Return texts as SmolLM2's ids, an int64 Tensor of shape (texts, tokens).
 
-    The result is an int64 Tensor of shape (texts, tokens).
+    ``texts`` : str; a ValueError is raised if they have different numbers of tokens.
     """
     return torch.tensor([talker()[0](text).input_ids for text in texts])
 
@@ -173,13 +173,16 @@ def run(folder, group, **setting):
     Returns
     -------
     dict or list of dict
-        The setting, and what was found: of "bits" and "counting" ``losses``, one of each
-        poem, in nats a token, and of "bits" ``text``, what the model writes; of "asks" a
-        list, one dict a question, with ``right``, bool; of "shots" ``hits``, 1 or 0 for
-        each word; of "heads" a list, one dict a head, with ``effect``, in logits, and
-        ``flips``, how many answers change; of "moves" lists of how many answers change, by
-        layer and by head (`moves`); of "chat" and "writing" ``text``, what the model
-        writes.
+        What the function of that name returns: the setting, and
+
+        - of "bits" ``losses``, one of each poem, in nats a token, and ``text``, what the
+          model writes; of "counting" ``losses`` alone,
+        - of "asks" a list, one dict a question, with ``right``, bool,
+        - of "shots" ``hits``, 1 or 0 for each word,
+        - of "heads" a list, one dict a head, with ``effect``, in logits, and ``flips``, how
+          many answers change,
+        - of "moves" lists of how many answers change, by layer and by head (`moves`),
+        - of "chat" and "writing" ``text``, what the model writes.
     """
     return GROUPS[group](**setting)
 
@@ -368,8 +371,9 @@ def answers(texts, tokens):
     -------
     list of dict
         In the order of the texts. ``text``, the answer alone; ``ended``, whether it ended
-        its turn; ``sure``, the geometric mean of the probabilities of the answer's tokens
-        (0 if it has none); ``end``, the probability of ending at once.
+        its turn within so many tokens; ``sure``, the geometric mean of the probabilities of
+        the answer's tokens (0 if it has none); ``end``, the probability of ending the turn
+        at once, without an answer.
     """
     tokenizer, model = talker()
     end, replies = tokenizer.eos_token_id, {}
@@ -384,11 +388,11 @@ def answers(texts, tokens):
         ):
             ended = end in drawn
             answer = drawn[: drawn.index(end)] if ended else drawn
-            mean = sure[: len(answer)].mean().exp().item() if answer else 0.0
+            geometric = sure[: len(answer)].mean().exp().item() if answer else 0.0
             replies[row] = {
                 "text": tokenizer.decode(answer).strip(),
                 "ended": ended,
-                "sure": round(mean, 4),
+                "sure": round(geometric, 4),
                 "end": round(first.exp().item(), 4),
             }
     return [replies[row] for row in range(len(texts))]
@@ -441,7 +445,8 @@ def asks(task, form, count=None):
 
 
 def pairs(task):
-    """Return the pairs of a task, a list of (str, str): a word, or a country; its answer.
+    """Return a task's questions and answers, a list of (str, str): a word or country, and
+    its answer.
 
     ``task`` : str, "capitals" or a task of `lmcourse.prompts`: "opposites", "past tense" or
     "French".
@@ -490,8 +495,9 @@ def shots(task, shots, right, count=None):
     Returns
     -------
     dict
-        The arguments ``task``, ``shots`` and ``right``; by word ``hits``, 1 if the token
-        that it answered begins the right answer, else 0, and ``said``, that token, a str.
+        The arguments ``task``, ``shots`` and ``right``; and two lists with an entry for
+        each word: ``hits``, 1 if the token that the model answers with begins the right
+        answer, else 0, and ``said``, that token, a str.
     """
     tokenizer, model = talker()
     words, rng, texts = task_pairs(task), np.random.default_rng(0), []
@@ -549,14 +555,15 @@ def twin_texts(count):
 
 @torch.no_grad()
 def logits_from(stream, layer):
-    """Return SmolLM2's logits at the last token, the layers from one on computed anew.
+    """Return SmolLM2's logits at the last token from the states before one of its layers.
 
     Parameters
     ----------
     stream : Tensor of shape (layers + 1, texts, tokens, d_model)
-        The states between the layers.
+        The states before the first layer and after each.
     layer : int
-        The first that is computed, from 0.
+        From 0. This layer and those after it are computed anew; only ``stream[layer]`` is
+        used.
 
     Returns
     -------
@@ -569,7 +576,7 @@ def logits_from(stream, layer):
 
 
 def heads(layer, count=None):
-    """Measure how far each head of a layer, copied from the twins, moves SmolLM2's lead.
+    """Measure how each head of a layer, copied from twins, changes which name comes next.
 
     A sentence tells who gives something and ends before the name of the other; in its twin
     that other person gives. The lead is by how many logits the other's name is ahead of the
@@ -597,12 +604,12 @@ def heads(layer, count=None):
         logits = logits_from(stream, layer)
         return logits[row, other] - logits[row, giver]
 
-    whole, rows = leads(), []
+    leads_before, rows = leads(), []
     for head in range(talker()[1].config.heads):
         with copied_heads(talker()[1], [(layer, head)], head_outputs):
-            moved = leads()
-        effect = (moved - whole).mean().item()
-        flips = int((moved < 0).sum())
+            leads_after = leads()
+        effect = (leads_after - leads_before).mean().item()
+        flips = int((leads_after < 0).sum())
         rows.append(
             {"layer": layer, "head": head, "effect": round(effect, 4), "flips": flips}
         )
@@ -639,10 +646,11 @@ def known(task):
 
 @torch.no_grad()
 def moves(task):
-    """Measure, layer by layer, whose answer SmolLM2 gives if a state is another prompt's.
+    """Count, layer by layer, how often SmolLM2 gives the answer of another prompt when that
+    prompt's state is copied.
 
-    The prompts ask of one word each, such as a country; the other prompt is the one before
-    in their list. All counts are of pairs whose two answers begin with different tokens.
+    The prompts ask for one word each, such as a country; the other prompt is the one before
+    in their list. Only pairs whose two answers begin with different tokens are counted.
 
     Parameters
     ----------
@@ -651,14 +659,17 @@ def moves(task):
     Returns
     -------
     dict
-        - ``task``; ``words``, list of str; ``of``, int, how many pairs count,
+        - ``task``; ``words``, list of str, which the model knows (`known`); ``of``, int,
+          how many pairs count,
         - ``word`` and ``last``: lists of int, one a layer: how many answers become the
-          other's if the state of the word, or of the last token, is copied before it,
-        - ``layers``: the same if all heads of a layer are copied at the last token,
+          other's if the state of the word, or of the last token, is copied before the
+          layer,
+        - ``layers``: list of int, one a layer: the same if the outputs of all its heads are
+          copied at the last token,
         - ``best``: the layer, from 0, for which that is most; ``heads``: list of int, the
           same if one of its heads is copied,
-        - ``lens``: list of int, one a word: from which state on, of layers + 1, the logit
-          lens reads the right answer; layers + 1 if from none.
+        - ``lens``: list of int, one a word: from which state on, from 0 to the number of
+          layers, the logit lens always reads the right answer; layers + 1 if from none.
     """
     model, (words, ids, right) = talker()[1], known(task)
     depth, order = model.config.layers, torch.arange(len(words)).roll(1)
@@ -667,9 +678,10 @@ def moves(task):
     differ = right[order] != right
 
     def taken(layer):
-        """Return how many answers become the other prompt's: those that differ from it.
+        """Return how many predictions are the other prompt's answer, of pairs that differ.
 
-        ``layer`` : int, from 0, the first layer that runs anew, with what was copied.
+        ``layer`` : int, from 0: this layer and those after it run anew, with what is
+        copied.
         """
         predicted = logits_from(stream, layer).argmax(-1)
         return int((predicted == right[order])[differ].sum())
@@ -682,7 +694,7 @@ def moves(task):
                 row[name].append(taken(layer))
     swapped = {key: value[order] for key, value in head_outputs.items()}
     each = range(model.config.heads)
-    wholes = [[(layer, head) for head in each] for layer in range(depth)]
+    heads_by_layer = [[(layer, head) for head in each] for layer in range(depth)]
 
     def taken_with(heads):
         """Return how many answers become the other's if heads are copied at the last token.
@@ -692,12 +704,12 @@ def moves(task):
         with copied_heads(model, heads, swapped):
             return taken(heads[0][0])
 
-    row["layers"] = [taken_with(heads) for heads in wholes]
+    row["layers"] = [taken_with(heads) for heads in heads_by_layer]
     row["best"] = int(np.argmax(row["layers"]))
-    row["heads"] = [taken_with([head]) for head in wholes[row["best"]]]
+    row["heads"] = [taken_with([head]) for head in heads_by_layer[row["best"]]]
     read = lens(model, ids)[:, :, -1].argmax(-1) == right  # (layers + 1, words)
-    later = read.flip(0).cummin(0).values.flip(0)  # and from then on
-    row["lens"] = (~later).sum(0).tolist()
+    from_then_on = read.flip(0).cummin(0).values.flip(0)
+    row["lens"] = (~from_then_on).sum(0).tolist()
     return row
 
 

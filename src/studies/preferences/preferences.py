@@ -149,14 +149,20 @@ def run(folder, group, seed, share):
     Returns
     -------
     dict
-        The setting ``seed``. Of "gpt" ``dialogues``: model ("before", "answers",
-        "shuffled") → dict: ``asked`` and ``never asked``, shares of answers with the letter
-        asked for, and ``losses``; ``ways``: list of dict, one a way of training by
-        preferences, with its name ``way``, ``steps``, and means of its answers; ``pairs``:
-        dict, "DPO" and "equal lengths" → how many pairs of answers; ``lines``: dict, model
-        → ten answers; ``reward``: dict, rewards fitted to choices (``pairs``, ``fits``,
-        ``best``). Of "talker" ``named``, ``unnamed`` and ``shown``, SmolLM2's answers to
-        "What is your name?" and to a request for advice.
+        The setting ``seed``. Of "gpt" also
+
+        - ``dialogues``: model ("before", "answers" or "shuffled": not, rightly or wrongly
+          fine-tuned on dialogues) → dict: ``asked`` and ``never asked``, shares of answers
+          that begin with the letter asked for, and ``losses``,
+        - ``ways``: list of dict, one a way of training by preferences: its name ``way``,
+          ``steps``, and means of its answers,
+        - ``pairs``: dict, "DPO" and "equal lengths" → how many pairs of answers,
+        - ``lines``: dict, name of a model → list of ten of its answers, str,
+        - ``reward``: dict: ``pairs``, how many; ``fits``, rewards fitted to choices;
+          ``best``, the best of n by one of them.
+
+        Of "talker" also ``named``, a list, and ``unnamed`` and ``shown``, dicts: SmolLM2's
+        answers to "What is your name?" and to a request for advice.
     """
     if group == "talker":
         return {"seed": seed} | ask_talker()
@@ -169,7 +175,7 @@ def run(folder, group, seed, share):
 
 
 def dialogues_of(part, letters):
-    """Return requests and answers: each line of sonnets that begins with one of letters.
+    """Return as dialogues all lines of sonnets that begin with one of some letters.
 
     Lines of more than 59 characters are left out: with their request they would not fit
     into our GPT.
@@ -227,9 +233,9 @@ class Runs:
         self.windows = ids[: len(ids) // 65 * 65].view(-1, 65)[::2]
 
     def part(self, number):
-        """Return the share of a number of steps or answers, one at least.
+        """Return how many steps or answers this run does where a whole one does ``number``.
 
-        ``number`` : int, of a whole run.
+        ``number`` : int. The result is an int, 1 at least; of a whole run it is ``number``.
         """
         return max(1, round(self.share * number))
 
@@ -251,13 +257,15 @@ class Runs:
         Returns
         -------
         dict
-            ``dialogues``: "before", "answers" (fine-tuned on dialogues) or "shuffled" (on
-            shuffled ones) → dict: ``asked`` and ``never asked``, shares of answers that
-            begin with the letter asked for, and ``losses``. ``ways``: list of dict, one a
-            way of training by preferences: its name ``way``, ``steps``, and means of its
-            answers. ``pairs``: dict, "DPO" and "equal lengths" → how many pairs of answers.
-            ``lines``: dict, model → ten answers. ``reward``: dict: ``pairs``, how many;
-            ``fits``, rewards fitted to choices; ``best``, the best of n by one of them.
+            - ``dialogues``: model, "before", "answers" (fine-tuned on dialogues) or
+              "shuffled" (on shuffled ones) → dict: ``asked`` and ``never asked``, shares of
+              answers that begin with the letter asked for, and ``losses`` (`obeyed`),
+            - ``ways``: list of dict, one a way of training by preferences: its name
+              ``way``, ``steps``, and means of its answers (`preferences`),
+            - ``pairs``: dict, "DPO" and "equal lengths" → how many pairs of answers,
+            - ``lines``: dict, name of a model → list of ten of its answers, str,
+            - ``reward``: dict: ``pairs``, how many; ``fits``, rewards fitted to choices;
+              ``best``, the best of n by one of them (`reward`).
         """
         models = self.dialogues()
         outcome = {"dialogues": {name: self.obeyed(each) for name, each in models.items()}}
@@ -290,7 +298,7 @@ class Runs:
         }
 
     def obeyed(self, model):
-        """Return how often a model answers with the letter that it is asked for.
+        """Return how often a model begins its answer with the letter that is asked for.
 
         Parameters
         ----------
@@ -313,10 +321,11 @@ class Runs:
 
     @torch.no_grad()
     def losses(self, model):
-        """Return two mean losses of a model, in nats a character.
+        """Return a model's mean losses on held-out text and on held-out answers.
 
-        ``model`` : GPT. The result is a dict: ``text``, on held-out sonnets; ``answers``,
-        on lines of these as answers to requests, the request not counted.
+        ``model`` : GPT. The result is a dict of two floats in nats a character: ``text``,
+        on the test sonnets; ``answers``, on lines of these as answers to requests, where
+        the characters of the request are not counted.
         """
         windows = window_losses(model, self.windows[:, :-1], self.windows[:, 1:])
         log_probs = reference_log_probs(model, *self.held_dialogues)
@@ -355,12 +364,11 @@ class Runs:
         return requests, [answers[i : i + n] for i in range(0, len(answers), n)]
 
     def preferences(self, reference):
-        """Train models to prefer echoes in several ways; return what their answers have.
+        """Train models to prefer echoes in several ways, and measure their answers.
 
-        An echo is a word that begins with the same letter as another word of its line.
-
-        Of four answers to a request, the one with the most echoes is preferred to the one
-        with the fewest.
+        An echo is a word that begins with the same letter as another word of its line. Of
+        four answers to a request, the one with the most echoes is preferred to the one with
+        the fewest; requests whose answers have equally many are left out.
 
         Parameters
         ----------
@@ -370,16 +378,18 @@ class Runs:
         Returns
         -------
         dict
-            ``ways``: list of dict, with ``way``, its name: "reference", "best of four",
-            "DPO", "DPO, too far" (at four times the rate), "filtered, RATE" (fine-tuned on
-            the best of four), "equal lengths" (DPO on pairs of nearly equal length) or
-            "choices at random" (DPO on pairs in random order); its ``steps``; means of its
-            answers: ``echoes`` a line and what else `counted` returns; ``obeyed``, the
-            share that begin with the letter asked for; ``losses`` in nats a character, a
-            dict, ``text`` and ``answers``; ``kl`` from the reference, in nats an answer
-            (not of "best of four"). ``pairs``: how many there were, a dict, "DPO" (any
-            lengths) and "equal lengths". ``lines``: dict, "before", "after DPO", "four
-            times the rate" or "choices at random" → the first ten answers of that model.
+            - ``ways``: list of dict. ``way`` is the name: "reference", "best of four",
+              "DPO", "DPO, too far" (at four times the rate), "filtered, RATE" (fine-tuned
+              on the best of four), "equal lengths" (DPO on pairs of nearly equal length) or
+              "choices at random" (DPO on pairs in random order). ``steps``, of a whole run
+              of it. Means of its answers: ``echoes`` a line and what else `counted`
+              returns; ``obeyed``, the share that begin with the letter asked for;
+              ``losses``, a dict, ``text`` and ``answers``, in nats a character; ``kl`` from
+              the reference, in nats an answer (missing of "best of four"),
+            - ``pairs``: how many there were, a dict, "DPO" (any lengths) and "equal
+              lengths",
+            - ``lines``: dict, "before", "after DPO", "four times the rate" or "choices at
+              random" → the first ten answers of that model.
         """
         count = self.part(SETTINGS["groups"])
         requests, groups = self.groups(reference, count, 4, 2000 + self.seed)
@@ -411,8 +421,8 @@ class Runs:
             )
         models["equal lengths", last] = self.dpo(reference, alike, last)
         models["choices at random", last] = self.dpo(reference, coin, last)
-        for (way, taken), model in models.items():
-            row = {"way": way, "steps": taken}
+        for (way, step_count), model in models.items():
+            row = {"way": way, "steps": step_count}
             rows.append(row | self.measured(model, reference))
         shown = {"before": reference}
         shown |= {"after DPO": models["DPO", last]}
@@ -469,7 +479,7 @@ class Runs:
         return [request(each) for each in ASKED] * self.part(SETTINGS["answers"])
 
     def measured(self, model, reference):
-        """Return what a model's answers have, what it lost, and how far it went.
+        """Measure a model: its answers, its losses, and how far it is from the reference.
 
         An echo is a word that begins with a letter with which another word of its line
         begins.
@@ -487,8 +497,9 @@ class Runs:
             echoes; ``n``, how many lines; ``different``, the share of different ones;
             ``obeyed``, the share that begin with the letter asked for. ``losses``: a dict,
             ``text``, on held-out sonnets, and ``answers``, on held-out answers, in nats a
-            character; ``kl``, the mean log-probability of an answer drawn from the model at
-            temperature 1, less that by the reference, in nats.
+            character; ``kl``, over answers drawn from the model at temperature 1 the mean
+            of their log-probability under the model less that under the reference, in nats
+            an answer.
         """
         answers = self.answers(model)
         result = counted(answers) | {"obeyed": share_obeyed(self.judged(), answers)}
@@ -502,7 +513,7 @@ class Runs:
         }
 
     def measured_best(self, reference):
-        """Return what the best of four answers to each request have: the most echoes.
+        """Measure the answers with the most echoes of each four that a model writes.
 
         An echo is a word that begins with a letter with which another word of its line
         begins.
@@ -525,7 +536,9 @@ class Runs:
     def reward(self, reference):
         """Fit rewards to choices by echoes; let one that does not know of echoes choose.
 
-        An echo is a word that begins with the same letter as another word of its line.
+        An echo is a word that begins with the same letter as another word of its line; of
+        two answers to a request the one with more is chosen. A reward is a weighted sum of
+        properties of a line.
 
         Parameters
         ----------
@@ -535,15 +548,17 @@ class Runs:
         Returns
         -------
         dict
-            ``pairs``: how many. ``fits``: "all" (properties), "without echoes", "length
-            alone" or "choices at random" → dict: ``weights``, property of a line
-            ("characters", "words", "echoes", "capitals", "marks" of punctuation) → its
-            weight if the differences in a property within a pair have a spread of 1;
-            ``each``, the same for one word, one character; ``right``, the share of choices
-            predicted in the half of the pairs that no fit has seen. ``best``: list of dict,
-            one for each n (1, 2, 4, 8, 16, in this order), for the answers with the highest
-            reward ("without echoes") among n: the mean ``reward``, ``echoes`` and other
-            means a line, those of `counted`.
+            - ``pairs``: how many pairs of answers differ in echoes,
+            - ``fits``: "all" (properties), "without echoes", "length alone" or "choices at
+              random" → dict: ``weights``, property of a line ("characters", "words",
+              "echoes", "capitals", "marks" of punctuation) → its weight, where the
+              property's difference within a pair is measured in its standard deviations;
+              ``each``, the same weights where it is measured in words, characters and so
+              on; ``right``, the share of choices predicted in the half of the pairs that no
+              fit has seen,
+            - ``best``: list of dict, one for each n (1, 2, 4, 8, 16, in this order), of the
+              answers that have the highest reward "without echoes" among n: the mean
+              ``reward``, and ``echoes`` and other means a line, those of `counted`.
         """
         count = self.part(2 * SETTINGS["groups"])
         _, groups = self.groups(reference, count, 2, 5000 + self.seed)
@@ -604,10 +619,11 @@ def echoes(line):
 
 
 def extremes(group):
-    """Return the answers of a group with the most and with the fewest echoes.
+    """Return the answer of a group with the most echoes, and the one with the fewest.
 
     An echo is a word that begins with the same letter as another word of its line.
-    ``group`` : list of str. Returns two of them, of equals the first.
+    ``group`` : list of str. Returns a pair of str; of several with as many echoes the first
+    is taken, so that both may be the same answer.
     """
     return max(group, key=echoes), min(group, key=echoes)
 

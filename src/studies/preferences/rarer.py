@@ -126,14 +126,19 @@ def kinds_of_pairs(requests, groups, seed):
     Returns
     -------
     dict of str to list of (str, str, str)
-        Kind → request, chosen line, rejected line; pairs with equally many echoes are left
-        out of the first two kinds. ``far apart``: the lines of a group with
-        the most and the fewest echoes, words that begin with the same letter as another
-        word of their line. ``both poor``: the two with the fewest, the better one chosen.
-        ``equals``: the best line, and the best of another group with the same request and
-        as many echoes.
+        Kind → request, chosen line, rejected line. Echoes are words that begin with the
+        same letter as another word of their line.
+
+        - ``far apart``: the lines of a group with the most and with the fewest echoes,
+        - ``both poor``: the two with the fewest, the better one chosen,
+        - ``equals``: the line of a group with the most echoes, and another one, as good,
+          that is the best of a group with the same request; groups without such a line are
+          left out.
+
+        Of the first two kinds pairs with equally many echoes are left out.
     """
     asked = list(zip(requests, groups, strict=True))
+    # Sorted, the second is the better one of the two poorest, and the first the worse.
     poor = [(ask, *sorted(group, key=echoes)[1::-1]) for ask, group in asked]
     apart = [(ask, *extremes(group)) for ask, group in asked]
     rng = np.random.default_rng(seed)
@@ -155,7 +160,7 @@ def kinds_of_pairs(requests, groups, seed):
 
 
 def moved_by(runs, reference, pairs, new):
-    """Train by DPO on pairs; return means of its new lines, and what became likelier.
+    """Train a model by DPO on pairs; measure what it writes, and which lines are likelier.
 
     A whole run takes 100 steps.
 

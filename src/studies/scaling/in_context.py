@@ -218,12 +218,17 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, way=""):
     Returns
     -------
     dict
-        Of a rival ``way``, its name, and ``value``, its trust (the probability of what it
-        finds, 0 to 1), chosen on other texts. Of a model ``kind``, ``seed``, ``rate`` and,
-        for "tuning", ``validation``, the loss on tuning texts; for "runs" ``shuffled``, the
-        loss if the answers before were shuffled, and ``history``, of the training, about 60
-        means. Of rivals and "runs" ``loss``, the mean of the last twelve answers, in nats,
-        and ``examples``, a list, after 0, 1, 2 … examples.
+        Losses are in nats an answer.
+
+        - "rivals": ``way``, the rival's name; ``value``, its trust, the probability that it
+          gives to what it finds, 0 to 1, chosen on other texts; ``loss`` and ``examples``,
+          as of "runs",
+        - "tuning": ``kind``, ``seed``, ``rate``, and ``validation``, the loss on tuning
+          texts,
+        - "runs": ``kind``, ``seed``, ``rate``; ``loss``, the mean of the last twelve
+          answers; ``examples``, a list of the mean loss after 0, 1, 2 … examples;
+          ``shuffled``, the loss if the answers before were shuffled; ``history``, the
+          training loss in about 60 means.
     """
     if group == "rivals":
         return rival_losses(way)

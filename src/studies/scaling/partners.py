@@ -92,7 +92,7 @@ def sample_cut(count, generator):
 
 
 def evidence(ids):
-    """Say of the last twelve answers of each text which questions were answered before.
+    """Say of the last twelve answers of each text whether their question was met before.
 
     Questions come in pairs of partners, which share their answer: 0 and 8, 1 and 9, …
 

@@ -147,8 +147,9 @@ def run(folder, group, **setting):
         Of "tuning" ``size``, ``rate``, ``seed`` and ``validation``, a loss. Of "smaller"
         and "largest" ``size``, ``tokens``, ``seed``, ``rate``; ``parameters``, how many;
         ``flops`` of the training; ``test``, the loss; ``history``, a list of (tokens,
-        validation loss); ``seconds``. Of "foretold" of each configuration the predicted
-        losses by way, such as ``law``. Losses are in nats a character.
+        validation loss); ``seconds``; with the first seed ``sample``, a text that the model
+        wrote. Of "foretold" a list, for each configuration a dict of the predicted losses
+        by way, such as ``law``. Losses are in nats a character.
     """
     functions = {
         "tuning": tune_rate,
@@ -184,8 +185,8 @@ def train_size(corpus, size, tokens, rate, seed):
         After its last step: ``gpt``, the model; ``history``, list of dict with ``step`` and
         ``val_loss``, in nats a character; ``progress.seconds``.
     tokenizer : CharTokenizer
-    test : int64 Tensor of shape (characters,)
-        The test text.
+    test : integer Tensor of shape (characters,)
+        The ids of the test text, in the smallest type that holds them, such as int8.
     """
     text = load_corpus(corpus)
     parts = train_val_test_split(text.strip().split("\n\n"))

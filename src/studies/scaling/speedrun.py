@@ -118,8 +118,9 @@ def parts(corpus):
     Returns
     -------
     vocab_size : int
-    training, tuning, test : int64 Tensor of shape (characters,)
-        Nine tenths of the text, and the halves of the last tenth.
+    training, tuning, test : integer Tensor of shape (characters,)
+        Nine tenths of the text, and the halves of the last tenth. The type is the smallest
+        that holds the ids, such as int8.
     """
     text = load_corpus(corpus)
     tokenizer = CharTokenizer(text)
@@ -186,15 +187,15 @@ def judge(entry, corpus, seed, most=math.inf):
     Parameters
     ----------
     entry : callable
-        Given copies of the ids to train on and to tune on, the size of the vocabulary and
-        a seed, it returns a model: ids (batch, 64) to logits (batch, 64, vocab_size). It
-        never sees the rest of the text.
+        Given copies of the ids to train on and to tune on (integer Tensors of one
+        dimension), the size of the vocabulary and a seed, it returns an nn.Module: ids
+        (batch, 64) to logits (batch, 64, vocab_size). It never sees the rest of the text.
     corpus : str
         Its name: "sonnets", "tinyshakespeare" or another that `load_corpus` knows.
     seed : int
         Given to the entry, for all that it draws.
     most : int, optional
-        How many parameters it may have.
+        How many parameters and buffers it may have. Default: any number.
 
     Returns
     -------
@@ -245,7 +246,7 @@ def entry_of(way, steps=None):
         A key of `WAYS`: the name of a recipe, such as "record" or "without muon", for which
         `WAYS` says what ideas it has.
     steps : int, optional
-        Default: as many as that recipe has.
+        Of training. Default: as many as that recipe has.
 
     Returns
     -------
@@ -253,7 +254,7 @@ def entry_of(way, steps=None):
         Given the ids to train on and to tune on, the size of the vocabulary and a seed, it
         returns a trained model.
     tokens : int
-        On how many it trains: steps times windows of a batch times 64.
+        How many tokens it reads in training: steps times windows of a batch times 64.
     """
     recipe = recipe_of(WAYS[way], steps or LENGTHS.get(way, STEPS))
 
@@ -354,10 +355,10 @@ def ngram_losses(corpus):
     dict
         Of the model with the lowest loss on the tuning text, among those that have no more
         parameters than the rules of the contest allow: ``way``, "counting"; ``seed``, 0;
-        ``tokens``, of the training text; ``seconds``, of the processor; ``order``, the
-        length of its n-grams; ``parameters``,
-        how many n-grams and contexts it has; ``tuning`` and ``loss``, on the tuning text
-        and on the test text, in nats a character.
+        ``tokens``, how many the training text has; ``seconds`` of the processor, for
+        counting; ``order``, the length of its n-grams; ``parameters``, how many n-grams and
+        contexts it has; ``tuning`` and ``loss``, on the tuning text and on the test text,
+        in nats a character.
     """
     vocab_size, training, tuning, test = parts(corpus)
     rows = []

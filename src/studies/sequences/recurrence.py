@@ -140,9 +140,10 @@ def cut_alike(tokenizer, texts):
 
 
 def positions(ids, newline):
-    """Return how many characters ago the line began, of the shape of ``ids``.
+    """Return how many characters ago the line began, an int64 Tensor (texts, tokens).
 
-    ``ids`` : int64 Tensor (texts, tokens); ``newline`` : int, the id of a line end.
+    It is 0 at a line end, 1 at the first character after it. ``ids`` : int64 Tensor (texts,
+    tokens), which begin with a line end; ``newline`` : int, the id of a line end.
     """
     steps = torch.arange(ids.shape[1]).expand_as(ids)
     return steps - torch.where(ids == newline, steps, 0).cummax(dim=1).values
@@ -164,17 +165,18 @@ def clocks(model, ids, newline):
 
     Returns
     -------
-    float array of shape (d_model,)
-        0 for a unit that does not change.
+    float array of shape (units,)
+        From -1 to 1, over all characters of all texts but the first of each; 0 for a unit
+        that does not change.
     """
     x, core = model.tokens(ids), model.core
-    carried, held = None, []
+    carried, units = None, []
     for token in x.unbind(1):
         _, carried = core(token[:, None], carried)
-        held.append((carried[1] if isinstance(carried, tuple) else carried)[0])
-    held = torch.stack(held, 1)[:, 1:].flatten(0, 1).T.numpy()
+        units.append((carried[1] if isinstance(carried, tuple) else carried)[0])
+    units = torch.stack(units, 1)[:, 1:].flatten(0, 1).T.numpy()  # (units, characters)
     place = positions(ids, newline)[:, 1:].ravel().numpy()
-    return np.nan_to_num(np.corrcoef(place, held)[0, 1:])
+    return np.nan_to_num(np.corrcoef(place, units)[0, 1:])
 
 
 def on_test_sonnets(model, tokenizer):
@@ -192,9 +194,8 @@ def on_test_sonnets(model, tokenizer):
         ``loss`` and ``line_ends``, the mean loss of all characters and of line ends, in
         nats; ``clock``, the size of the correlation with the position in the line, 0 to 1,
         of the unit that goes with it best on a quarter of the training sonnets;
-        ``gradient``, a list of
-        float, the last character first: how much a prediction's loss changes with each
-        character before it, relative to the last.
+        ``gradient``, a list of float, the last character first: how much a prediction's
+        loss changes with each character before it, relative to the last.
     """
     (newline,) = tokenizer.encode("\n")
     sonnets = load_texts("sonnets")
@@ -214,6 +215,8 @@ def on_test_sonnets(model, tokenizer):
 
 def gradient(model, ids):
     """Return how much a prediction's loss changes with each character before it.
+
+    The prediction is that of the last character of windows of 66.
 
     Parameters
     ----------

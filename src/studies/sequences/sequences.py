@@ -77,10 +77,11 @@ def plan(small):
 
 
 def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
-    """Choose order, or rate and steps; return what each seed tells right, poem by poem.
+    """Train or count from each seed; return how many passages are told rightly, by poem.
 
-    They are chosen on the training poems whose number ends in 0 or 1, by a model of the
-    others; then each seed learns from all training poems.
+    First the order of n-grams, or the rate and the steps of a network, are chosen: on the
+    training poems whose number ends in 0 or 1, by models of the other training poems. Then
+    each seed learns from all training poems.
 
     Parameters
     ----------
@@ -103,9 +104,10 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
     -------
     list of dict
         Of each seed ``kind``, ``shuffled``, ``seed``; ``order``, or ``steps`` and ``rate``,
-        that were chosen; ``share``, of the test passages that are right; ``right``, a list
-        of int, how many are in each test poem. Of "sizes" a dict instead: "character" or
-        "word" → how many test passages each test poem has, a list of int.
+        that were chosen; ``share``, of the test passages that are assigned to the right
+        poet, 0 to 1; ``right``, a list of int, how many these are in each test poem. Of
+        "sizes" a dict instead: "character" or "word" → how many test passages each test
+        poem has, a list of int.
     """
     if group == "sizes":
         return sizes()
@@ -127,8 +129,8 @@ def run(_folder, group, kind="", shuffled=False, steps=(), rate=None):
         right = tell(kind, mix(ids, seed), labels, ~tested, best, seed)
         row = {"kind": kind, "shuffled": shuffled, "seed": seed}
         row |= dict(zip(names, best, strict=True))
-        of = poems[tested]
-        per_poem = [int(right[of == poem].sum()) for poem in np.unique(of)]
+        poem_of = poems[tested]
+        per_poem = [int(right[poem_of == poem].sum()) for poem in np.unique(poem_of)]
         rows.append(row | {"share": round(float(right.mean()), 4), "right": per_poem})
     return rows
 
@@ -147,7 +149,7 @@ def tell(kind, ids, labels, learned, choice, seed):
     learned : bool array of shape (passages,)
         Which passages the model learns from; the others are held out.
     choice : tuple
-        (order,) of n-grams, else (steps, rate).
+        (order,) of the n-grams; of a network (steps, rate).
     seed : int
         Of the first weights, and of all that is drawn.
 
@@ -306,7 +308,7 @@ def passages(unit):
     -------
     ids : int64 Tensor of shape (passages, tokens)
         0 for tokens that occur once or never in the training passages.
-    labels : Tensor of shape (passages,)
+    labels : float Tensor of shape (passages,)
         The poet: 0 for Shakespeare, 1 for Dickinson.
     poems : int array of shape (passages,)
         The number of the poem that each is from, from 0; Dickinson's from 1,000.
@@ -401,12 +403,12 @@ def count_poets(order, ids, labels, learned):
     labels : Tensor of shape (passages,)
         The poet: 0 for Shakespeare, 1 for Dickinson.
     learned : bool array of shape (passages,)
-        Which passages are counted.
+        Which passages are counted, those of a poet as one text.
 
     Returns
     -------
     bool array of shape (other passages,)
-        In the order of ``ids``.
+        In the order of ``ids``: whether the right poet's n-grams have the lower loss.
     """
     size, losses = int(ids.max()) + 1, []
     for label in (0, 1):
