@@ -85,7 +85,10 @@ def try_out(study: ModuleType) -> None:
 
 
 def _brief(outcome: object) -> str:
-    """Return the single numbers of an outcome as JSON, without its lists and texts."""
+    """Return the single numbers of an outcome as JSON, without its lists and texts.
+
+    ``outcome`` : dict; of anything else nothing is left, "{}".
+    """
     values = outcome if isinstance(outcome, dict) else {}
     return json.dumps({k: v for k, v in values.items() if isinstance(v, int | float)})
 

@@ -68,7 +68,10 @@ def finished(folder: Path, group: str) -> list[dict]:
 
 
 def alike(rows: Sequence[dict], **values) -> list[dict]:
-    """Return the rows, settings or outcomes, that have these values of these keys."""
+    """Return the rows, settings or outcomes, that have some values, in their order.
+
+    ``rows`` : sequence of dict; ``values`` : by key. Rows that lack a key are left out.
+    """
     return [row for row in rows if values.items() <= row.items()]
 
 
@@ -86,6 +89,11 @@ def best_tuned(folder: Path, **values) -> dict:
     -------
     dict
         The outcome as a whole: ``validation`` and what the study stores beside it.
+
+    Raises
+    ------
+    ValueError
+        If no such run is finished.
     """
     return min(
         alike(finished(folder, "tuning"), **values), key=lambda row: row["validation"]
@@ -108,7 +116,10 @@ def best_rate(folder: Path, **values) -> float:
 
 
 def count(runs: Sequence[dict]) -> dict:
-    """Return ``n``, the number of outcomes, and ``seeds``, their different seeds."""
+    """Return a dict: ``n``, how many outcomes there are; ``seeds``, their different seeds.
+
+    ``runs`` : outcomes, each a dict with ``seed``.
+    """
     return {"n": len(runs), "seeds": sorted({run["seed"] for run in runs})}
 
 
@@ -123,7 +134,7 @@ def paired(ones: Sequence[float], others: Sequence[float], holds: bool) -> dict:
     Parameters
     ----------
     ones, others : sequence of float
-        A number of each seed, in the same order.
+        What is compared: a number for each seed, or each model, in the same order.
     holds : bool
         Whether the study's claim holds.
 

@@ -82,8 +82,9 @@ def run(folder, group, **setting):
     folder : Path
         No model is saved.
     group : {"graphs", "rules"}
-        Graphs: ``setting`` has ``layers``, ``seed`` and ``steps``. Letters that follow a
-        rule: ``seed`` and ``steps``.
+        What it is a model of: distances in graphs, or letters that follow a rule.
+    **setting
+        ``seed`` and ``steps`` of training; of "graphs" also ``layers``, how many.
 
     Returns
     -------
@@ -91,9 +92,9 @@ def run(folder, group, **setting):
         The setting. Of graphs ``own`` and ``other``: how many nodes at each distance from
         the marked one (rows: 1, 2, 3, 4 or more edges) are predicted at each distance
         (columns), with their own edges and with those of another graph. Of letters
-        ``kept``, 0.8, the share that follow a rule; ``whole``, the loss by rule, and
-        ``without``, the same without each head, (heads, rules), in nats a letter;
-        ``looks``, each head's attention by distance, (heads, distances).
+        ``kept``, 0.8, the probability that a letter follows the rule; ``whole``, the loss
+        by rule, and ``without``, the same with each head ablated, (heads, rules), in nats a
+        letter; ``looks``, each head's attention by distance, (heads, distances).
     """
     if group == "rules":
         return train_on_rules(folder, kept=rules.RULED, **setting)
@@ -101,7 +102,7 @@ def run(folder, group, **setting):
 
 
 def distances_told(layers, seed, steps):
-    """Train a graph Transformer, and count which distances it gives to nodes.
+    """Train a graph Transformer, and count which distances it predicts for nodes.
 
     A distance is that from the graph's marked node, in edges.
 

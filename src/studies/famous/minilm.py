@@ -117,7 +117,7 @@ def shares_of_ends(model, ids):
 
 
 def word_pairs(count, seed=0):
-    """Return pairs of tokens of two poems, in every level.
+    """Return the states of pairs of tokens, drawn from two poems each, at every level.
 
     Parameters
     ----------
@@ -153,9 +153,9 @@ def cone(small=False):
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the cosines of pairs of words; in the null, the signs of one side
-        are drawn at random. Also ``by_level``, the mean cosine at each level, and
-        ``lowest``, the level with the lowest of these, the first left out.
+        close to say) of the cosines of pairs of words; in the null, the signs of one word's
+        numbers are drawn at random. Also ``by_level``, the mean cosine at each level, a
+        list, and ``lowest``, the level with the lowest of these, level 0 left out.
     """
     count, draws = (20, 1) if small else (200, 5)
     pairs = [word_pairs(count, seed) for seed in range(draws)]
@@ -174,7 +174,7 @@ def cone(small=False):
 
 
 def contextual(small=False):
-    """Measure how much a word stays alike from poem to poem.
+    """Measure how much more alike a word is to itself in another poem than to other words.
 
     That is the cosine of a word in two poems, less that of two different words in them.
 
@@ -189,8 +189,9 @@ def contextual(small=False):
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
         (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
         close to say) of the differences of two cosines after the last layer, one a word.
-        The verdict is whether the mean falls from each level to the next, and to less than
-        half in the end; the null is the mean cosine of two different words there. Also
+        The verdict is whether the mean falls from each level to the next, and in the end to
+        less than half of the first; the null is the mean cosine of two different words
+        after the last layer. Also
         ``before``, the mean difference before the first layer; ``by_level``, that of each
         level; ``able``, whether the null is below a half. Where it is not, the model can't
         be asked: a word that is no more like itself than like others has not changed with
@@ -292,15 +293,15 @@ def order(small=False):
         pool_layers(each, *bert()).layers[-1].numpy() for each in (texts, mixed)
     )
     stays, right = stay_right(whole, changed, poets, groups)
-    dealt = np.array(shuffled(poets))
-    null, _ = stay_right(whole, changed, dealt, groups)
+    shuffled_poets = np.array(shuffled(poets))
+    null, _ = stay_right(whole, changed, shuffled_poets, groups)
     return outcome(
         stays, null.mean(), lambda mean, span: above(span, 0.75), right=float(right.mean())
     )
 
 
 def four_lines(count):
-    """Return the first four lines of poems by two poets.
+    """Return pieces of four lines by two poets: beginnings of poems, quatrains of sonnets.
 
     Parameters
     ----------
@@ -331,7 +332,7 @@ def four_lines(count):
 
 
 def stay_right(whole, changed, labels, groups):
-    """Return which texts a classifier gets right, and which of them with shuffled words.
+    """Return which texts a classifier gets right, and which of these with shuffled words.
 
     A ridge classifier is fitted to four fifths of the groups and asked of the last, five
     times; one of four penalties is chosen by leaving out each text (`PENALTIES`).
@@ -354,13 +355,13 @@ def stay_right(whole, changed, labels, groups):
     right : bool array of shape (texts,)
         Whether each is classified rightly.
     """
-    predicted, predicted_again = np.empty_like(labels), np.empty_like(labels)
-    for taught, tried in GroupKFold(5).split(whole, labels, groups):
-        classifier = RidgeClassifierCV(PENALTIES).fit(whole[taught], labels[taught])
-        predicted[tried] = classifier.predict(whole[tried])
-        predicted_again[tried] = classifier.predict(changed[tried])
-    right = predicted == labels
-    return predicted_again[right] == labels[right], right
+    of_whole, of_changed = np.empty_like(labels), np.empty_like(labels)
+    for fit, test in GroupKFold(5).split(whole, labels, groups):
+        classifier = RidgeClassifierCV(PENALTIES).fit(whole[fit], labels[fit])
+        of_whole[test] = classifier.predict(whole[test])
+        of_changed[test] = classifier.predict(changed[test])
+    right = of_whole == labels
+    return of_changed[right] == labels[right], right
 
 
 # --- the table ---------------------------------------------------------------------------

@@ -102,9 +102,9 @@ def rounded(found):
 
 
 def _rounded(value):
-    """Return a float with four digits after the point, a list of them, or what it is.
+    """Return a float with four digits after the point; round floats in lists, too.
 
-    ``value`` : object.
+    ``value`` : object. A tuple becomes a list; what is no float stays as it is.
     """
     if isinstance(value, list | tuple):
         return [_rounded(each) for each in value]

@@ -78,7 +78,7 @@ def plan(small):
 
 
 def sample_rows(tuning):
-    """Return texts that repeat rows of 8 to 24 random tokens.
+    """Return texts, each of which repeats a row of 8 to 24 random tokens.
 
     Parameters
     ----------
@@ -95,7 +95,9 @@ def sample_rows(tuning):
 
 
 def count_losses(ids, order, weight=0.01):
-    """Return the losses of an n-gram model of each text alone, on its second half.
+    """Return the losses of n-gram models on second halves of texts.
+
+    Each text has a model of its own, which has counted what came so far in the text.
 
     Parameters
     ----------
@@ -104,12 +106,13 @@ def count_losses(ids, order, weight=0.01):
         1 counts the tokens that the text had so far; 2, those that followed the present
         token; 3, those that followed the present two.
     weight : float
-        How much a shorter n-gram adds, in counts.
+        How many counts the prediction of the next shorter n-gram adds; to the shortest it
+        is an even share of all tokens.
 
     Returns
     -------
     Tensor of shape (batch, 24)
-        In nats.
+        Of the last 24 tokens of each text, in nats.
     """
     losses = torch.zeros(len(ids), TEXT - 1 - LONGEST)
     for row, text in enumerate(ids):
@@ -123,7 +126,7 @@ def count_losses(ids, order, weight=0.01):
 
 
 def _followers(text, context):
-    """Count what followed the last tokens of a text where they stood before.
+    """Count which tokens followed the last few of a text where these stood earlier in it.
 
     Parameters
     ----------
@@ -134,6 +137,7 @@ def _followers(text, context):
     Returns
     -------
     int64 Tensor of shape (32,)
+        How often each token did.
     """
     end = len(text)
     same = torch.ones(end - context, dtype=torch.bool)  # by the position that follows
@@ -167,13 +171,17 @@ def run(folder, group, kind="", seed=0, rate=None, steps=0, order=None):
     Returns
     -------
     dict
-        Losses in nats a token. Of "counts" ``order``; ``weight``, of the shorter n-grams;
-        ``loss`` on the repetition. Of the others ``kind``, ``seed``, ``rate`` and, for
-        "tuning", ``validation``, the loss on other texts; for "runs" ``loss`` on the
-        repetition, ``numbers``, how many parameters, ``history`` of the training loss and,
-        of two layers, ``heads``, a dict for each: ``layer`` and ``head``, from 0; its
-        attention, 0 to 1, to the token ``before`` and to what ``followed`` last time; how
-        the loss rises without it on the ``first`` row and on the repetition, ``again``.
+        Losses are of tokens of the repetition, in nats a token.
+
+        - "counts": ``order``; ``weight``, how many counts a shorter n-gram adds; ``loss``,
+        - "tuning": ``kind``, ``seed``, ``rate``; ``validation``, the loss on texts for
+          tuning,
+        - "runs": ``kind``, ``seed``, ``rate``; ``loss``, on test texts; ``numbers``, how
+          many parameters; ``history``, the training loss in about 100 means; of two layers
+          also ``heads``, a list with a dict for each head: ``layer`` and ``head``, from 0;
+          its attention, 0 to 1, to the token ``before`` and to what ``followed`` last time;
+          and by how much the loss rises without it on the ``first`` row and on the
+          repetition, ``again``.
     """
     if group == "counts":
         return count_rows(order)

@@ -156,13 +156,17 @@ def run(folder, group, **setting):
     Returns
     -------
     dict or list of dict
-        The setting, and what was found. "tuning": the ``validation`` loss. "runs" and
-        "counting": ``test``, the mean loss on the test text, and ``reach``, kind of
-        character → how many characters are shown, a str → mean loss. "averaged": a dict for
-        each model and each two, with ``models``, their names, ``test``, and ``sonnets``: of
-        one model its loss on each sonnet, of two what their average gains on the better
-        one. "live": a dict for each estimate, with ``step``, ``loss`` and ``sample``, a
-        text that the model wrote. All losses are in nats a character.
+        The setting, and what was found; all losses are in nats a character.
+
+        - "tuning": ``validation``, a loss,
+        - "runs" and "counting": ``test``, the mean loss on the test text, and ``reach``,
+          kind of character → how many characters are shown, a str → mean loss; and more
+          (`train_and_test`, `count_ngrams`),
+        - "averaged": a list, one dict for each model and each two models: ``models``, their
+          names; ``test``, the mean loss; and ``sonnets``, of one model its loss on each
+          sonnet, of two by how much their average is better there than the better one,
+        - "live": a list, one dict for each estimate: ``step``, ``loss`` and ``sample``, a
+          text that the model wrote.
     """
     tokenizer = CharTokenizer(load_corpus("sonnets"))
     texts = train_val_test_split(load_texts("sonnets"))
@@ -357,7 +361,7 @@ def positions_to_test(tokenizer, ids, every):
 
 
 def mean_losses(tokenizer, ids, losses, every):
-    """Return the mean loss, and the mean loss by the kind of character.
+    """Return the mean loss on the test text, in all and by the kind of character.
 
     Parameters
     ----------

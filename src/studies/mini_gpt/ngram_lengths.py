@@ -184,7 +184,7 @@ def by_sonnet(values, sonnets):
 
 
 def mean_gain(rows, name):
-    """Return what the GPTs gain on each sonnet over the better one of two, mean of seeds.
+    """Return what averaging gains over the better of two models, by sonnet, mean of seeds.
 
     Parameters
     ----------

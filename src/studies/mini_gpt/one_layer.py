@@ -147,10 +147,10 @@ def measure(tokenizer, model, every):
     losses = {shown: losses_at(model, test, positions, shown) for shown in (NEAR, FAR)}
 
     def probs_of(gpt):
-        """Return how probable a new line is after marks to a model, a dict by change.
+        """Return how probable a model finds a new line after punctuation, by change.
 
-        ``gpt`` : GPT. What is returned is that of `line_probs`: change of the line →
-        ``ends`` and ``inside``.
+        ``gpt`` : GPT. The result is a dict, change of the line, such as "no vowels" → dict
+        with the mean probabilities ``ends``, at line ends, and ``inside``.
         """
         return line_probs(
             texts[1:],

@@ -281,7 +281,7 @@ def bits(block, bits, count=None):
 def counting(count=None):
     """Measure a unigram model of all of Dickinson's poems but those that are tested.
 
-    It has counted SmolLM2's tokens, each once more than it stands there.
+    It counts SmolLM2's tokens, and adds one to each count.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class DigitModel(PositionModel):
 
 
 def sample_texts(ids, texts, tokens, generator):
-    """Return random texts with a digit among the first 32 characters.
+    """Cut random texts from a long one, put a digit among the first 32 characters of each.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def sample_texts(ids, texts, tokens, generator):
     back : int64 Tensor of shape (texts, tokens)
         What stood three positions back; meaningless at the first three positions.
     known : bool Tensor of shape (texts, tokens)
-        From the digit's position on.
+        Whether the digit stands at the position or before it.
     """
     start = torch.randint(len(ids) - tokens, (texts, 1), generator=generator)
     inputs = ids[start + torch.arange(tokens)]  # (texts, tokens)
@@ -284,8 +284,9 @@ def stretched(model):
     Returns
     -------
     dict
-        ``digit`` and ``back``, losses at trained lengths; ``digit far`` and ``back far``,
-        over the last 32 characters of long texts; in nats.
+        Losses in nats, of the digit and of the character three positions back: ``digit``
+        and ``back``, at trained lengths; ``digit far`` and ``back far``, over the last 32
+        characters of long texts.
     """
     options = {}
     if model.scheme == "sinusoidal":
@@ -325,13 +326,16 @@ def run(folder, group, seed, steps, scheme="rotary", base=10_000):
     Returns
     -------
     dict
-        The settings ``scheme``, ``base``, ``seed``, ``steps``; ``ways``: way to read on →
-        dict of losses at trained lengths (``digit``, ``back``) and beyond (``digit far``,
-        ``back far``), in nats, for the model as it is (``none``), with all keys but the
-        nearest 32 hidden (``near keys``), and changed. Of a rotary model four times slower
-        are ``all`` pairs, the ``new`` ones, which did not complete a turn in training, or
-        the ``old`` ones; ``NTK-aware`` has a larger base. Another one is ``stretched`` for
-        long texts.
+        The settings ``scheme``, ``base``, ``seed``, ``steps``; and ``ways``, a dict: how
+        the model reads long texts → dict of losses in nats: ``digit`` and ``back`` at
+        trained lengths, ``digit far`` and ``back far`` beyond them. The ways are:
+
+        - ``none``: as it is,
+        - ``near keys``: all keys but the nearest 32 are hidden,
+        - of a rotary model, by which pairs of dimensions turn four times slower: ``all``,
+          the ``new`` ones, which did not complete a turn in training, or the ``old`` ones;
+          and ``NTK-aware``, with a larger base,
+        - of any other model ``stretched``, changed for long texts as suits its positions.
     """
     model = train_digit_model(scheme, steps, seed, base=base)
     ways = {"none": measured(model), "near keys": measured(model, mask=near_mask())}

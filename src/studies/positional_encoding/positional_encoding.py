@@ -210,14 +210,17 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     -------
     dict
         The settings ``scheme``, ``reach``, ``base``, ``length``, ``steps``, ``seed``;
-        ``loss``, two lists by groups of eight positions, in nats: for the next character,
-        and for the one that stands ``back`` positions back. ``ways``, change of the model →
-        the second of these lists with it: ``near keys``, each query attends to its nearest
-        ``length`` keys only; with relative positions ``last price``, the bias of distances
-        beyond training is that of the last one; with rotary ones, in the groups "bases" and
-        "seven back", which pairs of dimensions turn four times slower: ``none``, ``all``,
-        the ``new`` ones, which did not complete a turn in training, the ``old`` ones, ``new
-        but the first``, or one pair, "0" to "5"; and ``NTK-aware``, a larger base.
+        ``loss``, two lists of losses by groups of eight positions, in nats: of the next
+        character, and of the one that stands ``back`` positions back; and ``ways``, a dict:
+        a change of the model → the second of these lists with that change:
+
+        - ``near keys``: each query attends to its nearest ``length`` keys only,
+        - ``last price``, with relative positions: distances beyond those of training have
+          the bias of the last one,
+        - in the groups "bases" and "seven back", by which pairs of dimensions turn four
+          times slower: ``none``, ``all``, the ``new`` ones, which did not complete a turn
+          in training, the ``old`` ones, ``new but the first``, or one pair, "0" to "5";
+          and ``NTK-aware``, where a larger base slows the pairs.
     """
     scheme = "relative" if group == "reach" else scheme
     model = train_position_model(scheme, steps, seed, length, base=base, **options)
@@ -225,11 +228,11 @@ def run(folder, group, steps, seed, scheme="rotary", base=10_000, length=SHORT, 
     row |= {"steps": steps, "seed": seed, "loss": losses_by_group(model, length)}
 
     def loss_back(**changes):
-        """Return the loss of naming the character some positions back, in nats.
+        """Return the losses of naming the character some positions back, in nats.
 
-        A list of float, one for each group of eight positions. ``changes`` : what attention
-        is given in place of its own: ``rotate``, a function that turns queries and keys, or
-        ``mask``, bool (tokens, tokens).
+        The result is a list of float, one for each group of eight positions. ``changes`` :
+        what attention is given in place of its own: ``rotate``, a function that turns
+        queries and keys, or ``mask``, bool (tokens, tokens).
         """
         _, back = losses_by_group(model, length, **changes)
         return back
@@ -283,7 +286,7 @@ def summary(results):
     runs = results["bases"]
     clear, edge = [], []
     for outcome in runs:
-        losses = {
+        losses = {  # with each change of the model
             way: np.mean(by_group[-len(by_group) // TIMES :])
             for way, by_group in outcome["ways"].items()
         }

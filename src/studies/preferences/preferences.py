@@ -368,7 +368,7 @@ class Runs:
 
         An echo is a word that begins with the same letter as another word of its line. Of
         four answers to a request, the one with the most echoes is preferred to the one with
-        the fewest; requests whose answers have equally many are left out.
+        the fewest; if all have equally many, they make no pair.
 
         Parameters
         ----------

@@ -98,7 +98,7 @@ def whole_words(ids, tokenizer):
 
 
 def neighbours(ids, position, reach, tokenizer):
-    """Return the ids on both sides of a position, as lists.
+    """Return a few ids on each side of a position, as two lists.
 
     Parameters
     ----------
@@ -178,15 +178,17 @@ def run(folder, group, **setting):
     Returns
     -------
     dict or list of str
-        Of "vocabulary" the tokens. Of "tuning" ``seed``, ``rate``, ``dropout`` and
-        ``validation``, the loss in nats a token. Of "runs" and "longer" ``seed`` and
-        ``stops``: step → dict of lists by test poem, ``losses``, in nats a token, and
-        ``words``, how well its words are predicted, a dict: ``loss``, their mean loss in
-        nats; ``right``, how many have the highest probability; ``begin``, for those of its
-        first passage [the id of the highest probability, the probability of the right one].
-        Of "counting" ``losses`` and ``words``, each a dict, neighbours on each side (1 to
-        3) → such a list; and ``places``, for each poem a list by passage of the positions
-        of whole words.
+        - "vocabulary": the tokens, list of str,
+        - "tuning": ``seed``, ``rate``, ``dropout`` and ``validation``, the loss in nats a
+          token,
+        - "runs" and "longer": ``seed`` and ``stops``: step → dict of two lists by test
+          poem: ``losses``, in nats a token, and ``words``, a dict for each poem: ``loss``,
+          the mean loss of its words in nats; ``right``, how many of them have the highest
+          probability; ``begin``, for each word of its first passage [the id with the
+          highest probability, the probability of the right one],
+        - "counting": ``losses`` and ``words``, each a dict, how many neighbours on each
+          side are known (1 to 3) → such a list; and ``places``, for each poem a list by
+          passage of the positions of whole words.
     """
     if group == "vocabulary":
         training_poems, _, _ = poem_splits()
@@ -233,7 +235,7 @@ def pretrain(tokenizer, seed, steps, rate, dropout, measure):
     measure(model, 0)
 
     def watch(step, _loss):
-        """Measure the model after ``step`` (int) steps; the loss is not used."""
+        """Measure the model after ``step`` (int) steps; the step's loss is not used."""
         measure(model, step)
 
     train(model, ids, tokenizer, settings, watch, family_loss)
@@ -362,11 +364,10 @@ class Measurements:
     def words(self, model):
         """Return how well the words of each poem are predicted: a list of dict.
 
-        ``model`` : Family, a BERT from ids to logits; the words of a poem, those that are
-        one token, are masked one by one. Each dict has
-        ``loss``, in nats a word, ``right``, how many words have the highest probability,
-        and ``begin``, for each word of the first passage [the id of the highest
-        probability, the probability of the right one].
+        The words that are one token are masked one by one. Each dict has ``loss``, in nats
+        a word; ``right``, how many words have the highest probability; and ``begin``, for
+        each word of the poem's first passage [the id with the highest probability, the
+        probability of the right one]. ``model`` : Family, from ids to logits.
         """
 
         def predict(ids, positions):
@@ -398,16 +399,17 @@ def predictions_at_words(poem, predict, tokenizer):
     Returns
     -------
     dict
-        ``loss``, the mean over its whole words, in nats; ``right``, how many of them have
-        the highest probability; ``begin``, for the words of its first passage that has any,
-        [the id of the highest probability, the probability of the right one].
+        ``loss``, the mean over its whole words, in nats; ``right``, for how many of them
+        the right id has the highest probability; ``begin``, a list with a pair for each
+        word of the first passage that has any: [the id with the highest probability, the
+        probability of the right one].
     """
     rows = [(ids, whole_words(ids, tokenizer)) for ids in poem]
     log_probs = [predict(ids, positions) for ids, positions in rows if positions]
     right = torch.cat([ids[positions] for ids, positions in rows])
-    every = torch.cat(log_probs)  # (words, vocab_size)
-    guesses = every.argmax(-1)
-    losses = -every[range(len(right)), right]
+    by_word = torch.cat(log_probs)  # (words, vocab_size)
+    guesses = by_word.argmax(-1)
+    losses = -by_word[range(len(right)), right]
     probabilities = (-losses).exp()
     begin = [
         [guess, round(probability, 3)]

@@ -8,7 +8,7 @@ WAYS = ("law", "line", "neighbour", "ratio", "same")  # to predict the loss of a
 
 
 def predict_by_line(parameters, tokens, losses, at_parameters, at_tokens):
-    """Predict by a straight line in logarithms: a power law without an offset.
+    """Predict a loss by a straight line in logarithms: a power law without an offset.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def predict_runs(rows, targets, draws=400):
 
 
 def relative_errors(predictions, runs):
-    """Return by how much each way missed each target, as a share of the mean loss.
+    """Return by which share of the mean loss each way of predicting missed each target.
 
     Parameters
     ----------

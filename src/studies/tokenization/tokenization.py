@@ -135,17 +135,20 @@ def run(folder, group, texts=None, seed=None):
     Returns
     -------
     dict or list of dict
-        Of "ours" and "published" ``texts``, ``seed``, ``n``, how many texts, and the number
-        of tokens by tokenizer, and by "NAME prose" that of the texts without line ends:
-        "old" has GPT-2's pattern, "now" GPT-4's, "apart" GPT-4's without the joining of
-        line ends to the punctuation before, "joined" GPT-2's with it; of "published" also
-        "pieces", GPT-4's merges with GPT-2's pattern. ``saved`` and ``left`` are 95 %
-        intervals of shares: what "now" saves of "old", and what is left of that with
-        "apart"; of "published" also ``size``, of GPT-4's vocabulary. Of "names" a
-        dict a language: ``language``, ``seed``, ``n``, how many names, and by tokenizer
-        ("bytes", "gpt2", "english", "own") their tokens in English and in the language, a
-        pair. Of "sentences" a dict a ``language``: its tokens by "gpt2", "now" (GPT-4's
-        merges) and "half" (of these as many as GPT-2 has).
+        - "ours" and "published": ``texts``, ``seed``, ``n``, how many texts; by the name of
+          a tokenizer how many tokens they have, and by "NAME prose" how many without line
+          ends. "old" has GPT-2's pattern, "now" GPT-4's, "apart" GPT-4's without the
+          joining of line ends to the punctuation before, "joined" GPT-2's with it.
+          ``saved`` and ``left`` are 95 % intervals: of the share of the tokens of "old"
+          that "now" saves, and of the share of this saving that is left with "apart". Of
+          "published" also ``pieces``, GPT-4's merges with GPT-2's pattern, and ``size``, of
+          GPT-4's vocabulary,
+        - "names": a list, one dict a language: ``language``, ``seed``, ``n``, how many
+          names, and by tokenizer ("bytes", "gpt2", "english", "own") a pair: how many
+          tokens the names have in English, and in the language,
+        - "sentences": a list, one dict a language: ``language``, and how many tokens its
+          sentence has by "gpt2", "now" (GPT-4's merges) and "half" (the first of these, as
+          many as GPT-2 has).
     """
     gpt2 = BPETokenizer(load_gpt2_vocabulary()[0])
     if group == "names":
@@ -228,16 +231,19 @@ def price(language, pairs, gpt2, seed):
     Returns
     -------
     dict
-        ``language``, ``seed``, ``n``: how many names were cut; then pairs, how many tokens
-        in English and in the language: ``bytes``, ``gpt2``, ``english`` (merges learned
-        from the other half of the English names), ``own`` (from the language's), 1,000
-        merges each.
+        ``language``, ``seed``; ``n``, how many names were cut; and by vocabulary [how many
+        tokens they have in English, how many in the language]: ``bytes`` (no merges),
+        ``gpt2``, ``english`` (1,000 merges learned from the other half of the English
+        names), ``own`` (1,000 from the other half of the language's).
     """
     order = np.random.default_rng(seed).permutation(len(pairs))
-    read = zip(*(pairs[i] for i in order[::2]), strict=True)
-    rest = list(zip(*(pairs[i] for i in order[1::2]), strict=True))
+    # Of each half the English names, and those in the language.
+    learned_from = zip(*(pairs[i] for i in order[::2]), strict=True)
+    cut = list(zip(*(pairs[i] for i in order[1::2]), strict=True))
     size = 256 + SETTINGS["merges"]
-    learned = [BPETokenizer.train("\n".join(f" {x}" for x in each), size) for each in read]
+    learned = [
+        BPETokenizer.train("\n".join(f" {x}" for x in each), size) for each in learned_from
+    ]
     ways = {"bytes": BPETokenizer([]), "gpt2": gpt2}
     ways |= dict(zip(("english", "own"), learned, strict=True))
 
@@ -248,8 +254,8 @@ def price(language, pairs, gpt2, seed):
         """
         return sum(len(tokenizer.encode(f" {name}")) for name in names)
 
-    counts = {way: [cost(t, names) for names in rest] for way, t in ways.items()}
-    return {"language": language, "seed": seed, "n": len(rest[0])} | counts
+    counts = {way: [cost(t, names) for names in cut] for way, t in ways.items()}
+    return {"language": language, "seed": seed, "n": len(cut[0])} | counts
 
 
 def compare(texts, ways, seed):

@@ -85,7 +85,7 @@ def run(_folder, group, seed, rate, kind, steps):
 
 
 def best_losses(results, kind):
-    """Return the losses of a kind at its best learning rate, in the order of the seeds.
+    """Return a kind of blocks' losses at its best learning rate, in the order of the seeds.
 
     Parameters
     ----------
