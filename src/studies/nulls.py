@@ -20,7 +20,7 @@ __all__ = ["shuffled", "shuffled_weights", "shuffled_words"]
 
 
 def shuffled_words(texts: Sequence[str], seed: int = 0) -> list[str]:
-    """Return texts with as many words each, all words shuffled across the texts.
+    """Return texts with all their words shuffled across them, each of as many as before.
 
     Parameters
     ----------

@@ -291,10 +291,10 @@ def read_twice(known, count, length):
     dict
         The mean (``ours``) of the share of tokens that are predicted in the repetition, its
         95 % ``interval``, the mean where the second half is another row (``null``), ``n``
-        and the verdict (``holds``: True, False, or None if it is too close to say);
-        ``length``, how many tokens a row has; ``heads``, how many heads attend to the token
-        after the earlier occurrence, and ``null_heads``, the same where the second half is
-        another row.
+        and the verdict (``holds``: True if the interval is above 0.5 and ``heads`` above 0,
+        else False, or None if it is too close to say); ``length``, how many tokens a row
+        has; ``heads``, how many heads attend to the token after the earlier occurrence, and
+        ``null_heads``, the same where the second half is another row.
     """
     generator = torch.Generator().manual_seed(length)
     rows = known[torch.randint(len(known), (2, count, length), generator=generator)]

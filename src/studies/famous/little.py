@@ -120,17 +120,14 @@ def counts(small=False):
     dict
         Of the share of tokens for which both find the same token likeliest, one number for
         each of 20 pieces of the test text: the mean (``ours``), its 95 % ``interval``,
-        ``n`` and the verdict (``holds``: True, False, or None if it is too close to say);
-        ``null``, the mean if the n-grams' answers are moved by half of the text. Also
-        ``order``, the length of the n-grams, from 3 to 7 tokens, whose loss on the
-        validation sonnets is lowest; ``tokens``, how many are asked; ``right`` and
-        ``right_by_count``, the shares of right answers; ``lowest`` and ``highest``, the
-        least and the most that n-grams of another length have in common with the GPT.
-
-    Raises
-    ------
-    Unasked
-        If the GPT has not read what the n-grams have, in the same alphabet.
+        ``n`` and the verdict (``holds``: True if the interval is above 0.68, else False, or
+        None if it is too close to say); ``null``, the mean if the n-grams' answers are
+        moved by half of the text. Also ``order``, the length of the n-grams, from 3 to 7
+        tokens, whose loss on the validation sonnets is lowest; ``tokens``, how many are
+        asked; ``right`` and ``right_by_count``, the shares of right answers; ``lowest`` and
+        ``highest``, the least and the most that n-grams of another length have in common
+        with the GPT. Raises ------ Unasked If the GPT has not read what the n-grams have,
+        in the same alphabet.
     """
     refuse_other_texts()
     training, validation, test = sonnets()
@@ -224,13 +221,13 @@ def heads(small=False):
     -------
     dict
         Of the rise in nats a token, a number for each window: the mean (``ours``), its 95 %
-        ``interval``, ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say); ``null``, the mean rise without as many heads drawn at random, over
-        20 draws. Also ``able``, whether the model's loss is below that of counting pairs of
-        tokens; ``removed`` and ``all_heads``, how many heads; ``in_first``, how many of the
-        removed are in the first layer; ``in_rounds``, the mean rise if they are chosen in
-        six rounds, each without those chosen before; ``whole``, the mean loss with all
-        heads, in nats a token.
+        ``interval``, ``n`` and the verdict (``holds``: True if the interval is below 0.02,
+        else False, or None if it is too close to say); ``null``, the mean rise without as
+        many heads drawn at random, over 20 draws. Also ``able``, whether the model's loss
+        is below that of counting pairs of tokens; ``removed`` and ``all_heads``, how many
+        heads; ``in_first``, how many of the removed are in the first layer; ``in_rounds``,
+        the mean rise if they are chosen in six rounds, each without those chosen before;
+        ``whole``, the mean loss with all heads, in nats a token.
     """
     chosen_on, tried_on = validation_windows(4 if small else 40)
     loss_without = {head: window_losses([head], *chosen_on).mean() for head in every_head()}

@@ -75,10 +75,10 @@ def separator(small=False):
     -------
     dict
         Of the share of attention that goes to [SEP], a number for each poem: the mean
-        (``ours``), its 95 % ``interval``, ``n`` and the verdict (``holds``: True, False, or
-        None if it is too close to say); ``null``, the share in the first poem with shuffled
-        weights. Also ``first``, the mean share of the first token, and ``even``, what each
-        token would get of an even share.
+        (``ours``), its 95 % ``interval``, ``n`` and the verdict (``holds``: True if the
+        interval is above 0.5, else False, or None if it is too close to say); ``null``, the
+        share in the first poem with shuffled weights. Also ``first``, the mean share of the
+        first token, and ``even``, what each token would get of an even share.
     """
     texts = poems(20 if small else 200)
     model = bert()[1]
@@ -152,10 +152,11 @@ def cone(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the cosines of pairs of words; in the null, the signs of one word's
-        numbers are drawn at random. Also ``by_level``, the mean cosine at each level, a
-        list, and ``lowest``, the level with the lowest of these, level 0 left out.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.05,
+        else False, or None if it is too close to say) of the cosines of pairs of words; in
+        the null, the signs of one word's numbers are drawn at random. Also ``by_level``,
+        the mean cosine at each level, a list, and ``lowest``, the level with the lowest of
+        these, level 0 left out.
     """
     count, draws = (20, 1) if small else (200, 5)
     pairs = [word_pairs(count, seed) for seed in range(draws)]
@@ -283,9 +284,9 @@ def order(small=False):
     dict
         Of the texts that are classified rightly, 1 where the text with its words shuffled
         is, too, else 0: the mean (``ours``), its 95 % ``interval``, ``n`` and the verdict
-        (``holds``: True, False, or None if it is too close to say); ``null``, the mean with
-        the poets' names shuffled. Also ``right``, the share of texts that are classified
-        rightly in their own order.
+        (``holds``: True if the interval is above 0.75, else False, or None if it is too
+        close to say); ``null``, the mean with the poets' names shuffled. Also ``right``,
+        the share of texts that are classified rightly in their own order.
     """
     texts, poets, groups = four_lines(30 if small else 300)
     mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
@@ -383,10 +384,10 @@ def queen(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the questions "a is to b as c is to d", 1 where d is the nearest
-        row; in the null, the row nearest to c answers. Also ``itself``, the share of
-        questions in which the nearest row is c.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
+        else False, or None if it is too close to say) of the questions "a is to b as c is
+        to d", 1 where d is the nearest row; in the null, the row nearest to c answers. Also
+        ``itself``, the share of questions in which the nearest row is c.
     """
     tokenizer, model = bert()
     table = torch.nn.functional.normalize(model.get_input_embeddings().weight, dim=1)

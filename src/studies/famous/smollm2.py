@@ -151,7 +151,8 @@ def beginnings(texts, count, tokens):
 
     Returns
     -------
-    int64 Tensor of shape (count, tokens)
+    int64 Tensor of shape (texts, tokens)
+        ``count`` texts, or as many as are long enough.
     """
     texts = [talker()[0](text).input_ids for text in texts]
     long = [ids[:tokens] for ids in texts if len(ids) >= tokens]
@@ -241,11 +242,12 @@ def repeats(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the share of tokens that are predicted in the repetition, a number
-        for each row; in the null, the second half is another row. Also ``heads`` and
-        ``null_heads``, how many heads give more than half of their attention to the token
-        after the earlier occurrence; ``all_heads``, how many there are.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5 and
+        ``heads`` above 0, else False, or None if it is too close to say) of the share of
+        tokens that are predicted in the repetition, a number for each row; in the null, the
+        second half is another row. Also ``heads`` and ``null_heads``, how many heads give
+        more than half of their attention to the token after the earlier occurrence;
+        ``all_heads``, how many there are.
     """
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
@@ -313,10 +315,11 @@ def sink(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of that share, a number for each text; the null is the mean over the
-        poems with shuffled weights. Also ``even``, what an even share would be;
-        ``dickinson`` and ``shakespeare``, the mean shares in the texts of each.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
+        else False, or None if it is too close to say) of that share, a number for each
+        text; the null is the mean over the poems with shuffled weights. Also ``even``, what
+        an even share would be; ``dickinson`` and ``shakespeare``, the mean shares in the
+        texts of each.
     """
     count = 4 if small else 30
     poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -378,9 +381,10 @@ def rogue(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of that share, a number for each poem; in the null, the states are
-        rotated at random. Also ``cosine``, the mean cosine of states of different poems.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
+        else False, or None if it is too close to say) of that share, a number for each
+        poem; in the null, the states are rotated at random. Also ``cosine``, the mean
+        cosine of states of different poems.
     """
     ids = poem_tokens(6 if small else 30, 64)
     model = talker()[1]
@@ -612,11 +616,12 @@ def agreement(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the share of right choices, a number for each noun; the null is
-        that with shuffled weights. Also ``first``, the mean with the first preposition;
-        ``lowest`` and ``highest``, the means of the two prepositions after which it is
-        right least and most often, and these, ``hardest`` and ``easiest``.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.9,
+        else False, or None if it is too close to say) of the share of right choices, a
+        number for each noun; the null is that with shuffled weights. Also ``first``, the
+        mean with the first preposition; ``lowest`` and ``highest``, the means of the two
+        prepositions after which it is right least and most often, and these, ``hardest``
+        and ``easiest``.
     """
     nouns = NOUNS[:10] if small else NOUNS
     hits = np.array([agrees(nouns, word, talker()[1]) for word in PREPOSITIONS])
@@ -746,14 +751,14 @@ def labels(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the difference of two shares of right answers, after right labels
-        less after random ones, a number for each eight examples; the null is the share
-        without examples. Also ``right`` and ``dealt``, the mean shares after right labels
-        and after random ones; ``able``, whether the first is surely above a half;
-        ``harmed``, in how many tasks random labels are worse than no examples; ``tasks``,
-        how many, and of their mean differences the ``lowest`` and ``highest``, with the
-        labels ``low_task`` and ``high_task``.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is below 0.05,
+        else False, or None if it is too close to say) of the difference of two shares of
+        right answers, after right labels less after random ones, a number for each eight
+        examples; the null is the share without examples. Also ``right`` and ``dealt``, the
+        mean shares after right labels and after random ones; ``able``, whether the first is
+        surely above a half; ``harmed``, in how many tasks random labels are worse than no
+        examples; ``tasks``, how many, and of their mean differences the ``lowest`` and
+        ``highest``, with the labels ``low_task`` and ``high_task``.
     """
     rng = np.random.default_rng(1)
     hits = []
@@ -814,12 +819,13 @@ def recency(small=False):
     -------
     dict
         The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the share of answers that are the last label read, where the
-        examples of each label stand together, a number for each eight examples; in the
-        null, the labels are mixed. Also ``able``, whether the share of right answers is
-        surely above a half; ``tasks``, how many, and of their mean shares the ``lowest``
-        and ``highest``, with the labels ``low_task`` and ``high_task``.
+        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
+        else False, or None if it is too close to say) of the share of answers that are the
+        last label read, where the examples of each label stand together, a number for each
+        eight examples; in the null, the labels are mixed. Also ``able``, whether the share
+        of right answers is surely above a half; ``tasks``, how many, and of their mean
+        shares the ``lowest`` and ``highest``, with the labels ``low_task`` and
+        ``high_task``.
     """
     together, mixed, right = [], [], []
     for task in TASKS:

@@ -205,8 +205,8 @@ def cut(ids, context, first):
     """Cut a text into windows, each of which begins with the last ``first`` tokens of the
     one before.
 
-    So every token is at a position of ``first`` or more in one window and no other, but for
-    the text's first tokens, and an end that fills no whole window, which is left out.
+    So every token is at a position of ``first`` or more in exactly one window, but for the
+    text's first ``first`` tokens and for those at its end that fill no window.
 
     Parameters
     ----------

@@ -81,8 +81,9 @@ def token_windows(tokenizer, part):
     Returns
     -------
     windows : int64 Tensor of shape (windows, 64)
-        Windows that follow one another through each text and do not overlap; what is left
-        at its end is not used. As many of each poet: the first 100, or 35 to judge by.
+        Windows that follow one another through each text and do not overlap; the last 1 to
+        64 tokens of a text are not used. A sonnet's and a poem's take turns, the first 100
+        of each poet, or 35 to judge by.
     marks : bool Tensor of shape (windows, 64, properties)
         What is true at each token: a column for each of `TOKEN_MARKS`, in their order.
     """

@@ -138,8 +138,9 @@ def count_lines(tokenizer, texts, every):
         letters" or "other") → characters shown, a str from "1" to "64" → mean loss in nats
         a character of n-grams that see about as far; ``lines``: change of the line, a key
         of `CHANGES` such as "no vowels" → the mean probability of a new line rather than a
-        space, ``ends`` after marks at line ends and ``inside`` after other marks, of
-        6-grams, which the study *ladder* chose.
+        space by 6-grams, which the study *ladder* chose: a dict, ``ends`` after punctuation
+        at line ends and ``inside`` after other punctuation, and "n" → how many there are
+        of both.
     """
     training, _, test = (np.array(tokenizer.encode(text)) for text in texts)
     models = {

@@ -438,6 +438,7 @@ def leads_of_model(twins, model, tokenizer):
         for place, begin in enumerate(twin["begins"])
         for word in (twin["words"][place], twin["words"][1 - place])
     ]
+    # (pairs, sentences, words): of each sentence with the right word, then the wrong one
     log_probs = np.array(log_probabilities(model, tokenizer, texts)).reshape(-1, 2, 2)
     return (log_probs[..., 0] - log_probs[..., 1]).round(3).tolist()
 

@@ -154,7 +154,7 @@ def run(folder, group, training):
     ids = [each for text in texts for each in passages(text, tokenizer, room, overlap=True)]
 
     def watch(step, loss):
-        """Store the loss of a step; of each hundred steps their mean alone.
+        """Store a step's loss; every hundred steps put their mean in place of their losses.
 
         ``step`` : int, from 1; ``loss`` : float, in nats.
         """
