@@ -384,7 +384,7 @@ def train_kind(folder, group, seed, steps, kind, dates=1, rate=None):
 
 
 def view_data(model):
-    """Return a model's weights as int8, and what it then writes, for the page's view.
+    """Return a model's weights as int8, and what it writes with them, for the page's view.
 
     Parameters
     ----------
@@ -396,10 +396,11 @@ def view_data(model):
         ``weights``: by name, vectors as lists, matrices as dicts of bytes and a scale for
         each row (`pack_weights`). ``written``: source → what the model writes, str, for a
         day in eight styles and for `ODD` dates, such as "February 31, 1886". ``hyphens``,
-        str: what it writes at the places of the two hyphens if it cannot attend to the
-        character to which each attends most. ``look``: the attention weights of the second
-        digit of the month that it writes, a list of float, by source character.
-        ``without``, str: what it writes of the day if the month is hidden.
+        two characters: what it writes at the places of the two hyphens if, at each, it
+        cannot attend to the character to which it attends most. ``look``: the attention
+        weights with which it writes the second digit of the month, a list of float, by
+        character of the first source, mean over heads. ``without``, str: what it writes
+        for the first source if the month is hidden.
     """
     model = rounded(model)
     day = datetime.date.fromisoformat(dates.SHOWN[0])

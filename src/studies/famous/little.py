@@ -124,10 +124,14 @@ def counts(small=False):
         None if it is too close to say); ``null``, the mean if the n-grams' answers are
         moved by half of the text. Also ``order``, the length of the n-grams, from 3 to 7
         tokens, whose loss on the validation sonnets is lowest; ``tokens``, how many are
-        asked; ``right`` and ``right_by_count``, the shares of right answers; ``lowest`` and
-        ``highest``, the least and the most that n-grams of another length have in common
-        with the GPT. Raises ------ Unasked If the GPT has not read what the n-grams have,
-        in the same alphabet.
+        asked; ``right`` and ``right_by_count``, the shares of right answers of the GPT and
+        of the n-grams; ``lowest`` and ``highest``, the lowest and the highest of that share
+        over all lengths of n-grams that were tried.
+
+    Raises
+    ------
+    Unasked
+        If the GPT has not read what the n-grams have, in the same alphabet.
     """
     refuse_other_texts()
     training, validation, test = sonnets()

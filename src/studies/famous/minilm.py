@@ -128,7 +128,7 @@ def word_pairs(count, seed=0):
 
     Returns
     -------
-    first, second : Tensor of shape (levels, count / 2, d)
+    first, second : Tensor of shape (levels, count // 2, d)
         The states of the pairs' tokens; the levels are before layer 0, after layer 0, 1,
         and so on.
     """

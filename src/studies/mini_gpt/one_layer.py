@@ -138,8 +138,9 @@ def measure(tokenizer, model, every):
         ``reach``: kind of character ("line ends", "first letters", "other letters" or
         "other") → characters shown, "5" or "64" → mean loss on the test text, in nats a
         character. ``lines``: change of the line, such as "no vowels" → the mean probability
-        of a new line, ``ends`` after marks at line ends and ``inside`` after other marks;
-        ``shuffled``: the same of the model with shuffled weights.
+        of a new line, a dict, ``ends`` after punctuation at line ends and ``inside`` after
+        other punctuation, and "n" → how many there are of both; ``shuffled``: the same of
+        the model with shuffled weights.
     """
     texts = train_val_test_split(load_texts("sonnets"))
     test = torch.tensor(tokenizer.encode(texts.test))
