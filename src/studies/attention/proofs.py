@@ -329,7 +329,9 @@ def random_weights(page: Page):
     interval="{span:.0%}",
 )
 def it_attends_to_the_nouns(page: Page):
-    """The head was chosen by another sentence; the interval is over kinds of sentences.
+    """Check that in one head “it” gives most of its attention to the two nouns.
+
+    The head was chosen by another sentence; the interval is over kinds of sentences.
 
     It is above one half, and the head's lead over the next one is above zero. With three
     other draws of nouns it is the first of all heads again. Random weights (those of each
@@ -508,7 +510,9 @@ def leads_by_order(page: Page, words) -> tuple[np.ndarray, np.ndarray]:
     interval="difference of the animal's lead: {gap:.0%}",
 )
 def endings_draw_it(page: Page):
-    """The lead is what "it" gives the animal, less what it gives the place.
+    """Check that “it” leans more to the animal after words said of animals.
+
+    The lead is what "it" gives the animal, less what it gives the place.
 
     In nine of ten pairs of a word said of animals and one said of places the first gives
     the greater lead. Static vectors put fewer pairs in order, but more than half. The
@@ -606,7 +610,10 @@ def random_persons(page: Page):
     interval="a typical person less a typical thing: {gap:.0%}",
 )
 def he_attends_to_persons(page: Page):
-    """In Dickinson's line, in the place of "Death"; both lists were written before looking.
+    """Check that in one head “He” attends more to persons than to things.
+
+    The word stands in Dickinson's line in the place of "Death"; both lists of words were
+    written before looking.
 
     In 98 of 100 pairs of a person and a thing the person gets more, and the median thing
     less than one hundredth. "Death" gets less than one hundredth, "God" more than a typical
@@ -727,7 +734,10 @@ def scores_of(study, world: str, after: int = READ[0]) -> np.ndarray:
     interval="random less trained, over kinds: {gap:.1%}",
 )
 def random_weights_tell_more(page: Page):
-    """By the study *nouns-in-it*, after layer 3; after the last layer it is the reverse.
+    """Check that “it” tells the nouns better with random weights than with trained ones.
+
+    The numbers are those of the study *nouns-in-it*, after layer 3; after the last layer it
+    is the reverse.
 
     A ridge regression tells from the vector of "it" which of forty nouns the sentence has;
     the score is the share of pairs of nouns, one there and one not, put in order; that of
@@ -766,7 +776,10 @@ def random_weights_tell_more(page: Page):
     "nouns the sentence has."
 )
 def no_single_head_is_needed(page: Page):
-    """By the study *nouns-in-it*: the lowest score without a head, after the last layer.
+    """Check that without any one head the last layer's “it” still tells the nouns.
+
+    The numbers are those of the study *nouns-in-it*: the lowest score without a head, after
+    the last layer.
 
     It is above 99 of 100 pairs of nouns, in the mean over kinds of sentences, for every
     head. After layer 3 the removal of the head of the first picture lowers the score (its
@@ -901,7 +914,9 @@ def raw_scores_saturate(page: Page):
     "A softmax of scores is the Gaussian kernel, and safe where dividing kernels is not."
 )
 def softmax_is_a_kernel(page: Page):
-    """Both agree at a bandwidth of 0.4; at 0.002 dividing kernels gives 0/0.
+    """Check that a softmax of scores gives what dividing Gaussian kernels gives.
+
+    Both agree at a bandwidth of 0.4; at 0.002 dividing kernels gives 0/0.
 
     Parameters
     ----------

@@ -184,7 +184,9 @@ def mixed_gradient(page: Page):
     "guess by {best:.2f} (lowest and highest)",
 )
 def one_pass_beats_guesses(page: Page):
-    """For each sequence, in untrained decoders and after 100 steps of training.
+    """Check that a step along the gradient beats the best of a thousand random ones.
+
+    So it is for each sequence, in untrained decoders and after 100 steps of training.
 
     The gradient's step helps more than five times as much as the best guess, each at the
     better of its two lengths.
@@ -259,7 +261,9 @@ def attention_by_hand(page: Page):
 
 @proof("On this line, moving one head's scores against their gradient lowers the loss.")
 def scores_move(page: Page):
-    """The step is 50 times the gradient; along the gradient it raises the loss.
+    """Check that a step against the gradient of one head's scores lowers the loss.
+
+    The step is 50 times the gradient; along the gradient it raises the loss.
 
     No gradient reaches a word that comes later, and in each row they sum to zero.
 
@@ -428,7 +432,10 @@ def attention_agrees(page: Page):
 
 @proof("With as many keys as queries, most fits end near zero; with fewer they may not.")
 def a_fit_needs_keys(page: Page):
-    """Four queries of width 3, of random numbers: fits of 3,000 steps, ten with each.
+    """Check that with four keys most fits of four queries end near zero, with three not.
+
+    Queries have width 3; all numbers are random; there are ten fits of 3,000 steps with
+    each number of keys.
 
     The median loss is below 0.0001 with four keys, and above 0.001 with three.
 
@@ -581,7 +588,9 @@ def random_directions(page: Page):
     "three wrong ones",
 )
 def small_fit_misses_wrong_gradients(page: Page):
-    """From every start the fit ends below a thousandth of its first loss.
+    """Check that a small example is learned with three of four wrong gradients.
+
+    From every start the fit ends below a thousandth of its first loss.
 
     So it does with right gradients, with none for queries and keys, with those of the
     queries negated, and with those of the queries doubled. With those of the values
@@ -625,7 +634,9 @@ def small_fit_misses_wrong_gradients(page: Page):
 
 @proof("The decoder has more numbers to train than there are words to learn from.")
 def sizes_of_the_decoder(page: Page):
-    """More than ten times as many; the output matrix is the table of word vectors.
+    """Check that the decoder has more numbers than there are words to learn from.
+
+    It has more than ten times as many; the output matrix is the table of word vectors.
 
     Before training, the last of seven words attends to each of them about equally, in each
     layer: within 0.02 of one seventh, averaged over heads and sequences.
@@ -654,7 +665,9 @@ def sizes_of_the_decoder(page: Page):
 
 @proof("After a hundred steps layer 1 attends to nearer words than layer 0.")
 def a_short_training_turns_layer_1(page: Page):
-    """They differ by half a word or more, in the decoder that the page trains.
+    """Check that after a hundred steps layer 1 attends to nearer words than layer 0.
+
+    They differ by half a word or more, in the decoder that the page trains.
 
     Before training the last word attends three words back in both layers, to 0.15.
 
@@ -727,7 +740,9 @@ def words_shuffled_anew(page: Page):
     "{sonnets:.0%}, shuffled {shuffled:.0%}; before training {before:.0%}",
 )
 def heads_turn_to_the_nearest(page: Page):
-    """In both layers of each decoder the nearest three of seven words end above 70 %.
+    """Check that trained heads attend to the nearest words, whatever their order.
+
+    In both layers of each decoder the nearest three of seven words end above 70 %.
 
     They begin at 43 % (to 3 points). The mean distance ends below two words. After 500
     steps of words shuffled anew every layer attends farther back than after 500 steps of
@@ -802,7 +817,9 @@ def before_training(page: Page):
     "0 {zero:.1f}; swapped {one_swapped:.1f} and {zero_swapped:.1f}",
 )
 def length_decides_which_layer_turns(page: Page):
-    """After 100 steps heads that are given long vectors have turned, others have not.
+    """Check that the layer that is given long vectors is the first to attend to near words.
+
+    After 100 steps heads that are given long vectors have turned, others have not.
 
     Turned: less than 2.75 words back on average; not turned: more than 2.9; even shares
     are 3. So it is as the layers are, with both lengths alike, and with the lengths
@@ -957,7 +974,9 @@ def longer_contexts(page: Page):
 
 @proof("After training, most five-word sequences of the samples are copied.")
 def most_is_copied(page: Page):
-    """For each decoder more than half of its three samples' sequences stand in its text.
+    """Check that most five-word sequences of the samples are copied from the text.
+
+    For each decoder more than half of its three samples' sequences stand in its text.
 
     Of sequences in sonnets that were held out fewer than one in a hundred do. On these the
     loss is lowest within 200 steps and ends more than three nats higher, in each decoder.
@@ -1047,7 +1066,9 @@ def shuffled_training(page: Page):
     interval="decoder less pairs: {span:.2f} nats",
 )
 def a_good_start_equals_pairs(page: Page):
-    """The interval, over test sonnets, lies within a tenth of a nat of no difference.
+    """Check that with a good start the decoder is as good as counts of word pairs.
+
+    The interval, over test sonnets, lies within a tenth of a nat of no difference.
 
     The decoder is better than counts of single words, and than the same decoder begun at
     random, tuned alike: both intervals end below −0.1. Trained on shuffled words, it is

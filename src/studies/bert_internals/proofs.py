@@ -159,7 +159,9 @@ def ranks_of_hidden(tokenizer, model, lines) -> list[int]:
 
 @proof("A head that the file lacks is filled with random numbers: two loads, two answers.")
 def head_is_missing(page: Page):
-    """The head's matrix is missing; what it scores with is the word table itself.
+    """Check that the file lacks the head's matrix, and that two seeds give two answers.
+
+    What the head scores with is the word table itself.
 
     Parameters
     ----------
@@ -265,7 +267,9 @@ def three_tables(page: Page):
 
 @proof("The budget computed from the configuration is the model's number of parameters.")
 def budget_is_the_models(page: Page):
-    """A pooler is counted if the model has one.
+    """Check that the budget is the model's number of parameters.
+
+    A pooler is counted if the model has one.
 
     Parameters
     ----------
@@ -421,7 +425,9 @@ def shares_before(weights, numbers, to_number_before):
     interval="{span:.1%}, the lowest of the orders",
 )
 def head_follows_the_numbers(page: Page):
-    """The head is found in the printed order, and tried in random orders of the numbers.
+    """Check that one head attends to the token numbered one lower, in any order.
+
+    The head is found in the printed order, and tried in random orders of the numbers.
 
     Its share for the number one lower stays above 90 % (interval over stanzas) in each of
     three random orders, with rows of tokens drawn at random from the vocabulary, and with
@@ -635,7 +641,9 @@ def letter_of_share(share, usual, even) -> str:
     interval="{span:.0%} with both; over stanzas",
 )
 def sink_has_two_causes(page: Page):
-    """Each of the two is taken away alone, both are, and each is given to another token.
+    """Check that the first token draws attention by being [CLS] or by its number 0.
+
+    Each of the two is taken away alone, both are, and each is given to another token.
 
     With *the*, *soul* or a full stop in the place of [CLS], number 0 alone keeps the share
     above 45 %. With positions counted from 7, 47, … 487, [CLS] alone keeps between 20 % and
@@ -785,7 +793,9 @@ def moved_without(model, out, token, masked):
     interval="{gap:.1%} of the vectors' length less than another's, over stanzas",
 )
 def weight_is_not_what_is_fetched(page: Page):
-    """Values are set to zero in all layers but the first and last, one token at a time.
+    """Check that the first token has most weight, and that its values matter little.
+
+    Values are set to zero in all layers but the first and last, one token at a time.
 
     The first token has more than ten times the weight of any other, and without its values
     the others' final vectors move less than without another's, on average over the other

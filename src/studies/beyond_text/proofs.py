@@ -35,7 +35,9 @@ close = torch.testing.assert_close
 
 @proof("With random weights the first picture's model only guesses the digits.")
 def nothing_learned(page):
-    """Five times the weights are shuffled within each of the model's parameters.
+    """Check that with random weights the vision Transformer only guesses.
+
+    Five times the weights are shuffled within each of the model's parameters.
 
     Parameters
     ----------
@@ -140,7 +142,9 @@ def exchanged(page):
     interval="neighbours less Transformer, from training to training: {gap:.1%}",
 )
 def neighbours_lead(page):
-    """The neighbours beat every training, on every part, and logistic regression, too.
+    """Check that looking up the most similar digits beats the vision Transformer.
+
+    The neighbours beat every training, on every part, and logistic regression, too.
 
     Settings are chosen on a part of their own.
 
@@ -207,7 +211,9 @@ def neighbours_lead(page):
 
 @proof("The page's training and rivals find on the first part what the study found.")
 def here_as_in_the_study(page):
-    """The Transformer's accuracies agree within five points, the others' within two.
+    """Check that the page's accuracies on the first part are those of the study.
+
+    The Transformer's accuracies agree within five points, the others' within two.
 
     Parameters
     ----------
@@ -229,7 +235,9 @@ def here_as_in_the_study(page):
 
 @proof("With the patches in another order a convolution loses accuracy; two others do not.")
 def shuffled_patches(page):
-    """The Transformer's logits and all distances between digits stay the same, to 1e-9.
+    """Check that shuffled patches cost a convolution accuracy, and two other readers none.
+
+    The Transformer's logits and all distances between digits stay the same, to 1e-9.
 
     The trained Transformer is given the rows of its position table in the new order. The
     convolution was trained anew, with three orders of the patches: on average it loses on
@@ -289,7 +297,9 @@ def shuffled_patches(page):
 
 @proof("Without the bonuses all unmarked nodes of all graphs get the same answer.")
 def no_bias_no_answer(page):
-    """The logits are equal to nine decimals, whatever the weights.
+    """Check that without the bonuses all unmarked nodes get the same answer.
+
+    The logits are equal to nine decimals, whatever the weights.
 
     Parameters
     ----------
@@ -317,7 +327,9 @@ def no_bias_no_answer(page):
 
 @proof("Of the model's four heads one favours neighbours, three favour other nodes.")
 def heads_differ(page):
-    """Head 0 adds at least 0.1 more to scores of neighbours than of others, the rest less.
+    """Check that one of the heads favours neighbours, and three favour other nodes.
+
+    Head 0 adds at least 0.1 more to scores of neighbours than of others, the rest less.
 
     Parameters
     ----------
@@ -364,7 +376,9 @@ def untrained_walker(page):
     interval="told the edges: {told:.1%}; told their number: {numbers:.0%}",
 )
 def edges_are_used(page):
-    """The page's model has more than 99 % right, and so has each of three trainings.
+    """Check that the graph Transformer finds distances by the edges it is told.
+
+    The page's model has more than 99 % right, and so has each of three trainings.
 
     With its bonuses (what it adds to scores of joined nodes) at zero, or with another
     graph's edges, none is better than always giving the most frequent distance by more than
@@ -485,7 +499,9 @@ def other_edges(page):
     interval="within reach {within:.1%}; farther {beyond:.0%}; a guess has 50 %",
 )
 def each_layer_sees_one_edge_farther(page):
-    """Nodes at a distance are told apart from farther nodes; a guess has one half.
+    """Check that with each layer distances of one edge more are told apart.
+
+    Nodes at a distance are told apart from farther nodes; a guess has one half.
 
     That is the mean of two shares: of the nodes at the distance that are placed there, and
     of the farther ones that are not. It is above 98 % up to as many edges as there are
@@ -629,7 +645,9 @@ def losses_by_owner(run):
     interval="of the models, {share:.0%}",
 )
 def a_head_for_each_rule(page):
-    """A rule is lost if sequences by it have a loss above that of a guess.
+    """Check that in most of the models each head carries one rule.
+
+    A rule is lost if sequences by it have a loss above that of a guess.
 
     The other rule's loss rises by less than a tenth of a nat. An ablated head gives its
     mean output. The interval is over models, which differ by their random seed.
@@ -671,7 +689,9 @@ def a_head_for_each_rule(page):
 
 @proof("The model of the picture has one head for each rule.")
 def shown_model_has_both(page):
-    """Each head attends most at one rule's distance, and its rule is lost without it.
+    """Check that the pictured model has one head for each rule.
+
+    Each head attends most at one rule's distance, and its rule is lost without it.
 
     Head 0 attends two letters back, head 1 four.
 
@@ -699,7 +719,9 @@ def shown_model_has_both(page):
     "Counting letters at a distance does about as well as the model; with sorting, better."
 )
 def counting_the_rules(page):
-    """The loss of counts of two letters lies among those of the study's twelve models.
+    """Check that counting at a distance is about as good as the model.
+
+    The loss of counts of two letters lies among those of the study's twelve models.
 
     With sorting, a model of one distance is counted on the sequences that it predicts best,
     and the models are mixed; that beats also the model that is trained ten times as long.
@@ -820,7 +842,9 @@ def nearest_accuracy(versions, labels, learned, tested, leaks, rng):
     interval="by part: copies {copies:.1%}, hands {hands:.1%}",
 )
 def test_digits_leak(page):
-    """Each alone lifts the share of right answers by two to four and a half points.
+    """Check that turned copies of test digits, or digits of their forms, raise accuracy.
+
+    Each alone lifts the share of right answers by two to four and a half points.
 
     The means over parts do so; with copies the share rises on each part. *The same hands*
     are digits of the same forms: nobody wrote down whose they are, but the file goes from

@@ -58,7 +58,9 @@ def paired(new, old, labels) -> tuple[float, float]:
 
 @proof("`states[1]` is what layer 0 makes of `states[0]`, and static vectors are neither.")
 def levels_are_named(page: Page):
-    """Layer 0 is run by itself on ``page.states[0]``, what enters it.
+    """Check that layer 0 makes ``states[1]`` of ``states[0]``; static vectors are neither.
+
+    Layer 0 is run by itself on ``page.states[0]``, what enters it.
 
     Static vectors are the rows of the token table.
 
@@ -141,7 +143,9 @@ def padding_changes_nothing(page: Page):
 
 @proof("The quick formula gives what refitting without the poem gives.")
 def left_out_is_refitted(page: Page):
-    """``page.left_out`` is compared with scikit-learn's ridge, for three poems.
+    """Check that the quick formula gives what refitting without the poem gives.
+
+    ``page.left_out`` is compared with scikit-learn's ridge, for three poems.
 
     `ask`, which predicts one poem from all others, gives what `predict` gives for it.
 
@@ -519,7 +523,9 @@ def without(page: Page, start: str, word: str):
     n="1 poem, {words} words: an example that was chosen",
 )
 def hope_is_in_a_word(page: Page):
-    """The section is predicted from all other poems, with the word and without it.
+    """Check that without *Hope* the poem's predicted section changes to Nature.
+
+    The section is predicted from all other poems, with the word and without it.
 
     The regression's penalty is the one that was chosen for all poems. Not asserted: with a
     much smaller one the poem goes to Love, or stays. Of the poem's other words none takes
@@ -580,7 +586,9 @@ def hope_is_in_a_word(page: Page):
     "word does this."
 )
 def bees(page: Page):
-    """The stored study (``page.close``) is of the default model, whatever the page's is.
+    """Check that one poem is read as Love without *bumble-bees* and no other word.
+
+    The stored study (``page.close``) is of the default model, whatever the page's is.
 
     A poem is read as the section that has the most support after the last layer.
 
@@ -642,7 +650,9 @@ def columns_mixed(page: Page):
     interval="last layer less static: {gap:.0%}",
 )
 def one_word_decides(page: Page):
-    """A poem counts if its leading section loses the lead without at least one word.
+    """Check that one word moves more poems by the last layer than by static vectors.
+
+    A poem counts if its leading section loses the lead without at least one word.
 
     The share of all words that move their poem differs by less than one in a hundred
     between the two; after the last layer they are spread over more poems. Of the third of
@@ -769,7 +779,9 @@ def blank_last(page: Page):
     interval="untrained less trained: {gap:.0%}",
 )
 def last_layer_reshuffles(page: Page):
-    """The mean share kept is between a quarter and a third; each layer below keeps half.
+    """Check that the trained last layer keeps fewer neighbours than untrained ones.
+
+    The mean share kept is between a quarter and a third; each layer below keeps half.
 
     An untrained last layer on the same input keeps more, of three and of thirty nearest,
     too; the stored study says so for ten more, and all keep 55 to 65 %. Taking off the
@@ -942,7 +954,10 @@ def sections_at_random(page: Page):
     interval="after the last layer less before it: {gain:.0%}; less static: {lead:.0%}",
 )
 def new_neighbours_are_its_own(page: Page):
-    """The share grows among five, ten and twenty nearest, by 95 % intervals over poems.
+    """Check that the last layer brings poems nearer to others of their section.
+
+    The share of its section grows among the five, ten and twenty nearest, by 95 % intervals
+    over poems.
 
     Of ten the gain is larger than in any of 200 shufflings of the sections, and the share
     is above that after each untrained layer. The gain's interval is above zero, too, if
@@ -1134,7 +1149,9 @@ def labels_shuffled(page: Page):
     interval="after the last layer {span:.0%}",
 )
 def sonnets_are_told(page: Page):
-    """After the last layer the interval is above a half, and above that of shuffled labels.
+    """Check that the last layer tells the sonnets' two groups about as counting does.
+
+    After the last layer the interval is above a half, and above that of shuffled labels.
 
     Words that are counted, and static vectors, lie within the interval of the last layer.
 

@@ -255,7 +255,9 @@ def share_that_stays(page: Page) -> float:
 
 @proof("The answer is the word that has the largest cosine with king − man + woman.")
 def king_stays(page: Page):
-    """The page's first words are those of the largest cosines; each vector has length 1.
+    """Check the order of the words that are nearest to king − man + woman.
+
+    The page's first words are those of the largest cosines; each vector has length 1.
 
     That it is *king*, and what is so in most questions, `sums_answer` asserts.
 
@@ -362,7 +364,9 @@ def wrong_partners(asked) -> np.ndarray:
     "neighbour reaches, {gain:.0%} and {gain_capitals:.0%}",
 )
 def sums_answer(page: Page):
-    """Find the nearest of all whole words to −a + b + c, with a, b and c left out.
+    """Check that sums like king − man + woman answer most questions of two kinds.
+
+    The answer is the nearest of all whole words to −a + b + c, with a, b and c left out.
 
     In each of the two kinds the interval over pairs is above a half, and above the share
     with the b of another pair; the intervals of the gain over the third word's own
@@ -471,7 +475,9 @@ buck doe
     interval="{span:.0%} of the pairs, over these; of Google's {googles:.0%}",
 )
 def sums_fail(page: Page):
-    """Ask each of `OTHER_PAIRS`, such as "actor actress", with each of Google's families.
+    """Check that the sums answer fewer questions about pairs that Google leaves out.
+
+    Each of `OTHER_PAIRS`, such as "actor actress", is asked with each of Google's families.
 
     The interval, these pairs drawn again, ends below that of Google's families. A pair is
     as rare as its rarer word, and a word the rarer, roughly, the higher its token's number.
@@ -569,7 +575,9 @@ def sums_fail(page: Page):
 
 @proof("With its numbers shuffled, the table answers hardly any question about families.")
 def nothing_left(page: Page):
-    """At most two are answered, which is less than one in a hundred.
+    """Check that the shuffled table answers hardly any question about families.
+
+    At most two are answered, which is less than one in a hundred.
 
     Words keep fewer than 2 % of their ten nearest neighbours.
 
@@ -665,7 +673,9 @@ def pairs_match(page: Page):
     interval="{span:.0%} over pairs and words; less words before {gap:.0%}",
 )
 def verb_or_noun(page: Page):
-    """Each pair is tried in a direction that other pairs and other words give.
+    """Check that a word used as a verb leans more to verbs than the same word as a noun.
+
+    Each pair is tried in a direction that other pairs and other words give.
 
     The interval is above two thirds, the share above every one of 1,000 labelings of the
     pairs at random; untrained layers are near one half. The best of six ways to add up the
@@ -747,7 +757,10 @@ def flipped(vectors, turned) -> np.ndarray:
 
 @proof("What enters layer 0 is not the table's row alone: two more rows are added to it.")
 def static_is_not_level_0(page: Page):
-    """Word, position and token type added, and normalised, give it, to 1e-5 of the largest.
+    """Check that what enters layer 0 is the normalised sum of three rows.
+
+    They are those of word, position and token type; the sum is right to 1e-5 of the largest
+    number.
 
     Parameters
     ----------

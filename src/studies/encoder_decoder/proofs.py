@@ -78,7 +78,9 @@ def unpacked(packed) -> dict:
 
 @proof("With shuffled weights the model of the first picture reads no date.")
 def nothing_without_learning(page):
-    """The model reads its three styles; with shuffled weights, five seeds, no day at all.
+    """Check that with shuffled weights the model reads no date.
+
+    The model reads its three styles; with shuffled weights, five seeds, no day at all.
 
     Of the date of the picture, with the month hidden, the trained model writes the month
     "00".
@@ -151,7 +153,9 @@ def kinds_exchanged(page):
     interval="two dates read, over seeds: {back:.0%} with attention, {one:.1%} without",
 )
 def two_dates_need_a_look_back(page):
-    """After 700 steps, attention reads two dates; a vector at every step reads one.
+    """Check that an LSTM needs attention to its source to rewrite two dates.
+
+    After 700 steps, attention reads two dates; a vector at every step reads one.
 
     Each reads nearly all such sources, with every seed. Of sources with two dates, one
     vector reads hardly any, whether it is given once or at every step, also at two other
@@ -310,7 +314,9 @@ def block_is_pytorchs(page):
 
 @proof("The page's model reads most held-out days; an untrained one reads none.")
 def it_reads_dates(page):
-    """It reads over 80 % in each of three styles; the study's models read over 95 %.
+    """Check that the page's model reads most held-out days, an untrained one none.
+
+    It reads over 80 % in each of three styles; the study's models read over 95 %.
 
     These were trained longer.
 
@@ -383,7 +389,9 @@ def random_weights(page):
     interval="right without the part with most attention, over models: {sure:.1%}",
 )
 def attention_is_not_use(page):
-    """Hide the part with most attention: hyphens, the first 1 and the end stay right.
+    """Check that hyphens are written without the part that has most attention.
+
+    With this part hidden, hyphens, the first 1 and the end stay right.
 
     Of dates such as "1886-05-15" each of these stays right in over 90 %. Seven other digits
     do not: each is right in fewer than 85 %, and in the study's models less than 5 points
@@ -464,7 +472,9 @@ def no_spreading(page):
     interval="months read, over models: {again:.0%}; over random encoders: {random:.0%}",
 )
 def the_month_is_elsewhere(page):
-    """Every decoder reads more than the length tells by a fifth of all months.
+    """Check that decoders find a hidden month in other characters' vectors.
+
+    Every decoder reads more than the length tells by a fifth of all months.
 
     It also reads so much more than a decoder whose encoder's other characters could not
     attend to the month. Over encoders with random weights (stored study *date-controls*)
@@ -575,7 +585,9 @@ def letters_not_shown(page):
     interval="read, over seeds: {letters:.0%}; more than without: {more:.0%}",
 )
 def small_letters_carry_over(page):
-    """In each of five seeds eight in ten are read, and more than without.
+    """Check that small letters shown in one style are read in a similar one.
+
+    In each of five seeds eight in ten such dates are read, and more than without.
 
     So are two centuries between eighteen that were shown. With two shown, fewer than two
     thirds of 1700 to 1799 are read, and none of 2000 to 2099. Commas: some seeds read
@@ -680,7 +692,9 @@ def order_is_free(page):
     interval="read with the year first, over models: {turned:.1%}",
 )
 def a_new_order_is_not_read(page):
-    """They read under 1 % of dates like *1886 May 15*, over 95 % of each of three styles.
+    """Check that models hardly ever read dates that begin with the year.
+
+    They read under 1 % of dates like *1886 May 15*, over 95 % of each of three styles.
 
     Parameters
     ----------

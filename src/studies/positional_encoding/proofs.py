@@ -570,7 +570,9 @@ def relabelled(ways, rng):
     interval="loss at the far end with far keys hidden, lowest to highest: {hidden:.2f}",
 )
 def far_keys_do_the_harm(page):
-    """The loss of naming a character three back, or seven, is below 0.05 nats in all.
+    """Check that rotary models read on well if far keys are hidden.
+
+    The loss of naming a character three back, or seven, is below 0.05 nats in all.
 
     Kinds differ by base, length of training texts and how far back is asked. As they are,
     they have at least twenty times that loss. Sinusoidal and learned models, with the same
@@ -696,7 +698,9 @@ def first_new_pair_helps_most(page):
     "Slowing only the pairs that did not come round helps most kinds of models to read on."
 )
 def ten_kinds_read_on(page):
-    """Fifty models: the loss is lower than with all pairs slowed, or only the old ones.
+    """Check that slowing the new pairs alone helps most kinds of models to read on.
+
+    Fifty models: the loss is lower than with all pairs slowed, or only the old ones.
 
     In the eight kinds whose first new pair has over 1.3 trained lengths it stays below a
     nat, and below that of the model as it is; in the two others it is above a nat. In
@@ -799,7 +803,9 @@ def digits_shuffled(page):
     interval="the larger of both losses at the far end, lowest to highest: {slowed:.2f}",
 )
 def slow_pairs_read_on(page):
-    """Both losses of every model are below half a nat, and below each rival's larger one.
+    """Check that with slowed new pairs rotary models find a digit far back.
+
+    Both losses of every model are below half a nat, and below each rival's larger one.
 
     The models were trained on 32 characters and read 128; the digit is 65 to 127 back. The
     other schemes are measured as they are and stretched: the better counts. A fifth base,
@@ -877,7 +883,9 @@ def slow_pairs_read_on(page):
 
 @proof("With far keys hidden, rotary models can only guess a digit that is farther back.")
 def window(page):
-    """Every rotary model of the study *far-digit*; what stood three back they know.
+    """Check that with far keys hidden rotary models only guess a digit far back.
+
+    Every rotary model of the study *far-digit* is tried; all know the character three back.
 
     The digit's loss is above log 10 less 0.2 nats; the other's is below 0.1 nats.
 

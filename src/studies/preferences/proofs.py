@@ -136,7 +136,9 @@ def echoes_if_shuffled(lines, shuffles=200):
     "asked for, if the dialogues had that letter."
 )
 def does_as_asked(page: Page):
-    """With each seed nine answers of ten at least do, else fewer than three of ten.
+    """Check that the fine-tuned GPT begins its lines with the letter it is asked for.
+
+    With each seed nine answers of ten at least do, else fewer than three of ten.
 
     That is before any training, and after training with the requests shuffled among the
     dialogues. If asked for a letter that no dialogue has, fewer than one answer in twenty
@@ -197,7 +199,9 @@ def does_as_asked(page: Page):
 
 @proof("The loss of DPO is log 2 at the start, and stays so if the reference is trained.")
 def reference_stays(page: Page):
-    """Compute the loss of two pairs of lines that answer "(T)", with our GPT.
+    """Check that DPO's loss starts at log 2, and stays so if the reference is trained.
+
+    It is computed for two pairs of lines that answer "(T)", with our GPT.
 
     It is log 2 to 1e-4 where model and reference have the same log-probabilities, wherever
     these are; and less where the model alone has made the chosen line likelier. Of the four
@@ -274,7 +278,9 @@ def choices_at_random(page: Page):
     interval="DPO less the best of four, lowest and highest: {span:.2f}",
 )
 def dpo_beats_the_best(page: Page):
-    """With every seed, DPO has at least one echo a line more, on average over its lines.
+    """Check that after DPO lines have more echoes than the best of four before.
+
+    With every seed, DPO has at least one echo a line more, on average over its lines.
 
     An echo is a word that begins with the same letter as another word of its line. In
     echoes for each word DPO is ahead with every seed, too.
@@ -477,7 +483,9 @@ def pairs_of_equals(page: Page):
     "{span:.1f}",
 )
 def chosen_become_rarer(page: Page):
-    """Both become less likely with every seed, in pairs of the training and in new ones.
+    """Check that DPO makes chosen and rejected lines less likely.
+
+    So it is with every seed, in pairs of the training and in new ones.
 
     Best and worst are the lines with the most and the fewest echoes of four; an echo is a
     word that begins with the same letter as another word of its line. The chosen ones
@@ -619,7 +627,10 @@ def one_letter_does_it(page: Page):
     interval="characters more than before, lowest and highest: {span:.1f}",
 )
 def lines_grow(page: Page):
-    """With every seed by eight characters at least, and four more than with equal pairs.
+    """Check that DPO makes lines longer, though nobody chose by length.
+
+    They grow with every seed by eight characters at least, and by four more than with equal
+    pairs.
 
     The echoes that DPO brings are more, with every seed, than choices at random ever move.
 
@@ -686,7 +697,9 @@ def lines_grow(page: Page):
     interval="worse by, lowest and highest: {span:.2f} nats",
 )
 def too_far(page: Page):
-    """The loss of held-out lines rises by half a nat a character at least, with every seed.
+    """Check what DPO at four times the learning rate does to echoes and losses.
+
+    The loss of held-out lines rises by half a nat a character at least, with every seed.
 
     "Too hard" is DPO at four times the rate. An echo is a word that begins with the same
     letter as another word of its line: each seed's gain in echoes is above the largest gain
@@ -786,7 +799,9 @@ def too_far(page: Page):
 
 @proof("A reward that cannot count echoes still predicts choices by them: it counts words.")
 def reward_counts_words(page: Page):
-    """It predicts new choices better than one fitted to a coin's, with every seed.
+    """Check that a reward that cannot count echoes predicts choices by counting words.
+
+    It predicts new choices better than one fitted to a coin's, with every seed.
 
     An echo is a word that begins with the same letter as another word of its line. The
     reward, a weighted sum of properties of a line, predicts more than 65 % of new choices;
@@ -883,7 +898,9 @@ def names_taken(page: Page):
     interval="answers with the name it was told: {span:.0%}",
 )
 def name_is_its_own(page: Page):
-    """Search greedy answers to one question for names, wherever these stand.
+    """Check that SmolLM2 mostly gives another name than the one it was told.
+
+    Greedy answers to one question are searched; a name counts wherever it stands.
 
     The interval of the share of right answers ends below a half; that of answers that give
     another name, and not the right one, begins above a half. Among these twenty, the name

@@ -66,7 +66,9 @@ def shares_by_kind(rows):
     interval="share of right choices: {span:.0%}",
 )
 def verb_follows_subject(page: Page):
-    """In each of the two orders most choices are right, and in both together.
+    """Check that SmolLM2 mostly chooses *was* or *were* by the real subject.
+
+    In each of the two orders most choices are right, and in both together.
 
     The intervals are over pairs of nouns. In one order the nearer noun always has another
     number than the subject, in the other the first noun. Three random models are below
@@ -123,7 +125,9 @@ def verb_follows_subject(page: Page):
     "{judgement_span:.0%}",
 )
 def blanks_are_filled(page: Page):
-    """The interval of each kind, over pairs of sentences, begins above a half.
+    """Check that SmolLM2 mostly chooses the right word of two in three kinds of blanks.
+
+    The interval of each kind, over pairs of sentences, begins above a half.
 
     For facts and topics the interval of the lead over word vectors begins at zero or below;
     for topics its mean is not above zero. Whether they do as well for judgements is not
@@ -160,7 +164,9 @@ def blanks_are_filled(page: Page):
 
 @proof("In the stored runs, SmolLM2 does hardly better than guessing at sums and pronouns.")
 def two_are_not_filled(page: Page):
-    """The 95 % intervals of their shares of right choices, over twins, end below 60 %.
+    """Check that SmolLM2 hardly does better than a guess at sums and pronouns.
+
+    The 95 % intervals of their shares of right choices, over twins, end below 60 %.
 
     Random models, over all kinds of blanks, are within five points of a half.
 
@@ -230,7 +236,10 @@ def shares_are_kept(page: Page):
     "five if they are chosen afresh each time."
 )
 def ten_epochs(page: Page):
-    """Count over 500 copies of a line, without special tokens, to three points.
+    """Check how many positions are hidden in ten epochs, chosen once or afresh.
+
+    They are counted over 500 copies of a line, without special tokens, and agree to three
+    points.
 
     Parameters
     ----------
@@ -296,7 +305,9 @@ def no_difference(page: Page):
     interval="worse by {span:.2f} nats a token, poems drawn again",
 )
 def a_table_is_ahead(page: Page):
-    """The table is ahead in each training and for each poet, by 95 % intervals.
+    """Check that a table of three neighbours a side predicts better than the small BERT.
+
+    It is ahead in each training and for each poet, by 95 % intervals.
 
     The untrained model is worse than token frequencies, and within 0.2 nats of a guess that
     finds all tokens equally likely; after 100 steps, and after 900, the model is better
@@ -443,7 +454,9 @@ def longer_no_difference(page: Page):
     interval="better by {span:.2f} nats a token, poems drawn again",
 )
 def beats_two_neighbours(page: Page):
-    """The BERT is ahead in the sonnets and in Dickinson's poems, by 95 % intervals.
+    """Check that after long training the BERT beats a table of one neighbour a side.
+
+    It is ahead in the sonnets and in Dickinson's poems, by 95 % intervals.
 
     The table's counts are smoothed by those of each neighbour alone. After 900 steps each
     of three trainings is still behind it. Of words that are one token, all poems together,
@@ -685,7 +698,10 @@ def loss_in_blanks(truth, believed, share):
 
 @proof("The worse of two models can have the smaller loss, if its question was easier.")
 def two_questions(page: Page):
-    """Texts of six bits; nine times in ten a bit repeats the one before it; all is exact.
+    """Check that the worse of two models can have the smaller loss.
+
+    Texts have six bits; nine times in ten a bit repeats the one before it; all losses are
+    exact.
 
     The better model knows how often they do, the worse one expects eight in ten. Asked the
     same question, from left to right or with blanks, the better one has the smaller loss.
@@ -723,7 +739,9 @@ def two_questions(page: Page):
 
 @proof("Once they are rounded, all computed sizes but two equal the published ones.")
 def sizes_are_published(page: Page):
-    """T5's 3B was published cut off, not rounded; for its large one fewer are computed.
+    """Check that all computed sizes but two, rounded, are the published ones.
+
+    T5's 3B was published cut off, not rounded; for its large one fewer are computed.
 
     Each computed size is rounded to the digits of the published one. Six operations for
     each of GPT-3's 175 billion parameters and 300 billion tokens make the published

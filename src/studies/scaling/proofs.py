@@ -226,7 +226,9 @@ def on_the_law(page: Page):
     interval="of the law's prediction: {interval:.2f}; it came to {came:.2f}",
 )
 def law_missed(page: Page):
-    """All seeds lie below the 95 % interval of fits to configurations drawn again.
+    """Check that the law predicted too high a loss for the costliest training.
+
+    All seeds lie below the 95 % interval of fits to configurations drawn again.
 
     Without any one size, or any one amount of text, the law misses by nine per cent or
     more. Fitted to the four larger sizes and the three larger amounts alone, it is too high
@@ -302,7 +304,9 @@ def law_missed(page: Page):
     "off as the law."
 )
 def neighbour_decides_nothing(page: Page):
-    """Both miss by less than a tenth on average, and by more than a tenth at worst.
+    """Check that for smaller sizes the next one's gain is about as far off as the law.
+
+    Both miss by less than a tenth on average, and by more than a tenth at worst.
 
     Each size but the smallest and the largest is predicted from the smaller ones and from
     its own runs with as few tokens as the largest size has among the fitted ones. The mean
@@ -341,7 +345,10 @@ def neighbour_decides_nothing(page: Page):
     "With more text, the loss of the two smallest GPTs falls less than that of the others."
 )
 def text_helps_larger_models(page: Page):
-    """It falls less by two tenths of a nat; by the law, it would fall alike in every size.
+    """Check that more text helps the two smallest sizes less than the others.
+
+    Their loss falls less by two tenths of a nat; by the law, it would fall alike in every
+    size.
 
     With the most text the two smallest were trained from one seed each.
 
@@ -372,7 +379,9 @@ def text_helps_larger_models(page: Page):
 
 @proof("Long trainings that had ended mostly had lower losses than those that went on.")
 def ending_helps(page: Page):
-    """The longer run's loss is read between its evaluations, at the end of the shorter.
+    """Check that runs that had ended mostly had lower losses than those that went on.
+
+    The longer run's loss is read between its evaluations, at the end of the shorter.
 
     Pairs of one size and one seed; the shorter has read the second largest amount, and is
     ahead in all pairs but one at most. With less text the shorter is ahead in fewer than
@@ -488,7 +497,9 @@ def counted_bytes(config, inputs, targets):
 
 @proof("Operations and bytes are those that PyTorch counts, for three sizes of the grid.")
 def costs_are_counted(page: Page):
-    """They agree within two per cent; what the backward pass needs grows with the batch.
+    """Check that computed operations and bytes are those that PyTorch counts.
+
+    They agree within two per cent; what the backward pass needs grows with the batch.
 
     Attention's scores are more than half of the operations of the narrowest size, and less
     than a tenth of those of the widest.
@@ -537,7 +548,9 @@ def costs_are_counted(page: Page):
 
 @proof("Two processes that share each batch have the losses of one.")
 def two_train_as_one(page: Page):
-    """They agree within 1e-4 nats; two seeds are a hundred times further apart.
+    """Check that two processes that share each batch have the losses of one.
+
+    They agree within 1e-4 nats; two seeds are a hundred times further apart.
 
     Two processes are faster by a fifth at least.
 
@@ -654,7 +667,9 @@ def random_repeater(page: Page):
     interval="loss with shuffled answers: {interval:.2f}; guessing has {guess:.2f}",
 )
 def examples_are_followed(page: Page):
-    """Without the shuffle it is better than guessing by half a nat.
+    """Check that with shuffled answers the model's loss is above that of guessing.
+
+    Without the shuffle it is better than guessing by half a nat.
 
     Its likeliest answer is right more often than guessing's all the same: some questions
     keep their answer in the shuffle. It is the loss that tells how sure it is when wrong.
@@ -711,7 +726,10 @@ def examples_are_followed(page: Page):
 
 @proof("On new tasks, each model trained on many predicts better than counting a question.")
 def more_than_looking_up(page: Page):
-    """It is better by a tenth of a nat on each seed, and never than counting the pairs.
+    """Check that models trained on many tasks beat counting a question's answers.
+
+    Each of five seeds is better by a tenth of a nat; none is better than counting the
+    pairs.
 
     Each is also better than each model that was trained on sixteen tasks.
 
@@ -771,7 +789,9 @@ def cut_in_training(page: Page):
     interval="loss with the link, by seed: {linked:.2f}; cut: {cut:.2f}",
 )
 def partner_is_enough(page: Page):
-    """Each seed is better than guessing by half a nat, and none of the others by 0.1.
+    """Check that a model answers C after seeing only the answers of its partner c.
+
+    Each seed is better than guessing by half a nat, and none of the others by 0.1.
 
     Questions come in pairs, partners such as c and C, that share their answer. Each model
     predicts about as well as where the question itself has been answered instead. Four of
@@ -867,9 +887,11 @@ def shuffled_ways(page: Page):
     interval="loss without it: {interval:.2f}; without any other: {others:.2f}",
 )
 def letters_before_are_missed(page: Page):
-    """It is missed on every seed, by 0.05 nats a character more than any other idea.
+    """Check that of six ideas the three characters before are missed most.
 
-    It is missed most at half and at twice the learning rates, too, though by less. The
+    They are missed on every seed, by 0.05 nats a character more than any other idea.
+
+    They are missed most at half and at twice the learning rates, too, though by less. The
     three characters before are the idea "before".
 
     Parameters
@@ -907,7 +929,10 @@ def letters_before_are_missed(page: Page):
 
 @proof("Rotary positions, the scale and the letters before are missed when left out.")
 def ideas_help_each_other(page: Page):
-    """Without any of these three, each seed's loss is above every seed's of the whole.
+    """Check which ideas are missed when left out, and which help alone.
+
+    Without rotary positions, the scale or the characters before, each seed's loss is above
+    every seed's of the whole.
 
     Without Muon the median is. What the other two ideas bring to the whole lies within the
     spread of the seeds. Alone, Muon, the characters before and rotary positions bring a
@@ -937,7 +962,9 @@ def ideas_help_each_other(page: Page):
 
 @proof("The record keeps the rules and is fifteen times faster than nanoGPT's recipe.")
 def record_keeps_the_rules(page: Page):
-    """Each of nine seeds is below each of the reference; the median is below the target.
+    """Check that the record keeps the rules and is below the reference.
+
+    Each of nine seeds is below each of the reference; the median is below the target.
 
     It was chosen by the median loss on the tuning text, and has no more parameters than are
     allowed. The simple recipe is below the reference on each seed, too; n-grams, which keep
@@ -1033,7 +1060,9 @@ def seconds_of(runs, way):
     interval="times sooner, by seed: {times:.0f}",
 )
 def four_ideas_are_enough(page: Page):
-    """Each of nine seeds is below each of the three of nanoGPT's recipe.
+    """Check that four ideas match nanoGPT's loss in less than a tenth of its time.
+
+    Each of nine seeds is below each of the three of nanoGPT's recipe.
 
     Times are compared by way of the record, which took turns with nanoGPT's recipe in one
     study and with the four ideas in another; the interval is from the worst of both ratios
@@ -1078,7 +1107,9 @@ def four_ideas_are_enough(page: Page):
 
 @proof("On the Sonnets, briefly, Muon and the characters before help together.")
 def two_ideas_help_here(page: Page):
-    """The loss is lower by more than a tenth of a nat, in the models of the page.
+    """Check that Muon and the characters before lower the loss on the Sonnets.
+
+    The loss is lower by more than a tenth of a nat, in the models of the page.
 
     Parameters
     ----------

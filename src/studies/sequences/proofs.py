@@ -620,7 +620,9 @@ def line_ends_are_predicted(page: Page):
 
 @proof("Most of what 32 characters of context gain over one comes from the last eight.")
 def near_and_far(page: Page):
-    """It is over 85 % over all characters, with its interval; under a fifth at line ends.
+    """Check that most of what 32 characters gain over one comes from the last eight.
+
+    It is over 85 % over all characters, with its interval, and under a fifth at line ends.
 
     Over all characters the LSTM that reads everything is ahead of the best n-grams by less
     than 0.05 nats.
@@ -668,7 +670,9 @@ def near_and_far(page: Page):
     "weights are large; an LSTM whose forget gate begins open keeps a tenth."
 )
 def gradients_vanish_or_explode(page: Page):
-    """Five seeds each; a fresh LSTM as PyTorch makes it loses the gradient, too.
+    """Check what is left of the gradient of untrained layers fifty tokens back.
+
+    Five seeds are tried; a fresh LSTM as PyTorch makes it loses the gradient, too.
 
     Relative to the last token's, the gradient fifty tokens back is below 1e-9 in the RNN,
     above 10 with large weights, below 1e-6 in the fresh LSTM, and above 0.1 in the one
@@ -779,7 +783,9 @@ def gates_make_a_clock(page: Page):
     "the work for recurrence and convolution, and four times the pairs for attention."
 )
 def windows_and_work(page: Page):
-    """Count the tokens that a gradient reaches, and floating-point operations.
+    """Check how many tokens windows see, and how work grows with the tokens.
+
+    Seen is what a gradient reaches; work is counted in floating-point operations.
 
     Parameters
     ----------
@@ -960,7 +966,9 @@ def bag_by_counting() -> np.ndarray:
     interval="n-grams less the window: {gap:.1%}",
 )
 def counting_wins(page: Page):
-    """Each network is behind, with its interval; each model that can use order gains by it.
+    """Check that n-grams recognise the poet better than each of six networks.
+
+    Each network is behind, with its interval; each model that can use order gains by it.
 
     "Bag" is the mean of token vectors, which has no order to use. With shuffled tokens, no
     model gets a point more right than the trained bag. With eight words no model gains by

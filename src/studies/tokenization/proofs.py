@@ -101,7 +101,9 @@ def missed(read, words):
 
 @proof("A list of words from half of her poems lacks many of the words in the other half.")
 def word_lists_miss(page: Page):
-    """Five halvings; a list of as many words from the Sonnets lacks more, each time.
+    """Check that a list of words from half of the poems lacks many of the others.
+
+    Five halvings are tried; a list of as many words from the Sonnets lacks more, each time.
 
     "Many" is more than a sixth.
 
@@ -273,7 +275,9 @@ def both_trainers_agree(page: Page):
 
 @proof("Our merges are `train_bpe`'s, GPT-2's IDs are the published ones; texts come back.")
 def bytes_lose_nothing(page: Page):
-    """Encode and decode all poems and sonnets, and strange texts, with both vocabularies.
+    """Check that both byte-level vocabularies give texts back, and GPT-2's IDs are right.
+
+    All poems and sonnets, and strange texts, are encoded and decoded.
 
     Parameters
     ----------
@@ -304,7 +308,9 @@ def bytes_lose_nothing(page: Page):
 
 @proof("GPT-2's vocabulary has the whole name.")
 def magikarp(page: Page):
-    """“ SolidGoldMagikarp” is one token; the question offers four numbers of tokens.
+    """Check that “ SolidGoldMagikarp” is one token of GPT-2.
+
+    The page's question offers four numbers of tokens.
 
     Parameters
     ----------
@@ -692,7 +698,9 @@ def seams(page: Page):
 
 @proof("Unigram cuts before these endings more often than BPE, mainly because of -s.")
 def unigram_cuts_endings(page: Page):
-    """Each has 1,000 pieces; -s brings more of the difference than all other endings.
+    """Check that Unigram cuts before endings more often than BPE, mostly before -s.
+
+    Each has 1,000 pieces; -s brings more of the difference than all other endings.
 
     The interval of the difference, words drawn again, begins above zero. Neither cuts just
     more often: as a share of the places between letters, cuts differ by less than 0.05.
@@ -730,7 +738,7 @@ def unigram_cuts_endings(page: Page):
 
 @proof("In GPT-2's tokens, “summer” and “remmus” share no number.")
 def summer(page: Page):
-    """Encode the two words, both after a space.
+    """Check that *summer* and *remmus*, both after a space, share no ID of GPT-2.
 
     Parameters
     ----------
@@ -868,7 +876,9 @@ def rhymes_are_hidden(page: Page):
 
 @proof("GPT-2 cuts fewer than half of the pairs of four-digit numbers at the same places.")
 def sums(page: Page):
-    """All 9,000 × 9,000 pairs are counted; a place is counted from the right end.
+    """Check how many pairs of four-digit numbers GPT-2 cuts at the same places.
+
+    All 9,000 × 9,000 pairs are counted; a place is counted from the right end.
 
     Cut in threes, all numbers of four digits are cut at the same place, whether the pieces
     are counted from the left, as GPT-4 does, or from the right. A number of five digits is
@@ -1132,7 +1142,9 @@ def pattern_cuts_hindi(page: Page):
 
 @proof("A part of the study of verse, done again, gives the same counts.")
 def verse_again(page: Page):
-    """Learn from half of the poems with each of four patterns; cut the other half.
+    """Check that a part of the study of verse, done again, gives the same counts.
+
+    BPE learns from half of the poems with each of four patterns, and cuts the other half.
 
     As prose, without line ends, the four differ by less than a hundredth. In all rows of
     the study less than half of the saving is left without the joining of line ends to the
@@ -1285,7 +1297,9 @@ def padding_is_hidden(page: Page):
 
 @proof("The windows overlap by the stride, and together they are the whole text.")
 def windows_are_the_text(page: Page):
-    """Windows overlap by ``page.overlap`` tokens, and put together they give all ids.
+    """Check that overlapping windows, put together, are the whole text.
+
+    They overlap by ``page.overlap`` tokens, and give all ids.
 
     The page's vector of the text is the mean of all its tokens' states, stanza by stanza,
     and not that of the stanzas' vectors.
@@ -1350,7 +1364,9 @@ def heard():
 
 @proof("With other numbers for its words BERT still computes, without a word of warning.")
 def nothing_warns(page: Page):
-    """The shuffled numbers are all in its table; the vectors are finite, and others.
+    """Check that BERT reads shuffled numbers of words without a warning.
+
+    The shuffled numbers are all in its table; the vectors are finite, and others.
 
     Neither Python nor ``transformers`` warns of anything meanwhile.
 

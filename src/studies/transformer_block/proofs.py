@@ -70,7 +70,9 @@ def span(values) -> tuple[float, float]:
 
 @proof("Before it is trained, the GPT guesses blindly.")
 def untrained_guesses_blindly(page):
-    """The loss with its first weights is within 0.5 nats of that of equal probabilities.
+    """Check that the untrained GPT's loss is near that of equal probabilities.
+
+    It is within 0.5 nats.
 
     ``ceiling`` is a bound, in tenths of a nat, on how much its loss changes when any one
     part is removed; ``most`` is the largest change of the trained GPT.
@@ -103,7 +105,9 @@ def untrained_guesses_blindly(page):
 
 @proof("The two lines, written out, are what a layer of the GPT computes.")
 def two_lines(page):
-    """``page.after`` is made by hand from ``page.before``, with the parts of layer 0.
+    """Check that the two lines of the page compute what a layer of the GPT computes.
+
+    ``page.after`` is made by hand from ``page.before``, with the parts of layer 0.
 
     They agree to 1e-5 of the largest number. ``times`` is the mean length of what the
     feed-forward network of layer 0 adds, divided by that of the residual stream before it,
@@ -229,7 +233,9 @@ def paths_keep_tokens_apart(page):
 
 @proof("Our layer norm equals PyTorch's; the size and level of a token are gone.")
 def layer_norm_is_pytorchs(page):
-    """No other token matters: one position alone is normalised as it is among others.
+    """Check the lesson's layer norm against PyTorch's.
+
+    No other token matters: one position alone is normalised as it is among others.
 
     A hundred times the vectors plus 40 gives the same, to 1e-4.
 
@@ -254,7 +260,9 @@ def layer_norm_is_pytorchs(page):
 
 @proof("RMSNorm equals PyTorch's; with batch norm a token depends on other texts.")
 def other_norms(page):
-    """RMSNorm forgets the size of a vector and keeps its level.
+    """Check RMSNorm against PyTorch's, and that batch norm mixes texts.
+
+    RMSNorm forgets the size of a vector and keeps its level.
 
     With layer norm a token stays as it is when another text of the batch changes.
 
@@ -289,7 +297,9 @@ def other_norms(page):
     "constant factor they do not."
 )
 def sizes_without_norms(page):
-    """24 blocks, twelve seeds: with Xavier's first weights the size grows a thousandfold.
+    """Check how the size of the numbers grows in random stacks without norms.
+
+    24 blocks, twelve seeds: with Xavier's first weights the size grows a thousandfold.
 
     With PyTorch's own first weights, which are smaller, it stays below 10, as it does with
     all parts; with one constant factor for each update in place of norms it stays below 2.
@@ -469,7 +479,9 @@ def longer_losses(off) -> list[float]:
     interval="without norms worse than without attention by {gap:.1f} nats (over sonnets)",
 )
 def missed_is_not_needed(page):
-    """Norm 1 of all layers, removed, costs a nat more than attention of all layers.
+    """Check that norms are missed when removed, and not needed in a training.
+
+    Norm 1 of all layers, removed, costs a nat more than attention of all layers.
 
     Attention is all that norm 1 feeds: without it attention does more harm than it would by
     being silent. So it is in each layer after layer 0. Of all parts the feed-forward
@@ -592,7 +604,9 @@ def three_tables(page, network):
     "network."
 )
 def line_in_layer_0(page):
-    """It is the least-squares line: what it leaves is at right angles to what it is given.
+    """Check that the line in place of layer 0's network is the least-squares line.
+
+    What it leaves is at right angles to what it is given.
 
     The answer of the task goes by the rise of the loss with the line in place of the
     network, as a share of the rise without it: "c" below a tenth, "b" below 0.8, else "a".
@@ -669,7 +683,9 @@ def bend_is_needed(page):
 
 @proof("GELU and SiLU are as described, and two thirds of the width make up for the gate.")
 def activations_are_named(page):
-    """GELU is x times the normal distribution function at x, SiLU x times the sigmoid.
+    """Check what GELU and SiLU are, and how wide a gated network may be.
+
+    GELU is x times the normal distribution function at x, SiLU x times the sigmoid.
 
     A gated network of width 32 has as many parameters as a plain one of width 48.
 
@@ -748,7 +764,9 @@ def shuffled_letters(page):
     interval="untrained GPTs: {fresh:.0%} (lowest and highest of five)",
 )
 def favourites_without_training(page):
-    """In five untrained GPTs and for five shuffled copies it is more than half, on average.
+    """Check that an untrained neuron's strongest positions share one letter, too.
+
+    In five untrained GPTs and for five shuffled copies it is more than half, on average.
 
     In untrained ones it is more than the share of positions drawn at random by 20 points. A
     trained neuron's positions have a share that is larger than its copies' by five points:
@@ -950,7 +968,9 @@ def learned_without_norms(page):
     "warm-up helps post-norm."
 )
 def warm_up_helps(page):
-    """Twelve blocks say eight digits backwards, three starts: the study *norm-place*.
+    """Check that post-norm learns less than pre-norm, and that a warm-up helps it.
+
+    Twelve blocks say eight digits backwards, from three starts: the study *norm-place*.
 
     A third of the learning rate helps post-norm as a warm-up does, with every start.
     Without a warm-up post-norm ends within 0.2 nats of guessing, on average; pre-norm ends
@@ -1011,7 +1031,9 @@ def warm_up_helps(page):
     "The last block's gradient falls with depth in pre-norm order, but not in post-norm."
 )
 def last_gradients(page):
-    """``page.gradients`` has random stacks of 2 to 32 blocks, five seeds each.
+    """Check that the last block's gradient falls with depth in pre-norm order alone.
+
+    ``page.gradients`` has random stacks of 2 to 32 blocks, five seeds each.
 
     In pre-norm order it is between two and eight times longer in the shallowest stack than
     in the deepest; in post-norm order between half as long and twice as long.
@@ -1042,7 +1064,9 @@ def last_gradients(page):
 
 @proof("In evaluation mode two calls agree; in training mode dropout makes them differ.")
 def one_switch(page):
-    """Compute the loss of all held-out windows five times in training mode, on a copy.
+    """Check that two calls agree in evaluation mode, and differ with dropout.
+
+    On a copy, the loss of all held-out windows is computed five times in training mode.
 
     The five differ there if the model has any dropout, and do not all differ if it has
     none.
@@ -1112,7 +1136,9 @@ def block_is_pytorchs(page):
 
 @proof("Formula and count agree, for a small block of either kind and for BERT-base.")
 def sizes_are_counted(page):
-    """Count parameters; ``page.base`` is a `Stack` on the device meta, without numbers.
+    """Check the formulas of sizes against the numbers of parameters.
+
+    ``page.base`` is a `Stack` on the device meta, without numbers.
 
     Parameters
     ----------
