@@ -65,11 +65,11 @@ def stored(name: str) -> dict:
         If the file is missing or damaged, saying how to make it.
     """
     path = corpora_folder() / "studies" / f"{name}.json"
-    how = f"make it with `python -m studies {name} --write`"
+    advice = f"make it with `python -m studies {name} --write`"
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ValueError(f"{path} is missing or damaged ({error}): {how}") from error
+        raise ValueError(f"{path} is missing or damaged ({error}): {advice}") from error
 
 
 def _blocks(name: str, header: str) -> list[tuple[tuple[str, ...], str]]:

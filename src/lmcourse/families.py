@@ -37,6 +37,7 @@ class Family(nn.Module):
     layers, d_model, heads : int
         Of each stack.
     dropout : float
+        Share of each block's updates that is zeroed in training.
 
     Raises
     ------

@@ -109,10 +109,10 @@ def pack(states, rough=ROUGH):
         for i, (name, target) in enumerate(zip(state, now, strict=True)):
             change = _change(values[i], before[i], target)
             share = FINE if state[name].ndim == 1 else rough
-            number, scale = round_rows(change, share)
-            values[i] = add_rows(values[i], number, scale)
+            multiples, scale = round_rows(change, share)
+            values[i] = add_rows(values[i], multiples, scale)
             scales.append(scale)
-            numbers.append(number.flatten())
+            numbers.append(multiples.flatten())
         packed[f"{place}.scales"] = torch.cat(scales)
         packed[f"{place}.numbers"] = _compress(torch.cat(numbers))
         before = now
@@ -264,8 +264,8 @@ def first_for_good(holds):
     int or None
         The place, from 0; None if it does not hold at the last one.
     """
-    last = max((i for i, each in enumerate(holds) if not each), default=-1)
-    return last + 1 if last + 1 < len(holds) else None
+    last_failure = max((i for i, held in enumerate(holds) if not held), default=-1)
+    return last_failure + 1 if last_failure + 1 < len(holds) else None
 
 
 def thou_matters(row):

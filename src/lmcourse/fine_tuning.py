@@ -376,5 +376,5 @@ def line_lengths(texts):
     -------
     float array of shape (texts with a whole line,)
     """
-    whole = [[line for line in text.split("\n")[1:-1] if line] for text in texts]
-    return np.array([np.mean([len(line) for line in lines]) for lines in whole if lines])
+    uncut = [[line for line in text.split("\n")[1:-1] if line] for text in texts]
+    return np.array([np.mean([len(line) for line in lines]) for lines in uncut if lines])

@@ -236,7 +236,7 @@ class GgufFile:
         return name, dimensions, self._scalar("I"), self._scalar("Q")
 
     def _stored(self, name, dimensions, number, start):
-        """Check what is said of a tensor against the length of the file.
+        """Return where a tensor lies in the file, after a check of what the header says.
 
         Parameters
         ----------
@@ -265,10 +265,10 @@ class GgufFile:
                 f"{self.path}: {name} is stored in the format of number {number}; only "
                 f"{known} can be read"
             )
-        kind, numbers, size = _KINDS[number]
-        if dimensions and dimensions[0] % numbers:
+        kind, block_numbers, block_bytes = _KINDS[number]
+        if dimensions and dimensions[0] % block_numbers:
             raise ValueError(f"{self.path}: rows of {name} are not whole blocks of {BLOCK}")
-        length = math.prod(dimensions) // numbers * size
+        length = math.prod(dimensions) // block_numbers * block_bytes
         if start + length > len(self._bytes):
             raise ValueError(
                 f"{self.path} is damaged: {name} should end at byte {start + length}, and "
@@ -325,6 +325,7 @@ def unpack_nibbles(data):
     Parameters
     ----------
     data : uint8 array of shape (blocks, 16)
+        A block of 32 integers a row, two in each byte.
 
     Returns
     -------

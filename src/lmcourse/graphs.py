@@ -40,8 +40,8 @@ def sample_graphs(count, generator, nodes=NODES, more_edges=MORE_EDGES):
     names = torch.rand(count, nodes, generator=generator).argsort(1)
     share = torch.rand(count, nodes, generator=generator)
     for node in range(1, nodes):  # it is joined to one that is there already
-        other = (share[:, node] * node).long()
-        joined[graph, names[:, node], names[graph, other]] = True
+        earlier = (share[:, node] * node).long()
+        joined[graph, names[:, node], names[graph, earlier]] = True
     for _ in range(more_edges):
         a, b = torch.randint(nodes, (2, count), generator=generator)
         joined[graph, a, b] = a != b
@@ -265,6 +265,7 @@ def _table_keys(joined, marked):
     neighbours = joined.sum(-1)  # (count, nodes)
     counts = NODES * neighbours + neighbours.gather(1, marked[:, None])
     in_two_steps = ~to_marked & (joined & to_marked[:, None]).any(-1)
+    # The last digit, to the base of 3: 2 if joined, 1 if they share a neighbour, else 0.
     keys = {
         "nothing": torch.zeros_like(neighbours),
         "counts": counts,

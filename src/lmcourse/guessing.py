@@ -171,8 +171,8 @@ def bounds(guesses) -> tuple[float, float]:
     shares = np.bincount(taken, minlength=len(LETTERS) + 2)[1:] / taken.size
     number = np.arange(1, len(LETTERS) + 1)
     lower = (number * -np.diff(shares) * np.log2(number)).sum()
-    some = shares[shares > 0]
-    return max(0.0, float(lower)), max(0.0, float(-(some * np.log2(some)).sum()))
+    above_0 = shares[shares > 0]
+    return max(0.0, float(lower)), max(0.0, float(-(above_0 * np.log2(above_0)).sum()))
 
 
 @dataclass(frozen=True)
@@ -217,6 +217,7 @@ def bits_of(guesses) -> Bits:
     one_left_out = np.array([without[each] for each in taken.tolist()])  # (letters, 2)
     mean = one_left_out.mean(0)
     error = np.sqrt((count - 1) / count * ((one_left_out - mean) ** 2).sum(0))
+    # The jackknife's own estimates, without most of the error of few letters.
     centre = count * np.array([lower, upper]) - (count - 1) * mean
     low = min(lower, max(0.0, centre[0] - ORDINARY * error[0]))
     high = max(upper, min(MOST, centre[1] + ORDINARY * error[1]))

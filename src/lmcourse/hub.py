@@ -25,7 +25,7 @@ _PATH = re.compile(r"[.~/]|.*\\|[A-Za-z]:|.*/.*/")
 
 
 def resolve_checkpoint(name: str | os.PathLike, *, file: bool = False) -> str:
-    """Tell a folder from a name on the hub.
+    """Return the path of a folder, or the name of a checkpoint on the hub.
 
     A relative folder is one seen from where the program runs. Pages run in ``chapters/``:
     whoever starts them from elsewhere hands them the absolute path that this returns.

@@ -52,6 +52,7 @@ def sample_tasks(count, generator, held_out=False):
     held, others = task_numbers()
     pool = held if held_out else others
     numbers = pool[torch.randint(len(pool), (count, 1), generator=generator)]
+    # A task's answers are the digits of its number to the base of four.
     return numbers // ANSWERS ** torch.arange(QUESTIONS // 2) % ANSWERS
 
 
@@ -74,9 +75,9 @@ def sample_texts(tasks, generator):
     """
     questions = torch.randint(QUESTIONS, (len(tasks), EXAMPLES), generator=generator)
     right = tasks.gather(1, PAIRS[questions])  # (texts, examples)
-    other = torch.randint(ANSWERS, right.shape, generator=generator)
+    by_chance = torch.randint(ANSWERS, right.shape, generator=generator)
     noisy = torch.rand(right.shape, generator=generator) < NOISE
-    answers = QUESTIONS + torch.where(noisy, other, right)
+    answers = QUESTIONS + torch.where(noisy, by_chance, right)
     return torch.stack([questions, answers], -1).flatten(1)
 
 
@@ -163,10 +164,10 @@ def count_losses(ids, trust, pairs=False):
     Tensor of shape (texts, 24)
         In nats.
     """
-    other = (1 - trust) / (ANSWERS - 1)
-    evidence = count_answers(ids, pairs) * math.log(trust / other)
-    right = evidence.softmax(-1)  # (texts, 24, 4)
-    probs = other + (trust - other) * right
+    wrong = (1 - trust) / (ANSWERS - 1)  # the probability of each answer but the right one
+    evidence = count_answers(ids, pairs) * math.log(trust / wrong)
+    right = evidence.softmax(-1)  # (texts, 24, 4), how probably each is the right one
+    probs = wrong + (trust - wrong) * right  # of being the next answer in the text
     return -probs.gather(-1, ids[:, 1::2, None] - QUESTIONS)[..., 0].log()
 
 
@@ -188,7 +189,8 @@ def copy_losses(ids, trust):
     """
     questions, answers = ids[:, ::2], ids[:, 1::2]
     same = (questions[:, :, None] == questions[:, None, :]).tril(-1)  # (texts, 24, 24)
-    last = (same * torch.arange(1, EXAMPLES + 1)).max(-1).values  # 0: none
+    # Which of the examples, counted from 1, asked the same question last; 0: none.
+    last = (same * torch.arange(1, EXAMPLES + 1)).max(-1).values  # (texts, 24)
     copy = answers.gather(1, (last - 1).clamp(min=0))
     prob = torch.where(copy == answers, trust, (1 - trust) / (ANSWERS - 1))
     return -torch.where(last > 0, prob, 1 / ANSWERS).log()

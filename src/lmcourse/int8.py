@@ -70,11 +70,12 @@ def drift(model, **batch):
         The largest difference of a number in each layer, embeddings first, as a share of
         the largest number there.
     """
-    real = batch["attention_mask"].bool()  # (batch, tokens)
-    both = []
-    for each in (model, rounded(model)):
-        with_states = {} if hasattr(each, "layers") else {"output_hidden_states": True}
-        states = torch.stack(each(**batch, **with_states).hidden_states)
-        both.append(states[:, real])  # (layers + 1, real tokens, d_model)
-    exact, moved = both
+    is_token = batch["attention_mask"].bool()  # (batch, tokens), False at padding
+    states_of_both = []
+    for bert in (model, rounded(model)):
+        # The course's own BERT always returns its states; that of transformers if asked.
+        with_states = {} if hasattr(bert, "layers") else {"output_hidden_states": True}
+        states = torch.stack(bert(**batch, **with_states).hidden_states)
+        states_of_both.append(states[:, is_token])  # (layers + 1, real tokens, d_model)
+    exact, moved = states_of_both
     return (moved - exact).abs().amax((1, 2)) / exact.abs().amax((1, 2))

@@ -66,7 +66,9 @@ class Lacking(nn.Module):
         Parameters
         ----------
         x, update : Tensor of shape (batch, tokens, d_model)
+            The states before the part, and what the part returned.
         part : {"attention", "feed-forward"}
+            Which part it is.
 
         Returns
         -------
@@ -166,13 +168,13 @@ def flow(off, seed, scale=1.0, path=1.0, layers=24, d_model=32, xavier=True):
     blocks = nn.ModuleList([Lacking(d_model, off, scale, path) for _ in range(layers)])
     if xavier:
         use_xavier(blocks)
-    end = nn.Sequential(nn.LayerNorm(d_model), nn.Linear(d_model, 50))
+    classifier = nn.Sequential(nn.LayerNorm(d_model), nn.Linear(d_model, 50))
     levels = [torch.randn(4, 16, d_model, requires_grad=True)]
     answers = torch.randint(50, (4, 16))
     for block in blocks:
         levels.append(block(levels[-1]))
         levels[-1].retain_grad()
-    F.cross_entropy(end(levels[-1]).mT, answers).backward()
+    F.cross_entropy(classifier(levels[-1]).mT, answers).backward()
     return {
         "spread": [spread(x.detach()) for x in levels],
         "size": [float(x.detach().std()) for x in levels],

@@ -413,10 +413,11 @@ def half_layout(weight, heads):
     ----------
     weight : Tensor of shape (heads * d_head, d_model)
     heads : int
+        Of this matrix: a matrix of keys may have fewer than one of queries.
 
     Returns
     -------
-    Tensor of the same shape
+    Tensor of shape (heads * d_head, d_model)
     """
     pairs = weight.unflatten(0, (heads, -1, 2))  # (heads, d_head / 2, 2, d_model)
     return pairs.transpose(1, 2).flatten(0, 2)

@@ -69,6 +69,7 @@ def _split(total, parts, generator):
     int64 Tensor of shape (parts,)
         They add up to ``total``.
     """
+    # Where each part but the last ends: different numbers from 1 to total - 1.
     cuts = 1 + torch.randperm(total - 1, generator=generator)[: parts - 1].sort().values
     return torch.diff(cuts, prepend=cuts.new_zeros(1), append=cuts.new_tensor([total]))
 
@@ -202,7 +203,7 @@ def masked_loss(model, ids, tokenizer, generator, share=0.15):
 
 @torch.no_grad()
 def place_losses(model, ids, tokenizer, rounds=7):
-    """Hide every place once, some in each round, and measure how well it is predicted.
+    """Hide every position once, some in each round; return the loss of what stood there.
 
     Parameters
     ----------
@@ -210,20 +211,21 @@ def place_losses(model, ids, tokenizer, rounds=7):
         In evaluation mode.
     ids : int Tensor of shape (batch, tokens)
     tokenizer : PreTrainedTokenizerFast
+        Of a BERT, with [MASK].
     rounds : int
-        How many times the texts are read; places that are hidden together are this far
+        How many times the texts are read; positions that are hidden together are this far
         apart.
 
     Returns
     -------
     Tensor of shape (batch, tokens)
-        Minus the log probability of each piece; 0 at special tokens. On the CPU.
+        Minus the log probability of each piece, in nats; 0 at special tokens. On the CPU.
     """
     ordinary = ~torch.isin(ids, torch.tensor(tokenizer.all_special_ids))
     losses = torch.zeros(ids.shape)
     for first in range(rounds):
-        every = torch.arange(ids.shape[1]) % rounds == first  # (tokens,)
-        chosen = ordinary & every
+        in_round = torch.arange(ids.shape[1]) % rounds == first  # (tokens,)
+        chosen = ordinary & in_round
         shown = ids.masked_fill(chosen, tokenizer.mask_token_id)
         logits = model(shown, chosen).cpu()  # (places, vocab_size)
         losses[chosen] = F.cross_entropy(logits, ids[chosen], reduction="none")
@@ -263,6 +265,7 @@ def count_infill(ids, vocab_size, reach):
         sides = [np.tile(np.asarray(x, int), (vocab_size, 1)) for x in (left, right)]
         rows = np.hstack([sides[0], middle, sides[1]])  # (vocab_size, tokens)
         probs = counted.probabilities(rows.ravel()).reshape(rows.shape)
+        # Of the piece itself and of those after it: those before it are always the same.
         scores = np.log(probs[:, reach:]).sum(1)  # (vocab_size,)
         return scores - np.logaddexp.reduce(scores)
 

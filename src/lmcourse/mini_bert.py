@@ -36,6 +36,8 @@ def poem_splits() -> tuple[list[str], list[str], list[str]]:
 def passages(text, tokenizer, max_tokens, overlap=False) -> Iterator[torch.Tensor]:
     """Cut a poem into runs of whole lines that fit the model.
 
+    Only a line that is too long by itself is not whole: its end is cut off.
+
     Parameters
     ----------
     text : str

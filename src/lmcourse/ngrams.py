@@ -53,7 +53,20 @@ class Level:
         Numbers of n-grams, ascending: that of the context times ``vocab_size``, plus the
         last token.
     counts : int array of shape (n-grams,)
+        How often each occurs, or after how many different tokens.
     vocab_size : int
+
+    Attributes
+    ----------
+    ngrams : int array of shape (n-grams,)
+        As given.
+    shares : float array of shape (n-grams,)
+        Of each n-gram its count, less what is taken from it, as a share of all counts after
+        its context.
+    contexts : int array of shape (contexts,)
+        Numbers of the contexts that occur, ascending.
+    left : float array of shape (contexts,)
+        What is taken from the counts after each context, as a share of them.
     """
 
     def __init__(self, ngrams, counts, vocab_size):

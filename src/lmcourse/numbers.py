@@ -79,6 +79,7 @@ def format_estimate(value: float, interval: Sequence[float], form: str) -> str:
     value : float
         The number, such as a mean.
     interval : pair of float
+        Its lower and its upper end.
     form : str
         A format specification of Python, such as ``".2f"`` or ``".0%"``.
     """

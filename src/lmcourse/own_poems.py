@@ -185,6 +185,8 @@ def _parts(content) -> list[str]:
 def _table_rows(content, delimiter, name) -> list[dict]:
     """Return the rows of a table as dicts of ``text``, and ``label``, ``title`` if given.
 
+    The values are str. Rows whose cells are all empty are left out.
+
     Parameters
     ----------
     content : str
@@ -264,7 +266,7 @@ def _check_delimiter(content, delimiter, name):
     first = content.split("\n")[0]
 
     def has_text(mark):
-        """Whether a cell says ``text`` if this mark parts the cells."""
+        """Return whether a cell of this line says ``text``, if ``mark`` parts the cells."""
         return "text" in [cell.strip(' "').lower() for cell in first.split(mark)]
 
     other = next((mark for mark in DELIMITERS if mark in first and has_text(mark)), None)
@@ -414,7 +416,7 @@ class EncodedTexts:
 
     @property
     def table(self):
-        """How often the labels are predicted right at each level, a DataFrame.
+        """The share of labels that are predicted right at each level, a DataFrame.
 
         Each text's label is predicted by a ridge regression on the vectors of all the
         others (`lmcourse.probe.predict`). A row is a level, such as "after layer 0". The

@@ -132,8 +132,11 @@ def losses(model, ids):
                 break
             inputs, targets = cut_windows(ids, torch.tensor([start]), room)
             logits = model(inputs.to(device)).cpu()[0].double()
-            each = torch.nn.functional.cross_entropy(logits, targets[0], reduction="none")
-            values += each[len(values) - start :].tolist()
+            in_window = torch.nn.functional.cross_entropy(
+                logits, targets[0], reduction="none"
+            )
+            # Windows overlap by half: only what the one before did not reach is new.
+            values += in_window[len(values) - start :].tolist()
     return np.array(values)
 
 
@@ -238,9 +241,9 @@ def contest(text, steps=1000, seed=0, device=None, **sizes):
     text = load_corpus(text)
     check(text)
     parts = parts_of(text)
-    how = SIZES | RATE | {"warmup": max(1, steps // 20), "seed": seed, "steps": steps}
-    how |= {"evaluate_every": max(1, steps // 20), "validation_windows": 100} | sizes
-    tokenizer, trainer = new_run(text, "classic", device=device, parts=parts, **how)
+    fields = SIZES | RATE | {"warmup": max(1, steps // 20), "seed": seed, "steps": steps}
+    fields |= {"evaluate_every": max(1, steps // 20), "validation_windows": 100} | sizes
+    tokenizer, trainer = new_run(text, "classic", device=device, parts=parts, **fields)
     best = {}
 
     def keep(trainer):
@@ -257,18 +260,18 @@ def contest(text, steps=1000, seed=0, device=None, **sizes):
     trainer.gpt.load_state_dict(best["state"])
     arrays = [tokenizer.encode_array(part) for part in parts]
     counted = best_ngrams(arrays[0], arrays[1], tokenizer.vocab_size)
-    each = {
+    test_losses = {
         "GPT": losses(trainer.gpt, torch.from_numpy(arrays[2]).long()),
         "n-grams": -np.log(counted.probabilities(arrays[2]))[1:],
     }
-    means = pd.Series({name: all_losses.mean() for name, all_losses in each.items()})
+    means = pd.Series({name: values.mean() for name, values in test_losses.items()})
     history = [(row["step"], row["val_loss"]) for row in trainer.history]
     return Contest(
         tokenizer,
         trainer.gpt.eval(),
         counted,
         pd.DataFrame({"loss": means, "perplexity": np.exp(means)}),
-        len(each["GPT"]),
+        len(test_losses["GPT"]),
         pd.DataFrame(history, columns=["step", "validation loss"]),
         checkpoints.describe(trainer, tokenizer.alphabet, fingerprint(text)),
     )

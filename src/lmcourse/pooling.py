@@ -42,7 +42,7 @@ class PooledLayers:
 
     @property
     def levels(self) -> Tensor:
-        """Static, before layer 0, after layer 0, 1, ...: (layers + 2, texts, d_model)."""
+        """Static, then before layer 0, after layer 0, …: (layers + 2, texts, d_model)."""
         return torch.cat([self.static[None], self.layers])
 
 
@@ -302,17 +302,17 @@ def untrained(model, seed, shuffle, layers):
     -------
     BertModel
     """
-    other = copy.deepcopy(model)
+    copied = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(seed)
     for layer in layers:
-        for weight in other.encoder.layer[layer].parameters():
+        for weight in copied.encoder.layer[layer].parameters():
             if shuffle:
                 order = torch.randperm(weight.numel(), generator=generator)
                 weight.data = weight.data.flatten()[order].view_as(weight)
             elif weight.ndim == 2:
                 noise = torch.randn(weight.shape, generator=generator).to(weight)
                 weight.data = weight.data.mean() + weight.data.std() * noise
-    return other
+    return copied
 
 
 def _windows(texts, tokenizer, model) -> list[list[int]]:

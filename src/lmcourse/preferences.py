@@ -113,11 +113,13 @@ def token_log_probs(logits, ids):
     Parameters
     ----------
     logits : Tensor of shape (batch, tokens, vocab_size)
+        At each position those of the token after it; the last ones are not used.
     ids : int64 Tensor of shape (batch, tokens)
 
     Returns
     -------
     Tensor of shape (batch, tokens - 1)
+        In nats.
     """
     log_probs = logits[:, :-1].log_softmax(-1)
     return log_probs.gather(-1, ids[:, 1:, None])[..., 0]
@@ -131,7 +133,9 @@ def answer_log_probs(model, ids, is_answer):
     model : callable
         From ids (batch, tokens) to logits (batch, tokens, vocab_size).
     ids : int64 Tensor of shape (batch, tokens)
+        Each row a request, its answer, and what fills it up.
     is_answer : bool Tensor of shape (batch, tokens)
+        True at the tokens of the answer.
 
     Returns
     -------

@@ -100,15 +100,17 @@ def leave_out(hat, truth):
     -------
     without_one : Tensor of shape (texts, labels)
     without_two : Tensor of shape (texts, texts, labels)
-        At ``[i, j]``: the prediction for j when i and j are both left out.
+        At ``[i, j]``: the prediction for j when i and j are both left out. At ``[i, i]``
+        stands the truth.
     """
-    rest = torch.eye(len(hat), dtype=hat.dtype) - hat
+    rest = torch.eye(len(hat), dtype=hat.dtype) - hat  # takes labels to residuals
     residuals = rest @ truth  # (texts, labels)
     own = rest.diagonal()[:, None]  # (texts, 1)
+    # Without i and j the residuals are the inverse of rest's 2 x 2 part, times these two.
     determinants = own * own.T - rest.square()  # (texts, texts), of rest at i and j
     determinants.fill_diagonal_(1)  # i = j is no pair
-    both = own[..., None] * residuals - rest[..., None] * residuals[:, None]
-    return truth - residuals / own, truth - both / determinants[..., None]
+    numerators = own[..., None] * residuals - rest[..., None] * residuals[:, None]
+    return truth - residuals / own, truth - numerators / determinants[..., None]
 
 
 def predict(vectors, labels, penalties=PENALTIES):

@@ -59,11 +59,11 @@ def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     texts, other, giver = [], [], []
     for i in range(count):
         pair = [names[at] for at in rng.choice(len(names), 2, replace=False)]
-        gives = i % 2 if first_gives is None else int(not first_gives)
+        giving = i % 2 if first_gives is None else int(not first_gives)  # 0: the first
         place, thing = PLACES[i % 4], THINGS[i // 4 % 4]
-        texts.append(form.format(*pair, place, pair[gives], thing))
-        other.append(pair[1 - gives])
-        giver.append(pair[gives])
+        texts.append(form.format(*pair, place, pair[giving], thing))
+        other.append(pair[1 - giving])
+        giver.append(pair[giving])
     return Errands(texts, other, giver)
 
 

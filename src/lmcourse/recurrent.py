@@ -39,6 +39,7 @@ class LSTM(nn.Module):
         Parameters
         ----------
         token : Tensor of shape (batch, d_in)
+            Its vector.
         h, memory : Tensor of shape (batch, d_model)
             What was carried along so far.
 

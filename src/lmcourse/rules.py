@@ -51,8 +51,8 @@ def sample_sequences(count, generator, ruled=RULED, turns=TURNS, length=LENGTH):
         How many positions back each sequence's rule looks.
     """
     ids = torch.randint(20, (count, length), generator=generator)
-    which = torch.randint(len(turns), (count,), generator=generator)
-    distance = torch.tensor(turns)[which]
+    drawn = torch.randint(len(turns), (count,), generator=generator)
+    distance = torch.tensor(turns)[drawn]
     follows = torch.rand(count, length, generator=generator) < ruled
     follows &= torch.arange(length) >= distance[:, None]  # (count, length)
     for position in range(min(turns), length):

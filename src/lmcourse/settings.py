@@ -49,6 +49,11 @@ def whole_number(value, name, least=1):
     name : str
         Of the argument, for the error.
     least : int
+        The smallest value that is allowed.
+
+    Returns
+    -------
+    int
 
     Raises
     ------

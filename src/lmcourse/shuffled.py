@@ -66,11 +66,11 @@ def shuffled_weights(model: nn.Module, seed: int = 0) -> nn.Module:
     -------
     nn.Module
     """
-    other = copy.deepcopy(model)
+    copied = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for weights in other.parameters():
+        for weights in copied.parameters():
             order = torch.randperm(weights.numel(), generator=generator)
             mixed = weights.detach().cpu().flatten()[order].view(weights.shape)
             weights.copy_(mixed)
-    return other
+    return copied

@@ -54,7 +54,9 @@ def toy_examples(sparsity, features=5, seed=0):
     sparsity : float
         The probability that a feature is 0; otherwise it is uniform from 0 to 1.
     features : int
+        How many there are.
     seed : int
+        Not negative.
 
     Returns
     -------
@@ -134,6 +136,19 @@ class SparseAutoencoder(nn.Module):
         How many of them a state may use.
     generator : torch.Generator, optional
         Of the first directions.
+
+    Attributes
+    ----------
+    encoder, decoder : Parameter of shape (features, d_model)
+        A direction for each feature: to measure it in a state, and to add it.
+    bias : Parameter of shape (features,)
+        Added to a feature's measure.
+    centre : Tensor of shape (d_model,)
+        Subtracted from each state, and added again; `train_autoencoder` sets it to the mean
+        state.
+    scale : Tensor of shape ()
+        By which states are divided, and multiplied again; `train_autoencoder` sets it to
+        their spread.
     """
 
     def __init__(self, d_model, features, active, generator=None):

@@ -37,8 +37,8 @@ def given_and_returned(model, parts, ids):
         ----------
         part : nn.Module
         inputs : tuple of Tensor
-            The first one, (..., tokens, d_model), is noted.
-        output : Tensor of shape (..., tokens, d_model)
+            The first one, (..., tokens, d_in), is noted.
+        output : Tensor of shape (..., tokens, d_out)
         """
         activations[part] = inputs[0].flatten(0, -2), output.flatten(0, -2)
 
@@ -88,7 +88,9 @@ def straight_line(given, returned):
     Parameters
     ----------
     given : Tensor of shape (tokens, d_in)
+        What a part of a model was given for each token.
     returned : Tensor of shape (tokens, d_out)
+        What it returned: the outputs to come near to.
 
     Returns
     -------

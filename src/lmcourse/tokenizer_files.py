@@ -8,7 +8,7 @@ LARGEST_MULTIPLE = 128
 
 
 def fits_vocabulary(tokenizer, vocab_size: int) -> bool:
-    """Say whether a model's embeddings can be those of a tokenizer's tokens.
+    """Return whether a model's embeddings can be those of a tokenizer's tokens.
 
     Every ID must have a row, and there may be spare rows: fewer than 128, since a
     vocabulary is at most padded to a multiple of that.
@@ -35,6 +35,10 @@ def read_tokenizer(folder: Path, config, vocab_size: int):
         Of the model; without it the library would read all of ``config.json`` by itself.
     vocab_size : int
         Of the model.
+
+    Returns
+    -------
+    PreTrainedTokenizerBase
 
     Raises
     ------

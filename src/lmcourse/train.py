@@ -349,11 +349,15 @@ def main(arguments=None):
 
 
 def is_out_of_memory(error):
-    """Say whether an error is PyTorch's or Python's for too little memory.
+    """Return whether PyTorch or Python raises such an error for too little memory.
 
     Parameters
     ----------
     error : Exception
+
+    Returns
+    -------
+    bool
     """
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True

@@ -24,6 +24,7 @@ def train_model(
         Tensor with one number.
     steps : int
     optimizers : list of torch.optim.Optimizer
+        Together they hold the parameters that are trained.
     schedulers : list of torch.optim.lr_scheduler.LRScheduler
         Moved on after each step.
     max_norm : float, optional
@@ -70,7 +71,7 @@ def train_scheduled(model, loss_at, steps, learning_rate, share_at, max_norm=Non
     share_at : callable
         From the number of a step to the share of ``learning_rate`` that it takes.
     max_norm : float, optional
-        Longer gradients are cut to this length.
+        Gradients longer than this, over all parameters together, are shortened to it.
 
     Returns
     -------

@@ -104,6 +104,7 @@ class Block(nn.Module):
     Parameters
     ----------
     d_model, heads, d_ff : int
+        Numbers of a state; heads, which divide them evenly; width of the hidden layer.
     activation : str
         Of the feed-forward network, a name in `ACTIVATIONS`.
     norm_first : bool
@@ -164,9 +165,9 @@ class Block(nn.Module):
         Parameters
         ----------
         x : Tensor of shape (batch, tokens, d_model)
-        memory : Tensor of shape (batch, sources, d_model)
+        memory : Tensor of shape (batch, sources, d_model), optional
             The encoder's output, for a block with cross-attention, and for no other.
-        memory_mask : bool Tensor broadcastable to (batch, heads, tokens, sources)
+        memory_mask : bool Tensor broadcastable to (batch, heads, tokens, sources), optional
             True where a token may attend to the memory. Default everywhere.
         **options
             What the self-attention is given: ``mask``, ``bias`` and ``rotate`` of

@@ -181,12 +181,12 @@ def read_pairs(tokenizer, model, words) -> dict[str, np.ndarray]:
     batch, at = _encoded(tokenizer, words)
     parts = []
     for start in range(0, len(at), BATCH):
-        which = slice(start, start + BATCH)
-        part = {name: x[which].to(model.device) for name, x in batch.items()}
-        where = at[which]
-        rows = torch.arange(len(where))[:, None]
-        levels = model(**part, output_hidden_states=True).hidden_states
-        parts.append([state[rows, where].cpu() for state in levels])
+        chunk = slice(start, start + BATCH)
+        texts = {name: x[chunk].to(model.device) for name, x in batch.items()}
+        positions = at[chunk]  # (texts, 2)
+        rows = torch.arange(len(positions))[:, None]
+        levels = model(**texts, output_hidden_states=True).hidden_states
+        parts.append([state[rows, positions].cpu() for state in levels])
     states = [torch.cat(level) for level in zip(*parts, strict=True)]
     names = state_names(len(states) - 1)
     return {

@@ -92,8 +92,8 @@ def order_parts(line, tokenizer, bert):
         ids = tokenizer(word, add_special_tokens=False, return_tensors="pt").input_ids
         vectors.append(tables.word_embeddings(ids.to(bert.device))[0].mean(0))
     generator = torch.Generator().manual_seed(6)
-    both = torch.randn(2, d_model, D_HEAD, generator=generator).double()
-    queries, keys = both / math.sqrt(d_model)
+    projections = torch.randn(2, d_model, D_HEAD, generator=generator).double()
+    queries, keys = projections / math.sqrt(d_model)
     tokens = len(line) + FARTHER
     learned = tables.position_embeddings.weight[:tokens].cpu().double()
     return OrderParts(

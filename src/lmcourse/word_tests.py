@@ -78,8 +78,9 @@ def fourth_words(vectors, asked, weights=(-1, 1, 1)) -> np.ndarray:
     Parameters
     ----------
     vectors : array of shape (words, d_model)
+        Of all words among which the answer is looked for.
     asked : int array of shape (questions, 3) or (questions, 4)
-        Rows of a, b and c; a fourth column is not read.
+        The rows of a, b and c in ``vectors``; a fourth column is not read.
     weights : three numbers
         Of the unit vectors of a, b and c: ``(0, 0, 1)`` asks for c's own neighbour.
 
@@ -114,13 +115,13 @@ def shared_neighbours(first, second, k) -> np.ndarray:
     array of shape (words,)
         By chance, ``k / (words - 1)``.
     """
-    near = []
+    nearest = []
     for vectors in (first, second):
         cosine = unit(vectors) @ unit(vectors).T  # (words, words)
-        np.fill_diagonal(cosine, -np.inf)
-        near.append(np.argsort(-cosine, axis=1, kind="stable")[:, :k])  # (words, k)
-    both = zip(*near, strict=True)
-    return np.array([len(np.intersect1d(ours, theirs)) / k for ours, theirs in both])
+        np.fill_diagonal(cosine, -np.inf)  # no word is its own neighbour
+        nearest.append(np.argsort(-cosine, axis=1, kind="stable")[:, :k])  # (words, k)
+    by_word = zip(*nearest, strict=True)
+    return np.array([len(np.intersect1d(one, other)) / k for one, other in by_word])
 
 
 def spelling_vectors(words) -> np.ndarray:
@@ -162,5 +163,5 @@ def shuffled_texts(texts, seed, across=False) -> list[list[str]]:
     if not across:
         return [rng.permutation(text).tolist() for text in texts]
     ends = np.cumsum([len(text) for text in texts])[:-1]
-    every = rng.permutation(np.concatenate(texts))
-    return [part.tolist() for part in np.split(every, ends)]
+    shuffled = rng.permutation(np.concatenate(texts))
+    return [part.tolist() for part in np.split(shuffled, ends)]

@@ -207,8 +207,8 @@ def to_transformers(model, attn_implementation="sdpa"):
     """
     config = model.config
     if options := config.unlike_gpt2():
-        own = ", ".join(f"{name}={value!r}" for name, value in options.items())
-        raise ValueError(f"this model is no GPT-2: it has {own}")
+        listed = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise ValueError(f"this model is no GPT-2: it has {listed}")
     sizes = {theirs: getattr(config, ours) for theirs, ours in SIZES.items()}
     their_config = transformers.GPT2Config(
         **sizes,

@@ -193,13 +193,13 @@ def contributions(model, ids, token):
     if ids.shape[0] != 1:
         raise ValueError(f"one text, please, not {ids.shape[0]}")
     vectors = added_vectors(model, ids)  # (layer, part) → (d_model,)
-    end = states(model, ids)[-1, 0, -1]  # (d_model,)
-    tolerance = 1e-3 * float(end.abs().max())
-    if not torch.allclose(sum(vectors.values()), end, atol=tolerance):
+    last_state = states(model, ids)[-1, 0, -1]  # (d_model,), after the last block
+    tolerance = 1e-3 * float(last_state.abs().max())
+    if not torch.allclose(sum(vectors.values()), last_state, atol=tolerance):
         raise ValueError("the parts do not add up to the residual stream: is a part away?")
     row = model.output_matrix[token]  # (d_model,)
     rows = [
-        (*name, float(fixed_norm(model.norm, end, vector) @ row))
+        (*name, float(fixed_norm(model.norm, last_state, vector) @ row))
         for name, vector in vectors.items()
     ]
     bias = getattr(model.norm, "bias", None)
@@ -216,6 +216,7 @@ def fixed_norm(norm, whole, part):
     norm : nn.LayerNorm or nn.RMSNorm
         Its bias is left out.
     whole, part : Tensor of shape (d_model,)
+        What the norm is given, and one of the vectors that add up to it.
 
     Returns
     -------
@@ -291,7 +292,7 @@ def losses_without(model, inputs, targets, controls=None, write=None):
     """
     rows = []
     with evaluating(model):
-        whole = window_losses(model, inputs, targets)
+        intact = window_losses(model, inputs, targets)
         for layer in range(len(model.blocks)):
             for part, changed in _changes(model, layer, controls or {}).items():
                 line = ""
@@ -299,13 +300,13 @@ def losses_without(model, inputs, targets, controls=None, write=None):
                     losses = window_losses(model, inputs, targets)
                     if write is not None and not isinstance(part, int):
                         line = write()
-                row = {"layer": layer, "part": part, **_change_of_loss(losses, whole)}
+                row = {"layer": layer, "part": part, **_change_of_loss(losses, intact)}
                 rows.append(row | {"line": line})
     return pd.DataFrame(rows)
 
 
 def _changes(model, layer, controls):
-    """Return how the model can be changed in one layer, for `losses_without`.
+    """Return each way to change the model in one layer, for `losses_without`.
 
     Parameters
     ----------
@@ -357,6 +358,7 @@ def window_losses(model, inputs, targets):
     ----------
     model : lmcourse.gpt.model.GPT
     inputs, targets : int64 Tensor of shape (windows, context)
+        Windows, and the token after each of their positions.
 
     Returns
     -------

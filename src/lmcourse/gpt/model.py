@@ -438,7 +438,7 @@ def evaluating(model):
 
 
 def ngram_rows(ids, order, rows):
-    """Number each token together with the ``order - 1`` tokens before it.
+    """Return a row number for each token together with the ``order - 1`` tokens before it.
 
     There may be more such n-grams than rows; then some share one (a hash).
 

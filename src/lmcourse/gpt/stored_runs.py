@@ -74,10 +74,10 @@ def sizes_summary(table):
         of the losses, in nats, and ``parameters``.
     """
     groups = table.groupby(["axis", "value"], sort=False)
-    ends = groups.loss.agg(["min", "mean", "max"]).round(3)
-    ends["parameters"] = groups.parameters.first()
-    ends.index = [f"{AXES[axis]} {value}" for axis, value in ends.index]
-    return ends
+    summary = groups.loss.agg(["min", "mean", "max"]).round(3)
+    summary["parameters"] = groups.parameters.first()
+    summary.index = [f"{AXES[axis]} {value}" for axis, value in summary.index]
+    return summary
 
 
 def little_runs(runs):

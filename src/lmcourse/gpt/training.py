@@ -238,6 +238,7 @@ class Progress:
     Parameters
     ----------
     step : int
+        How many steps were taken.
     seconds : float
         Of training, without evaluation.
     history : list of dict
@@ -362,16 +363,16 @@ class Trainer:
         self.model.train()
         inputs, targets = self.sample_batch(self.progress.step)
         loss = cross_entropy(self.model(inputs), targets)
-        mean = self.accelerator.reduce(loss.detach(), "mean").item()
-        if not math.isfinite(mean):
-            raise Diverged(f"the loss is {mean} at step {self.progress.step}")
+        mean_loss = self.accelerator.reduce(loss.detach(), "mean").item()
+        if not math.isfinite(mean_loss):
+            raise Diverged(f"the loss is {mean_loss} at step {self.progress.step}")
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), self.config.clip)
         take_step(self.optimizers, schedule(self.progress.step, self.config))
-        self.losses.append(mean)
+        self.losses.append(mean_loss)
         self.progress.step += 1
         self.progress.seconds += time.perf_counter() - start
-        return mean
+        return mean_loss
 
     def estimate(self):
         """Return the loss on the fixed validation windows, in nats a token."""
@@ -461,8 +462,13 @@ def estimate(model, validation, context, count):
         A module: ids (batch, context) to logits (batch, context, vocab_size). In the mode
         in which it is, on the device of its parameters.
     validation : integer Tensor of shape (tokens,)
+        The text as ids, longer than a window.
     context, count : int
         Tokens a window, and windows (fewer if the text is too short for as many).
+
+    Returns
+    -------
+    float
     """
     device = next(model.parameters()).device
     last = len(validation) - context - 1
@@ -483,6 +489,7 @@ def cross_entropy(logits, targets):
     ----------
     logits : Tensor of shape (batch, tokens, vocab_size)
     targets : int64 Tensor of shape (batch, tokens)
+        The token that is right at each position.
 
     Returns
     -------

@@ -237,7 +237,10 @@ class Adam:
     learning_rate : float
         May be changed between steps.
     betas : pair of float
+        What each step keeps of the running mean of the gradients, and of that of their
+        squares; from 0 to below 1.
     epsilon : float
+        Keeps the step from being divided by zero.
     """
 
     def __init__(self, parameters, learning_rate=1e-3, betas=(0.9, 0.999), epsilon=1e-8):

@@ -146,6 +146,7 @@ class LayerNorm(Module):
     ----------
     d_model : int
     epsilon : float
+        Added to the variance, so that a constant row is not divided by zero.
     """
 
     def __init__(self, d_model, epsilon=1e-5):
@@ -210,6 +211,7 @@ class OneHotDictionary(Module):
     vocabulary : sequence of str
         The word of each number, each word once.
     table : Parameter of shape (vocab_size, d_model)
+        Row i is the vector of word number i.
 
     Raises
     ------
