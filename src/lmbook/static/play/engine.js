@@ -19,24 +19,25 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * @typedef {object} Config
  * @property {number} vocab_size
  * @property {number} context the most tokens of a text
- * @property {number} layers
- * @property {number} heads
- * @property {number} d_model
- * @property {number} d_ff
+ * @property {number} layers how many blocks
+ * @property {number} heads of each block
+ * @property {number} d_model numbers of a state
+ * @property {number} d_ff neurons of a feed-forward network
  * @property {number} eps added to the variance in a norm
  * @property {string} activation a name of ACTIVATIONS
  * @property {"learned" | "rotary" | "sinusoidal"} positions
- * @property {boolean} causal
- * @property {boolean} norm_first whether a norm stands before its sublayer (GPT)
- * @property {"tied" | "untied" | "mlm" | "none"} output how logits are read out, if they are:
- *   with the table of tokens, with a matrix of its own, with BERT's head
+ * @property {boolean} causal whether a token attends to no later one
+ * @property {boolean} norm_first whether a norm stands before its sublayer (GPT); else after the
+ *   sum (BERT)
+ * @property {"tied" | "untied" | "mlm" | "none"} output how logits are read out: with the table of
+ *   tokens; with a matrix of its own; with BERT's head and the table; not at all
  * @property {number} [kv_heads] how many keys and values the heads share, if not one each
  * @property {number} [base] of rotary positions
  * @property {"rms"} [norm] if it is not LayerNorm
  * @property {boolean} [gated] whether the feed-forward network has a gate (SwiGLU)
  * @property {boolean} [cross] whether its blocks attend to a memory, too (a decoder)
- * @property {number} [token_types]
- * @property {boolean} [embedding_norm]
+ * @property {number} [token_types] how many types of tokens have a vector (BERT)
+ * @property {boolean} [embedding_norm] whether a norm stands before the first block (BERT)
  * @property {number} [patch] numbers of a patch, if the model reads pixels
  * @property {string} [alphabet] a character for each id
  */
@@ -60,7 +61,8 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  */
 
 /**
- * A norm, or a linear layer with a bias: weight and bias (d_model,); RMSNorm has no bias.
+ * A norm: weight and bias (d_model,), of RMSNorm an empty bias. Or a linear layer with a bias:
+ * weight (rows, columns), bias (rows,).
  *
  * @typedef {{ weight: Float32Array, bias: Float32Array }} WeightAndBias
  */
@@ -72,17 +74,20 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  */
 
 /**
+ * What a causal model computed of the tokens so far.
+ *
  * @typedef {object} Cache
  * @property {number} length how many tokens it has
- * @property {KeysAndValues[]} layers
+ * @property {KeysAndValues[]} layers of each layer
  */
 
 /**
  * Where a model's weights come from.
  *
  * @typedef {object} Source
- * @property {(name: string, ...shape: number[]) => Float32Array} floats
- * @property {(name: string, ...shape: number[]) => Tensor} [tensor] as they are stored
+ * @property {(name: string, ...shape: number[]) => Float32Array} floats of the tensor of a name and
+ *   a shape
+ * @property {(name: string, ...shape: number[]) => Tensor} [tensor] the same as it is stored
  * @property {(name: string, rows: number, columns: number) => Dense} [matrix] those that stay
  *   as they are stored, and multiply by themselves
  */
@@ -104,22 +109,27 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * @property {number[]} [logits_of] the tokens whose logits are wanted; all by default
  * @property {number[]} [lens_of] the tokens whose lens is wanted, if it is kept; all by default
  * @property {string[]} [keep] names of activations to hand back; * stands for any layer
- * @property {[number, number][]} [ablate] heads that add nothing, as [layer, head]
+ * @property {[number, number][]} [ablate] heads of self-attention that add nothing, as [layer, head]
  * @property {Record<string, Patch | Patch[]>} [patch] activations to be replaced, by name, before the
  *   model goes on
  */
 
 /**
+ * What replaces a part of an activation.
+ *
  * @typedef {object} Patch
- * @property {number[]} [rows] those that are replaced; all by default
+ * @property {number[]} [rows] positions of those that are replaced; all by default
  * @property {number[]} [columns] the first of those that are replaced, and the first behind
  *   them; all by default
- * @property {Float32Array} values
+ * @property {Float32Array} values (rows, columns)
  */
 
 /**
+ * What a run of the model returns.
+ *
  * @typedef {object} Answer
- * @property {Float32Array | null} logits (tokens asked for, vocab_size)
+ * @property {Float32Array | null} logits (tokens asked for, vocab_size); null if the model has no
+ *   output, or no token was asked for
  * @property {Record<string, { values: Float32Array, shape: number[] }>} kept activations by name
  */
 
@@ -127,11 +137,11 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
  * What all blocks are given of a run of the model.
  *
  * @typedef {object} Run
- * @property {Look} look
+ * @property {Look} look what is done with activations
  * @property {number} tokens of each text
- * @property {Cache} [cache]
- * @property {Float32Array} [memory]
- * @property {Set<number>} [hidden]
+ * @property {Cache} [cache] of the tokens before
+ * @property {Float32Array} [memory] (sources, d_model)
+ * @property {Set<number>} [hidden] positions of the memory that are not attended to
  */
 
 /**
@@ -166,7 +176,7 @@ import { demand, readSafetensors, shuffledTensors, toFloats } from "./weights.js
 
 /** @typedef {"norm_1" | "norm_cross" | "norm_2"} NormName the norms of a block */
 /** @typedef {(seen: Float32Array) => Float32Array} Update what is added to states, from what a part sees of them */
-/** @typedef {{ id: number, cosine: number }} Neighbour */
+/** @typedef {{ id: number, cosine: number }} Neighbour a token whose vector is near another */
 
 // --- arithmetic -----------------------------------------------------------------------
 
@@ -187,9 +197,9 @@ function dot(a, i, b, j, length) {
 }
 
 /**
- * The same of one row of a and four of b, which stand one after the other. Each number of a
- * is read once for four products, and no sum waits for another: this is twice as fast as
- * four calls of dot.
+ * The same sum (`dot`) of one row of a with each of four rows of b, which stand one after the
+ * other from j on. Each number of a is read once for four products, and no sum waits for another:
+ * this is twice as fast as four calls of dot.
  *
  * @param {Float32Array} a
  * @param {number} i
@@ -222,8 +232,9 @@ function dot4(a, i, b, j, length, out, to, step) {
 }
 
 /**
- * Multiply with a matrix, transposed. A row of the matrix meets four tokens at a time; tokens
- * that are left over meet four rows. A matrix that is quantised multiplies by itself.
+ * Multiply with a matrix, transposed, and add its bias if there is one. A row of the matrix meets
+ * four tokens at a time; tokens that are left over meet four rows. A matrix that is quantised
+ * multiplies by itself.
  *
  * @param {Float32Array} x (tokens, columns)
  * @param {Dense} matrix its weight is (rows, columns)
@@ -257,6 +268,8 @@ export function linear(x, matrix, columns) {
 }
 
 /**
+ * Add two arrays number by number.
+ *
  * @param {Float32Array} a
  * @param {Float32Array} b of the same length
  * @returns {Float32Array<ArrayBuffer>} their sum
@@ -292,7 +305,7 @@ export function normalise(x, d_model, eps) {
 }
 
 /**
- * What LayerNorm does last.
+ * Multiply each column by a weight and add a bias, as LayerNorm does last.
  *
  * @param {Float32Array} normed (tokens, d_model), by `normalise`
  * @param {WeightAndBias} norm
@@ -327,8 +340,8 @@ function rmsNorm(x, { weight }, eps) {
  *
  * @template {Float32Array | Float64Array | number[]} Numbers
  * @param {Numbers} scores changed
- * @param {number} [start]
- * @param {number} [end] the first score that is left alone
+ * @param {number} [start] the first score that is turned; those before it are left alone
+ * @param {number} [end] the first score behind them that is left alone
  * @returns {Numbers} the same array
  */
 export function softmax(scores, start = 0, end = scores.length) {
@@ -431,10 +444,18 @@ function erf(x) {
   return Math.sign(x) * (1 - p * Math.exp(-x * x));
 }
 
-/** @type {(x: number) => number} */
+/**
+ * GELU by its approximation with tanh.
+ *
+ * @type {(x: number) => number}
+ */
 const tanhGelu = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
-/** @type {Record<string, (x: number) => number>} */
+/**
+ * Activation functions of the feed-forward network, by their names in a configuration.
+ *
+ * @type {Record<string, (x: number) => number>}
+ */
 export const ACTIVATIONS = {
   relu: (x) => Math.max(x, 0),
   gelu: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
@@ -444,11 +465,12 @@ export const ACTIVATIONS = {
 };
 
 /**
- * Rotary positions: turn the pair (i, i + d_head / 2) of each head by its token's angle.
+ * Rotary positions: rotate the pair (i, i + d_head / 2) of each head by an angle that grows with
+ * its token's position, and less for larger i.
  *
  * @param {Float32Array} x (tokens, heads · d_head)
  * @param {{ heads: number, d_head: number, base?: number }} shape
- * @param {(row: number) => number} positionOf
+ * @param {(row: number) => number} positionOf the position of the token of a row
  * @returns {Float32Array} of x's shape
  */
 function rotated(x, { heads, d_head, base = 10000 }, positionOf) {
@@ -490,7 +512,11 @@ function sinusoidal(tokens, d_model) {
 
 /** What is done with activations on the way: they are replaced, kept or left as they are. */
 export class Look {
-  /** @param {Pick<ForwardOptions, "keep" | "ablate" | "patch">} options */
+  /**
+   * Begin with nothing kept.
+   *
+   * @param {Pick<ForwardOptions, "keep" | "ablate" | "patch">} options
+   */
   constructor({ keep = [], ablate = [], patch = {} }) {
     /** @type {Answer["kept"]} */
     this.kept = {};
@@ -513,12 +539,13 @@ export class Look {
   }
 
   /**
-   * Replace an activation, in its place, and keep it, if that is asked for.
+   * Replace an activation, in its place, and keep a copy of it, if that is asked for. Throw an
+   * Error if what is to replace it does not fit.
    *
    * @param {string} name
-   * @param {Float32Array} values
+   * @param {Float32Array} values changed if it is replaced
    * @param {...number} shape
-   * @returns {Float32Array} values
+   * @returns {Float32Array} the same array
    */
   see(name, values, ...shape) {
     if (Object.hasOwn(this.patch, name)) {
@@ -530,9 +557,11 @@ export class Look {
   }
 
   /**
-   * @param {string} attention its name
+   * Whether a head is ablated.
+   *
+   * @param {string} attention "blocks.LAYER.attention"
    * @param {number} head
-   * @returns {boolean} whether it brings nothing
+   * @returns {boolean}
    */
   isOff(attention, head) {
     return this.off.size > 0 && this.off.has(`${attention}.${head}`);
@@ -548,14 +577,18 @@ export class Look {
 // --- the model ------------------------------------------------------------------------
 
 /**
- * What a model takes from a file: tensors by name, each of the shape that the configuration
- * asks for.
+ * Make the source of a model that is read from a file.
  *
- * @param {Map<string, Tensor>} tensors
+ * @param {Map<string, Tensor>} tensors of the file, by name
  * @returns {Required<Omit<Source, "matrix">>}
  */
 function fromFile(tensors) {
-  /** @type {Required<Omit<Source, "matrix">>["tensor"]} */
+  /**
+   * A tensor as it is stored; one in int8 gets its scales. Throw an Error unless it is there and
+   * has the shape that is asked for.
+   *
+   * @type {Required<Omit<Source, "matrix">>["tensor"]}
+   */
   function tensor(name, ...shape) {
     const entry = tensors.get(name);
     demand(
@@ -565,7 +598,11 @@ function fromFile(tensors) {
     if (entry.dtype === "I8") entry.scale = floats(`${name}.scale`, shape[0]);
     return entry;
   }
-  /** @type {Source["floats"]} */
+  /**
+   * The same as numbers.
+   *
+   * @type {Source["floats"]}
+   */
   const floats = (name, ...shape) => toFloats(tensor(name, ...shape));
   return { tensor, floats };
 }
@@ -573,10 +610,12 @@ function fromFile(tensors) {
 /* A model and its weights, which come from a file (`read`) or are drawn (train.js). */
 export class Model {
   /**
-   * Read a model from a safetensors file, as `lmbook.play.stores` writes it.
+   * Read a model from a safetensors file, as `lmbook.play.stores` writes it. Throw an Error if the
+   * file has not what its configuration asks for.
    *
-   * @param {Uint8Array} bytes
-   * @param {number | null} [seed] if the numbers of each weight are to be shuffled
+   * @param {Uint8Array} bytes of the file
+   * @param {number | null} [seed] of a random order in which the numbers of each weight are
+   *   shuffled; null: they stay as they are
    * @returns {Model}
    */
   static read(bytes, seed = null) {
@@ -595,14 +634,22 @@ export class Model {
   constructor(config, { floats, tensor, matrix }) {
     const { vocab_size, context, d_model, d_ff, activation, heads, kv_heads = heads } = config;
     demand(ACTIVATIONS[activation], `the page has no activation ${activation}`);
-    /** @type {(name: string, rows: number, columns: number) => WeightAndBias} */
+    /**
+     * A matrix with its bias.
+     *
+     * @type {(name: string, rows: number, columns: number) => WeightAndBias}
+     */
     const withBias = (name, rows, columns) => ({
       weight: floats(`${name}.weight`, rows, columns),
       bias: floats(`${name}.bias`, rows),
     });
     /** @type {(name: string, rows: number, columns: number) => Dense} */
     const dense = matrix || withBias;
-    /** @type {(name: string) => WeightAndBias} */
+    /**
+     * A norm; the bias of RMSNorm is empty.
+     *
+     * @type {(name: string) => WeightAndBias}
+     */
     const layerNorm = (name) => ({
       weight: floats(`${name}.weight`, d_model),
       bias: config.norm === "rms" ? new Float32Array(0) : floats(`${name}.bias`, d_model),
@@ -610,14 +657,22 @@ export class Model {
     this.config = config;
     this.d_head = d_model / heads;
     const shared = kv_heads * this.d_head;
-    /** @param {string} name */
+    /**
+     * The matrices of attention.
+     *
+     * @param {string} name
+     */
     const attention = (name) => ({
       query: dense(`${name}.query`, d_model, d_model),
       key: dense(`${name}.key`, shared, d_model),
       value: dense(`${name}.value`, shared, d_model),
       output: dense(`${name}.output`, d_model, d_model),
     });
-    /** @param {string} name */
+    /**
+     * The matrices of a feed-forward network; without a gate, that is null.
+     *
+     * @param {string} name
+     */
     const feedForward = (name) => ({
       gate: config.gated ? dense(`${name}.gate`, d_ff, d_model) : null,
       up: dense(`${name}.up`, d_ff, d_model),
@@ -678,29 +733,33 @@ export class Model {
   }
 
   /**
-   * An empty cache: what was computed of the tokens so far, for those that follow.
+   * Make an empty cache: it will hold what was computed of the tokens so far, for those that
+   * follow.
    *
    * @returns {Cache}
    */
   cache() {
-    const room = () => new Float32Array(0); // it grows
+    /* An empty array, in the place of which a larger one is put. */
+    const room = () => new Float32Array(0);
     const of = Array.from({ length: this.config.layers }, () => ({ key: room(), value: room() }));
     return { length: 0, layers: of };
   }
 
   /**
-   * Run the model on token ids.
+   * Run the model on token ids. Throw an Error if it cannot read them, or if an activation to be
+   * patched is not there.
    *
-   * The names of activations, each preceded by blocks.LAYER. from norm_1 on: tokens (rows of
-   * the table alone), embeddings; norm_1, attention.query, attention.key, attention.value (all
-   * (tokens, d_model)), attention.scores, attention.weights (heads, tokens, keys),
-   * attention.heads (what the heads bring, side by side), attention.lengths (heads, keys: how
-   * long each key's value is after the output matrix), attention; norm_cross, cross.query, …,
-   * cross, the same of cross-attention; norm_2, feed_forward.up, feed_forward.hidden (tokens,
-   * d_ff), feed_forward; lens (tokens, vocab_size: the logits if the model ended here);
-   * blocks.LAYER itself, the state after it; at the end norm and logits.
+   * The names of activations, each preceded by blocks.LAYER. from norm_1 on to lens; what has no
+   * shape here is (tokens, d_model): tokens (rows of the table alone), embeddings; norm_1,
+   * attention.query, attention.key and attention.value (tokens, kv_heads · d_head),
+   * attention.scores, attention.weights (heads, tokens, keys), attention.heads (what the heads
+   * bring, side by side), attention.lengths (heads, keys: how long each key's value is after the
+   * output matrix), attention; norm_cross, cross.query, …, cross, the same of cross-attention;
+   * norm_2, feed_forward.up, feed_forward.hidden (tokens, d_ff), feed_forward; lens (tokens of
+   * lens_of, vocab_size: the logits if the model ended here); blocks.LAYER itself, the state after
+   * it; at the end norm and logits, of the tokens of logits_of.
    *
-   * @param {number[]} ids
+   * @param {number[]} ids one or more
    * @param {ForwardOptions} [options]
    * @returns {Answer}
    */
@@ -712,12 +771,12 @@ export class Model {
   }
 
   /**
-   * The same, in steps: a pause after each layer, for a worker to look whether the answer is
-   * still wanted.
+   * Run the model as `forward` does, in steps: a pause after each layer, for a worker to look
+   * whether the answer is still wanted.
    *
-   * @param {number[]} ids
+   * @param {number[]} ids one or more
    * @param {ForwardOptions} [options]
-   * @returns {Generator<number, Answer, void>}
+   * @returns {Generator<number, Answer, void>} yields the number of each layer that is done
    */
   *steps(ids, options = {}) {
     this.check(ids, options);
@@ -755,7 +814,11 @@ export class Model {
     const length = (cache ? cache.length : 0) + tokens;
     const fits = ids.length && length <= context;
     demand(fits, `${length} tokens, but this model sees 1 to ${context}`);
-    /** @param {number} id */
+    /**
+     * Whether a number is the ID of a token.
+     *
+     * @param {number} id
+     */
     const known = (id) => Number.isInteger(id) && id >= 0 && id < vocab_size;
     for (const id of ids) demand(known(id), `${id} is no token of this model`);
     demand(causal || !cache, "only a causal model can go on from a cache");
@@ -781,7 +844,8 @@ export class Model {
   }
 
   /**
-   * Token vectors, and what is added to them.
+   * What the first block is given: token vectors (or those of patches), the vectors of positions
+   * and of token types, added, and normed if the model has a norm there.
    *
    * @param {number[]} ids
    * @param {ForwardOptions} options
@@ -805,7 +869,7 @@ export class Model {
   }
 
   /**
-   * The vectors of patches of a picture.
+   * The vectors of patches of a picture. Throw an Error if the model reads no pixels.
    *
    * @param {Float32Array} pixels (tokens, numbers of a patch)
    * @returns {Float32Array} (tokens, d_model)
@@ -829,13 +893,26 @@ export class Model {
     const { d_model, norm_first, cross } = this.config;
     const block = this.blocks[layer];
     const name = `blocks.${layer}`;
-    /** @type {(part: string, values: Float32Array) => Float32Array} */
+    /**
+     * Let an activation of this block be looked at.
+     *
+     * @type {(part: string, values: Float32Array) => Float32Array}
+     */
     const see = (part, values) =>
       run.look.see(`${name}.${part}`, values, values.length / d_model, d_model);
-    /** @type {(which: NormName, x: Float32Array) => Float32Array} */
+    /**
+     * States after a norm of this block.
+     *
+     * @type {(which: NormName, x: Float32Array) => Float32Array}
+     */
     const through = (which, x) =>
       see(which, this.normed(x, /** @type {WeightAndBias} */ (block[which])));
-    /** @type {(x: Float32Array, which: NormName, part: string, update: Update) => Float32Array} */
+    /**
+     * States after a part, named `part`, has added its update, and its norm has been computed
+     * before or after.
+     *
+     * @type {(x: Float32Array, which: NormName, part: string, update: Update) => Float32Array}
+     */
     const updated = (x, which, part, update) => {
       if (norm_first) return this.added(x, see(part, update(through(which, x))));
       return through(which, this.added(x, see(part, update(x))));
@@ -848,7 +925,8 @@ export class Model {
   }
 
   /**
-   * Multi-head attention of the tokens to each other, and to those in the cache.
+   * Multi-head attention of the tokens to each other, and to those in the cache, to which their
+   * keys and values are added.
    *
    * @param {Float32Array} x (tokens, d_model)
    * @param {number} layer
@@ -863,7 +941,11 @@ export class Model {
     const before = cache ? cache.length : 0;
     let projected = this.project(x, x, matrices);
     if (positions === "rotary") {
-      /** @param {number} row */
+      /**
+       * The position of the token of a row.
+       *
+       * @param {number} row
+       */
       const positionOf = (row) => before + (row % tokens);
       projected.query = this.rotated(projected.query, heads, positionOf);
       projected.key = this.rotated(projected.key, kv_heads, positionOf);
@@ -928,15 +1010,15 @@ export class Model {
   }
 
   /**
-   * What the heads bring, through the output matrix.
+   * What the heads bring, put together by the output matrix.
    *
    * @param {string} name of the attention
-   * @param {Dense} output
+   * @param {Dense} output the output matrix
    * @param {Projected} projected
    * @param {number} keys of each text; rows beyond them are not looked at
    * @param {Sees} sees
    * @param {Run} run
-   * @returns {Float32Array} (tokens, d_model)
+   * @returns {Float32Array} the update, (tokens, d_model)
    */
   bring(name, output, { query, key, value }, keys, sees, { look, tokens }) {
     const { heads, kv_heads = heads, d_model } = this.config;
@@ -956,9 +1038,9 @@ export class Model {
    * How long each value is once its head's columns of the output matrix have moved it, the
    * length that a weight multiplies (Kobayashi et al. 2020).
    *
-   * @param {Float32Array} value (keys or more, d_model)
-   * @param {number} keys
-   * @param {Dense} output
+   * @param {Float32Array} value (keys or more, kv_heads · d_head)
+   * @param {number} keys how many
+   * @param {Dense} output the output matrix
    * @returns {Float32Array} (heads, keys)
    */
   lengths(value, keys, { weight }) {
@@ -1000,7 +1082,7 @@ export class Model {
   }
 
   /**
-   * Logits of states.
+   * Logits of states of any layer: the last norm, then the output.
    *
    * @param {Float32Array} x (tokens, d_model)
    * @returns {Float32Array} (tokens, vocab_size)
@@ -1010,10 +1092,10 @@ export class Model {
   }
 
   /**
-   * The norm above the last block, if there is one.
+   * States after the norm above the last block; x itself if there is none.
    *
    * @param {Float32Array} x (tokens, d_model)
-   * @param {Look} [look]
+   * @param {Look} [look] is shown what the norm returns
    * @returns {Float32Array} (tokens, d_model)
    */
   lastNorm(x, look) {
@@ -1033,10 +1115,10 @@ export class Model {
     const { d_model } = this.config;
     if (this.output) return this.linear(x, this.output, d_model);
     if (!this.mlm) return this.linear(x, this.matrix, d_model);
-    const turned = this.activated(this.linear(x, this.mlm.dense, d_model));
+    const transformed = this.activated(this.linear(x, this.mlm.dense, d_model));
     const { weight } = this.matrix;
     const { bias } = this.mlm;
-    return this.linear(this.normed(turned, this.mlm.norm), { weight, bias }, d_model);
+    return this.linear(this.normed(transformed, this.mlm.norm), { weight, bias }, d_model);
   }
 
   /* --- steps -------------------------------------------------------------------------------
@@ -1045,6 +1127,8 @@ export class Model {
      array and leaves alone what it is given: recording.js adds to each its way back. */
 
   /**
+   * Multiply with a matrix, transposed, and add its bias if there is one.
+   *
    * @param {Float32Array} x (tokens, columns)
    * @param {Dense} matrix its weight is (rows, columns)
    * @param {number} columns
@@ -1055,6 +1139,8 @@ export class Model {
   }
 
   /**
+   * Add two arrays number by number.
+   *
    * @param {Float32Array} a
    * @param {Float32Array} b of the same length
    * @returns {Float32Array} their sum
@@ -1064,19 +1150,21 @@ export class Model {
   }
 
   /**
+   * Multiply two arrays number by number.
+   *
    * @param {Float32Array} a
    * @param {Float32Array} b of the same length
-   * @returns {Float32Array} their product, number by number
+   * @returns {Float32Array} their product
    */
   multiplied(a, b) {
     return a.map((value, i) => value * b[i]);
   }
 
   /**
-   * The norm that this model has.
+   * Norm each row, by LayerNorm or RMSNorm, as the configuration says.
    *
    * @param {Float32Array} x (tokens, d_model)
-   * @param {WeightAndBias} weights
+   * @param {WeightAndBias} weights of the norm
    * @returns {Float32Array} (tokens, d_model)
    */
   normed(x, weights) {
@@ -1086,6 +1174,8 @@ export class Model {
   }
 
   /**
+   * Apply the model's activation function to each number.
+   *
    * @param {Float32Array} x
    * @returns {Float32Array} of x's shape
    */
@@ -1094,11 +1184,11 @@ export class Model {
   }
 
   /**
-   * Rotary positions.
+   * Rotate queries or keys by their tokens' positions (rotary positions).
    *
    * @param {Float32Array} x (tokens, heads · d_head)
-   * @param {number} heads
-   * @param {(row: number) => number} positionOf
+   * @param {number} heads how many x has: of keys, kv_heads
+   * @param {(row: number) => number} positionOf the position of the token of a row
    * @returns {Float32Array} of x's shape
    */
   rotated(x, heads, positionOf) {
@@ -1128,11 +1218,11 @@ export class Model {
   /* --- the table --------------------------------------------------------------------------- */
 
   /**
-   * The tokens whose vectors in the table point most nearly the same way (cosine), itself
-   * among them.
+   * The tokens whose vectors in the table point most nearly the same way as a vector (cosine). If
+   * it is itself of the table, its token is among them.
    *
    * @param {Float32Array} vector (d_model,)
-   * @param {number} count
+   * @param {number} count how many
    * @returns {Neighbour[]} the nearest first
    */
   nearest(vector, count) {
@@ -1153,7 +1243,11 @@ export class Model {
   }
 }
 
-/** @type {(x: Float32Array, row: number, width: number) => Float32Array} */
+/**
+ * A row of a matrix; it shares the memory of x.
+ *
+ * @type {(x: Float32Array, row: number, width: number) => Float32Array}
+ */
 const rowOf = (x, row, width) => x.subarray(row * width, (row + 1) * width);
 
 /**
@@ -1189,12 +1283,12 @@ function remembered(cache, layer, { key, value }, tokens) {
 }
 
 /**
- * Put numbers at a place of an array.
+ * Put numbers into an array from a position on.
  *
- * @param {Float32Array} array
+ * @param {Float32Array} array changed, if there is room for them
  * @param {Float32Array} numbers
- * @param {number} at
- * @returns {Float32Array} the array, or a larger one with what it held before the place
+ * @param {number} at the position of the first
+ * @returns {Float32Array} the array, or else a larger one with what it held before that position
  */
 export function placed(array, numbers, at) {
   const needed = at + numbers.length;
@@ -1208,7 +1302,8 @@ export function placed(array, numbers, at) {
 }
 
 /**
- * Replace rows of an activation, or columns of them.
+ * Replace rows of an activation, or columns of them. Throw an Error if there are no such rows or
+ * columns, or if the patch has not as many numbers.
  *
  * @param {Float32Array} values changed
  * @param {Patch} patch
@@ -1222,7 +1317,7 @@ function put(values, { rows, columns, values: given }, shape, name) {
   const fits = indices.every((row) => Number.isInteger(row) && row >= 0 && row < shape[0]);
   demand(fits, `${name} has rows 0 to ${shape[0] - 1}, not ${indices}`);
   demand(0 <= first && last <= width, `${name}: a row has ${width} numbers`);
-  const wide = last - first;
-  demand(given.length === indices.length * wide, `${name}: a row has ${wide} numbers`);
-  indices.forEach((row, i) => values.set(rowOf(given, i, wide), row * width + first));
+  const size = last - first; // numbers of a row that are replaced
+  demand(given.length === indices.length * size, `${name}: a row has ${size} numbers`);
+  indices.forEach((row, i) => values.set(rowOf(given, i, size), row * width + first));
 }

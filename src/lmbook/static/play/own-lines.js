@@ -6,9 +6,9 @@ import { readText } from "./store.js";
 import { WordPiece } from "./tokenizers.js";
 
 let instances = 0;
-export const LINES = 2;
-const LONGEST = 300;
-export const ROOM = 46; // characters and tokens of a line
+export const LINES = 2; // that are read
+const LONGEST = 300; // characters of a line that are cut into tokens
+export const ROOM = 46; // tokens of a line that are read, without the first and the last
 export const SEED = 1; // of random weights, and of another order
 const NO_LINE = "There is nothing to read yet: type a line.";
 export const ONE_ORDER = "A single word has one order only.";
@@ -71,6 +71,7 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   let tokenizer;
   const lane = `own lines ${++instances}`;
 
+  /* Load the model and read the lines; an error, or that there is no line, is told below them. */
   async function load() {
     if (!area.value.trim()) {
       note.textContent = NO_LINE;
@@ -93,6 +94,8 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   }
 
   /**
+   * The tokens of a line that are read, between the first and the last special token.
+   *
    * @param {WordPiece} tokenizer
    * @param {string} line
    */
@@ -102,10 +105,11 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
   }
 
   /**
-   * What the reader is told of lines, before they are read.
+   * What the reader is told of lines, before they are read: what is left out, what is unknown, that
+   * there is nothing to read; "" if there is nothing to tell.
    *
    * @param {WordPiece} tokenizer
-   * @param {string[]} lines
+   * @param {string[]} lines those that are not empty
    */
   function noteOn(tokenizer, lines) {
     const some = lines.slice(0, LINES);
@@ -121,6 +125,8 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
       .join(" ");
   }
 
+  /* Let the model read the lines, and give them to `take`; nothing before the model is loaded, and
+     no lines are given if something else is typed meanwhile or the model fails. */
   async function read() {
     if (!tokenizer) return;
     const lines = area.value.split("\n").filter((line) => line.trim());
@@ -148,7 +154,11 @@ export function ownLines({ text, name, around, fits, keep, take }, context) {
     take(answers);
   }
 
-  /** @type {Ask} */
+  /**
+   * Ask about other tokens; a newer request takes the place of an older one with the same purpose.
+   *
+   * @type {Ask}
+   */
   async function ask(line, seed, purpose = "asked") {
     if (!tokenizer) return null;
     const { vocabulary } = tokenizer;

@@ -51,29 +51,35 @@ let views = 0;
  *
  * @typedef {object} Given
  * @property {keyof typeof NAMES} name
- * @property {string} text
+ * @property {string} text to begin with
  * @property {number} room the most tokens of a text
- * @property {string} store
+ * @property {string} store the name of the store that has the model
  * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, in the place of a store
  * @property {string} pieces the store of its vocabulary; "" if there is none
  * @property {string} [alphabet] of a model that reads letters
  * @property {number[]} [around] the ids of [CLS], [SEP] and [MASK]
  * @property {string} unit "letter" or "token"
  * @property {string} why it does not run in the page; "" if it does
- * @property {Reading} reading
+ * @property {Reading} reading of that text
  */
 
 /**
- * A text as the model is given it.
+ * A text as the model is given it: its tokens; the position at which it is asked for a token; what
+ * the reader is told of what is left out, or "". With no tokens there is nothing to ask.
  *
  * @typedef {{ ids: number[], place: number, message: string }} Input
  */
 
-/** @type {(bytes: number) => string} */
+/**
+ * A number of bytes in whole megabytes, in words.
+ *
+ * @type {(bytes: number) => string}
+ */
 const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
 
 /**
- * What is known of a model's first text. The weights that Python gives are in thousandths.
+ * What is known of a model's first text. The weights that Python gives are in thousandths; those
+ * of the reader's model are as they are.
  *
  * @param {Given} given
  * @returns {Reading}
@@ -95,12 +101,15 @@ const firstReading = ({ own, reading }) =>
  */
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
-  const lane = `whole ${++views}`;
+  const lane = `whole ${++views}`; // of this view's requests
   const { models } = data;
   let given = models[0];
   let reading = firstReading(given);
@@ -109,12 +118,12 @@ export function mount(element, data, context) {
   /** @type {number | null} the token that was pressed; null: the last one, or the gap */
   let pressed = null;
   let stop = -1; // of the tour; -1: it is not on
-  let left = -1; // where the tour was left
+  let left = -1; // the stop at which the tour was left; -1: at its end, or never begun
   /** @type {Record<string, string>} what was typed for each model */
   const lines = {};
   /** @type {WordPiece | undefined} */
-  let wordPiece;
-  let isHere = false; // the model that talks
+  let wordPiece; // BERT's tokenizer, once it is loaded
+  let isHere = false; // whether the model that talks is loaded
   /** @type {Map<number | null, Client>} the reader's model, by the seed of its random weights */
   const owned = new Map();
   let questions = 0; // how many were asked
@@ -208,19 +217,24 @@ export function mount(element, data, context) {
     return { part: "head", layer, head: strongestLook(reading, layer).head };
   }
 
+  /* The model that talks, loaded or not. */
   function talker() {
     return openTalker("talker", context);
   }
 
-  /** @returns {Client} */
+  /**
+   * The chosen model, with the weights that the switch says.
+   *
+   * @returns {Client}
+   */
   function model() {
     return given.name === "talker" ? talker() : smallModel(isRandom() ? SEED : null);
   }
 
   /**
-   * One of the models that are loaded without a click.
+   * The chosen model if it is one of those that are loaded without a click.
    *
-   * @param {number | null} seed of random weights, or the trained ones
+   * @param {number | null} seed of random weights; null: the trained ones
    * @returns {Client}
    */
   function smallModel(seed) {
@@ -232,10 +246,11 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Begin again with the reader's model, which reads first what it knows of the line.
+   * Begin again with the reader's model, which reads first what it knows of the line: the view is
+   * made anew in the same element.
    *
-   * @param {Config} config
-   * @param {Uint8Array<ArrayBuffer>} own
+   * @param {Config} config of the model
+   * @param {Uint8Array<ArrayBuffer>} own its file
    */
   async function useOwn({ alphabet = "", context: longest }, own) {
     const letters = Array.from(alphabet);
@@ -273,7 +288,7 @@ export function mount(element, data, context) {
     mount(element, /** @type {Data} */ (data.book), context);
   }
 
-  /* Load what a small model needs. */
+  /* Load the chosen model, a small one, and its vocabulary; nothing if it cannot run in the page. */
   async function prepare() {
     if (given.why) return;
     if (given.pieces && !wordPiece)
@@ -281,6 +296,8 @@ export function mount(element, data, context) {
     await model().load();
   }
 
+  /* Load the model that talks, show how much of it has come, and answer if the line or the switch
+     is another than at first; an error is told beside the button. */
   async function load() {
     loader.disabled = true;
     progress.hidden = halt.hidden = false;
@@ -304,7 +321,8 @@ export function mount(element, data, context) {
     if (isHere && (area.value !== given.text || !isUsual())) answer();
   }
 
-  /* Another view may have forgotten the model: it comes back after a click alone. */
+  /* Whether the model that talks is loaded, or kept by the browser. Another view may have forgotten
+     it: then it comes back after a click alone. */
   async function isStillHere() {
     isHere = Boolean(talker().worker) || (await talker().isKept());
     if (!isHere) loadStatus.textContent = "";
@@ -312,12 +330,18 @@ export function mount(element, data, context) {
     return isHere;
   }
 
+  /* Stop loading the model that talks; the next load goes on from there. */
   function stopLoading() {
     talker().stop();
     loadStatus.textContent = "What has come so far is kept.";
   }
 
-  /** @param {Given} chosen */
+  /**
+   * Show another model: its first text, or, if it can be asked, the line that was typed for it
+   * last.
+   *
+   * @param {Given} chosen
+   */
   function change(chosen) {
     lines[given.name] = area.value;
     cancel();
@@ -338,10 +362,14 @@ export function mount(element, data, context) {
     if (stop >= 0) goTo(stop);
   }
 
+  /* Whether the switch says "as it is". */
   const isUsual = () => worlds.value === WORLDS.asItIs;
+  /* Whether it says "random weights". */
   const isRandom = () => worlds.value === WORLDS.random;
+  /* Whether the chosen model can be asked: it is here, or comes without a click. */
   const isReady = () => !given.why && (given.name !== "talker" || isHere);
 
+  /* Show the button that loads the model that talks, if this one is chosen and not loaded. */
   function drawOffer() {
     offer.hidden = given.name !== "talker" || Boolean(given.why);
     if (offer.hidden) return;
@@ -358,7 +386,8 @@ export function mount(element, data, context) {
         });
   }
 
-  /* Of the models with trained and with random weights only the last one asked may answer. */
+  /* End what the chosen model was asked before: of the models with trained and with random weights
+     only the last one asked may answer. */
   function cancel() {
     if (given.why) return;
     if (given.name === "talker") return talker().cancel(lane);
@@ -367,18 +396,24 @@ export function mount(element, data, context) {
 
   /* --- asking --- */
 
+  /* The reader changed the line: it is asked at its end, or at its gap. */
   function typed() {
     pressed = null;
     answer();
   }
 
-  /** @param {number} token */
+  /**
+   * Ask at a token that was pressed.
+   *
+   * @param {number} token its position
+   */
   function choose(token) {
     if (!isReady()) return tellMissing();
     pressed = token;
     answer();
   }
 
+  /* The switch was moved: answer; if the model cannot be asked, put it back and say why. */
   function changeWorld() {
     if (!isReady()) {
       worlds.value = WORLDS.asItIs;
@@ -387,6 +422,7 @@ export function mount(element, data, context) {
     answer();
   }
 
+  /* Say why the chosen model cannot be asked. */
   function tellMissing() {
     note.textContent =
       given.why ||
@@ -394,20 +430,22 @@ export function mount(element, data, context) {
       "To ask this model, load it first: the button is above the picture.";
   }
 
-  /* What the model makes of the line. */
+  /* Show what the model makes of the line, as the switch says; the trained model is asked about the
+     line in its order, too, if that is not known. An answer that comes after another model was
+     chosen is not shown; an error is told below the line. */
   async function answer() {
     if (!isReady()) return tellMissing();
-    const own = given;
-    if (own.name === "talker" && !(await isStillHere())) return tellMissing();
+    const chosen = given; // another may be chosen before the answer comes
+    if (chosen.name === "talker" && !(await isStillHere())) return tellMissing();
     const question = ++questions;
-    if (own.name === "talker") showWork(true);
+    if (chosen.name === "talker") showWork(true);
     try {
-      if (own.name !== "talker") {
+      if (chosen.name !== "talker") {
         note.textContent = "";
         await prepare();
       }
       const input = await read();
-      if (own !== given || !input) return;
+      if (chosen !== given || !input) return;
       note.textContent = input.message;
       cancel();
       if (!input.ids.length) return;
@@ -418,7 +456,7 @@ export function mount(element, data, context) {
       usual = before;
       const seed = isRandom() ? SEED : null;
       const result = await ask(worlds.value === WORLDS.shuffled ? mixed(input) : input, seed);
-      if (result && own === given) show(result, input);
+      if (result && chosen === given) show(result, input);
     } catch (error) {
       note.textContent = `The model does not answer: ${error.message}`;
     } finally {
@@ -438,25 +476,26 @@ export function mount(element, data, context) {
   }
 
   /**
-   * What the model makes of tokens; null if a newer question took the place of this one.
+   * What the chosen model makes of tokens; null if a newer question took the place of this one, or
+   * another model was chosen.
    *
    * @param {Input} input
-   * @param {number | null} random a seed of random weights, or the trained ones
+   * @param {number | null} random a seed of random weights; null: the trained ones
    * @returns {Promise<Reading | null>}
    */
   async function ask({ ids, place }, random) {
-    const own = given;
+    const chosen = given;
     const result =
-      own.name === "talker"
+      chosen.name === "talker"
         ? await talker().when("whole", { ids, place, random }, lane)
         : await smallModel(random).when("whole", { ids, place }, lane);
-    if (!result || own !== given) return null;
+    if (!result || chosen !== given) return null;
     return { ...result, pieces: result.pieces ?? piecesOf(result) };
   }
 
   /**
-   * The tokens that may change places: all up to the one that is asked, whose place is kept, or
-   * all around the gap.
+   * The tokens that may change places: all before the one that is asked; BERT's all but the gap and
+   * the first and last special token.
    *
    * @param {Pick<Input, "ids" | "place">} input
    * @returns {number[]} their positions
@@ -467,11 +506,15 @@ export function mount(element, data, context) {
     return all.slice(0, place);
   }
 
-  /** @param {Pick<Input, "ids" | "place">} input */
+  /**
+   * Whether a text has no other order: fewer than two different tokens may change places.
+   *
+   * @param {Pick<Input, "ids" | "place">} input
+   */
   const isAlone = (input) => new Set(movable(input).map((at) => input.ids[at])).size < 2;
 
   /**
-   * A text whose tokens are in another order.
+   * A text whose movable tokens are in another order, the same each time.
    *
    * @param {Input} input
    * @returns {Input}
@@ -486,9 +529,9 @@ export function mount(element, data, context) {
   }
 
   /**
-   * The line as the model is given it.
+   * The line as the chosen model is given it.
    *
-   * @returns {Promise<Input | null>}
+   * @returns {Promise<Input | null>} null if the model that talks cuts it into no tokens now
    */
   async function read() {
     const line = area.value;
@@ -499,13 +542,15 @@ export function mount(element, data, context) {
     return tokens && atEnd(tokens.ids);
   }
 
+  /* What the model is given of an empty line: nothing. */
   const empty = () => ({ ids: [], place: 0, message: "Type something: the picture follows." });
 
   /**
-   * A text that the model goes on with, from its end.
+   * A text that the model goes on with: its last tokens, asked at the one that was pressed or else
+   * at the last.
    *
-   * @param {number[]} all
-   * @param {string} [message]
+   * @param {number[]} all IDs, one or more
+   * @param {string} [message] what is said of the text before
    * @returns {Input}
    */
   function atEnd(all, message = "") {
@@ -518,7 +563,12 @@ export function mount(element, data, context) {
     return { ids, place, message: `${message}${cut}` };
   }
 
-  /** @param {string} line */
+  /**
+   * A text of letters, without those that the model does not know.
+   *
+   * @param {string} line
+   * @returns {Input}
+   */
   function readLetters(line) {
     const alphabet = Array.from(given.alphabet ?? "");
     const letters = Array.from(line);
@@ -541,7 +591,8 @@ export function mount(element, data, context) {
   }
 
   /**
-   * A text with a gap: where [MASK] stands, or at the token that was pressed.
+   * A text with a gap: at the token that was pressed; else where the first [MASK] stands; else in
+   * the place of the last word.
    *
    * @param {string} line
    * @returns {Input}
@@ -583,8 +634,10 @@ export function mount(element, data, context) {
   /* --- opening --- */
 
   /**
+   * Show what a model makes of a text, and what that says beside the trained model.
+   *
    * @param {Reading} result
-   * @param {Pick<Input, "ids" | "place">} [input] the text in its order
+   * @param {Pick<Input, "ids" | "place">} [input] the text in its order; without it, as it was read
    */
   function show(result, input = result) {
     reading = result;
@@ -598,20 +651,33 @@ export function mount(element, data, context) {
     else draw();
   }
 
-  /** @param {Pick<Input, "ids" | "place">} input */
+  /**
+   * A name for a text and the position at which it is asked.
+   *
+   * @param {Pick<Input, "ids" | "place">} input
+   */
   const asked = ({ place, ids }) => String([place, ...ids]);
 
   /**
-   * What the model says, beside what the trained one says of the same text in its order.
+   * What the changed model says, and, if it is known, what the trained one says of the same text in
+   * its order, and how many of its FEW likeliest tokens are left.
    *
-   * @param {Reading} result
+   * @param {Reading} result of the changed model
    * @param {Pick<Input, "ids" | "place">} input the text in its order
    */
   function whatRemains(result, input) {
-    /** @param {Reading} reading */
+    /**
+     * The likeliest token and its probability, in words.
+     *
+     * @param {Reading} reading
+     */
     const likeliestOf = ({ next: [[id, , share]], pieces }) =>
       `${quoted(pieces[id])} (${percent(share)})`;
-    /** @param {Reading} reading */
+    /**
+     * The IDs of the FEW likeliest tokens.
+     *
+     * @param {Reading} reading
+     */
     const top = ({ next }) => next.slice(0, FEW).map(([id]) => id);
     const says = isRandom()
       ? `Random weights say ${likeliestOf(result)}`
@@ -625,7 +691,11 @@ export function mount(element, data, context) {
     );
   }
 
-  /** @param {Partial<Opened>} wanted */
+  /**
+   * Open a part, a layer or a head; what is not given stays as it is.
+   *
+   * @param {Partial<Opened>} wanted
+   */
   function open(wanted) {
     opened = { ...opened, ...wanted };
     draw();
@@ -645,8 +715,10 @@ export function mount(element, data, context) {
 
   /* --- the tour --- */
 
+  /* The stops of the tour, as they are for what is shown. */
   const tour = () => stops(reading, { name: given.name, unit: given.unit, world: worlds.value });
 
+  /* Begin the tour, or go on where it was left. */
   function startTour() {
     card.hidden = false;
     tourButton.hidden = true;
@@ -654,7 +726,11 @@ export function mount(element, data, context) {
     forth.focus({ preventScroll: true });
   }
 
-  /** @param {number} wanted */
+  /**
+   * Go to a stop of the tour, and open what it tells of; behind the last one the tour ends.
+   *
+   * @param {number} wanted from 0 on; below 0, the first
+   */
   function goTo(wanted) {
     if (wanted >= tour().length) return leaveTour();
     stop = Math.max(0, wanted);
@@ -663,6 +739,7 @@ export function mount(element, data, context) {
     bringIntoSight(tour()[stop].part);
   }
 
+  /* Leave the tour, and remember where, unless that is its end. */
   function leaveTour() {
     const all = tour().length;
     left = stop >= all - 1 ? -1 : stop;
@@ -675,6 +752,7 @@ export function mount(element, data, context) {
     tourButton.focus({ preventScroll: true });
   }
 
+  /* Draw the stop at which the tour is: its card, which points at a part, and the picture. */
   function drawStop() {
     const all = tour();
     const { title, text, part } = all[stop];
@@ -688,7 +766,11 @@ export function mount(element, data, context) {
     card.style.setProperty("--pointer", `${Math.round(100 * share)}%`);
   }
 
-  /* Scroll as little as shows a part below the card. */
+  /**
+   * Scroll as little as shows a part below the card; the card first, if it is out of sight.
+   *
+   * @param {string} part
+   */
   function bringIntoSight(/** @type {string} */ part) {
     const { y, height } = picture.box(part);
     const top = frame.getBoundingClientRect().top + y;
@@ -702,7 +784,11 @@ export function mount(element, data, context) {
       scrollBy({ top: Math.min(top - above - 20, top + height - room), behavior: behaviour });
   }
 
-  /** @param {KeyboardEvent} event */
+  /**
+   * Go through the tour by the arrow keys, and leave it by Escape.
+   *
+   * @param {KeyboardEvent} event
+   */
   function onCardKey(event) {
     /** @type {Record<string, (() => void) | undefined>} */
     const keys = {
@@ -718,16 +804,18 @@ export function mount(element, data, context) {
 
   /* --- drawing --- */
 
+  /* Draw the picture, and what is inside the open part. */
   function draw() {
     const width = Math.max(300, frame.clientWidth);
-    const asked = given.name === "bert" ? "the gap" : "what follows is asked";
-    picture.draw(reading, opened, width, asked);
+    const role = given.name === "bert" ? "the gap" : "what follows is asked";
+    picture.draw(reading, opened, width, role);
     picture.point(stop >= 0 ? tour()[stop].part : null);
     layerSlider.input.value = String(opened.layer);
     layerSlider.value.textContent = String(opened.layer);
     drawInside();
   }
 
+  /* Show the open part in words and numbers. */
   function drawInside() {
     const part = inside(reading, opened, given);
     title.textContent = part.title;
@@ -743,7 +831,7 @@ export function mount(element, data, context) {
   draw();
 
   /* What a link asks of a model that is not here is asked when it is: see `load`. */
-  const known = () => reading.sizes;
+  const known = () => reading.sizes; // of the model that is shown
   const fields = {
     model: which,
     world: {
