@@ -12,12 +12,12 @@ import { write } from "./writing.js";
 
 /**
  * @typedef {object} Settings
- * @property {number} newLine its id
- * @property {number} steps
+ * @property {number} newLine the ID of the end of a line
+ * @property {number} steps of the whole training
  * @property {number} pairs of a step
- * @property {number} rate the highest
- * @property {number} beta
- * @property {number} seed
+ * @property {number} rate the highest learning rate
+ * @property {number} beta of direct preference optimisation
+ * @property {number} seed of the order of pairs and of what is written
  * @property {number[][][]} chosen pairs of lines as ids: what was chosen, and the other
  */
 
@@ -27,19 +27,20 @@ import { write } from "./writing.js";
  * @typedef {object} Measured
  * @property {number[][]} lines that it writes, as ids
  * @property {number} loss on held-out texts, in nats a character
- * @property {number} agreed of how many pairs it holds what was chosen for likelier
+ * @property {number} agreed in how many pairs it gives the line that was chosen a higher
+ *   probability than the other
  */
 
-/** @typedef {{ trainer: Trainer, settings: Settings, pairs: Pair[] }} Learning */
+/** @typedef {{ trainer: Trainer, settings: Settings, pairs: Pair[] }} Learning a training */
 
-/** @type {WeakMap<Model, Learning>} */
+/** @type {WeakMap<Model, Learning>} the training of each model, by `begin` */
 const learnings = new WeakMap();
 
 /**
- * The log-probabilities of both lines of each pair.
+ * The log-probabilities of both lines of each pair, with a pause after each.
  *
  * @param {Learning} learning
- * @returns {Generator<{}, [number, number][], void>}
+ * @returns {Generator<{}, [chosen: number, rejected: number][], void>} in nats
  */
 function* judged({ trainer, settings, pairs }) {
   /** @type {[number, number][]} */
@@ -55,6 +56,9 @@ function* judged({ trainer, settings, pairs }) {
 const requests = {
   ...REQUESTS,
   /**
+   * Begin a training of a model, which learned nothing yet: its own log-probabilities are the
+   * reference.
+   *
    * @param {Model} model
    * @param {{ settings: Settings }} details
    */
@@ -75,7 +79,8 @@ const requests = {
     return true;
   },
   /**
-   * Take all steps; each is told. Who cancels stops it.
+   * Take all steps of the training, a piece { step, loss } after each. Who cancels the request
+   * stops it there.
    *
    * @param {Model} model
    */
@@ -93,8 +98,12 @@ const requests = {
     return true;
   },
   /**
+   * Measure a model as it stands: what it writes, its loss, and on which pairs it agrees.
+   *
    * @param {Model} model
-   * @param {{ count: number, longest: number, temperature: number, texts: number[][] }} details
+   * @param {{ count: number, longest: number, temperature: number, texts: number[][] }} details how
+   *   many lines it writes, the most characters of each, at which temperature; held-out texts as
+   *   IDs
    * @returns {Generator<{}, Measured, void>}
    */
   *measure(model, { count, longest, temperature, texts }) {
@@ -123,5 +132,9 @@ const requests = {
   },
 };
 
-/** @param {WorkerScope} scope */
+/**
+ * What the worker runs.
+ *
+ * @param {WorkerScope} scope
+ */
 export const serve = (scope) => answer(scope, undefined, requests);

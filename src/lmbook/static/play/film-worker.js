@@ -9,7 +9,7 @@ import { serve as answer, REQUESTS } from "./worker.js";
 /** @import { Config } from "./engine.js" */
 
 /**
- * What the store says besides of the model.
+ * What the store says beside the model's configuration.
  *
  * @typedef {object} Stops
  * @property {number[]} steps how many were made at each stop
@@ -18,18 +18,20 @@ import { serve as answer, REQUESTS } from "./worker.js";
  */
 
 /**
- * What changed from one stop to the next.
+ * What changed in all weights from one stop to the next; at the first stop, from 0.
  *
  * @typedef {object} Change
- * @property {Int8Array} numbers of all rows
+ * @property {Int8Array} numbers of all rows of all weights, one after the other
  * @property {Float32Array} scales what 1 stands for in each row
  */
 
 const PARTS = ["query", "key", "value"];
 
 /**
+ * Unpack bytes; an Error if the browser cannot.
+ *
  * @param {Uint8Array} bytes as zlib compressed them
- * @returns {Promise<ArrayBuffer>}
+ * @returns {Promise<ArrayBuffer>} as they were before
  */
 function inflated(bytes) {
   if (typeof DecompressionStream === "undefined")
@@ -41,8 +43,10 @@ function inflated(bytes) {
 /** A GPT at many steps of its training. */
 class Film {
   /**
+   * Hold what the store has.
+   *
    * @param {Config & Stops} config
-   * @param {Change[]} changes
+   * @param {Change[]} changes one for each stop
    */
   constructor(config, changes) {
     this.config = config;
@@ -52,13 +56,19 @@ class Film {
   }
 
   /**
+   * Read a store.
+   *
    * @param {Uint8Array} bytes of the store
    * @returns {Promise<Film>}
    */
   static async read(bytes) {
     const { config, tensors } = readSafetensors(bytes);
     const film = /** @type {Config & Stops} */ (config);
-    /** @type {(name: string) => Uint8Array} */
+    /**
+     * The bytes of a tensor; none if there is no such tensor.
+     *
+     * @type {(name: string) => Uint8Array}
+     */
     const bytesOf = (name) => tensors.get(name)?.bytes ?? new Uint8Array();
     const changes = film.steps.map(async (_, stop) => ({
       numbers: new Int8Array(await inflated(bytesOf(`${stop}.numbers`))),
@@ -71,7 +81,7 @@ class Film {
   }
 
   /**
-   * All weights at a stop, one after the other.
+   * All weights at a stop, one after the other: the sum of all changes up to it.
    *
    * @param {number} stop
    * @returns {Float32Array}
@@ -92,7 +102,7 @@ class Film {
   }
 
   /**
-   * The model at a stop.
+   * The model at a stop, made when it is first asked for.
    *
    * @param {number} stop
    * @returns {Model}

@@ -62,7 +62,8 @@ let views = 0;
  * @property {number} temperature to begin with
  * @property {number} seed of the random numbers with which characters are drawn
  * @property {string[]} lines that are offered
- * @property {Uint8Array<ArrayBuffer>} [own] the file of the reader's model, if it is to be used
+ * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, if it is to be used, as `asStore`
+ *   of own-model.js makes it
  * @property {number} [goal] how many characters are to stand after the line; without it, as many
  *   as `written` has
  * @property {any} [book] if the model is the reader's: the data of the view of the book's model
@@ -434,7 +435,7 @@ export function mount(element, data, context) {
    * Begin again with the reader's model: the view is made anew in the same element.
    *
    * @param {Config} config of the model
-   * @param {Uint8Array<ArrayBuffer>} own its file
+   * @param {Uint8Array<ArrayBuffer>} own the model, as `asStore` of own-model.js makes it
    */
   function useOwn({ alphabet = "", layers, heads, context: room, vocab_size }, own) {
     gpt.cancel(lane);

@@ -13,9 +13,9 @@ const WINDOWS = 24; // of the validation text, always the same
 const SAMPLE = 120; // characters on the way
 const WRITTEN = 400; // characters of each of the samples at the end
 const PASSAGE = 280; // characters whose surprise is shown
-const GUESSES = 4;
+const GUESSES = 4; // likeliest characters that are shown for each
 const LONGEST = 7; // of the n-grams: longer ones bring nothing more
-const TEMPERATURE = 0.8;
+const TEMPERATURE = 0.8; // of what is written
 const SURPRISED = 7; // nats: the darkest colour
 
 /** @import { Config } from "./engine.js" */
@@ -30,25 +30,25 @@ const SURPRISED = 7; // nats: the darkest colour
  * @property {string[]} text its characters
  * @property {Omit<Config, "vocab_size">} config
  * @property {number} batch texts a step
- * @property {number} steps
+ * @property {number} steps of the whole training
  * @property {number} learning_rate the highest
- * @property {number} seed
- * @property {State | null} state of a training that goes on
+ * @property {number} seed of the first weights, of the texts of each step and of what is written
+ * @property {State | null} state of a training that goes on; null: it begins
  */
 
 /**
  * Where a training stands.
  *
  * @typedef {object} State
- * @property {number} step
- * @property {number} seconds
+ * @property {number} step how many were taken
+ * @property {number} seconds that they took
  * @property {Weights} weights
- * @property {Weights[]} moments Adam's two running means
+ * @property {Weights[]} moments Adam's two running means, of each weight
  * @property {Best} best
  */
 
 /**
- * The moment of the lowest loss.
+ * The moment of the lowest loss on the validation text.
  *
  * @typedef {{ step: number, loss: number, weights: Weights }} Best
  */
@@ -82,22 +82,22 @@ const SURPRISED = 7; // nats: the darkest colour
  * @typedef {object} Result
  * @property {number} step of the weights that were taken: those with the lowest loss
  * @property {number} characters that both predicted, of the test text
- * @property {{ gpt: number, ngrams: number }} losses
+ * @property {{ gpt: number, ngrams: number }} losses of these, in nats a character
  * @property {[number, number] | null} interval 95 % of the difference, the GPT's less the
  *   n-grams'; null if the text is too short to tell
- * @property {{ gpt: string, ngrams: string }} samples
- * @property {string} passage of the test text
- * @property {{ gpt: Letter[], ngrams: Letter[] }} letters
+ * @property {{ gpt: string, ngrams: string }} samples what each writes
+ * @property {string} passage of the test text, without its first character
+ * @property {{ gpt: Letter[], ngrams: Letter[] }} letters what each expected of its characters
  */
 
 /**
- * Predictions along a text: each token but the first is told after half a context at least,
- * and a whole one at most.
+ * Predictions along a text: each token but the first is predicted from what stands before it, half
+ * a context at least, if there is as much, and a whole one at most.
  *
  * @param {Model} model
  * @param {number[]} ids
- * @returns {Generator<{ at: number, probs: Float32Array }, void, void>} probabilities of the
- *   token at a position, (vocab_size,)
+ * @returns {Generator<{ at: number, probs: Float32Array }, void, void>} for each position from 1
+ *   on, `at`, the probabilities of its token, (vocab_size,)
  */
 export function* predictions(model, ids) {
   const { context, vocab_size } = model.config;
@@ -115,17 +115,19 @@ export function* predictions(model, ids) {
 }
 
 /**
+ * The mean of numbers; NaN of none.
+ *
  * @param {ArrayLike<number>} all
  * @returns {number}
  */
 const mean = (all) => Array.from(all).reduce((a, b) => a + b, 0) / all.length;
 
 /**
- * Where the mean of differences lies, with 95 %: neighbouring characters are alike, so the
- * text is cut into pieces of a hundred, and these are what varies.
+ * The 95 % interval of the mean of differences. Neighbouring characters are alike, so the text is
+ * cut into pieces of a hundred, and the means of these are what varies.
  *
- * @param {number[]} differences
- * @returns {[number, number] | null} null if there are fewer than ten pieces
+ * @param {number[]} differences one for each character of a text
+ * @returns {[number, number] | null} its ends; null if there are fewer than ten pieces
  */
 export function interval(differences) {
   const means = [];
@@ -134,16 +136,18 @@ export function interval(differences) {
   if (means.length < 10) return null;
   const middle = mean(means);
   const variance = mean(means.map((one) => (one - middle) ** 2)) / (means.length - 1);
-  const wide = 2.1 * Math.sqrt(variance);
-  return [middle - wide, middle + wide];
+  const half = 2.1 * Math.sqrt(variance); // half the interval's width
+  return [middle - half, middle + half];
 }
 
 /**
- * What was expected of a character, for surprise.js.
+ * What was expected of a character, for surprise.js: its probability in percent; its surprise,
+ * from 0 to 1 (SURPRISED nats or more); the GUESSES likeliest characters with their probabilities
+ * in percent.
  *
- * @param {ArrayLike<number>} probs
- * @param {number} id
- * @param {string[]} alphabet
+ * @param {ArrayLike<number>} probs of all characters, (alphabet,)
+ * @param {number} id of the one that stands there
+ * @param {string[]} alphabet the character of each ID
  * @returns {Letter}
  */
 function letterOf(probs, id, alphabet) {
@@ -169,7 +173,11 @@ function messagesHandled() {
 
 /** A training, and what it is compared with. */
 export class Learning {
-  /** @param {Settings} settings */
+  /**
+   * Cut the text into its parts and make a model, a new one or that of a state.
+   *
+   * @param {Settings} settings
+   */
   constructor({ text, config, batch, steps, learning_rate, seed, state }) {
     this.alphabet = alphabetOf(text);
     const place = new Map(this.alphabet.map((character, id) => [character, id]));
@@ -205,8 +213,8 @@ export class Learning {
   }
 
   /**
-   * Count the n-grams of the training text, and find the length that is best on the
-   * validation text.
+   * Count the n-grams of the training text, and find the length with the lowest loss on the
+   * validation text. `result` needs both.
    *
    * @returns {Counted}
    */
@@ -238,7 +246,7 @@ export class Learning {
     return all.slice(start + (this.context >> 1) + 1, start + this.context + 1);
   }
 
-  /** The loss on some windows of the validation text, always the same, in nats. */
+  /** The mean loss on some windows of the validation text, always the same, in nats a character. */
   estimate() {
     const { model } = this.trainer;
     const rows = Array.from({ length: this.context }, (_, i) => i).slice(this.context >> 1);
@@ -257,7 +265,8 @@ export class Learning {
     return sum;
   }
 
-  /** Take one step; its windows depend on its number alone, so a training can go on. */
+  /** Take one step; its windows depend on the seed and the step's number alone, so a training can
+      go on where it was stopped. */
   learn() {
     const { context, training, trainer } = this;
     const random = randomness(Math.imul(this.seed, 1_000_003) + trainer.step);
@@ -273,14 +282,15 @@ export class Learning {
     trainer.learn(inputs, targets, context);
   }
 
-  /** Copies of all weights. */
+  /** Copies of all weights, by name. */
   weights() {
     const named = Object.entries(this.trainer.named());
     return Object.fromEntries(named.map(([name, weight]) => [name, weight.slice()]));
   }
 
   /**
-   * Estimate the loss; keep the weights if it was never lower.
+   * Estimate the loss, and keep the weights if it was never lower; let the model write. An Error
+   * if the loss is no number.
    *
    * @returns {Report}
    */
@@ -295,7 +305,11 @@ export class Learning {
     return { step, seconds, loss, sample: written.map(({ id }) => alphabet[id]).join("") };
   }
 
-  /** @returns {State} */
+  /**
+   * Where the training stands, in copies but for Adam's running means and the best weights.
+   *
+   * @returns {State}
+   */
   state() {
     const { trainer, seconds, best } = this;
     const named = Object.entries(trainer.named());
@@ -307,7 +321,11 @@ export class Learning {
     return { step: trainer.step, seconds, weights: this.weights(), moments, best };
   }
 
-  /** @param {State} state */
+  /**
+   * Go on where a training stood.
+   *
+   * @param {State} state
+   */
   restore({ step, seconds, weights, moments, best }) {
     const { trainer } = this;
     trainer.step = step;
@@ -320,10 +338,10 @@ export class Learning {
   }
 
   /**
-   * The rest of the work: both read the test text, and write. In pieces, for a worker to look
-   * whether it goes on.
+   * Let the best weights and the n-grams read the test text, and write. In pieces, for a worker to
+   * look whether it goes on. An Error if `count` was not called.
    *
-   * @returns {Generator<number, Result, void>}
+   * @returns {Generator<number, Result, void>} yields the position of each character that is read
    */
   *result() {
     const { alphabet, test, ngrams, order = 1, best } = this;
@@ -342,7 +360,11 @@ export class Learning {
       const before = passage.slice(Math.max(0, i + 1 - order), i + 1);
       return letterOf(ngrams.next(before, order), id, alphabet);
     });
-    /** @param {number[]} ids */
+    /**
+     * The text of IDs.
+     *
+     * @param {number[]} ids
+     */
     const textOf = (ids) => ids.map((id) => alphabet[id]).join("");
     const options = { count: WRITTEN, temperature: TEMPERATURE, seed: this.seed };
     const written = Array.from(write(model, [this.first], options));
@@ -365,8 +387,9 @@ export class Learning {
 }
 
 /**
- * Answer { start: settings } with `counted`, reports and, at the last step or after
- * { stop: true }, with `result` and `state`.
+ * Answer { start: settings } with { counted }, some { report } and, at the last step or after
+ * { stop: true }, with { reading: true } and then { result, state }; with { error } if something
+ * fails.
  *
  * @param {WorkerScope} scope
  */
@@ -380,12 +403,17 @@ export function serve(scope) {
       });
   };
 
-  /** @param {Settings} settings */
+  /**
+   * Train from the beginning or from a state, until the last step or until it is stopped.
+   *
+   * @param {Settings} settings
+   */
   async function train(settings) {
     const learning = new Learning(settings);
     scope.postMessage({ counted: learning.count() });
-    let from = performance.now();
+    let from = performance.now(); // when the step began
     let reported = from;
+    /* Tell how far it is. */
     const report = () => scope.postMessage({ report: learning.report() });
     if (!settings.state) report();
     while (learning.trainer.step < learning.steps && !stopped) {

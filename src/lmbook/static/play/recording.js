@@ -22,11 +22,12 @@ const ROOT = Math.sqrt(2 / Math.PI);
 const CUBIC = 0.044715;
 
 /**
- * How fast an activation grows, by its name.
+ * The derivative of an activation function, by its name.
  *
  * @type {Record<string, (x: number) => number>}
  */
 const SLOPES = {
+  /* Of GELU by its approximation with tanh. */
   gelu_new(x) {
     const t = Math.tanh(ROOT * (x + CUBIC * x ** 3));
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ROOT * (1 + 3 * CUBIC * x ** 2);
@@ -34,6 +35,8 @@ const SLOPES = {
 };
 
 /**
+ * A matrix, transposed.
+ *
  * @param {Float32Array} x (rows, columns)
  * @param {number} columns
  * @returns {Float32Array} (columns, rows)
@@ -54,8 +57,9 @@ function transposed(x, columns) {
  * @param {Float32Array} delta by what the heads bring, (texts · queries, d_model)
  * @param {Float32Array} weights (texts, heads, queries, keys)
  * @param {Projected} projected
- * @param {AttentionShape} shape
- * @returns {{ dQuery: Float32Array, dKey: Float32Array, dValue: Float32Array }}
+ * @param {AttentionShape} shape each head has keys and values of its own
+ * @returns {{ dQuery: Float32Array, dKey: Float32Array, dValue: Float32Array }} of the shapes of
+ *   query, key and value
  */
 function backThroughAttention(delta, weights, { query, key, value }, shape) {
   const { heads, d_model, queries, keys } = shape;
@@ -108,6 +112,8 @@ export function checkTrainable({ activation, positions, output, norm, gated, kv_
 /** One run of a model, recorded: `forward` once, then `back` once. */
 export class Recording extends Model {
   /**
+   * Make a model whose run will be recorded.
+   *
    * @param {Config} config of a model that `checkTrainable` lets pass
    * @param {Record<string, Float32Array>} weights by name
    * @param {Map<Float32Array, Float32Array>} gradients of each weight, of the same length: what
@@ -123,7 +129,8 @@ export class Recording extends Model {
   }
 
   /**
-   * Go back from a result to every weight.
+   * Go back from a result to every weight. An Error at a second call, or if a step that used a
+   * result was not recorded.
    *
    * @param {Float32Array} result of the last step
    * @param {Float32Array} delta the gradient of the loss by it
@@ -140,8 +147,10 @@ export class Recording extends Model {
   }
 
   /**
-   * @param {Float32Array} result
-   * @param {Step["back"]} back
+   * Put a step on the tape.
+   *
+   * @param {Float32Array} result of the step
+   * @param {Step["back"]} back its way back
    * @returns {Float32Array} the result
    */
   recorded(result, back) {
@@ -150,8 +159,10 @@ export class Recording extends Model {
   }
 
   /**
+   * Add a part of the gradient by what a step was given to the parts that are there.
+   *
    * @param {Float32Array} x what a step was given
-   * @param {Float32Array} delta a part of the gradient by it
+   * @param {Float32Array} delta a part of the gradient by it, of the same length
    */
   hand(x, delta) {
     const others = this.deltas.get(x);
@@ -159,8 +170,10 @@ export class Recording extends Model {
   }
 
   /**
+   * The gradient by a weight, to which a way back adds.
+   *
    * @param {Float32Array} weight
-   * @returns {Float32Array}
+   * @returns {Float32Array} of the same length
    */
   gradientOf(weight) {
     return /** @type {Float32Array} */ (this.gradients.get(weight));

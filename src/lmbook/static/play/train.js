@@ -17,8 +17,8 @@ import { randomness } from "./writing.js";
  */
 
 /**
- * A new model with the weights that `GPT.initialise` draws: N(0, 0.02²), and smaller where a
- * block adds to the residual stream.
+ * A new model with weights drawn as `GPT.initialise` draws them: matrices from N(0, 0.02²), and
+ * smaller where a block adds to the residual stream; weights of norms are 1, all biases 0.
  *
  * @param {Config} config
  * @param {number} seed
@@ -26,8 +26,13 @@ import { randomness } from "./writing.js";
  */
 export function initial(config, seed) {
   const random = randomness(seed);
+  /* A number from N(0, 1), by the method of Box and Muller. */
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  /** @type {(name: string, rows: number, columns?: number) => Float32Array} */
+  /**
+   * The first numbers of a weight.
+   *
+   * @type {(name: string, rows: number, columns?: number) => Float32Array}
+   */
   const floats = (name, rows, columns = 1) => {
     const values = new Float32Array(rows * columns);
     if (columns === 1) return values.fill(name.endsWith("weight") ? 1 : 0); // norms, biases
@@ -40,7 +45,9 @@ export function initial(config, seed) {
 
 export class Trainer {
   /**
-   * @param {Model} model a GPT with learned positions whose weights are float32
+   * Begin to train a model. An Error if it is none that the page can train.
+   *
+   * @param {Model} model a GPT with learned positions whose weights are float32; they are changed
    * @param {TrainerSettings} settings
    */
   constructor(model, { learning_rate = 3e-3, weight_decay = 0.1, clip = 1, steps }) {
@@ -59,8 +66,10 @@ export class Trainer {
   }
 
   /**
+   * The gradient by a weight.
+   *
    * @param {Float32Array} weight one of the model's
-   * @returns {Float32Array}
+   * @returns {Float32Array} of the same length
    */
   gradientOf(weight) {
     return /** @type {Float32Array} */ (this.gradients.get(weight));
@@ -75,7 +84,11 @@ export class Trainer {
     const { table, positions, blocks, norm } = this.model;
     /** @type {Record<string, Float32Array>} */
     const weights = {};
-    /** @type {(name: string, part: Float32Array | object | undefined) => void} */
+    /**
+     * Enter a weight, or all weights of a part that holds several.
+     *
+     * @type {(name: string, part: Float32Array | object | undefined) => void}
+     */
     const enter = (name, part) => {
       if (part instanceof Float32Array) weights[name] = part;
       else for (const [key, inner] of Object.entries(part || {})) enter(`${name}.${key}`, inner);
@@ -100,15 +113,23 @@ export class Trainer {
     const { config } = this.model;
     const recording = new Recording(config, this.named(), this.gradients);
     const { logits } = recording.forward(inputs, { tokens });
-    const p = /** @type {Float32Array} */ (logits); // logits, yet
-    /** @type {(row: number) => [number, number]} */
+    const p = /** @type {Float32Array} */ (logits); // logits until softmax makes them probabilities
+    /**
+     * Where a row of p begins and ends.
+     *
+     * @type {(row: number) => [start: number, end: number]}
+     */
     const placeOf = (row) => [row * config.vocab_size, (row + 1) * config.vocab_size];
     const losses = Float32Array.from(targets, (target, row) => {
       const [start, end] = placeOf(row);
       softmax(p, start, end);
       return -Math.log(p[start + target]);
     });
-    /** @param {ArrayLike<number>} shares */
+    /**
+     * Put the gradients of a weighted sum of the losses in the place of the gradients there.
+     *
+     * @param {ArrayLike<number>} shares how much of each loss counts
+     */
     const back = (shares) => {
       for (const gradient of this.gradients.values()) gradient.fill(0);
       const delta = p.slice(); // (p - wanted) · share
@@ -128,7 +149,7 @@ export class Trainer {
    * @param {number[]} inputs ids (batch · tokens)
    * @param {number[]} targets ids (batch · tokens)
    * @param {number} tokens of each text
-   * @returns {[number, () => void]}
+   * @returns {[loss: number, back: () => void]}
    */
   loss(inputs, targets, tokens) {
     const [losses, back] = this.losses(inputs, targets, tokens);
@@ -150,12 +171,12 @@ export class Trainer {
   }
 
   /**
-   * One step of AdamW on a batch.
+   * Take one step of AdamW on a batch.
    *
    * @param {number[]} inputs ids (batch · tokens)
    * @param {number[]} targets ids (batch · tokens)
    * @param {number} tokens of each text
-   * @returns {number} the loss of the batch before the step
+   * @returns {number} the mean loss of the batch before the step, in nats
    */
   learn(inputs, targets, tokens) {
     const [loss, back] = this.loss(inputs, targets, tokens);
@@ -164,7 +185,8 @@ export class Trainer {
     return loss;
   }
 
-  /** One step of AdamW along the gradients that are there. */
+  /** Take one step of AdamW along the gradients that are there; a longer one than `clip` is
+      shortened to that. */
   update() {
     const { learning_rate, weight_decay, clip } = this.settings;
     let square = 0;

@@ -17,9 +17,9 @@ const SAMPLE = 120; // characters
  * @property {string} text what is learned; its last tenth is kept apart
  * @property {Omit<Config, "vocab_size">} config
  * @property {number} batch texts a step
- * @property {number} steps
+ * @property {number} steps of the whole training
  * @property {number} learning_rate the highest
- * @property {number} seed
+ * @property {number} seed of the first weights and of the texts of each step
  */
 
 /**
@@ -30,11 +30,12 @@ const SAMPLE = 120; // characters
  * @property {number} seconds since it began
  * @property {number} loss in nats a character, on the text that is kept apart
  * @property {string} sample what the model writes
- * @property {boolean} done
+ * @property {boolean} done whether this was the last step
  */
 
 /**
- * Answer { start: settings } with reports, until the last step. To stop is to end the worker.
+ * Answer { start: settings } with reports, until the last step, or with { error }. To stop is to
+ * end the worker.
  *
  * @param {WorkerScope} scope
  */
@@ -47,18 +48,27 @@ export function serve(scope) {
     }
   };
 
-  /** @param {Settings} settings */
+  /**
+   * Train a new model, with all steps in one go.
+   *
+   * @param {Settings} settings
+   */
   function train({ text, config, batch, steps, learning_rate, seed }) {
     const alphabet = Array.from(new Set(text)).sort();
     const { context } = config;
     const place = new Map(alphabet.map((character, id) => [character, id]));
+    /* The ID of a character. */
     const idOf = (/** @type {string} */ character) => /** @type {number} */ (place.get(character));
     const ids = Array.from(text, idOf);
     const cut = ids.length - Math.floor(ids.length / 10); // as lmcourse.gpt.training.split
     const model = initial({ ...config, vocab_size: alphabet.length }, seed);
     const trainer = new Trainer(model, { learning_rate, steps });
     const random = randomness(seed + 1);
-    /** @param {number[]} starts */
+    /**
+     * Texts as long as the context, one after the other, and what follows each of their characters.
+     *
+     * @param {number[]} starts their first positions
+     */
     const windows = (starts) => ({
       inputs: starts.flatMap((start) => ids.slice(start, start + context)),
       targets: starts.flatMap((start) => ids.slice(start + 1, start + context + 1)),
@@ -67,9 +77,10 @@ export function serve(scope) {
     const apart = Array.from({ length: WINDOWS }, (_, i) =>
       Math.round(cut + ((last - cut) * i) / (WINDOWS - 1)),
     );
-    let spent = 0;
-    let from = performance.now();
+    let spent = 0; // milliseconds of training
+    let from = performance.now(); // when the training began or went on after a report
 
+    /* Tell how far it is; the time that this takes is not counted. */
     function report() {
       spent += performance.now() - from;
       const { inputs, targets } = windows(apart);
@@ -85,6 +96,7 @@ export function serve(scope) {
 
     report();
     while (trainer.step < steps) {
+      /* Where a text of the training part begins. */
       const randomStart = () => Math.floor(random() * (cut - context));
       const { inputs, targets } = windows(Array.from({ length: batch }, randomStart));
       trainer.learn(inputs, targets, context);

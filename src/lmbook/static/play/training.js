@@ -7,6 +7,7 @@ import { button, make, plural, slider, stateOf, svg } from "./dom.js";
 import { startWorker } from "./start-worker.js";
 import { readText } from "./store.js";
 
+/* Of the chart in pixels: its size, and the margins around the curve. */
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 290, 44, 8, 40, 44];
 
 /** @import { Report, Settings } from "./training-worker.js" */
@@ -16,26 +17,36 @@ const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 290, 44, 8, 40, 44];
 
 /**
  * @typedef {object} Shown
- * @property {Mark[]} marks
+ * @property {Mark[]} marks lines across the chart
  * @property {string} passes the label of the mark whose passing is told
  * @property {Moment[]} run the moments of the stored training
  */
 
 /**
- * A chart. Curves fall from the left above to the right below; the names of the marks stand
- * elsewhere.
+ * Make a chart of losses over steps, with a level line for each mark. Curves fall from the upper
+ * left to the lower right; the names of the marks stand elsewhere.
  *
  * @param {Mark[]} marks
  * @param {number} steps of the training
  * @returns {{ picture: SVGSVGElement, drawCurve: (moments: Moment[], of: "run" | "now") => void }}
+ *   the drawing; and what draws a curve in it anew, that of the stored training ("run") or of the
+ *   one that goes on
  */
 export function chart(marks, steps) {
   const losses = marks.map(({ loss }) => loss);
   const top = Math.max(...losses) + 0.15;
   const bottom = Math.min(...losses) - 0.15;
-  /** @param {number} step */
+  /**
+   * The x of a step.
+   *
+   * @param {number} step
+   */
   const x = (step) => LEFT + (step / steps) * (WIDTH - LEFT - RIGHT);
-  /** @param {number} loss */
+  /**
+   * The y of a loss.
+   *
+   * @param {number} loss
+   */
   const y = (loss) => TOP + ((top - loss) / (top - bottom)) * (HEIGHT - TOP - BOTTOM);
   const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "lmr-chart" });
   for (const { label, loss } of marks) {
@@ -54,7 +65,11 @@ export function chart(marks, steps) {
   const [low, end] = [HEIGHT - 8, WIDTH - RIGHT];
   root.append(curves.run, curves.now, svg("text", { x: LEFT, y: low }, "step 0"));
   root.append(svg("text", { x: end, y: low, "text-anchor": "end" }, `step ${steps}`));
-  /** @type {(moments: Moment[], of: "run" | "now") => void} */
+  /**
+   * Draw a curve anew; a loss above the chart is drawn at its upper end.
+   *
+   * @type {(moments: Moment[], of: "run" | "now") => void}
+   */
   const drawCurve = (moments, of) => {
     const at = moments.map(({ step, loss }) => `${x(step)} ${y(Math.min(loss, top))}`);
     curves[of].setAttribute("d", at.length ? `M${at.join("L")}` : "");
@@ -63,9 +78,12 @@ export function chart(marks, steps) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Omit<Settings, "text"> & Shown} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const { marks, passes, run, ...settings } = data;
@@ -73,6 +91,7 @@ export function mount(element, data, context) {
   const { picture, drawCurve } = chart(marks, settings.steps);
   const status = make("p", { role: "status" });
   const sample = make("pre", { class: "lmr-sample" });
+  /* Show the moment at which the slider stands. */
   const look = () => show(Number(back.input.value));
   const back = slider("Look back", { min: 0, value: 0, "aria-label": "Look back", oninput: look });
   const writes = make("div", {}, back.label, sample);
@@ -81,8 +100,8 @@ export function mount(element, data, context) {
   const stop = button("Stop", end, { hidden: "" });
   /** @type {Worker | null} */
   let worker = null;
-  let moments = run;
-  let below = false;
+  let moments = run; // those that can be looked at
+  let below = false; // whether the loss was below the mark whose passing is told
 
   /* Show what was written at a moment; with no moment at the last one. */
   function show(at = moments.length - 1) {
@@ -97,6 +116,7 @@ export function mount(element, data, context) {
     sample.textContent = written;
   }
 
+  /* Load the text, and start a worker that trains; an error is told. */
   async function begin() {
     start.disabled = true;
     try {
@@ -114,7 +134,12 @@ export function mount(element, data, context) {
     }
   }
 
-  /** @param {Report & { error?: string }} message */
+  /**
+   * Show what the worker tells of the training. What is written is shown unless the reader looks
+   * back.
+   *
+   * @param {Report & { error?: string }} message
+   */
   function report({ step, seconds, loss, sample: written, done, error }) {
     if (error) return fail(error);
     const follows = !moments.length || Number(back.input.value) === moments.length - 1;
@@ -131,6 +156,7 @@ export function mount(element, data, context) {
     if (done) end();
   }
 
+  /* End the worker; another training may be begun. */
   function end() {
     if (!below) status.textContent = ""; // it speaks of the beginning
     if (worker) worker.terminate();
@@ -141,7 +167,11 @@ export function mount(element, data, context) {
     if (hadFocus) start.focus();
   }
 
-  /** @param {string} message */
+  /**
+   * End the worker, and say why it failed.
+   *
+   * @param {string} message
+   */
   function fail(message) {
     end();
     status.textContent = `The training stopped: ${message}`;

@@ -31,10 +31,10 @@ export function demand(condition, message) {
 /**
  * Read a safetensors file.
  *
- * @param {Uint8Array} bytes
+ * @param {Uint8Array} bytes of the file
  * @param {string} [key] of the metadata that holds the configuration
- * @returns {{ config: Config, tensors: Map<string, Tensor> }} the configuration; tensors by
- *   name, parts of the file that are read when they are needed
+ * @returns {{ config: Config, tensors: Map<string, Tensor> }} the configuration, undefined if the
+ *   file has no metadata; tensors by name, parts of the file that are read when they are needed
  */
 export function readSafetensors(bytes, key = "config") {
   const start = 8 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
@@ -69,11 +69,11 @@ export function fromHalf(half) {
 }
 
 /**
- * Return rows of a tensor as float32.
+ * Return rows of a tensor as float32. An Error if it is int8 without scales.
  *
  * @param {Tensor} tensor
- * @param {number} [first]
- * @param {number} [last] the first row that is left out
+ * @param {number} [first] the first row
+ * @param {number} [last] the first row behind them that is left out
  * @returns {Float32Array<ArrayBuffer>} row after row
  */
 export function toFloats(tensor, first = 0, last = tensor.shape[0]) {
@@ -84,7 +84,11 @@ export function toFloats(tensor, first = 0, last = tensor.shape[0]) {
   if (dtype === "F32") return new Float32Array(buffer);
   if (dtype === "F16") return new Float32Array(new Uint16Array(buffer)).map(fromHalf);
   demand(scale, "int8 without scales");
-  /** @param {number} i */
+  /**
+   * The row of the tensor in which a number stands.
+   *
+   * @param {number} i its position among those that are read
+   */
   const row = (i) => first + Math.floor(i / columns);
   return new Float32Array(new Int8Array(buffer)).map((value, i) => value * scale[row(i)]);
 }

@@ -8,20 +8,24 @@ import { count, quoted } from "./whole-tour.js";
 /** @import { Opened } from "./whole-picture.js" */
 
 /**
- * A part from inside: a title, a sentence, rows to be seen, and a table of numbers.
+ * What is shown of a part: a title, a sentence, rows to be seen, and a table of numbers.
  *
  * @typedef {object} Inside
  * @property {string} title
  * @property {string} text
  * @property {HTMLElement[]} shown
- * @property {HTMLElement[]} numbers parts of a table
+ * @property {HTMLElement[]} numbers head and rows of a table
  */
 
-/** @typedef {{ name: string, unit: string }} About */
+/** @typedef {{ name: string, unit: string }} About the model's name ("bert"), and "letter" or "token" */
 
 const SHOWN = 6; // tokens that a head attends to
 
-/** @type {(...rows: Node[]) => HTMLElement} */
+/**
+ * A table of rows.
+ *
+ * @type {(...rows: Node[]) => HTMLElement}
+ */
 const table = (...rows) => make("table", { class: "lmw-rows" }, ...rows);
 
 /**
@@ -32,14 +36,28 @@ const table = (...rows) => make("table", { class: "lmw-rows" }, ...rows);
 const bar = (share, className = "") =>
   make("span", { class: `play-bar ${className}`, style: `--share: ${share}` });
 
-/** @type {(piece: string) => HTMLElement} */
+/**
+ * A token, isolated: one that is read from right to left turns nothing around it.
+ *
+ * @type {(piece: string) => HTMLElement}
+ */
 const word = (piece) => make("bdi", {}, piece);
 
-/** @type {(change: number) => string} */
+/**
+ * A change of a probability in percentage points, with its sign.
+ *
+ * @type {(change: number) => string}
+ */
 const points = (change) => `${change >= 0 ? "+" : ""}${fixed(100 * change, 1)} points`;
 
-/** @type {Record<string, (reading: Reading, opened: Opened, model: About) => Inside>} */
+/**
+ * What is shown of each part, by its name: made of a reading, of which layer and head are open,
+ * and of the model.
+ *
+ * @type {Record<string, (reading: Reading, opened: Opened, model: About) => Inside>}
+ */
 export const PARTS = {
+  /* The tokens and their IDs. */
   tokens({ ids, pieces, sizes }) {
     return {
       title: "Tokens",
@@ -54,9 +72,15 @@ export const PARTS = {
     };
   },
 
+  /* The first numbers of the vector with which the token that is asked begins, and of what it is
+     the sum. */
   vectors({ ids, place, pieces, token, position, sum, sizes }) {
-    const own = quoted(pieces[ids[place]]);
-    /** @type {(name: string, numbers: number[]) => HTMLTableRowElement} */
+    const asked = quoted(pieces[ids[place]]);
+    /**
+     * A row of numbers.
+     *
+     * @type {(name: string, numbers: number[]) => HTMLTableRowElement}
+     */
     const line = (name, numbers) => row(name, ...numbers.map((number) => fixed(number)));
     const lines = position
       ? [
@@ -68,7 +92,7 @@ export const PARTS = {
     return {
       title: "Vectors",
       text:
-        `${own} begins as ${count(sizes.d_model)} numbers; these are the first eight. They were learned: ` +
+        `${asked} begins as ${count(sizes.d_model)} numbers; these are the first eight. They were learned: ` +
         "tokens that are used alike have vectors that point the same way.",
       shown: [
         make(
@@ -84,15 +108,16 @@ export const PARTS = {
     };
   },
 
+  /* What the model would say if it ended after the open layer, or after each. */
   stream(reading, { layer }) {
     const { ids, place, pieces, lens, rise, next, sizes } = reading;
-    const own = quoted(pieces[ids[place]]);
+    const asked = quoted(pieces[ids[place]]);
     const [[id, most]] = lens[layer]; // the likeliest, and its probability
     const final = quoted(pieces[next[0][0]]);
     return {
       title: `The stream after layer ${layer}`,
       text:
-        `If the model stopped here, it would say ${quoted(pieces[id])} at ${own}, with ${percent(most)}. ` +
+        `If the model stopped here, it would say ${quoted(pieces[id])} at ${asked}, with ${percent(most)}. ` +
         (layer < sizes.layers - 1
           ? `The final answer, ${final}, has ${percent(rise[layer])} here.`
           : "This is the last layer, so this is its answer."),
@@ -126,22 +151,28 @@ export const PARTS = {
     };
   },
 
+  /* The same as of the open head. */
   heads(reading, { layer, head }) {
     return PARTS.head(reading, { part: "head", layer, head }, { name: "", unit: "" });
   },
 
+  /* What the open head attends to from the token that is asked. */
   head({ ids, place, pieces, weights }, { layer, head }) {
-    const own = quoted(pieces[ids[place]]);
+    const asked = quoted(pieces[ids[place]]);
     const all = Array.from(ids.keys(), (token) => ({
       token,
       weight: weights[layer][head][place * ids.length + token],
     }));
     const best = all.slice().sort((a, b) => b.weight - a.weight || a.token - b.token);
-    /** @param {number} token */
+    /**
+     * Where a token stands, in words.
+     *
+     * @param {number} token its position
+     */
     const whereOf = (token) => (token === place ? "itself" : `position ${token}`);
     return {
       title: `Layer ${layer}, head ${head}`,
-      text: `From ${own} it attends most to ${quoted(pieces[ids[best[0].token]])} (${whereOf(best[0].token)}): ${percent(best[0].weight)}.`,
+      text: `From ${asked} it attends most to ${quoted(pieces[ids[best[0].token]])} (${whereOf(best[0].token)}): ${percent(best[0].weight)}.`,
       shown: [
         table(
           ...best
@@ -158,9 +189,11 @@ export const PARTS = {
     };
   },
 
+  /* The strongest neurons of the open layer, and the tokens that each makes likelier and less
+     likely. */
   neurons({ neurons, pieces, sizes, ids, place }, { layer }) {
-    const own = neurons[layer];
-    const most = Math.max(...own.map(([, value]) => Math.abs(value)));
+    const ofLayer = neurons[layer];
+    const most = Math.max(...ofLayer.map(([, value]) => Math.abs(value)));
     return {
       title: `The feed-forward network of layer ${layer}`,
       text:
@@ -169,7 +202,7 @@ export const PARTS = {
       shown: [
         table(
           heading("neuron", "", "its value", "raises", "lowers"),
-          ...own.map(([neuron, value, up, more, down, less]) =>
+          ...ofLayer.map(([neuron, value, up, more, down, less]) =>
             row(
               neuron,
               bar(Math.abs(value) / most, value < 0 ? "lmw-low" : "lmw-high"),
@@ -195,6 +228,7 @@ export const PARTS = {
     };
   },
 
+  /* How long the vector of the token that is asked is after each layer, and what is added to it. */
   norm({ attention, feed_forward, stream, sizes }) {
     const last = sizes.layers - 1;
     return {
@@ -212,6 +246,7 @@ export const PARTS = {
     };
   },
 
+  /* The likeliest tokens with their logits and probabilities. */
   next({ next, pieces, ids, place, sizes }, _, { name, unit }) {
     const [[best, , share]] = next;
     const where = name === "bert" ? "In the gap" : `After ${quoted(pieces[ids[place]])}`;
@@ -232,7 +267,7 @@ export const PARTS = {
 };
 
 /**
- * The part that is open.
+ * What is shown of the part that is open.
  *
  * @param {Reading} reading
  * @param {Opened} opened

@@ -10,14 +10,13 @@ import { fixed, percent, plural, WORLDS } from "./dom.js";
  * @property {string} part that it points at
  * @property {string} title
  * @property {string} text
- * @property {Partial<Opened>} open
+ * @property {Partial<Opened>} open what is opened there
  */
 
 /**
- * What the tour is told of the model.
+ * What the tour is told of the model: its name ("bert"); "letter" or "token"; one of WORLDS.
  *
- * @typedef {{ name: string, unit: string, world: string }} About the world is one of
- *   WORLDS
+ * @typedef {{ name: string, unit: string, world: string }} About
  */
 
 /** The last sentence of the tour, by what the model is. @type {Record<string, string>} */
@@ -27,14 +26,22 @@ const ENDS = {
   [WORLDS.shuffled]: " All this was your text in another order: the same model, and less to read.",
 };
 
-/** @type {(piece: string) => string} */
-export const quoted = (piece) => `“\u2068${piece}\u2069”`; // what turns round turns nothing else
+/**
+ * A token in quotation marks, isolated: Hebrew turns nothing around it.
+ *
+ * @type {(piece: string) => string}
+ */
+export const quoted = (piece) => `“\u2068${piece}\u2069”`;
 
-/** @type {(number: number) => string} */
+/**
+ * A whole number with commas: "1,000".
+ *
+ * @type {(number: number) => string}
+ */
 export const count = (number) => number.toLocaleString("en");
 
 /**
- * How many heads a model has.
+ * How many heads a model has, in a sentence.
  *
  * @param {number} layers
  * @param {number} heads of each layer
@@ -47,12 +54,13 @@ function headsOf(layers, heads) {
 }
 
 /**
- * The head of a layer that attends most to one token, from the place. The first token and the
- * place itself count only if there is no other.
+ * The head of a layer that gives one token the largest weight, from the token that is asked. The
+ * first token and that one itself count only if there is no other.
  *
  * @param {Reading} reading
  * @param {number} layer
- * @returns {{ head: number, token: number, weight: number }}
+ * @returns {{ head: number, token: number, weight: number }} token: the position of the token that
+ *   is attended to
  */
 export function strongestLook({ weights, ids, place }, layer) {
   const tokens = ids.length;
@@ -69,8 +77,9 @@ export function strongestLook({ weights, ids, place }, layer) {
 }
 
 /**
- * The layer at which most is to be seen of attention: that of the strongest look, the first
- * layer left out if there are several others. Most first layers look one token back.
+ * The layer at which most is to be seen of attention: that of the largest weight by
+ * `strongestLook`, the last of equals. The first layer is left out if there are at least three,
+ * since most first layers attend to the token before.
  *
  * @param {Reading} reading
  */
@@ -84,9 +93,9 @@ export function tellingLayer(reading) {
 }
 
 /**
- * The stops.
+ * The stops of the tour, in order.
  *
- * @param {Reading} reading
+ * @param {Reading} reading of the reader's text
  * @param {About} model
  * @returns {Stop[]}
  */
@@ -94,9 +103,13 @@ export function stops(reading, { name, unit, world }) {
   const { ids, place, pieces, sizes, next, lens, neurons } = reading;
   const { layers, heads, d_model, d_ff, vocab_size } = sizes;
   const isGap = name === "bert";
-  /** @param {number} id */
+  /**
+   * A token in quotation marks.
+   *
+   * @param {number} id
+   */
   const word = (id) => quoted(pieces[id]);
-  const own = word(ids[place]);
+  const asked = word(ids[place]);
   const first = isGap ? 1 + Number(place === 1) : 0; // behind [CLS], and not the gap
   const layer = tellingLayer(reading);
   const look = strongestLook(reading, layer);
@@ -106,7 +119,7 @@ export function stops(reading, { name, unit, world }) {
   const [[early, earlyShare]] = lens[0];
   const question = isGap
     ? `which ${unit} belongs in the gap`
-    : `which ${unit} comes after ${place === ids.length - 1 ? "the last one, " : ""}${own}`;
+    : `which ${unit} comes after ${place === ids.length - 1 ? "the last one, " : ""}${asked}`;
   const hasSpace = ids.some((id) => pieces[id].includes("·"));
   return [
     {
@@ -139,7 +152,7 @@ export function stops(reading, { name, unit, world }) {
       part: "stream",
       title: "The residual stream",
       text:
-        `Every token's vector flows from left to right through ${plural(layers, "layer")}. This line is that of ${own}: ` +
+        `Every token's vector flows from left to right through ${plural(layers, "layer")}. This line is that of ${asked}: ` +
         "each part reads from it and adds something to it (⊕).",
       open: { part: "stream", layer, head: look.head },
     },
@@ -147,7 +160,7 @@ export function stops(reading, { name, unit, world }) {
       part: "head",
       title: "Attention fetches from other tokens",
       text:
-        `In layer ${layer}, head ${look.head} lets ${own} attend to ${word(ids[look.token])} with ${percent(look.weight)} of its weight. ` +
+        `In layer ${layer}, head ${look.head} lets ${asked} attend to ${word(ids[look.token])} with ${percent(look.weight)} of its weight. ` +
         "What it finds there is added to the stream: this is the only way in which tokens hear of each other.",
       open: { part: "head", layer, head: look.head },
     },

@@ -54,7 +54,8 @@ let views = 0;
  * @property {string} text to begin with
  * @property {number} room the most tokens of a text
  * @property {string} store the name of the store that has the model
- * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, in the place of a store
+ * @property {Uint8Array<ArrayBuffer>} [own] the reader's model, as `asStore` of own-model.js makes
+ *   it, in the place of that store
  * @property {string} pieces the store of its vocabulary; "" if there is none
  * @property {string} [alphabet] of a model that reads letters
  * @property {number[]} [around] the ids of [CLS], [SEP] and [MASK]
@@ -250,7 +251,7 @@ export function mount(element, data, context) {
    * made anew in the same element.
    *
    * @param {Config} config of the model
-   * @param {Uint8Array<ArrayBuffer>} own its file
+   * @param {Uint8Array<ArrayBuffer>} own the model, as `asStore` of own-model.js makes it
    */
   async function useOwn({ alphabet = "", context: longest }, own) {
     const letters = Array.from(alphabet);

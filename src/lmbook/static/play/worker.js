@@ -13,12 +13,13 @@ import { write } from "./writing.js";
  * A request that brings the weights.
  *
  * @typedef {object} Open
- * @property {number} id
+ * @property {number} id of the request
  * @property {"open"} request
- * @property {Uint8Array<ArrayBuffer>[]} parts
- * @property {Store} about
- * @property {string} name
- * @property {number | null} [seed] if its weights are to be shuffled
+ * @property {Uint8Array<ArrayBuffer>[]} parts of the store
+ * @property {Store} about the store
+ * @property {string} name of the store
+ * @property {number | null} [seed] of a random order in which the weights are shuffled; null: they
+ *   stay as they are
  */
 
 /**
@@ -43,14 +44,19 @@ function messagesHandled() {
   });
 }
 
-/** Requests, each a generator: what it yields is a piece of the answer or a mere pause. */
+/** Requests, each a generator: it yields { piece }, a piece of the answer, or anything else for a
+    mere pause, and returns the answer. */
 export const REQUESTS = {
   /**
+   * Run the model: see Model.forward in engine.js.
+   *
    * @param {Model} model
    * @param {{ ids: number[], options: ForwardOptions }} details
    */
   forward: (model, { ids, options }) => model.steps(ids, options),
   /**
+   * Write on, a piece for each token: see writing.js.
+   *
    * @param {Model} model
    * @param {{ ids: number[], options: WriteOptions & Sampling }} details
    */
@@ -58,6 +64,8 @@ export const REQUESTS = {
     for (const piece of write(model, ids, options)) yield { piece };
   },
   /**
+   * Find the tokens nearest to a vector: see Model.nearest in engine.js.
+   *
    * @param {Model} model
    * @param {{ vector: Float32Array, count: number }} details
    */
@@ -69,7 +77,7 @@ export const REQUESTS = {
 };
 
 /**
- * Read the weights that a message brings.
+ * Read the weights that a message brings. The answer is the model's configuration.
  *
  * @param {Open} message
  */
@@ -108,7 +116,8 @@ export function serve(scope, open = openStore, requests = REQUESTS) {
   }
 
   /**
-   * Answer a question, unless that is cancelled on the way. Pieces are sent a few at a time.
+   * Answer a question, unless that is cancelled on the way. Pieces are sent a few at a time; what
+   * returns nothing is answered with true.
    *
    * @param {Question} message
    */
