@@ -26,10 +26,13 @@ import { CACHE, loadParts, WEIGHTS_KEPT } from "./store.js";
  */
 
 /**
+ * A model that is loaded.
+ *
  * @typedef {object} Opened
  * @property {Config} config
- * @property {boolean} fromCache
- * @property {string | null} notKept why the weights are not kept for the next visit
+ * @property {boolean} fromCache whether the browser had kept its weights
+ * @property {string | null} notKept why the weights are not kept for the next visit; null if they
+ *   are
  */
 
 const IDLE = 120_000; // milliseconds without a request, after which the worker ends
@@ -41,7 +44,8 @@ const opened = {};
  *
  * @param {string} name of a store
  * @param {ViewContext} context
- * @param {number | null} [seed] a model that has learned nothing: its weights are shuffled
+ * @param {number | null} [seed] of a random order in which its weights are shuffled, so that it has
+ *   learned nothing; null: they stay as they are
  * @returns {Client}
  */
 export function openModel(name, context, seed = null) {
@@ -56,9 +60,11 @@ export function openModel(name, context, seed = null) {
 /** A model in a worker. */
 export class Client {
   /**
+   * Make a client; the worker starts when it is first asked.
+   *
    * @param {string} name of a store
    * @param {ViewContext} context
-   * @param {string} [text] of the worker
+   * @param {string} [text] of the worker's script
    */
   constructor(name, context, text = source) {
     this.text = text;
@@ -83,9 +89,10 @@ export class Client {
   }
 
   /**
-   * Start the worker and load the weights, from what the browser kept if it did.
+   * Start the worker and load the weights, from what the browser kept if it did. Once they are
+   * there, or on their way, nothing is begun anew.
    *
-   * @param {(share: number) => void} [progress]
+   * @param {(share: number) => void} [progress] called with the share that has come, 0 to 1
    * @returns {Promise<Opened>}
    */
   load(progress = () => {}) {
@@ -109,13 +116,20 @@ export class Client {
   }
 
   /**
-   * @param {(share: number) => void} progress
+   * What `load` does when nothing is loaded: weights that the browser kept are asked of it first;
+   * if they are not those of this build, they are loaded from the site.
+   *
+   * @param {(share: number) => void} progress called with the share that has come, 0 to 1
    * @returns {Promise<Opened>}
    */
   async open(progress) {
     if (!this.worker) this.start();
     const { name, about, seed } = this;
-    /** @type {(parts: Uint8Array<ArrayBuffer>[]) => Promise<Config>} */
+    /**
+     * Give the worker the weights.
+     *
+     * @type {(parts: Uint8Array<ArrayBuffer>[]) => Promise<Config>}
+     */
     const send = (parts) => this.ask("open", { parts, about, name, seed });
     const cached = await this.cached();
     if (cached) {
@@ -149,6 +163,7 @@ export class Client {
     }
   }
 
+  /* Start the worker. If it stops by itself, all that waits for an answer gets an Error. */
   start() {
     this.worker = startWorker(this.text);
     this.worker.onmessage = ({ data }) => this.onMessage(data);
@@ -175,7 +190,12 @@ export class Client {
     if (!this.waiting.size) this.idle = setTimeout(() => this.end(), IDLE);
   }
 
-  /** @param {{ id: number, value?: any, pieces?: Piece[], error?: string }} message */
+  /**
+   * Hand a message of the worker to the request that waits for it: pieces of the answer, or the
+   * answer or an error, which end the request.
+   *
+   * @param {{ id: number, value?: any, pieces?: Piece[], error?: string }} message
+   */
   onMessage({ id, value, pieces, error }) {
     const waiting = this.waiting.get(id);
     if (!waiting) return; // it was cancelled
@@ -191,8 +211,8 @@ export class Client {
    *
    * @param {string} request
    * @param {object} details what the request needs
-   * @param {string} [lane]
-   * @param {(pieces: Piece[]) => void} [onPieces]
+   * @param {string} [lane] what waits for an answer in the same lane is cancelled
+   * @param {(pieces: Piece[]) => void} [onPieces] called with new pieces of the answer
    * @returns {Promise<any>} what worker.js answers to a request of this kind; null if a newer
    *   one took its place
    */
@@ -208,7 +228,7 @@ export class Client {
   }
 
   /**
-   * End what a lane waits for.
+   * End the last request of a lane, if it waits for an answer: it gets null.
    *
    * @param {string} lane
    */
@@ -223,10 +243,10 @@ export class Client {
   }
 
   /**
-   * Send a request once the model is loaded.
+   * Load the model, if need be, and send a request.
    *
    * @param {string} request
-   * @param {object} details
+   * @param {object} details what the request needs
    * @param {string} [lane]
    * @param {(pieces: Piece[]) => void} [onPieces]
    * @returns {Promise<any>} as `ask`

@@ -19,9 +19,10 @@ const TEMPLATE =
 /** @typedef {{ role: string, content: string }} Turn "system", "user" or "assistant" says it */
 
 /**
- * A dialogue as the model reads it, up to where it is to answer.
+ * A dialogue as the model reads it, up to where it is to answer. If the system says nothing first,
+ * it says SYSTEM.
  *
- * @param {Turn[]} turns
+ * @param {Turn[]} turns one or more
  * @returns {string}
  */
 export function dialogueText(turns) {
@@ -30,12 +31,19 @@ export function dialogueText(turns) {
   return `${texts.join("")}<|im_start|>assistant\n`;
 }
 
+/* The tokenizer of a GGUF file. */
 export class GgufTokenizer {
   /**
+   * Read the tokenizer. An Error if it is of another kind than the page knows.
+   *
    * @param {Record<string, any>} fields of a GGUF file
    */
   constructor(fields) {
-    /** @param {string} name */
+    /**
+     * A field of the tokenizer.
+     *
+     * @param {string} name
+     */
     const of = (name) => fields[`tokenizer.${name}`];
     const isKnown = of("ggml.model") === "gpt2" && of("ggml.pre") === "smollm";
     demand(isKnown, `the page has no tokenizer ${of("ggml.model")} ${of("ggml.pre")}`);
@@ -44,7 +52,7 @@ export class GgufTokenizer {
     this.ids = new Map(this.vocabulary.map((piece, id) => [piece, id]));
     this.bpe = new ByteBPE(pairs(of("ggml.merges")), (symbol) => this.ids.has(symbol));
     const whole = this.vocabulary.filter((_, id) => UNMERGED.includes(of("ggml.token_type")[id]));
-    this.whole = new Set(whole.map((piece) => this.id(piece)));
+    this.whole = new Set(whole.map((piece) => this.id(piece))); // of tokens that no merge makes
     const marks = whole.map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
     this.marks = new RegExp(marks.sort((a, b) => b.length - a.length).join("|"), "gu");
     /** @type {number} the token that ends an answer */
@@ -71,13 +79,21 @@ export class GgufTokenizer {
     return ids.concat(this.part(text.slice(start)));
   }
 
-  /** @param {string} text without tokens that stand for no text */
+  /**
+   * The IDs of a part of a text; each digit is cut by itself.
+   *
+   * @param {string} text without tokens that stand for no text
+   */
   part(text) {
     const apart = text.match(/\p{N}|\P{N}+/gu) ?? [];
     return apart.flatMap((each) => this.bpe.encode(each).map(({ piece }) => this.id(piece)));
   }
 
-  /** @param {string} piece of the vocabulary */
+  /**
+   * The ID of a piece.
+   *
+   * @param {string} piece of the vocabulary
+   */
   id(piece) {
     return /** @type {number} */ (this.ids.get(piece));
   }
@@ -96,9 +112,9 @@ export class GgufTokenizer {
 }
 
 /**
- * Merges, as two symbols and a space between, as the IDs that ByteBPE gives the symbols.
+ * The IDs that ByteBPE gives the symbols of merges, left and right in turn.
  *
- * @param {string[]} merges
+ * @param {string[]} merges each two symbols with a space between
  */
 function pairs(merges) {
   const ids = new Map([...BYTE_CHARACTERS].sort().map((symbol, id) => [symbol, id]));

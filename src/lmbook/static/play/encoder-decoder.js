@@ -8,11 +8,11 @@ import { toFloats } from "./weights.js";
 
 /** @import { Config } from "./engine.js" */
 
-const START = 1;
-export const STOP = 2;
-export const LONGEST = 24;
+const START = 1; // the ID of what stands before what is written
+export const STOP = 2; // the ID of the end; characters have larger ones
+export const LONGEST = 24; // characters that are read
 
-/** @typedef {number[] | { int8: string, scale: number[] }} Stored a weight, see unpack */
+/** @typedef {number[] | { int8: string, scale: number[] }} Stored a weight, see `unpack` */
 
 /**
  * A weight as float32.
@@ -35,10 +35,12 @@ function unpack(stored) {
 
 export class EncoderDecoder {
   /**
+   * Make the model that a page carries.
+   *
    * @param {object} data
    * @param {Record<string, Stored>} data.weights by the names of the chapter's model
    * @param {string} data.vocabulary a character for each id
-   * @param {number} data.heads
+   * @param {number} data.heads of each attention
    * @returns {EncoderDecoder}
    */
   static read({ weights, vocabulary, heads }) {
@@ -47,9 +49,11 @@ export class EncoderDecoder {
   }
 
   /**
-   * @param {Record<string, Float32Array>} weights
-   * @param {string} vocabulary
-   * @param {number} heads
+   * Make the encoder and the decoder.
+   *
+   * @param {Record<string, Float32Array>} weights by the names of the chapter's model
+   * @param {string} vocabulary a character for each id
+   * @param {number} heads of each attention
    */
   constructor(weights, vocabulary, heads) {
     this.weights = weights;
@@ -103,6 +107,8 @@ export class EncoderDecoder {
   }
 
   /**
+   * Read a source with the encoder.
+   *
    * @param {string} text of characters of the vocabulary
    * @returns {Float32Array} the memory, (characters, d_model)
    */

@@ -54,10 +54,16 @@ const KINDS = {
  * @property {Map<string, StoredTensor>} tensors
  */
 
-/** @typedef {{ name: string, shape: number[], number: number, offset: number }} Announced */
+/**
+ * What a file says of a tensor: its name; its shape, rows first; the number of its kind, a key of
+ * KINDS; where it begins, in bytes behind the beginning of all tensors.
+ *
+ * @typedef {{ name: string, shape: number[], number: number, offset: number }} Announced
+ */
 
 /**
- * Read the fields of a GGUF file, and where its tensors lie.
+ * Read the fields of a GGUF file, and where its tensors lie. An Error if it is no such file, or
+ * has tensors of a kind that is not known here.
  *
  * @param {Uint8Array<ArrayBuffer>} bytes the whole file
  * @returns {GgufFile}
@@ -80,8 +86,9 @@ export function readGguf(bytes) {
   return { fields, tensors };
 }
 
+/* What stands before the tensors' bytes; it is read from the beginning to the end. */
 class Header {
-  /** @param {Uint8Array} bytes */
+  /** @param {Uint8Array} bytes of the file */
   constructor(bytes) {
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -112,7 +119,7 @@ class Header {
     return Number(view[read](this.at - size, true));
   }
 
-  /* A text behind its length. */
+  /* Read a text behind its length. */
   string() {
     return this.text(this.scalar(10));
   }
@@ -120,7 +127,7 @@ class Header {
   /**
    * Read the value of a field: a number, a text, or a list behind its type and its length.
    *
-   * @param {number} type
+   * @param {number} type STRING, ARRAY or one of SCALARS; a TypeError for any other
    * @returns {any}
    */
   value(type) {
@@ -131,7 +138,7 @@ class Header {
   }
 
   /**
-   * What is said of a tensor before the bytes begin.
+   * Read what is said of the next tensor.
    *
    * @returns {Announced}
    */
@@ -143,6 +150,8 @@ class Header {
 }
 
 /**
+ * A tensor where it lies in the file. An Error if its kind is not known here.
+ *
  * @param {Announced} announced
  * @param {Uint8Array<ArrayBuffer>} bytes the whole file
  * @param {number} start of the tensors' bytes

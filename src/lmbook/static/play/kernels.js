@@ -33,8 +33,11 @@ export async function openMemory(length, source) {
   return { bytes: new Uint8Array(memory.buffer, FILE, length), kernels };
 }
 
+/* What multiplies vectors with quantised matrices, in WebAssembly. */
 export class Kernels {
   /**
+   * Put the table of numbers of 16 bits into the memory.
+   *
    * @param {ArrayBuffer} buffer the memory
    * @param {Record<string, Function>} functions by kind of matrix
    */
@@ -46,9 +49,10 @@ export class Kernels {
   }
 
   /**
-   * Vectors times a matrix, transposed.
+   * Vectors times a matrix, transposed; some vectors at a time.
    *
-   * @param {import("./quantised.js").QuantisedMatrix} matrix (rows, columns)
+   * @param {import("./quantised.js").QuantisedMatrix} matrix (rows, columns), whose bytes lie in the
+   *   memory
    * @param {Float32Array} x (tokens, columns)
    * @returns {Float32Array<ArrayBuffer>} (tokens, rows)
    */
@@ -69,11 +73,12 @@ export class Kernels {
   }
 
   /**
-   * Write x[from … to) as blocks of a scale, a sum and whole numbers.
+   * Write numbers of x into the memory, from VECTORS on, as blocks: of 32 numbers the scale, the
+   * sum, and whole numbers of 16 bits.
    *
    * @param {Float32Array} x
-   * @param {number} from
-   * @param {number} to
+   * @param {number} from the first, a multiple of 32
+   * @param {number} to the first behind them that is left out, a multiple of 32
    */
   pack(x, from, to) {
     const { floats, integers } = this;

@@ -10,7 +10,7 @@ import { arrow } from "./dom.js";
 export const inert = (token) => token.replace(/[<&]/g, "$&\u2060");
 
 /**
- * Tell what an element is, and let it be reached by key.
+ * Tell a screen reader what an element is, and let it be reached by the tab key.
  *
  * @param {Element} element
  * @param {string} role
@@ -39,6 +39,7 @@ export function keep(element, change) {
     if (!waiting) requestAnimationFrame(run);
     waiting = true;
   });
+  /* Call the function, and listen to no changes meanwhile. */
   function run() {
     waiting = false;
     observer.disconnect();
@@ -54,7 +55,7 @@ export function keep(element, change) {
 const listening = { roving: new WeakSet(), pressable: new WeakSet() };
 
 /**
- * Listen to the keys of an element once, however often it is named anew.
+ * Listen to the keys of an element, unless such a listener is there already.
  *
  * @param {Focusable} element
  * @param {keyof typeof listening} kind
@@ -74,7 +75,11 @@ function onKey(element, kind, listen) {
  */
 export function roving(elements, columns) {
   const list = Array.from(elements);
-  /** @param {Focusable} chosen */
+  /**
+   * Make an element the only tab stop.
+   *
+   * @param {Focusable} chosen
+   */
   const stop = (chosen) =>
     list.forEach((e) => e.setAttribute("tabindex", e === chosen ? "0" : "-1"));
   stop(list.find((e) => e.getAttribute("tabindex") === "0") || list[0]);

@@ -26,7 +26,7 @@ const OUTSIDE = { tokens: "token_embd", norm: "output_norm" };
 const IN_HALVES = new WeakSet();
 
 /**
- * "blocks.3.attention.query" → "blk.3.attn_q.weight"
+ * What a GGUF file calls a tensor: "blocks.3.attention.query" → "blk.3.attn_q.weight".
  *
  * @param {string} name
  */
@@ -36,7 +36,7 @@ function nameInFile(name) {
 }
 
 /**
- * What engine.js is to know of a Llama.
+ * What engine.js is to know of a Llama. An Error if the file has a model of another kind.
  *
  * @param {Record<string, any>} fields of its GGUF file
  * @returns {import("./engine.js").Config}
@@ -44,7 +44,11 @@ function nameInFile(name) {
 function llamaConfig(fields) {
   const architecture = fields["general.architecture"];
   demand(architecture === "llama", `a model of kind ${architecture} is not a Llama`);
-  /** @param {string} name */
+  /**
+   * A field of the architecture.
+   *
+   * @param {string} name
+   */
   const of = (name) => fields[`llama.${name}`];
   return {
     vocab_size: of("vocab_size"),
@@ -67,11 +71,13 @@ function llamaConfig(fields) {
 }
 
 /**
- * Make a model of a file, whose matrices stay where they lie.
+ * Make a model of a file, whose matrices stay where they lie. An Error if the file is no Llama, or
+ * has a tensor of another shape or kind than the model needs.
  *
  * @param {import("./gguf.js").GgufFile} file the rows of its queries and keys are put in
  *   another order, once
- * @param {import("./kernels.js").Kernels | null} kernels
+ * @param {import("./kernels.js").Kernels | null} kernels what multiplies in the memory of the file;
+ *   null: JavaScript does
  * @returns {Model}
  */
 export function readLlama(file, kernels) {
@@ -79,7 +85,11 @@ export function readLlama(file, kernels) {
   /** @type {Record<string, number | undefined>} */
   const heads = { query: config.heads, key: config.kv_heads };
 
-  /** @type {(name: string, ...shape: number[]) => import("./gguf.js").StoredTensor} */
+  /**
+   * A tensor of a shape, as it is stored.
+   *
+   * @type {(name: string, ...shape: number[]) => import("./gguf.js").StoredTensor}
+   */
   function stored(name, ...shape) {
     const entry = file.tensors.get(nameInFile(name));
     const isRight = entry && String(entry.shape) === String(shape);
@@ -87,7 +97,11 @@ export function readLlama(file, kernels) {
     return entry;
   }
 
-  /** @type {(name: string, ...shape: number[]) => QuantisedMatrix} */
+  /**
+   * A matrix that stays quantised, with its rows in the order of engine.js.
+   *
+   * @type {(name: string, ...shape: number[]) => QuantisedMatrix}
+   */
   function matrix(name, ...shape) {
     const entry = stored(name, ...shape);
     demand(BLOCKS[entry.kind], `the page cannot multiply from ${entry.kind}`);
@@ -99,7 +113,11 @@ export function readLlama(file, kernels) {
     return new QuantisedMatrix(entry, kernels);
   }
 
-  /** @type {(name: string, ...shape: number[]) => Float32Array} */
+  /**
+   * A copy of a tensor that is stored as float32.
+   *
+   * @type {(name: string, ...shape: number[]) => Float32Array}
+   */
   function floats(name, ...shape) {
     const { kind, bytes } = stored(name.replace(/\.weight$/, ""), ...shape);
     demand(kind === "F32", `${name} is stored as ${kind}`);
@@ -115,7 +133,7 @@ export function readLlama(file, kernels) {
  * from the first half of the head.
  *
  * @param {import("./gguf.js").StoredTensor} tensor changed
- * @param {number} heads
+ * @param {number} heads how many the rows belong to
  */
 function putInHalves({ shape, bytes }, heads) {
   const d_head = shape[0] / heads;
@@ -132,11 +150,11 @@ function putInHalves({ shape, bytes }, heads) {
 
 /**
  * Make the integers of every matrix random ones, or bring them back: the second call undoes
- * the first. Each bit is kept or turned as a sequence of random bits says. Scales and minima
- * stay, so every block of 32 keeps its range.
+ * the first, with the same seed. Each bit is kept or turned (0 to 1, 1 to 0) as a sequence of
+ * random bits says. Scales and minima stay, so every block of 32 keeps its range.
  *
- * @param {Map<string, import("./gguf.js").StoredTensor>} tensors changed
- * @param {number} seed
+ * @param {Map<string, import("./gguf.js").StoredTensor>} tensors changed, but for those in float32
+ * @param {number} seed of the random bits
  */
 export function turnBits(tensors, seed) {
   let place = 0;

@@ -9,7 +9,11 @@
 
 /* Numbers for pairs of a context and a token, in the order in which they come first. */
 class Pairs {
-  /** @param {number} most how many there may be */
+  /**
+   * Begin with no pair.
+   *
+   * @param {number} most how many there may be
+   */
   constructor(most) {
     this.mask = 2 ** Math.ceil(Math.log2(2 * most + 2)) - 1;
     this.slots = new Int32Array(this.mask + 1); // 1 more than the number that is there
@@ -19,9 +23,9 @@ class Pairs {
   }
 
   /**
-   * Where a pair is, or would be.
+   * The position of a pair in `slots`: where it is, or the free one where it would be entered.
    *
-   * @param {number} context
+   * @param {number} context its number
    * @param {number} token
    */
   slot(context, token) {
@@ -45,9 +49,9 @@ class Pairs {
   }
 
   /**
-   * The number of a pair, a new one if need be.
+   * The number of a pair; one that is new is entered and gets the next number.
    *
-   * @param {number} context
+   * @param {number} context its number
    * @param {number} token
    */
   enter(context, token) {
@@ -62,11 +66,12 @@ class Pairs {
 }
 
 /**
- * What is taken from a count of 0, of 1, of 2, and of 3 or more. Where a text is too short to
- * tell, half of it is taken.
+ * The discounts of modified Kneser-Ney smoothing: how much is taken from a count of 0, of 1, of 2,
+ * and of 3 or more. Where a text is too short to estimate one, it is half the count (1.5 for 3 or
+ * more).
  *
  * @param {Int32Array} counts of n-grams; 0 says that it is not counted
- * @returns {number[]}
+ * @returns {number[]} four numbers
  */
 export function discounts(counts) {
   const n = [0, 0, 0, 0, 0];
@@ -83,8 +88,10 @@ export function discounts(counts) {
 /* What contexts of one length predict, and what they leave to shorter ones. */
 class Level {
   /**
+   * Sum the counts after each context, and what is taken from them.
+   *
    * @param {Pairs} pairs the n-grams
-   * @param {Int32Array} counts of each
+   * @param {Int32Array} counts of each, by its number
    * @param {number} contexts how many there are
    */
   constructor(pairs, counts, contexts) {
@@ -101,7 +108,7 @@ class Level {
   }
 
   /**
-   * The probability of a token after a context.
+   * The probability of a token after a context: `lower`, if that context was never counted.
    *
    * @param {number} context its number, -1 if it never came
    * @param {number} token
@@ -118,6 +125,8 @@ class Level {
 
 export class Ngrams {
   /**
+   * Count the n-grams of a text, of each length up to the longest.
+   *
    * @param {ArrayLike<number>} ids the text that is counted
    * @param {number} vocab_size
    * @param {number} longest of the n-grams, 1 or more
@@ -127,9 +136,9 @@ export class Ngrams {
     this.longest = Math.min(longest, ids.length);
     const of = Array.from({ length: this.longest + 1 }, (_, size) => size);
     this.pairs = of.map((size) => new Pairs(size ? ids.length : 1)); // those of size 0 are none
-    /** How often an n-gram occurs, by size. */
+    /** How often an n-gram occurs, by size and number. */
     const occurs = of.map((size) => new Int32Array(size ? ids.length : 1));
-    /** After how many different tokens it stands. */
+    /** After how many different tokens it stands, by size and number. */
     const follows = of.map((size) => new Int32Array(size ? ids.length : 1));
     let ends = this.start();
     for (let i = 0; i < ids.length; i++) {
@@ -142,7 +151,11 @@ export class Ngrams {
       }
       ends = now;
     }
-    /** @param {Int32Array[]} counts */
+    /**
+     * A level for each size, from counts by size and number.
+     *
+     * @param {Int32Array[]} counts
+     */
     const levels = (counts) =>
       of.map((size) => new Level(this.pairs[size], counts[size], this.contexts(size)));
     this.last = levels(occurs);
@@ -158,13 +171,15 @@ export class Ngrams {
     return size > 1 ? this.pairs[size - 1].count : 1;
   }
 
-  /** The numbers of what stands at the beginning of a text: of no token 0, of others -1. */
+  /** The numbers of the last tokens before a text begins, by how many they are, (longest + 1,): of
+      no token 0; there are no others, -1. */
   start() {
     return new Int32Array(this.longest + 1).fill(-1).fill(0, 0, 1);
   }
 
   /**
-   * The numbers of the last tokens of a text, by how many they are.
+   * The numbers of the last tokens of a text, by how many they are, (longest + 1,); -1 for those
+   * that never came together.
    *
    * @param {Int32Array} before those before the last token
    * @param {number} token
@@ -197,7 +212,7 @@ export class Ngrams {
    * The loss of each token of a text, in nats; what stands before the text is unknown.
    *
    * @param {ArrayLike<number>} ids
-   * @param {number} order
+   * @param {number} order the size of the n-grams, 1 to longest
    * @returns {Float64Array} (tokens,)
    */
   lossesOf(ids, order) {
@@ -229,7 +244,7 @@ export class Ngrams {
    * The probability of each token after a text.
    *
    * @param {ArrayLike<number>} ids the text, perhaps empty
-   * @param {number} order
+   * @param {number} order the size of the n-grams, 1 to longest
    * @returns {Float64Array} (vocab_size,)
    */
   next(ids, order) {

@@ -32,8 +32,8 @@ const SIZES = /** @type {const} */ (["vocab_size", "context", "layers", "heads",
  * Write a safetensors file.
  *
  * @param {Record<string, { shape: number[], values: Float32Array }>} tensors by name
- * @param {Record<string, string>} metadata
- * @returns {Uint8Array<ArrayBuffer>}
+ * @param {Record<string, string>} metadata texts by name
+ * @returns {Uint8Array<ArrayBuffer>} the bytes of the file
  */
 function writeSafetensors(tensors, metadata) {
   /** @type {Record<string, object>} */
@@ -76,7 +76,11 @@ const sizesOf = ({ vocab_size, context, layers, heads, d_model }) => ({
 function shapesOf({ vocab_size, context, layers, d_model }) {
   /** @type {Record<string, number[]>} */
   const shapes = { "tokens.weight": [vocab_size, d_model], "positions.weight": [context, d_model] };
-  /** @type {(name: string, rows: number, columns?: number) => void} */
+  /**
+   * Enter a norm or, with columns, a linear layer: its weight and its bias.
+   *
+   * @type {(name: string, rows: number, columns?: number) => void}
+   */
   const enter = (name, rows, columns) => {
     shapes[`${name}.weight`] = columns ? [rows, columns] : [rows];
     shapes[`${name}.bias`] = [rows];
@@ -94,9 +98,10 @@ function shapesOf({ vocab_size, context, layers, d_model }) {
 }
 
 /**
- * Put what is in three tensors into one, as the course's checkpoints have it.
+ * Put tensors of one length into one, row after row, as the course's checkpoints have query, key
+ * and value.
  *
- * @param {Float32Array[]} values
+ * @param {Float32Array[]} values one or more
  * @returns {Float32Array}
  */
 function stacked(values) {
@@ -183,10 +188,12 @@ function isWhole({ dtype, shape, bytes }, wanted) {
 }
 
 /**
- * Make of a checkpoint what the site carries of its own models.
+ * Make of a checkpoint what the site carries of its own models. An Error, with a message to show,
+ * if it is no checkpoint of a model that runs in the page, or is damaged.
  *
- * @param {Uint8Array} bytes
- * @returns {{ config: Config, store: Uint8Array<ArrayBuffer> }}
+ * @param {Uint8Array} bytes of the checkpoint
+ * @returns {{ config: Config, store: Uint8Array<ArrayBuffer> }} store: a safetensors file with the
+ *   names of engine.js
  */
 export function asStore(bytes) {
   const { sizes, alphabet, tensors } = readCheckpoint(bytes);
@@ -275,9 +282,12 @@ async function ownModel(context) {
 /** The reader's model in a worker of its own. */
 export class OwnClient extends Client {
   /**
+   * Make a client; the worker starts when it is first asked.
+   *
    * @param {Uint8Array<ArrayBuffer>} store of `asStore`
    * @param {ViewContext} context
-   * @param {number | null} seed if its weights are to be shuffled
+   * @param {number | null} seed of a random order in which the weights are shuffled; null: they
+   *   stay as they are
    */
   constructor(store, context, seed) {
     const entry = { parts: 1, bytes: store.length, checksum: checksum(store), key: "" };
@@ -286,7 +296,11 @@ export class OwnClient extends Client {
     this.seed = seed;
   }
 
-  /** @override */
+  /**
+   * Start the worker with the weights, which are here already.
+   *
+   * @override
+   */
   async open() {
     if (!this.worker) this.start();
     const { name, about, seed } = this;
@@ -347,6 +361,7 @@ export function offerOwn(context, use) {
   });
   const mine = button("your model", () => own && open(own));
   const file = button("your model from a file", () => input.click());
+  /* Show the button of the model that was trained in the page if there is one. */
   const show = async () => (mine.hidden = !(await ownModel(context)));
   addEventListener(OWN_MODEL, show);
   show();
@@ -366,6 +381,7 @@ export function offerOwn(context, use) {
     }
   }
 
+  /* Open the file that was chosen. */
   async function read() {
     const [chosen] = Array.from(input.files ?? []);
     if (!chosen) return;

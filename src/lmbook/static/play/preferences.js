@@ -8,14 +8,16 @@ const WORD = /[A-Za-z][A-Za-z'’-]*/g;
 /** @typedef {Record<string, number>} Properties by name */
 
 /**
- * What can be counted in a line.
+ * What can be counted in a line: `characters`; `words`; `echoes`, words that begin with the same
+ * letter as another word of the line; `capitals`; `marks` of punctuation.
  *
  * @param {string} line
  * @returns {Properties}
  */
 export function properties(line) {
   const words = line.match(WORD) ?? [];
-  const letters = words.map((word) => word[0].toLowerCase());
+  const letters = words.map((word) => word[0].toLowerCase()); // with which they begin
+  /* Whether several words begin with a letter. */
   const isEcho = (/** @type {string} */ letter) => letters.filter((x) => x === letter).length > 1;
   return {
     characters: line.length,
@@ -38,17 +40,25 @@ export function differences([first, second], names) {
   return names.map((name) => a[name] - b[name]);
 }
 
-/** @type {(a: number[], b: number[]) => number} */
+/**
+ * The product of two vectors.
+ *
+ * @type {(a: number[], b: number[]) => number}
+ */
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-/** @type {(x: number) => number} log(1 + exp(x)) */
+/**
+ * log(1 + exp(x)), without overflow.
+ *
+ * @type {(x: number) => number}
+ */
 const softplus = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
 
 /**
- * Solve a set of linear equations whose matrix is positive definite.
+ * Solve a set of linear equations whose matrix is positive definite, by elimination.
  *
- * @param {number[][]} matrix changed
- * @param {number[]} right changed: it is the answer
- * @returns {number[]}
+ * @param {number[][]} matrix (count, count); changed
+ * @param {number[]} right the right side, (count,); changed
+ * @returns {number[]} the solution, (count,)
  */
 function solved(matrix, right) {
   const count = right.length;
@@ -63,16 +73,23 @@ function solved(matrix, right) {
 }
 
 /**
- * The reward that fits choices best: a weight for each property, by Newton's method.
+ * The reward that fits choices best: a weight for each property, by Newton's method. The reward
+ * of a line is the sum of its properties times these; the probability that it is chosen is the
+ * logistic function of the difference of both rewards.
  *
  * @param {number[][]} rows of each pair what was chosen less what was not, (pairs, properties)
  * @param {number} count of the properties
- * @param {number} ridge keeps the weights small
- * @returns {number[]}
+ * @param {number} ridge half of this, times the squared length of the weights, is added to the
+ *   loss: it keeps them small
+ * @returns {number[]} (properties,)
  */
 export function fitReward(rows, count, ridge) {
   let weights = new Array(count).fill(0);
-  /** @param {number[]} at */
+  /**
+   * The loss of all choices and the ridge, at some weights.
+   *
+   * @param {number[]} at
+   */
   const loss = (at) =>
     rows.reduce((sum, row) => sum + softplus(-dot(row, at)), (ridge / 2) * dot(at, at));
   for (let round = 0; round < 100; round++) {
@@ -90,6 +107,7 @@ export function fitReward(rows, count, ridge) {
     );
     const step = solved(curvature, gradient);
     let size = 1;
+    /* The weights after a step of this size. */
     const moved = () => weights.map((weight, i) => weight - size * step[i]);
     while (loss(moved()) > loss(weights) && size > 1e-9) size /= 2;
     weights = moved();
@@ -99,12 +117,12 @@ export function fitReward(rows, count, ridge) {
 }
 
 /**
- * How many choices a reward foretells that was fitted to all the others; a pair whose lines
- * have the same reward counts one half.
+ * How many choices are predicted, each by a reward that was fitted to all the others; a pair whose
+ * lines have the same reward counts one half.
  *
  * @param {number[][]} rows as for `fitReward`
- * @param {number} count
- * @param {number} ridge
+ * @param {number} count of the properties
+ * @param {number} ridge as for `fitReward`
  */
 export function foretold(rows, count, ridge) {
   return rows.reduce((right, row, left) => {
@@ -115,13 +133,13 @@ export function foretold(rows, count, ridge) {
 }
 
 /**
- * The probability that a coin foretells as many choices, or more.
+ * The probability that a coin predicts as many choices, or more.
  *
- * @param {number} right
+ * @param {number} right how many are predicted correctly, a whole number
  * @param {number} count of all choices
  */
 export function chanceOf(right, count) {
-  let [ways, sum] = [1, 0]; // ways to foretell i of them
+  let [ways, sum] = [1, 0]; // ways to predict i of them
   for (let i = 0; i <= count; i++) {
     if (i >= right) sum += ways / 2 ** count;
     ways = (ways * (count - i)) / (i + 1);
@@ -139,6 +157,7 @@ export function chanceOf(right, count) {
  */
 function stacked(lines, newLine) {
   const tokens = 1 + Math.max(...lines.map((line) => line.length));
+  /* IDs, filled up with new lines. */
   const filled = (/** @type {number[]} */ ids) => [
     ...ids,
     ...new Array(tokens - ids.length).fill(newLine),
@@ -156,9 +175,9 @@ function stacked(lines, newLine) {
  * each line's loss counts, it leaves the gradients of the sum in the trainer.
  *
  * @param {Trainer} trainer
- * @param {number[][]} lines
- * @param {number} newLine
- * @returns {[number[], (shares: number[]) => void]}
+ * @param {number[][]} lines as for `stacked`
+ * @param {number} newLine its id
+ * @returns {[logProbs: number[], back: (shares: number[]) => void]}
  */
 export function lineLogProbs(trainer, lines, newLine) {
   const { inputs, targets, tokens, lengths } = stacked(lines, newLine);
@@ -167,6 +186,7 @@ export function lineLogProbs(trainer, lines, newLine) {
     const mine = losses.subarray(line * tokens, line * tokens + length);
     return -mine.reduce((sum, loss) => sum + loss, 0);
   });
+  /* Go back: each token of a line counts as much as the line. */
   const spread = (/** @type {number[]} */ shares) =>
     back(
       targets.map((_, row) => {
@@ -178,7 +198,8 @@ export function lineLogProbs(trainer, lines, newLine) {
 }
 
 /**
- * Pairs of lines as ids, and the log-probabilities that the model gave them before.
+ * A pair of lines as ids, and the log-probabilities that the model gave them before it learned:
+ * that of the chosen one, that of the other.
  *
  * @typedef {{ chosen: number[], rejected: number[], reference: [number, number] }} Pair
  */
@@ -187,10 +208,11 @@ export function lineLogProbs(trainer, lines, newLine) {
  * One step of direct preference optimisation. The gradient of a pair's loss is that of its
  * lines' losses, times a factor that is large while the pair is not settled.
  *
- * @param {Trainer} trainer
- * @param {Pair[]} pairs
- * @param {number} newLine
- * @param {number} beta
+ * @param {Trainer} trainer its weights are changed
+ * @param {Pair[]} pairs of this step
+ * @param {number} newLine its id
+ * @param {number} beta what log-probabilities are multiplied by: the larger, the sooner a pair is
+ *   settled
  * @returns {number} the loss before the step, in nats a pair
  */
 export function preferenceStep(trainer, pairs, newLine, beta) {

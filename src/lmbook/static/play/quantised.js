@@ -11,15 +11,20 @@ import { fromHalf } from "./weights.js";
 /** The value of every number of 16 bits, by its bits. */
 export const HALVES = Float32Array.from({ length: 65536 }, (_, bits) => fromHalf(bits));
 
-/** @type {(bytes: Uint8Array, at: number) => number} */
+/**
+ * The number of 16 bits that begins at a byte.
+ *
+ * @type {(bytes: Uint8Array, at: number) => number}
+ */
 const half = (bytes, at) => HALVES[bytes[at] | (bytes[at + 1] << 8)];
 
 /**
- * How the blocks from a place on are unpacked, as many as fill `out`.
+ * What unpacks the blocks of each kind from a byte on, as many as fill `out`.
  *
  * @type {Record<string, (bytes: Uint8Array, at: number, out: Float32Array) => void>}
  */
 const UNPACK = {
+  /* A scale, a minimum, and 32 whole numbers of 4 bits: 0 and 16 in the first byte, 1 and 17 … */
   Q4_1(bytes, at, out) {
     for (let to = 0; to < out.length; to += BLOCK, at += BLOCKS.Q4_1.size) {
       const scale = half(bytes, at);
@@ -31,6 +36,7 @@ const UNPACK = {
       }
     }
   },
+  /* A scale, and 32 whole numbers of 8 bits with a sign. */
   Q8_0(bytes, at, out) {
     for (let to = 0; to < out.length; to += BLOCK, at += BLOCKS.Q8_0.size) {
       const scale = half(bytes, at);
@@ -42,8 +48,11 @@ const AT_ONCE = 32; // rows that are unpacked at a time
 
 export class QuantisedMatrix {
   /**
+   * Make a matrix of a tensor; nothing is unpacked yet.
+   *
    * @param {import("./gguf.js").StoredTensor} stored of two dimensions
-   * @param {import("./kernels.js").Kernels | null} kernels that the bytes lie in the memory of
+   * @param {import("./kernels.js").Kernels | null} kernels in whose memory the bytes lie; null:
+   *   rows are unpacked here
    */
   constructor({ kind, shape, bytes }, kernels = null) {
     this.rows = shape[0];
@@ -64,10 +73,10 @@ export class QuantisedMatrix {
   }
 
   /**
-   * Some rows as floats.
+   * Some rows as floats, one after the other.
    *
    * @param {number} first
-   * @param {number} count
+   * @param {number} count how many
    * @param {Float32Array} [out] where to put them, (count · columns,)
    * @returns {Float32Array} out
    */

@@ -1,10 +1,11 @@
 /* Random numbers that are the same on every machine. */
 
 /**
- * The number of 32 bits at a position of an endless sequence that looks random (mulberry32).
+ * The whole number of 32 bits, with a sign, at a position of a long sequence that looks random
+ * (mulberry32).
  *
  * @param {number} seed
- * @param {number} place
+ * @param {number} place the position, from 0 on
  */
 export function bitsAt(seed, place) {
   const state = (seed + Math.imul(place + 1, 0x6d2b79f5)) | 0;
@@ -31,7 +32,8 @@ export function shuffled(values, seed) {
 }
 
 /**
- * Things in another order; a list that could come out as it was is turned by one.
+ * Things in another order, the same for the same seed. If the random order is the one that they
+ * have, the first goes to the end.
  *
  * @template Item
  * @param {ArrayLike<Item>} items

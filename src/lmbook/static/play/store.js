@@ -38,18 +38,23 @@ export const keepsWeights = () =>
   Promise.resolve(window.caches?.has(CACHE)).then(Boolean, () => false);
 
 /**
- * Load a store's parts, several at a time.
+ * Load a store's parts, all at the same time. An Error, with a message to show, if one does not
+ * come.
  *
  * @param {string} name
  * @param {ViewContext} context
  * @param {(share: number) => void} [progress] called with the share that has come, 0 to 1
- * @returns {Promise<Uint8Array<ArrayBuffer>[]>}
+ * @returns {Promise<Uint8Array<ArrayBuffer>[]>} in order
  */
 export async function loadParts(name, context, progress = () => {}) {
   const store = context.stores[name];
   let arrived = 0;
 
-  /** @param {number} part */
+  /**
+   * Load one part.
+   *
+   * @param {number} part its number, from 0 on
+   */
   async function loadPart(part) {
     const address = `play/${name}/${part}.js`;
     try {
@@ -70,6 +75,8 @@ export async function loadParts(name, context, progress = () => {}) {
 }
 
 /**
+ * The bytes that a text in base64 stands for.
+ *
  * @param {string} text in base64
  * @returns {Uint8Array<ArrayBuffer>}
  */
@@ -81,6 +88,7 @@ export function decode(text) {
   return bytes;
 }
 
+/* For each byte, what it does to the checksum. */
 const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit++) byte = (byte >>> 1) ^ (byte & 1 ? 0xedb88320 : 0);
   return byte;
@@ -117,13 +125,15 @@ export async function joined(parts, store, name) {
 const read = {};
 
 /**
- * A small store as bytes, on this thread: a vocabulary. It is read once for all views.
+ * A small store as bytes, on this thread: a vocabulary. It is read once for all views; after an
+ * error, once more when it is next asked for.
  *
  * @param {string} name
  * @param {ViewContext} context
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export function readStore(name, context) {
+  /* Load it and check it. */
   async function load() {
     return joined(await loadParts(name, context), context.stores[name], name);
   }
@@ -135,7 +145,7 @@ export function readStore(name, context) {
 }
 
 /**
- * A small store as text.
+ * A small store as text in UTF-8; as `readStore`.
  *
  * @param {string} name
  * @param {ViewContext} context

@@ -37,11 +37,12 @@ export function openTalker(name, context) {
   return opened[name];
 }
 
+/* A model that talks, in a worker. */
 class TalkerClient extends Client {
   /** @type {boolean | undefined} false: to do without WebAssembly */
   simd;
 
-  /* Why the model cannot be loaded from this page; nothing if it can. */
+  /* Why the model cannot be loaded from this page; "" if it can. */
   get obstacle() {
     if (this.context.folder.startsWith("http")) return "";
     return (
@@ -50,7 +51,7 @@ class TalkerClient extends Client {
     );
   }
 
-  /* Whether the browser kept it on an earlier visit. */
+  /* Whether the browser kept it on an earlier visit: its last part. */
   async isKept() {
     const { about, context, name } = this;
     const last = `${context.folder}play/${name}/${about.parts - 1}.bin?v=${about.key}`;
@@ -62,7 +63,8 @@ class TalkerClient extends Client {
   }
 
   /**
-   * Start the worker and let it load the model; null if that was stopped.
+   * Start the worker and let it load the model; null if that was stopped. An Error if it cannot be
+   * loaded.
    *
    * @param {(share: number) => void} progress called with the share that has come, 0 to 1
    * @returns {Promise<any>} an Arrived, or null
@@ -72,7 +74,11 @@ class TalkerClient extends Client {
     if (!this.worker) this.start();
     const { about, context, name, simd } = this;
     const details = { about, folder: context.folder, name, simd };
-    /** @param {any[]} reports */
+    /**
+     * Tell what was reported last.
+     *
+     * @param {any[]} reports
+     */
     const tell = (reports) => progress(reports.at(-1).share);
     const answer = await this.ask("open", details, undefined, tell);
     if (answer && !answer.notKept) dispatchEvent(new Event(WEIGHTS_KEPT));

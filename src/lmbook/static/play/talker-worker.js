@@ -32,9 +32,9 @@ import { draw, nextProbs, randomness } from "./writing.js";
  * What a question about a text says of it.
  *
  * @typedef {object} Asked
- * @property {number[]} ids
- * @property {number} [place] of a token
- * @property {number} [layer]
+ * @property {number[]} ids of the text
+ * @property {number} [place] the position of the token that is asked about; 0 by default
+ * @property {number} [layer] 0 by default
  * @property {Head[]} [off] heads that are switched off
  * @property {{ ids: number[], heads: Head[] } | null} [from] another text, and heads that at the
  *   last token return what they do there
@@ -53,14 +53,16 @@ import { draw, nextProbs, randomness } from "./writing.js";
  */
 
 /**
+ * What is needed to open the model.
+ *
  * @typedef {object} Opening
- * @property {Store} about
+ * @property {Store} about the store
  * @property {string} folder the address of the site's scripts
- * @property {string} name
- * @property {boolean} [simd]
+ * @property {string} name of the store
+ * @property {boolean} [simd] false: do without WebAssembly
  */
 
-/** @typedef {(piece: { share: number }) => void} Report */
+/** @typedef {(piece: { share: number }) => void} Report is told which share of the file has come, 0 to 1 */
 
 const TOP = 10; // next tokens that are told
 const LENS = 3; // of each layer
@@ -69,12 +71,12 @@ const READINGS = 3; // of texts, that are kept
 // --- the file -------------------------------------------------------------------------
 
 /**
- * Read the bytes of a response into a place.
+ * Read the bytes of a response into an array.
  *
  * @param {Response} response
- * @param {Uint8Array} place as long as what is expected
+ * @param {Uint8Array} place filled; as long as what is expected
  * @param {(bytes: number) => void} report called with how many more came
- * @returns {Promise<boolean>} whether the place is filled; false if too little or too much came
+ * @returns {Promise<boolean>} whether it is filled; false if too little or too much came
  */
 async function receive(response, place, report) {
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
@@ -90,13 +92,15 @@ async function receive(response, place, report) {
 }
 
 /**
- * Bring a part to its place, from what the browser kept or from the site. Return whether it
- * has to be kept.
+ * Read a part of the file into an array, from what the browser kept or else from the site. An
+ * Error, with a message to show, if it does not come or is another build's.
  *
- * @param {{ address: string, sum: number, name: string }} part
- * @param {Uint8Array} place
- * @param {Cache | undefined} cache
- * @param {(bytes: number) => void} report
+ * @param {{ address: string, sum: number, name: string }} part sum: its checksum; name: what a
+ *   reader calls it
+ * @param {Uint8Array} place filled
+ * @param {Cache | undefined} cache what the browser keeps
+ * @param {(bytes: number) => void} report called with how many more bytes came
+ * @returns whether it came from the site, and has to be kept
  */
 async function bring({ address, sum, name }, place, cache, report) {
   const cached = await cache?.match(address);
@@ -110,13 +114,13 @@ async function bring({ address, sum, name }, place, cache, report) {
 }
 
 /**
- * Fill a place with a file that comes in parts.
+ * Fill an array with the model's file, which comes in parts.
  *
- * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {Uint8Array<ArrayBuffer>} bytes filled; as long as the file
  * @param {Opening} opening
  * @param {Report} report
- * @returns {Promise<{ fromCache: boolean, notKept: string | null }>} notKept: why the browser
- *   keeps it not for the next visit
+ * @returns {Promise<{ fromCache: boolean, notKept: string | null }>} whether the browser had kept
+ *   all of it; why the browser does not keep it for the next visit, or null
  */
 async function fill(bytes, { about, folder, name }, report) {
   const cache = await Promise.resolve(globalThis.caches?.open(CACHE)).catch(() => undefined);
@@ -130,7 +134,11 @@ async function fill(bytes, { about, folder, name }, report) {
     const address = `${folder}play/${name}/${part}.bin?v=${about.key}`;
     const place = bytes.subarray(start, start + length);
     const which = `part ${part + 1} of ${files.length} of ${name}`;
-    /** @param {number} more */
+    /**
+     * Count bytes that came, and report.
+     *
+     * @param {number} more how many
+     */
     const count = (more) => {
       arrived += more;
       report({ share: Math.min(1, arrived / bytes.length) });
@@ -163,6 +171,8 @@ async function dropOlder(cache, place, key) {
 }
 
 /**
+ * Load the model. The answer is an Arrived of talker-client.js.
+ *
  * @param {Opening} message
  * @param {Report} report
  */
@@ -178,19 +188,22 @@ async function open(message, report) {
 
 // --- the model ------------------------------------------------------------------------
 
+/* The model with its tokenizer, and what it has read last. */
 class Talker {
-  /** @type {number | null} of random weights */
+  /** @type {number | null} of the random weights that it has now; null: the trained ones */
   seed = null;
 
-  /** @type {Reading[]} the last ones */
+  /** @type {Reading[]} the last ones, the newest first */
   readings = [];
 
-  /** @type {string[] | undefined} */
+  /** @type {string[] | undefined} the text of each token */
   decoded;
 
   /**
+   * Make the model of its file.
+   *
    * @param {Uint8Array<ArrayBuffer>} bytes of the file
-   * @param {Kernels | null} kernels
+   * @param {Kernels | null} kernels what multiplies in the memory of the file
    */
   constructor(bytes, kernels) {
     this.kernels = kernels;
@@ -200,7 +213,8 @@ class Talker {
   }
 
   /**
-   * Give it random weights by a seed, or with null the trained ones.
+   * Give it random weights by a seed, or with null the trained ones; what was read by others is
+   * forgotten. Weights of norms are 1 then.
    *
    * @param {number | null} seed
    */
@@ -217,7 +231,8 @@ class Talker {
   }
 
   /**
-   * The reading with some heads off, made when it is first asked for.
+   * The reading with some heads off, an empty one when it is first asked for. The last READINGS of
+   * them are kept.
    *
    * @param {Head[]} off
    * @returns {Reading}
@@ -240,10 +255,10 @@ class Talker {
   }
 
   /**
-   * The likeliest tokens and their shares.
+   * The likeliest tokens and their probabilities, the likeliest first.
    *
    * @param {Float32Array} logits (vocab_size,)
-   * @param {number} count
+   * @param {number} count how many
    * @returns {Likely[]}
    */
   likeliest(logits, count) {
@@ -325,10 +340,11 @@ function* readOn({ model }, reading, ids, again = true) {
 }
 
 /**
- * What heads of another text return at its last token, as a patch of `Model.steps`.
+ * What heads of another text return at its last token, as a patch of `Model.steps` for a run on one
+ * token.
  *
  * @param {Talker} talker
- * @param {{ ids: number[], heads: Head[] }} from
+ * @param {{ ids: number[], heads: Head[] }} from the other text, and the heads
  */
 function* patching({ model }, { ids, heads }) {
   const layers = Array.from(new Set(heads.map(([layer]) => layer)));
@@ -375,11 +391,15 @@ function* states(talker, { ids, off = [], from = null }) {
   return changed;
 }
 
-/** @type {(x: Float32Array, row: number, width: number) => Float32Array} */
+/**
+ * A copy of a row of a matrix.
+ *
+ * @type {(x: Float32Array, row: number, width: number) => Float32Array}
+ */
 const rowAt = (x, row, width) => x.slice(row * width, (row + 1) * width);
 
 /**
- * The next tokens after the token at a place.
+ * The TOP likeliest tokens after the token at a place.
  *
  * @param {Talker} talker
  * @param {Asked} asked
@@ -393,7 +413,7 @@ function* next(talker, asked) {
 }
 
 /**
- * The same if the model ended after each layer.
+ * By layer, the LENS likeliest tokens after the token at a place if the model ended after it.
  *
  * @param {Talker} talker
  * @param {Asked} asked
@@ -413,7 +433,8 @@ function* lens(talker, asked) {
 }
 
 /**
- * What each head of a layer looks at from the token at a place: (heads, place + 1).
+ * The attention weights of each head of a layer from the token at a place to all up to it: (heads,
+ * place + 1).
  *
  * @param {Talker} talker
  * @param {Asked} asked
@@ -434,11 +455,13 @@ function* attention(talker, asked) {
 }
 
 /**
- * Write on: pieces { id, piece, text: all that was written, next: what it was drawn from },
- * until the dialogue's end or `count` tokens. Return which: "end" or "count".
+ * Write on until the dialogue's end or until there are `count` tokens. A piece for each token: its
+ * `id`; the `piece` as it is shown; the `text` of all that was written so far; `next`, the TOP
+ * likeliest tokens among which it was drawn. Return why it ended: "end" or "count".
  *
  * @param {Talker} talker
- * @param {Asked & Sampling & { count: number, seed?: number }} asked
+ * @param {Asked & Sampling & { count: number, seed?: number }} asked seed of the random numbers; 0
+ *   by default
  */
 function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
   const { tokenizer } = talker;
@@ -461,7 +484,8 @@ function* speak(talker, { ids, count, off = [], seed = 0, ...sampling }) {
 }
 
 /**
- * The tokens of a text, or of a dialogue up to where the model is to answer.
+ * The tokens of a text, or of a dialogue up to where the model is to answer. An Error if the file's
+ * form of dialogues is not known here.
  *
  * @param {Talker} talker
  * @param {{ text?: string, turns?: import("./dialogue.js").Turn[] }} of
@@ -508,8 +532,8 @@ function nextTokens(talker) {
  * @param {Talker} talker
  * @param {string} text at least a line
  * @param {string[]} symbols the characters
- * @param {ReturnType<typeof nextTokens>} ask
- * @returns {Generator<unknown, number[], any>}
+ * @param {ReturnType<typeof nextTokens>} ask gives the probabilities of the next token
+ * @returns {Generator<unknown, number[], any>} the probability of each of the characters
  */
 function* nextCharacter(talker, text, symbols, ask) {
   const { tokenizer } = talker;
@@ -532,11 +556,12 @@ function* nextCharacter(talker, text, symbols, ask) {
 }
 
 /**
- * The same before each character of a line.
+ * The probabilities of `nextCharacter` before each character of a line.
  *
  * @param {Talker} talker
- * @param {{ before: string, line: string, symbols: string[] }} asked before: at least a line
- * @returns {Generator<unknown, number[][], any>}
+ * @param {{ before: string, line: string, symbols: string[] }} asked before: the text before the
+ *   line, at least a line
+ * @returns {Generator<unknown, number[][], any>} (characters of the line, symbols)
  */
 function* characters(talker, { before, line, symbols }) {
   const ask = nextTokens(talker);
@@ -548,7 +573,11 @@ function* characters(talker, { before, line, symbols }) {
   return probs;
 }
 
-/** @type {(talker: Talker, details: { ids: number[], options: ForwardOptions }) => Generator<unknown, Answer, any>} */
+/**
+ * Run the model: see Model.forward in engine.js.
+ *
+ * @type {(talker: Talker, details: { ids: number[], options: ForwardOptions }) => Generator<unknown, Answer, any>}
+ */
 const forward = ({ model }, details) => REQUESTS.forward(model, details);
 
 /**
@@ -563,7 +592,8 @@ function* whole(talker, asked) {
   return { ...reading, pieces };
 }
 
-/* What may be asked; with `random`, a seed, of the model whose weights are random. */
+/* What may be asked. With `random`, a seed, it is asked of random weights; without it or with null,
+   of the trained ones. */
 /** @type {Record<string, (talker: Talker, details: any) => Generator<any, any, any>>} */
 const ASKED = Object.fromEntries(
   Object.entries({ attention, characters, forward, lens, next, speak, tokens, whole }).map(

@@ -19,18 +19,24 @@ import { wellFormed } from "./text.js";
 
 /* One token a character. A character that is not in the alphabet has the ID null. */
 export class Characters {
-  /** @param {string} alphabet */
+  /** @param {string} alphabet the character of each ID */
   constructor(alphabet) {
     this.alphabet = Array.from(alphabet);
     this.ids = new Map(this.alphabet.map((character, id) => [character, id]));
   }
 
   /**
+   * Cut a text into characters.
+   *
    * @param {string} text
    * @returns {Token[]}
    */
   encode(text) {
-    /** @type {(piece: string) => Token} */
+    /**
+     * The token of a character.
+     *
+     * @type {(piece: string) => Token}
+     */
     const token = (piece) => ({ id: this.ids.get(piece) ?? null, piece });
     return Array.from(wellFormed(text), token);
   }
@@ -50,7 +56,11 @@ const GPT2_PATTERN = new RegExp(
 /* Byte → the character that stands for it: itself if it can be seen, else one from U+0100
    on. The IDs 0 to 255 are the bytes in the order of these characters. */
 export const BYTE_CHARACTERS = (() => {
-  /** @param {number} b */
+  /**
+   * Whether something is to be seen of the character with the number of a byte.
+   *
+   * @param {number} b
+   */
   const seen = (b) => (b > 32 && b < 127) || (b > 160 && b !== 173);
   let next = 256;
   return Array.from({ length: 256 }, (_, b) => String.fromCharCode(seen(b) ? b : next++));
@@ -88,8 +98,10 @@ export class ByteBPE {
   }
 
   /**
+   * Cut a text into tokens.
+   *
    * @param {string} text
-   * @param {number} [merges] how many of the merges are used, the first ones
+   * @param {number} [merges] how many of the merges are used, the first ones; all by default
    * @param {Set<number>} [used] is given the ranks of those that joined something
    * @returns {{ id: number, piece: string }[]}
    */
@@ -99,11 +111,12 @@ export class ByteBPE {
   }
 
   /**
-   * Join the pair that was learned first, wherever it stands, as long as one is there.
+   * Cut one word into tokens: join the pair that was learned first, wherever it stands, as long as
+   * one is there.
    *
-   * @param {string} word
-   * @param {number} merges
-   * @param {Set<number>} used
+   * @param {string} word a match of GPT2_PATTERN
+   * @param {number} merges how many of the merges are used, the first ones
+   * @param {Set<number>} used is given the ranks of those that joined something
    */
   word(word, merges, used) {
     const known = this.encoder.encode(word).filter((byte) => this.knows[byte]);
@@ -125,19 +138,19 @@ export class ByteBPE {
   }
 
   /**
-   * The IDs that a merge joins.
+   * The IDs that a merge joins, left and right.
    *
-   * @param {number} rank
+   * @param {number} rank of the merge, 0 for the first
    */
   pair(rank) {
     return Array.from(this.pairs.subarray(2 * rank, 2 * rank + 2));
   }
 
   /**
-   * When a pair was learned; Infinity if it was not.
+   * The rank of the merge that joins a pair; Infinity if none does.
    *
-   * @param {number} left
-   * @param {number} right
+   * @param {number} left ID
+   * @param {number} right ID
    */
   rank(left, right) {
     return this.ranks.get(left * 65536 + right) ?? Infinity;
@@ -155,7 +168,7 @@ export class ByteBPE {
  * @property {string} unknown the piece for a word that cannot be cut
  * @property {string} prefix of a piece that goes on with a word
  * @property {number} longest characters of a word that is cut
- * @property {boolean} lowercase
+ * @property {boolean} lowercase whether letters are made small
  * @property {boolean} accents whether they are kept
  * @property {Record<"removed" | "ideographs" | "punctuation" | "marks", number[]>} tables
  *   kinds of characters as ranges, [first, last, first, last, ...]
@@ -175,7 +188,11 @@ export class WordPiece {
     this.longest = longest;
     this.lowercase = lowercase;
     this.accents = accents;
-    /** @type {(kind: keyof Vocabulary["tables"]) => (character: string) => boolean} */
+    /**
+     * Make what says whether a character is of a kind.
+     *
+     * @type {(kind: keyof Vocabulary["tables"]) => (character: string) => boolean}
+     */
     const isOf = (kind) => (character) =>
       within(tables[kind], /** @type {number} */ (character.codePointAt(0)));
     this.is = {
@@ -189,7 +206,8 @@ export class WordPiece {
   }
 
   /**
-   * Without [CLS] and [SEP] around it; one that stands in the text is itself.
+   * Cut a text into tokens, without [CLS] and [SEP] around it; one that stands in the text is a
+   * token.
    *
    * @param {string} text
    * @returns {{ id: number, piece: string }[]}
@@ -207,7 +225,7 @@ export class WordPiece {
   }
 
   /**
-   * Whether none of some tokens says anything of its word.
+   * Whether all tokens stand for words that cannot be cut; true of none.
    *
    * @param {{ piece: string }[]} tokens
    */
@@ -226,18 +244,27 @@ export class WordPiece {
     return has ? `${this.unknown} stands for what its vocabulary does not have.` : "";
   }
 
-  /** @param {string} piece one of the vocabulary */
+  /**
+   * The token of a piece.
+   *
+   * @param {string} piece one of the vocabulary
+   */
   token(piece) {
     return { id: /** @type {number} */ (this.ids.get(piece)), piece };
   }
 
-  /** @param {string} text without special pieces */
+  /**
+   * Cut a part of a text into tokens.
+   *
+   * @param {string} text without special pieces
+   */
   part(text) {
     return this.words(text).flatMap((word) => this.word(word));
   }
 
   /**
-   * A text as words, each a list of characters.
+   * A text as words, each a list of normalised characters. Each punctuation mark and each Chinese
+   * character is a word; white space stands between words.
    *
    * @param {string} text
    */
@@ -269,7 +296,8 @@ export class WordPiece {
   }
 
   /**
-   * Without accents, and in small letters, if the model is made so.
+   * A character without accents, and in small letters, if the model is made so; a list, as it may
+   * become several or none.
    *
    * @param {string} character
    */
@@ -280,13 +308,15 @@ export class WordPiece {
   }
 
   /**
-   * The longest piece that fits, from left to right; unknown if at some place none does.
+   * Cut a word into tokens: the longest piece that fits, from left to right. If none fits
+   * somewhere, or the word is too long, the unknown piece alone.
    *
    * @param {string[]} word its characters
    */
   word(word) {
     const tokens = [];
     for (let from = 0, to = 0; from < word.length; from = to) {
+      /* The characters between `from` and `to`, as the vocabulary spells them. */
       const piece = () => (from ? this.prefix : "") + word.slice(from, to).join("");
       to = word.length <= this.longest ? word.length : from;
       while (to > from && !this.ids.has(piece())) to--;
@@ -314,11 +344,16 @@ function within(ranges, number) {
 /** @type {Record<string, string | undefined>} */
 const SIGNS = { " ": "·", "\n": "⏎", "\t": "⇥" };
 
-/** @type {(number: number, digits: number) => string} */
+/**
+ * A number in hexadecimal, of at least so many digits.
+ *
+ * @type {(number: number, digits: number) => string}
+ */
 const hex = (number, digits) => number.toString(16).toUpperCase().padStart(digits, "0");
 
 /**
- * A character so that it can be seen.
+ * A character so that it can be seen: white space as a sign, a mark on a circle, what cannot be
+ * seen as its number ("U+200B").
  *
  * @param {string} character
  * @returns {string}

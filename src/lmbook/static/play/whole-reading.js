@@ -12,13 +12,14 @@ const NEXT = 10; // likeliest tokens
 
 /**
  * A neuron: its number, its value, the token whose probability it raises most and by how much,
- * the token whose probability it lowers most and by how much.
+ * the token whose probability it lowers most and by how much. Both are changes of probabilities
+ * that the model would give if it ended after the layer.
  *
  * @typedef {[neuron: number, value: number, up: number, more: number, down: number, less: number]} Neuron
  */
 
 /**
- * @typedef {object} Sizes
+ * @typedef {object} Sizes see Config in engine.js
  * @property {number} layers
  * @property {number} heads
  * @property {number} d_model
@@ -40,8 +41,8 @@ const NEXT = 10; // likeliest tokens
  * @property {number[][]} sum of what the first block is given
  * @property {ArrayLike<number>[][]} weights [layer][head], (tokens · tokens)
  * @property {number[]} attention by layer, how long its update is at the place
- * @property {number[]} feed_forward the same
- * @property {number[]} stream by layer, how long what comes out is at the place
+ * @property {number[]} feed_forward the same of the feed-forward network
+ * @property {number[]} stream by layer, how long the state after it is at the place
  * @property {[id: number, share: number][][]} lens by layer, the likeliest if it ended here
  * @property {number[]} rise by layer, the probability of the final answer there
  * @property {Neuron[][]} neurons by layer, the strongest first
@@ -49,17 +50,25 @@ const NEXT = 10; // likeliest tokens
  * @property {Record<number, string>} pieces how tokens are shown, by id
  */
 
-/** @type {(x: Float32Array, row: number, width: number) => Float32Array} */
+/**
+ * A copy of a row of a matrix.
+ *
+ * @type {(x: Float32Array, row: number, width: number) => Float32Array}
+ */
 const rowOf = (x, row, width) => x.slice(row * width, (row + 1) * width);
 
-/** @param {Float32Array} x */
+/**
+ * The length of a vector.
+ *
+ * @param {Float32Array} x
+ */
 const lengthOf = (x) => Math.sqrt(x.reduce((sum, value) => sum + value * value, 0));
 
 /**
- * The places of the largest numbers, the largest first.
+ * The positions of the largest numbers, the largest first; of equal ones the first.
  *
  * @param {ArrayLike<number>} numbers
- * @param {number} count
+ * @param {number} count how many
  */
 function largest(numbers, count) {
   /** @type {number[]} */
@@ -101,11 +110,11 @@ function columnLengths(matrix, rows, columns) {
 }
 
 /**
- * What neurons add to the stream, each alone: a column of the matrix times its value.
+ * What neurons add to the residual stream, each alone: a column of the matrix times its value.
  *
  * @param {Dense} down (d_model, d_ff)
- * @param {number[]} neurons
- * @param {Float32Array} values (d_ff,)
+ * @param {number[]} neurons their numbers
+ * @param {Float32Array} values of all neurons, (d_ff,)
  * @param {number} d_model
  * @returns {Float32Array} (neurons, d_model)
  */
@@ -134,12 +143,15 @@ function answers(model, x) {
 }
 
 /**
- * The state at the place after a layer, without one neuron after the other.
+ * The state at the place after a layer as it would be without each one of some neurons.
  *
  * @param {Model} model
  * @param {number} layer
- * @param {Record<"out" | "middle" | "added", Float32Array>} states at the place, (d_model,)
- * @param {Float32Array} taken (neurons, d_model)
+ * @param {Record<"out" | "middle" | "added", Float32Array>} states at the place, each (d_model,):
+ *   out: after the layer; middle: what its first norm returns; added: what its feed-forward
+ *   network adds
+ * @param {Float32Array} taken what each neuron adds, (neurons, d_model)
+ * @returns (neurons, d_model)
  */
 function statesWithout(model, layer, { out, middle, added }, taken) {
   const { d_model, norm_first } = model.config;
@@ -149,10 +161,11 @@ function statesWithout(model, layer, { out, middle, added }, taken) {
 }
 
 /**
- * Read a text, and return all that the picture shows of it.
+ * Read a text, and return all that the picture shows of it, with a pause after each layer.
  *
  * @param {Model} model
- * @param {{ ids: number[], place: number }} asked
+ * @param {{ ids: number[], place: number }} asked place: the position at which the model is asked
+ *   for a token
  * @returns {Generator<unknown, Omit<Reading, "pieces">, any>}
  */
 export function* readWhole(model, { ids, place }) {
@@ -183,7 +196,11 @@ export function* readWhole(model, { ids, place }) {
     next: best.map((id) => [id, scores[id], probs[id]]),
   };
   for (let layer = 0; layer < layers; layer++) {
-    /** @type {(name: string, width?: number) => Float32Array} */
+    /**
+     * The row of the place of an activation of this layer; "" is the state after it.
+     *
+     * @type {(name: string, width?: number) => Float32Array}
+     */
     const at = (name, width = d_model) =>
       rowOf(activations[`blocks.${layer}${name}`].values, place, width);
     const [out, update, raised] = [at(""), at(".attention"), at(".feed_forward")];
@@ -202,7 +219,8 @@ export function* readWhole(model, { ids, place }) {
 }
 
 /**
- * What is added up for each token: the first numbers of two vectors.
+ * What is added up for each token: the first numbers of its own vector and of its position's; the
+ * latter is null if the model adds none.
  *
  * @param {Model} model
  * @param {Float32Array} rows of the table, (tokens, d_model)
@@ -218,6 +236,8 @@ function added(model, rows, tokens) {
 }
 
 /**
+ * Attention weights, cut into those of each head, (tokens · tokens).
+ *
  * @param {Float32Array} weights (heads, tokens, tokens)
  * @param {number} heads
  */
@@ -227,11 +247,12 @@ function ofHeads(weights, heads) {
 }
 
 /**
- * The strongest neurons of a layer, and what the layer's answer would be without each.
+ * The neurons of a layer that add the longest vectors at the place, and which tokens each makes
+ * likelier and less likely: by how much the layer's answer would change without it.
  *
  * @param {Model} model
  * @param {number} layer
- * @param {Record<"out" | "middle" | "added", Float32Array>} states at the place, (d_model,)
+ * @param {Record<"out" | "middle" | "added", Float32Array>} states as for `statesWithout`
  * @param {Float32Array} values of the neurons, (d_ff,)
  * @param {Float32Array} own the layer's answer, (vocab_size,)
  * @returns {Neuron[]}

@@ -39,7 +39,7 @@ export function nextProbs(logits, { temperature = 1, top_k = Infinity, top_p = 1
 }
 
 /**
- * The place of the largest number, the first of equals.
+ * The position of the largest number, the first of equals; 0 of none.
  *
  * @param {ArrayLike<number>} numbers
  * @returns {number}
@@ -61,7 +61,11 @@ export function likeliest(numbers) {
  * @returns {number[]}
  */
 function firsts(probs, logits, top_k, top_p) {
-  /** @param {number[]} ids */
+  /**
+   * Sort tokens in their place, the likeliest first.
+   *
+   * @param {number[]} ids
+   */
   const order = (ids) => ids.sort((a, b) => logits[b] - logits[a] || a - b);
   const largest = probs[likeliest(logits)];
   for (let least = largest / 1e3; least > 1e-30; least /= 1e3) {
@@ -84,7 +88,7 @@ function firsts(probs, logits, top_k, top_p) {
  *
  * @param {number} seed
  * @param {number} [drawn] how many of the first ones are left out
- * @returns {() => number} gives the next one, from 0 to 1
+ * @returns {() => number} gives the next one, 0 or more and below 1
  */
 export function randomness(seed, drawn = 0) {
   let state = (seed + Math.imul(drawn, 0x6d2b79f5)) >>> 0;
@@ -119,19 +123,21 @@ export function draw(probs, random) {
  */
 
 /**
+ * How a model writes on.
+ *
  * @typedef {object} WriteOptions
  * @property {number} count how many tokens are written
- * @property {number} [seed]
+ * @property {number} [seed] of the random numbers, one for each token; 0 by default
  * @property {number} [drawn] how many random numbers were used up before
  * @property {[number, number][]} [ablate] heads that add nothing, as [layer, head]
  */
 
 /**
- * Write on. When the context is full the model reads its last half again and goes on, so it
- * always sees between half a context and a whole one.
+ * Write on, token after token. When the context is full the model reads its last half again and
+ * goes on, so from then on it always sees between half a context and a whole one.
  *
- * @param {Model} model
- * @param {number[]} ids
+ * @param {Model} model a causal one
+ * @param {number[]} ids the text, one or more; of a longer one its last tokens are read
  * @param {WriteOptions & Sampling} options
  * @returns {Generator<Piece, void, void>}
  */
