@@ -337,10 +337,14 @@ def compare(
 
 
 def _same(got: np.ndarray | list, want: object, tolerance: float) -> bool:
-    """Return whether two results are equal: lists as they are, numbers to the tolerance.
+    """Return whether two results are equal: strings exactly, floats within a tolerance.
 
-    ``got`` : what an answer returned; ``want`` : what is right; ``tolerance`` : float,
-    relative to the largest finite number in ``want``.
+    Whole numbers and bools in ``want`` must be equal, too; NaN equals NaN. Arrays of
+    different shapes are not equal.
+
+    ``got`` : what an answer returned, an array or a list of str; ``want`` : what is right,
+    array-like or, if ``got`` is a list, a list of str; ``tolerance`` : float, as a share of
+    the largest finite magnitude in ``want``.
     """
     if isinstance(got, list):
         return got == want
@@ -353,9 +357,11 @@ def _same(got: np.ndarray | list, want: object, tolerance: float) -> bool:
 
 
 def _near(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return where two arrays agree, relative to the largest finite number expected.
+    """Return where two arrays agree, but for a share of the largest number expected.
 
-    ``got``, ``want`` : of one shape; ``tolerance`` : a share of that number. A bool array.
+    ``got``, ``want`` : of one shape; NaN agrees with NaN. ``tolerance`` : that share, of
+    the largest finite magnitude in ``want`` (of 1 if that is 0). Returns a bool array of
+    their shape.
     """
     scale = np.max(np.abs(want), where=np.isfinite(want), initial=0) or 1
     return np.isclose(got, want, rtol=0, atol=tolerance * scale, equal_nan=True)
@@ -443,10 +449,10 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor:
-    """Return vectors turned by their positions (rotary positions), by complex numbers.
+    """Return vectors rotated by their positions (rotary positions), by complex numbers.
 
-    Each pair of a vector's numbers is a complex number. Pair i is turned by 10000^(-2i /
-    d_head) radians for each position.
+    Each pair of a vector's numbers is a complex number. Pair i is rotated by
+    position * 10000^(-2i / d_head) radians.
 
     Parameters
     ----------
@@ -454,7 +460,7 @@ def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor
     positions : sequence of float, optional
         Default 0, 1, 2, …
     half : bool
-        Whether a pair is a number of the first half and one of the second, not neighbours.
+        Whether pair i is the numbers i and i + d_head / 2; by default 2i and 2i + 1.
 
     Returns
     -------
@@ -463,12 +469,12 @@ def rotated(x: torch.Tensor, positions=None, half: bool = False) -> torch.Tensor
     if half:
         x = x.unflatten(-1, (2, -1)).mT.flatten(-2)
     tokens, width = x.shape[-2:]
-    slow = [10000 ** (-2 * i / width) for i in range(width // 2)]
+    frequencies = [10000 ** (-2 * i / width) for i in range(width // 2)]
     positions = range(tokens) if positions is None else positions
-    angle = torch.tensor([[p * s for s in slow] for p in positions], dtype=x.dtype)
-    turn = torch.polar(torch.ones_like(angle), angle)  # (tokens, d_head / 2)
-    plane = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    turned = torch.view_as_real(plane * turn)  # (..., tokens, d_head / 2, 2)
+    angle = torch.tensor([[p * f for f in frequencies] for p in positions], dtype=x.dtype)
+    rotation = torch.polar(torch.ones_like(angle), angle)  # (tokens, d_head / 2)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    turned = torch.view_as_real(pairs * rotation)  # (..., tokens, d_head / 2, 2)
     return (turned.mT if half else turned).flatten(-2)
 
 

@@ -354,7 +354,7 @@ def _falls():
     """
     pairs = [crossings(end) for end in ("tired", "wide")]
     plain = [_vectors([f"The {s.nouns[n]} was tired." for s in pairs[0]]) for n in (0, 1)]
-    way = plain[0] - plain[1]  # (pairs, d_model)
+    direction = plain[0] - plain[1]  # (pairs, d_model)
 
     def texts(sentences, hidden):
         """Return the text of each sentence, with "thing" in place of some nouns.
@@ -380,7 +380,8 @@ def _falls():
 
     leans = {
         hidden: [
-            (_vectors(texts(each, hidden)) * way).sum(1).mean().item() for each in pairs
+            (_vectors(texts(each, hidden)) * direction).sum(1).mean().item()
+            for each in pairs
         ]
         for hidden in ((), (0,), (1,), (0, 1))
     }

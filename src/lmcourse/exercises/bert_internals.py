@@ -133,13 +133,14 @@ def _embed_mistakes(parts, ids):
         d_model is 8.
     """
     norm = parts.LayerNorm
-    first = parts.token_type_embeddings.weight[0]
+    type_0 = parts.token_type_embeddings.weight[0]
     rows = parts.position_embeddings.weight
+    # The three vectors of each token that BERT adds up, each (3, 5, 8).
     word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
-    place = rows[:5].expand_as(word)
-    misplaced = word + parts.position_embeddings(ids) + kind
-    of_ids = parts.token_type_embeddings(ids)
-    total = word + place + kind
+    position = rows[:5].expand_as(word)
+    position_of_ids = word + parts.position_embeddings(ids) + kind
+    type_of_ids = parts.token_type_embeddings(ids)
+    total = word + position + kind
     unscaled = F.layer_norm(total, (8,), eps=norm.eps)
     centred = total - total.mean(-1, keepdim=True)
     unbiased = centred / total.std(-1, keepdim=True) * norm.weight + norm.bias
@@ -152,28 +153,30 @@ def _embed_mistakes(parts, ids):
             word + kind
         ),
         "the position table is indexed with input_ids, not with positions.": norm(
-            misplaced
+            position_of_ids
         ),
         "the token type is missing: its vector is added even where the type is 0.": norm(
-            word + place
+            word + position
         ),
-        "token_type_ids is not used: you always add type 0.": norm(word + place + first),
+        "token_type_ids is not used: you always add type 0.": norm(
+            word + position + type_0
+        ),
         "only the row of the word table is normalised; the position and the type are "
         "missing.": norm(word),
         "the type table is indexed with input_ids, not with token_type_ids.": norm(
-            word + place + of_ids
+            word + position + type_of_ids
         ),
         "the norm has a weight and a bias of its own: use `LayerNorm`.": unscaled,
         "the type is added after the norm; add first, then normalise.": (
-            norm(word + place) + kind
+            norm(word + position) + kind
         ),
         "the position is added after the norm; add first, then normalise.": (
-            norm(word + kind) + place
+            norm(word + kind) + position
         ),
         "positions are counted from 1; they begin at 0.": norm(word + rows[1:6] + kind),
-        "the position is added twice.": norm(total + place),
+        "the position is added twice.": norm(total + position),
         "each of the three vectors was normalised by itself; add first, then "
-        "normalise.": sum(map(norm, (word, place, kind))),
+        "normalise.": sum(map(norm, (word, position, kind))),
         "the norm divides by the standard deviation with n − 1; use `LayerNorm`, or "
         "`correction=0`.": unbiased,
     }
@@ -427,8 +430,8 @@ def _steps(whole, x, heads):
         heads : int
             Into how many the states are divided.
         turn : pair of int
-            Whether (1) or not (0) the axes of heads and tokens are swapped, before and
-            after.
+            Whether (1) or not (0) the axes of heads and tokens are swapped after the states
+            are divided into heads, and swapped back before the heads are joined.
         end : callable
             Maps the joined heads, (2, 5, 8), to the output.
         strided : bool
@@ -511,16 +514,18 @@ def _layer_mistakes(whole, x, heads):
         What the reader is told → the states that the mistake gives.
     """
     attend, built = _steps(whole, x, heads)
-    one = whole.attention.output.LayerNorm
-    same = torch.nn.Identity()
-    d = 8 / heads
+    norm_1 = whole.attention.output.LayerNorm
+    identity = torch.nn.Identity()
+    d_head = 8 / heads
     last = whole.output
-    y = x + attend(one(x))
     tanh = partial(F.gelu, approximate="tanh")
     soft = {dim: partial(torch.softmax, dim=dim) for dim in (-2, 1)}
-    pre = y + last.dense(F.gelu(whole.intermediate.dense(last.LayerNorm(y))))
-    z = x + one(attend(x))
-    inside = z + last.LayerNorm(last.dense(F.gelu(whole.intermediate.dense(z))))
+    # Each of the two networks is given normalised states, as in GPT-2.
+    middle = x + attend(norm_1(x))
+    pre = middle + last.dense(F.gelu(whole.intermediate.dense(last.LayerNorm(middle))))
+    # What each of the two networks returns is normalised, and then added.
+    middle = x + norm_1(attend(x))
+    inside = middle + last.LayerNorm(last.dense(F.gelu(whole.intermediate.dense(middle))))
     return {
         "you always use 2 heads; use as many as `heads` says.": built(heads=2, over=4),
         "x is not added to what attention returns.": built(first=0),
@@ -545,7 +550,7 @@ def _layer_mistakes(whole, x, heads):
         "the scores are divided by the square root of the whole width, not of a "
         "head's.": built(over=8),
         "the scores are divided by a head's width; divide by its square root.": built(
-            over=d * d
+            over=d_head * d_head
         ),
         "you use only one head; use as many as `heads` says.": built(heads=1, over=8),
         "each head gets numbers of several tokens: split the last axis, then "
@@ -556,8 +561,8 @@ def _layer_mistakes(whole, x, heads):
         "the query is used for key and value, too.": built(parts="qqq"),
         "query and key are swapped.": built(parts="kqv"),
         "key and value are swapped.": built(parts="qvk"),
-        "`layer.attention.output.dense` is missing.": built(end=same),
-        "the scores are used as weights: there is no softmax.": built(weigh=same),
+        "`layer.attention.output.dense` is missing.": built(end=identity),
+        "the scores are used as weights: there is no softmax.": built(weigh=identity),
         "a causal mask hides the later tokens; BERT attends to both sides.": built(
             weigh=_behind
         ),
@@ -569,7 +574,7 @@ def _layer_mistakes(whole, x, heads):
         "this is GELU approximated by tanh; BERT uses the exact function.": built(
             gelu=tanh
         ),
-        "there is no activation: two linear layers in a row are one.": built(gelu=same),
+        "there is no activation: two linear layers in a row are one.": built(gelu=identity),
     }
 
 
@@ -613,20 +618,21 @@ def last_four():
 
 
 def _means(layers, counts=(5, 3), over=(5, 3), begin=0):
-    """Return sums over tokens of two texts, divided, of several layers.
+    """Return, for two texts and several layers, a sum over tokens divided by a number.
 
     Parameters
     ----------
-    layers : sequence of Tensor of shape (texts, tokens, d_model)
+    layers : sequence of Tensor of shape (2, tokens, d_model)
     counts : pair of int
-        Of each text the tokens from ``begin`` up to this one (not included) are summed.
+        For each text the position before which the sum ends.
     over : pair of int
-        By what each text's sums are divided.
+        For each text the number by which its sums are divided.
     begin : int
+        The position at which the sums begin.
 
     Returns
     -------
-    Tensor of shape (texts, layers, d_model)
+    Tensor of shape (2, layers, d_model)
         By default the means over the real tokens, 5 and 3.
     """
     rows = [
@@ -641,8 +647,8 @@ def _last_four_mistakes(states, mask):
 
     Parameters
     ----------
-    states : sequence of seven Tensors of shape (2, 5, d_model)
-        One for each level.
+    states : sequence of seven Tensors of shape (2, 5, 2)
+        One for each level: texts, tokens, d_model. d_model equals the number of texts.
     mask : int Tensor of shape (2, 5)
         1 where a token is real, 0 at padding: the texts have 5 and 3 tokens.
 
@@ -650,12 +656,13 @@ def _last_four_mistakes(states, mask):
     -------
     dict of str to Tensor
         What the reader is told → what the mistake gives for the two texts. Most are of
-        shape (2, 4, d_model), a mean for each of the last four levels.
+        shape (2, 4, d_model), a mean for each of four levels; where the levels are averaged
+        or added, (2, 1, d_model).
     """
     four = states[-4:]
     last = _means(states[-4:])
-    both = last.mean(0, keepdim=True).expand_as(last)
-    real = [x.masked_fill(mask[..., None] == 0, -math.inf).amax(1) for x in four]
+    over_texts = last.mean(0, keepdim=True).expand_as(last)
+    maxima = [x.masked_fill(mask[..., None] == 0, -math.inf).amax(1) for x in four]
     return {
         "the mean includes padding: the second text has only three real tokens.": _means(
             four, (5, 5), (5, 5)
@@ -676,8 +683,8 @@ def _last_four_mistakes(states, mask):
         "the mean of the last layer is there four times.": last[:, 3:].expand_as(last),
         "the layers are averaged; they should be laid end to end.": last.mean(1, True),
         "the layers are added; they should be laid end to end.": last.sum(1, True),
-        "the texts are averaged together; each has a mean of its own.": both,
-        "these are maxima over the tokens; take the mean.": torch.stack(real, 1),
+        "the texts are averaged together; each has a mean of its own.": over_texts,
+        "these are maxima over the tokens; take the mean.": torch.stack(maxima, 1),
         "these are maxima over the tokens, padding included; take the mean.": torch.stack(
             [x.amax(1) for x in four], 1
         ),

@@ -37,7 +37,7 @@ def content_words():
     pairs = [(token, vector) for token, vector in together if token not in stop]
     left = [token for token in tokens if token in stop]
     stay = [token for token, _ in pairs]
-    last = {token: row for row, token in enumerate(tokens)}
+    last = {token: row for row, token in enumerate(tokens)}  # where each occurs last
 
     def ask(place, answer):
         """Call an answer; return the tokens that stay (``place`` 0) or their vectors (1).
@@ -265,24 +265,23 @@ predict(
 
 
 def _agreement(texts, windows):
-    """Yield which share of a word's neighbours in the texts it has in BERT's table, too.
+    """Yield for each window how many nearest neighbours texts and BERT's table agree on.
 
-    Counted are the ten nearest by vectors made from the texts, of 50 numbers, and the ten
-    nearest in BERT's word table. Words are those that occur ten times and are tokens of
-    BERT, without the sixty most frequent.
+    A word's ten nearest words by vectors made from the texts (50 numbers each) are compared
+    with its ten nearest in BERT's word table. The words are those that occur at least ten
+    times and are tokens of BERT, without the sixty most frequent.
 
     Parameters
     ----------
     texts : list of list of str
         The words of each poem.
     windows : iterable of int
-        How many words to each side count as neighbours in the text for a vector; a share is
-        yielded for each window.
+        How many words to each side count as a word's context when its vector is made.
 
     Yields
     ------
     float
-        The mean share, from 0 to 1.
+        The share of the ten that both have, from 0 to 1, a mean over the words.
     """
     tokenizer, bert = load_bert(device="cpu")
     table = bert.embeddings.word_embeddings.weight.detach().double().numpy()

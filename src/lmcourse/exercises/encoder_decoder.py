@@ -138,7 +138,7 @@ def _wrong_weights(scores, real):
     Parameters
     ----------
     scores : Tensor of shape (batch, targets, sources)
-        Already divided by the root of d_head.
+        Already divided by 2, the root of d_head; d_model is 6.
     real : bool Tensor of shape (batch, sources)
         True where there is a token, False at padding.
 
@@ -149,14 +149,15 @@ def _wrong_weights(scores, real):
     """
     real = real[:, None]
     causal = torch.ones(scores.shape[1:]).tril().bool()
-    whole = scores.softmax(-1)
+    unmasked = scores.softmax(-1)
+    # In a text without padding nothing is left to attend to: NaN, as in an answer.
     inverse = torch.where(real.all(-1, keepdim=True), math.nan, _masked(scores, ~real))
     return {
-        "padding gets weight: the mask is missing.": whole,
+        "padding gets weight: the mask is missing.": unmasked,
         "10 is taken from the scores of padding, which may still be the greatest; "
         "`-torch.inf` hides.": (scores - 10.0 * ~real).softmax(-1),
         "the mask is the wrong way round: `real` is True where there is a token.": inverse,
-        "you mask after the softmax: the rows no longer sum to 1.": whole * real,
+        "you mask after the softmax: the rows no longer sum to 1.": unmasked * real,
         "a hidden score became 0, which is a score like any other.": (
             (scores * real).softmax(-1)
         ),
@@ -228,7 +229,8 @@ def _one_ahead(pad):
         given : int64 Tensor of shape (batch, targets)
             What the decoder reads.
         wanted : int64 Tensor of shape (batch, tokens)
-            What it is to predict, at its first positions.
+            What it is to predict at the first positions of ``given``; logits of further
+            ones are not used.
         of : int64 Tensor of shape (batch, sources)
             The source.
         to : callable
@@ -247,7 +249,7 @@ def _one_ahead(pad):
 
     cut, rest = target[:, :-1], target[:, 1:]
     rows = [loss(cut[[i]], rest[[i]], of=source[[i]]) for i in range(2)]
-    each = loss(cut, rest, reduction="none")
+    losses = loss(cut, rest, reduction="none")
     mistakes = {
         "`cross_entropy` takes a softmax, too.": loss(cut, rest, to=lambda x: x.softmax(2)),
         "`roll` brings the start mark to the end.": loss(target, target.roll(-1, 1)),
@@ -272,9 +274,9 @@ def _one_ahead(pad):
             cut, rest, skip=-1
         ),
         "padding counts as a loss of 0: divide by the number of positions that count.": (
-            each.mean()
+            losses.mean()
         ),
-        "the losses are summed; take their mean.": each.sum(),
+        "the losses are summed; take their mean.": losses.sum(),
     }
     return Case([model, source, target, pad], loss(cut, rest), mistakes)
 
@@ -558,9 +560,9 @@ def _shown(answer):
     Returns
     -------
     SimpleNamespace
-        ``stops``, whether letters that are no month raise an error. If not, also ``pairs``,
-        a set of (str, str) from twenty batches, ``right``, how many name their day, and
-        ``write``.
+        ``stops``, whether ``write`` fails at letters that are no month. If not, also
+        ``pairs``, a set of (str, str) from twenty batches, ``right``, how many name their
+        day, and ``write``.
 
     Raises
     ------

@@ -129,8 +129,8 @@ def _measured(answer):
     -------
     SimpleNamespace
         ``present``, int, at how many characters the feature is present; ``precision``, the
-        share of these that are capitals; ``recall``, the share of capitals at which it is
-        present; ``f1``, the harmonic mean of these two shares.
+        share of these that are capitals, 0 if there are none; ``recall``, the share of
+        capitals at which it is present; ``f1``, the harmonic mean of these two shares.
     """
     if isinstance(answer, bool) or not hasattr(answer, "__index__"):
         raise Unfit("hand in the number of a feature, an int.")
@@ -142,16 +142,16 @@ def _measured(answer):
     text = train_val_test_split(load_texts("sonnets")).test
     starts = range(0, len(text) - 64, 32)
     ids = torch.tensor([tokenizer.encode(text[at : at + 64]) for at in starts])
-    seen = coder.encode(states(model, ids)[3, :, 32:]).flatten(0, 1)[:, answer] > 0
+    is_present = coder.encode(states(model, ids)[3, :, 32:]).flatten(0, 1)[:, answer] > 0
     marks = character_marks(text)[:, ITSELF.index("a capital letter")]
-    mark = torch.stack([marks[at + 32 : at + 64] for at in starts]).flatten()
-    both = int((seen & mark).sum())
-    present, there = int(seen.sum()), int(mark.sum())
+    is_capital = torch.stack([marks[at + 32 : at + 64] for at in starts]).flatten()
+    both = int((is_present & is_capital).sum())
+    present, capitals = int(is_present.sum()), int(is_capital.sum())
     return SimpleNamespace(
-        f1=2 * both / (present + there),
+        f1=2 * both / (present + capitals),
         present=present,
         precision=both / max(present, 1),
-        recall=both / there,
+        recall=both / capitals,
     )
 
 

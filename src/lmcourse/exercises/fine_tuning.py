@@ -403,21 +403,22 @@ def states():
     every = inside.states(model.eval(), ids)  # (3, lines, tokens, d_model)
     want = inside.line_states(model, ids, lengths)
     read = model.norm(want).detach()
-    own = (torch.arange(5) < lengths[:, None])[..., None] / lengths[:, None, None]
+    # Weights of a mean over each line's own tokens: (lines, tokens, 1).
+    shares = (torch.arange(5) < lengths[:, None])[..., None] / lengths[:, None, None]
     padded = want * lengths[:, None] / 5
-    first = model.embed(ids)
-    alone = torch.stack([first] + [block(first)[0] for block in model.blocks]).detach()
-    alone = (alone * own).sum(2)
-    late = torch.arange(5) <= lengths[:, None]
-    known = (ids > 0)[..., None]
+    embedded = model.embed(ids)
+    unchained = [embedded] + [block(embedded)[0] for block in model.blocks]
+    unchained = (torch.stack(unchained).detach() * shares).sum(2)
+    one_more = torch.arange(5) <= lengths[:, None]
+    nonzero = (ids > 0)[..., None]
     mistakes = {
         "one token too many: a line's own tokens are at positions below its length, "
-        "`<`, not `<=`.": ((every * late[..., None]).sum(2) / lengths[:, None]),
+        "`<`, not `<=`.": ((every * one_more[..., None]).sum(2) / lengths[:, None]),
         "divide by the line's own tokens, not by the padded length.": padded,
         "a line's own tokens may have the id 0, too: `lengths` says which they are.": (
-            (every * known).sum(2) / known.sum(1)
+            (every * nonzero).sum(2) / nonzero.sum(1)
         ),
-        "each block reads what the block before it returned, not the embedding.": alone,
+        "each block reads what the block before it returned, not the embedding.": unchained,
         "the axes are swapped: layers first, then lines.": want.transpose(0, 1),
         "the last entry has been through the model's last norm; the states of the "
         "residual stream are taken before it.": torch.cat([want[:2], read[2:]]),

@@ -31,7 +31,8 @@ def _nucleus(logits, temperature, p, first=True, share=True):
         Whether the temperature is used before the nucleus is chosen, as it should be.
     share : bool
         Whether the probabilities in the nucleus are divided by their sum, as they should
-        be.
+        be. If not, they are those of the whole softmax; without ``first`` that of the
+        softmax at temperature 1, to the power of 1 / temperature.
 
     Returns
     -------
@@ -71,10 +72,8 @@ def _cut(probs, p, rising=False, crossing=True):
     total = ordered.cumsum(-1)
     if crossing:
         total = total - ordered  # of the tokens before each
-    remaining = ordered.where(total < p, 0)
-    return torch.zeros_like(probs).scatter(
-        -1, ids, remaining / remaining.sum(-1, keepdim=True)
-    )
+    kept = ordered.where(total < p, 0)
+    return torch.zeros_like(probs).scatter(-1, ids, kept / kept.sum(-1, keepdim=True))
 
 
 def _slips(*given):
@@ -223,7 +222,8 @@ def _written(model, ids, layer, columns, value, late=False):
     layer : int
         Whose attention is changed, from 0.
     columns : slice
-        Which of the numbers of all heads' outputs, side by side, at the last position.
+        Which numbers at the last position: of all heads' outputs, side by side, or, if
+        ``late``, of what the matrix ``output`` makes of them.
     value : float or Tensor that broadcasts to (batch, columns)
         What stands there instead.
     late : bool
@@ -447,8 +447,9 @@ def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
         The pronoun to copy from, and the one to copy to.
     of : {"mean", "median", "those that turn", "sums"}
         How the shares of the prompts, one for each opening word, become one number: their
-        mean; their median; the mean of prompts where the first pronoun has the first letter
-        and the second the other; the sum of the changes over the sum of the differences.
+        mean; their median; the mean over the prompts in which the model prefers the first
+        letter after the first pronoun and the second letter after the second; the sum of
+        the changes over the sum of the differences.
 
     Returns
     -------
@@ -457,11 +458,11 @@ def _art(answers="te", end="ar", others=("thou", "we"), of="mean"):
     """
     shape, starts, ends, given = _carried(answers, end, others)
     shares = (given - starts) / (ends - starts)
-    turn = (ends > 0) & (starts < 0)
+    turns = (ends > 0) & (starts < 0)  # (prompts, 1)
     averages = {
         "mean": shares.mean(0),
         "median": shares.quantile(0.5, 0),
-        "those that turn": shares[turn.flatten()].mean(0),
+        "those that turn": shares[turns.flatten()].mean(0),
         "sums": (given - starts).sum(0) / (ends - starts).sum(),
     }
     return averages[of].view(shape).numpy()
@@ -529,24 +530,24 @@ def _carried(answers, end, others):
         letters are the two of ``answers``.
         """
         with torch.no_grad():
-            yes, no = model(ids)[:, -1, answers].T
-        return (yes - no).double()
+            first, second = model(ids)[:, -1, answers].T
+        return (first - second).double()
 
-    leans, both = [], []
+    patched, unpatched = [], []
     for word in _openings(16):
-        there, here = (
+        copied_from, copied_to = (
             torch.tensor([tokenizer.encode(f"{word} {x} {end}")]) for x in others
         )
-        new = outputs(model, there)
-        start = lean(here)
+        new = outputs(model, copied_from)
+        start = lean(copied_to)
         with ExitStack() as hooks:
             for layer, block in enumerate(model.blocks):
                 change = partial(patch, layer, new)
                 hooks.enter_context(hooked_heads(block.attention, change))
-            leans.append(lean(here.repeat(shape[0] * shape[1], 1)))
-        both.append(torch.cat([start, lean(there)]))
-    starts, ends = torch.stack(both).mT[..., None]  # (openings, 1) each
-    return shape, starts, ends, torch.stack(leans)
+            patched.append(lean(copied_to.repeat(shape[0] * shape[1], 1)))
+        unpatched.append(torch.cat([start, lean(copied_from)]))
+    starts, ends = torch.stack(unpatched).mT[..., None]  # (openings, 1) each
+    return shape, starts, ends, torch.stack(patched)
 
 
 def _openings(count):

@@ -61,9 +61,9 @@ def windows():
     def cut(shift, size=context, starts=starts):
         """Return windows of the text: a Tensor (windows, size).
 
-        ``shift`` : how many tokens after its start each begins; ``size`` : its length;
-        ``starts`` : Tensor (windows,), the first positions. By default all are right for
-        the inputs but the shift, which is 0 for these and 1 for the targets.
+        ``shift`` : int, how many tokens after its start each window begins, 0 for the right
+        inputs and 1 for the right targets; ``size`` : int, its length, and ``starts`` :
+        Tensor (windows,), the positions of the starts, both by default the right ones.
         """
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
@@ -270,7 +270,8 @@ def window_loss(model, ids, windows=40, context=64):
     Raises
     ------
     Unfit
-        If the model raises an error or gives something else.
+        If the model raises an error, or does not give a logit for each id of the text at
+        each position.
     """
     starts = torch.linspace(3, len(ids) - context - 2, windows).long()
     weight = next(model.parameters(), torch.zeros(1))

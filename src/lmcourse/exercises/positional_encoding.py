@@ -47,7 +47,7 @@ def turn():
         speeds : Tensor of shape (pairs,)
             The angle of each pair from one position to the next, in radians.
         layout : int
-            1: a pair are neighbours; 0: a number of the first half and one of the second.
+            1: pair i is the numbers 2i and 2i + 1; 0: the numbers i and i + 3.
         start, step : int
             The first position, and how far the next one is.
         more : float
@@ -59,9 +59,9 @@ def turn():
         """
         angle = (step * torch.arange(5.0)[:, None] + start).double() * speeds + more
         parts = x.unflatten(-1, (-1, 2)) if layout else x.unflatten(-1, (2, -1)).mT
-        plane = torch.view_as_complex(parts.contiguous())
-        plane = plane * torch.polar(torch.ones_like(angle), angle)
-        pairs = torch.view_as_real(plane)
+        numbers = torch.view_as_complex(parts.contiguous())
+        numbers = numbers * torch.polar(torch.ones_like(angle), angle)
+        pairs = torch.view_as_real(numbers)
         return (pairs if layout else pairs.mT).flatten(-2)
 
     angle = torch.arange(5.0)[:, None].double() * speeds
@@ -311,9 +311,9 @@ def _by_length(seen):
     pairs that made no whole turn within a training text; ``length``, an int, the characters
     of such a text.
     """
-    by = (seen.usual / seen.speeds)[seen.new].mean().item()
+    factor = (seen.usual / seen.speeds)[seen.new].mean().item()
     length = seen.length
-    return length > 16 and min(abs(by - length**0.5), abs(by - length / 4)) < 0.1
+    return length > 16 and min(abs(factor - length**0.5), abs(factor - length / 4)) < 0.1
 
 
 def _without_pi(seen):

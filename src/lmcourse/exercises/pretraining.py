@@ -66,9 +66,9 @@ def _one_sided(seen):
     """
     chosen = seen.first | seen.second
     ordinary = seen.ordinary
-    near = ordinary.cumsum(1) <= ordinary.sum(1, keepdim=True) / 2
-    sides = [chosen[ordinary & half].double().mean() for half in (near, ~near)]
-    return 2 * min(sides) < max(sides)
+    first_half = ordinary.cumsum(1) <= ordinary.sum(1, keepdim=True) / 2
+    shares = [chosen[ordinary & half].double().mean() for half in (first_half, ~first_half)]
+    return 2 * min(shares) < max(shares)
 
 
 # What may be wrong with two draws: what the reader is told → whether it is so. Seen are
@@ -240,24 +240,24 @@ def _mistakes(logits, ids, chosen, each):
         What is said of the mistake → the loss that it gives.
     """
     right = ids[chosen]
-    share = logits[chosen].softmax(-1)
-    zero = F.cross_entropy((logits * chosen[..., None]).mT, ids)
-    texts = [row[c].mean() for row, c in zip(each, chosen, strict=True)]
-    soft = F.cross_entropy(share, right)
-    rest = F.cross_entropy(logits.mT, ids * chosen)
-    across = F.nll_loss(logits.log_softmax(1)[chosen], right)
+    probs = logits[chosen].softmax(-1)
+    equal_logits = F.cross_entropy((logits * chosen[..., None]).mT, ids)
+    text_means = [row[c].mean() for row, c in zip(each, chosen, strict=True)]
+    of_probs = F.cross_entropy(probs, right)
+    target_0 = F.cross_entropy(logits.mT, ids * chosen)
+    over_tokens = F.nll_loss(logits.log_softmax(1)[chosen], right)
     total = each[chosen].sum()
     takes = "`nll_loss` takes log probabilities"
     return {
         "all positions count: the model is rewarded for copying what was never "
         "hidden.": each.mean(),
-        "`cross_entropy` takes logits; it was given what a softmax returned.": soft,
+        "`cross_entropy` takes logits; it was given what a softmax returned.": of_probs,
         f"{takes}: `log_softmax` first.": F.nll_loss(logits[chosen], right),
-        f"{takes}: the logarithm is missing.": F.nll_loss(share, right),
+        f"{takes}: the logarithm is missing.": F.nll_loss(probs, right),
         "positions that were not chosen have all their logits set to one number, and "
-        "they still count.": zero,
+        "they still count.": equal_logits,
         "positions that were not chosen have id 0 as their target, and they still "
-        "count.": rest,
+        "count.": target_0,
         "only the positions that were *not* chosen count.": each[~chosen].mean(),
         "the losses are divided by the number of all positions.": total / each.numel(),
         "the losses are divided by the number of texts.": total / len(each),
@@ -267,12 +267,12 @@ def _mistakes(logits, ids, chosen, each):
         "these are bits; the natural logarithm is wanted.": total
         / len(right)
         / math.log(2),
-        "the softmax is over the tokens, not over the vocabulary.": across,
+        "the softmax is over the tokens, not over the vocabulary.": over_tokens,
         "this is the exponential of the loss.": (total / len(right)).exp(),
         "the losses are summed; take their mean.": total,
         "the sign is wrong: a loss is minus the logarithm.": -each[chosen].mean(),
         "each text is averaged by itself; every chosen position should count the "
-        "same.": sum(texts) / 3,
+        "same.": sum(text_means) / 3,
     }
 
 
@@ -368,9 +368,10 @@ def _denoised(ids, spans, names, answer):
     SimpleNamespace
         ``ids`` and ``spans``, as given; ``names``, the sentinels that are used; ``named``,
         a list of (sentinel, ids cut out), one for each span; ``source`` and ``asked``, the
-        answer's two lists; ``right`` and ``wanted``, the right ones; ``first``, the first
-        span, ``inside``, its ids. Of two mistakes: ``closed``, the target if a span's end
-        belongs to it, and ``forwards``, the source if positions move after the first cut.
+        answer's source and target; ``right`` and ``wanted``, the right source and target;
+        ``first``, the first span, ``inside``, its ids. Of two mistakes: ``closed``, the
+        target if a span's end belongs to it, and ``forwards``, the source if positions move
+        after the first cut.
 
     Raises
     ------
@@ -481,7 +482,7 @@ def _mixes_up_sentinels(seen):
     ``seen`` : SimpleNamespace with lists of int: ``source``, the answer's, ``right``, and
     ``ids``, those of the text; what is not among these is a sentinel.
     """
-    got, right = (
+    got, right = (  # False in the place of each sentinel
         [x in seen.ids and x for x in source] for source in (seen.source, seen.right)
     )
     return seen.source != seen.right and got == right

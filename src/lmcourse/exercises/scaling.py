@@ -46,17 +46,19 @@ def optimum():
         _, big, a, long, b = fitted
         budget = flops / 6
         size, tokens = _searched(fitted, budget)
-        share = budget ** (b / (a + b))
-        turn = budget ** ((a - b) / (a + b))
-        without_factors = share * (big / long) ** (1 / (a + b))
+        power = budget ** (b / (a + b))
+        exchanged = budget ** (
+            (a - b) / (a + b)
+        )  # from exponent b / (a + b) to a / (a + b)
+        without_factors = power * (big / long) ** (1 / (a + b))
         mistakes = {
             "the exponents come down as factors in the derivative: *a A* and *b B*.": (
                 without_factors,
                 budget / without_factors,
             ),
             "the exponents of the two are exchanged: parameters grow with b / (a + b).": (
-                size * turn,
-                tokens / turn,
+                size * exchanged,
+                tokens / exchanged,
             ),
             "parameters come first, then tokens; these are exchanged.": (tokens, size),
             "each token costs six operations a parameter: divide by six.": _searched(
@@ -64,7 +66,7 @@ def optimum():
             ),
             "as many parameters as tokens is best only where both terms of the law are "
             "alike: A and a are not B and b.": (budget**0.5, budget**0.5),
-            "the exponents are right, but A and B are left out.": (share, budget / share),
+            "the exponents are right, but A and B are left out.": (power, budget / power),
         }
         yield Case([fitted, flops], (size, tokens), mistakes, tolerance=0.01)
 
@@ -85,6 +87,7 @@ def _searched(fitted, budget):
     Returns
     -------
     parameters, tokens : float
+        How many of each; not rounded.
     """
     _, big, a, long, b = fitted
     size = np.geomspace(1e-9 * budget, 1e9 * budget, 400_001)

@@ -190,7 +190,7 @@ def _line_length(unit, value):
     Returns
     -------
     float
-        In characters.
+        In characters; if no line ends, the number of all characters, 5760.
     """
     tokenizer, reader = load_char_lstm()
     (end,) = tokenizer.encode("\n")
@@ -202,8 +202,8 @@ def _line_length(unit, value):
         for _ in range(240):
             h, memory, _ = reader.lstm.step(reader.tokens(token), h, memory)
             memory[:, unit] = value
-            shares = reader.output(h).softmax(-1)
-            token = torch.multinomial(shares, 1, generator=generator)[:, 0]
+            probs = reader.output(h).softmax(-1)
+            token = torch.multinomial(probs, 1, generator=generator)[:, 0]
             ends += int((token == end).sum())
     return 24 * 240 / max(1, ends)
 

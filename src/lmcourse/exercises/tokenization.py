@@ -127,8 +127,8 @@ def _from_the_right(word: str, ranks: dict) -> tuple:
     ``word`` : str; ``ranks`` : dict of (str, str) to int, pairs of symbols → their place in
     the order of learning. Returns the symbols, a tuple of str.
     """
-    turned = {(right[::-1], left[::-1]): n for (left, right), n in ranks.items()}
-    symbols = _by_rule(word[::-1], turned, min)
+    mirrored = {(right[::-1], left[::-1]): n for (left, right), n in ranks.items()}
+    symbols = _by_rule(word[::-1], mirrored, min)
     return tuple(symbol[::-1] for symbol in reversed(symbols))
 
 
@@ -386,7 +386,7 @@ SIZES = range(256, 4097, 128)  # of vocabularies that a reader may try, in token
 
 @cache
 def _trained(text: str) -> tuple[dict[str, int], list]:
-    """Return vocabulary and merges that the library learns, of 4096 tokens.
+    """Return vocabulary and merges that the library learns, of at most 4096 tokens.
 
     That is the largest of `SIZES`, the sizes of vocabularies that a reader may try.
 

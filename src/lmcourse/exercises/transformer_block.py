@@ -150,7 +150,7 @@ def _norm_mistakes(x, eps):
     """
     centred = x - x.mean(-1, keepdim=True)
     variance = x.var(-1, correction=0, keepdim=True)
-    larger = x.var(-1, keepdim=True)
+    unbiased = x.var(-1, keepdim=True)  # divided by d_model - 1
 
     def over(*axes):
         """Return x normalised over some axes: its mean is taken away, and it is divided.
@@ -166,19 +166,19 @@ def _norm_mistakes(x, eps):
         "gone: look at what you divide by."
     )
     return {
-        f"{inverted} And that is not all.": centred / (larger + eps),
+        f"{inverted} And that is not all.": centred / (unbiased + eps),
         f"one mistake is gone. But {inverted}": centred / (variance + eps),
         "the size is gone, but every number is a little too small: `var` and `std` divide "
-        "by d_model - 1 unless told `correction=0`.": centred / (larger + eps).sqrt(),
+        "by d_model - 1 unless told `correction=0`.": centred / (unbiased + eps).sqrt(),
         "`std` is a square root already, and eps belongs inside that root, next to the "
         "variance; it also divides by d_model - 1 unless told `correction=0`.": centred
-        / (larger.sqrt() + eps),
+        / (unbiased.sqrt() + eps),
         "`std` is a square root already: you take the root of it once more.": centred
-        / (larger.sqrt() + eps).sqrt(),
+        / (unbiased.sqrt() + eps).sqrt(),
         "eps belongs inside the square root, next to the variance.": centred
         / (variance.sqrt() + eps),
         "eps is not used, and `std` divides by d_model - 1 unless told `correction=0`.": (
-            centred / larger.sqrt()
+            centred / unbiased.sqrt()
         ),
         "eps is not used.": centred / variance.sqrt(),
         "the mean is not subtracted: this is RMSNorm with a bias.": x

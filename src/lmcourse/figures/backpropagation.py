@@ -18,7 +18,7 @@ NAMES = {"sonnets": "sonnets", "shuffled": "shuffled once", "dealt": "shuffled e
 
 
 def mean_distances(rows):
-    """Return how many words back the last word attends, on average.
+    """Return how many words back the last word attends, a mean over its weights and heads.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def curve(runs, history, pairs, best):
     ----------
     runs : list of dict
         Of the study *ladder*: ``history`` holds rows of [step, training loss, validation
-        loss], in nats; the last of these is drawn.
+        loss], in nats; the validation loss is drawn.
     history : DataFrame
         Losses of the page's run in nats, by step (the index), in the columns ``training``
         and ``validation``.

@@ -201,8 +201,9 @@ def _dials_picture(query, key, speeds, position, behind):
     marks = []
     for i, speed in enumerate(speeds.tolist()):
         ends = []
-        for (x, y), at, long in ((key[i], position - behind, 44), (query[i], position, 32)):
-            end = long * complex(x, y) * cmath.exp(1j * speed * at)
+        hands_of_pair = ((key[i], position - behind, 44), (query[i], position, 32))
+        for (x, y), at, length in hands_of_pair:
+            end = length * complex(x, y) * cmath.exp(1j * speed * at)
             ends.append(end)
         left = 54 + 108 * i
         lines = "".join(
@@ -538,7 +539,7 @@ def repairs_view(results):
 
 
 def scorecard(results):
-    """Return a table of who meets which demand on positions.
+    """Return a table of which scheme of positions meets which demand.
 
     Parameters
     ----------
@@ -554,7 +555,8 @@ def scorecard(results):
         "?": ``apart``, no two positions look the same; ``quiet``, what is added does not
         grow with the text; ``one step``, "three words back" is the same everywhere; ``no
         end``, there is something for every position. Then ``long texts``, the median loss
-        over the last 32 of 128 characters, in nats, as text, for what was trained.
+        over the last 32 of 128 characters, in nats, as text; "" for schemes that were not
+        trained.
     """
     card = {
         "a number": ("✓✗✓✓", ""),
@@ -676,7 +678,7 @@ def digit_losses(results, scheme, way):
 
 
 def far_digit(results):
-    """Draw who finds a digit far back, and who still counts to three.
+    """Draw which models find a digit far back, and which the character three back.
 
     A row for each scheme of positions and way to read on (`WAYS`), a dot for each seed; a
     panel for either question. Dashed lines show the loss of a guess.

@@ -13,7 +13,7 @@ from lmcourse.in_context import ANSWERS, QUESTIONS
 def power_of_ten(number):
     """Return a number such as 400,000,000 as "4 · 10⁸", a str.
 
-    ``number`` : 1 or more; two of its digits are kept.
+    ``number`` : 1 or more; two of its digits are kept. A factor of 1 is not written: "10⁸".
     """
     mantissa, _, digits = f"{number:.1e}".partition("e")  # rounded before it is split
     raised = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(digits)))

@@ -74,8 +74,8 @@ def attention(answer):
         diagnose({advice: weights is None})
         compare_named("self.weights", weights, scores.softmax(-1))
         d_q, d_k, _ = passes.gradients()
-        by_weights = torch.tensor(passes.delta) @ v.mT
-        shares = scores.softmax(-1)
+        d_weights = torch.tensor(passes.delta) @ v.mT
+        right_weights = scores.softmax(-1)
 
         def by_query(of_scores, k=k):
             """Return the gradient of the query that follows from one of the scores.
@@ -95,15 +95,18 @@ def attention(answer):
 
         of_query = {
             "backward, softmax: the row's average is still in; take it off the gradient of "
-            "the weights before you multiply by them.": by_query(shares * by_weights),
+            "the weights before you multiply by them.": by_query(right_weights * d_weights),
             "backward, softmax: the average that is taken off runs along the columns; each "
             "row has its own, over the keys.": by_query(
-                shares * (by_weights - (shares * by_weights).sum(-2, keepdim=True))
+                right_weights
+                * (d_weights - (right_weights * d_weights).sum(-2, keepdim=True))
             ),
             "backward, softmax: a(1 - a) is only the diagonal; every weight of a row "
-            "depends on all its scores.": by_query(shares * (1 - shares) * by_weights),
+            "depends on all its scores.": by_query(
+                right_weights * (1 - right_weights) * d_weights
+            ),
             "backward, the softmax's own backward pass is missing between the weights and "
-            "the scores.": by_query(by_weights),
+            "the scores.": by_query(d_weights),
             "backward, the gradient of the query lacks the scale: its module has a "
             "backward pass too.": d_q * math.sqrt(6),
             "backward, the gradients of query and key are swapped.": d_k,
@@ -115,7 +118,7 @@ def attention(answer):
         }
         of_value = {
             "backward, the gradient of the value lacks a transpose: each key collects from "
-            "the queries that attended to it.": shares @ torch.tensor(passes.delta),
+            "the queries that attended to it.": right_weights @ torch.tensor(passes.delta),
         }
         passes.backward(of_query, of_key, of_value)
     _of_other_numbers(answer, [rng.normal(size=size) for size in ((3, 6), (5, 6), (5, 2))])
@@ -205,8 +208,8 @@ def _one_head(answer):
         passes = Passes(answer, arguments, inputs)
         layers = layer_parameters(passes.module)
         tensors = passes.tensors
-        turn = [rotated if rotary else unchanged] * 2 + [unchanged]
-        straight = attend_head(layers, tensors, [rotated_forward_only] * 2 + [unchanged])
+        turns = [rotated if rotary else unchanged] * 2 + [unchanged]
+        not_back = attend_head(layers, tensors, [rotated_forward_only] * 2 + [unchanged])
         if rotary:
             mistakes = {
                 "with rotary=True nothing is turned.": attend_head(layers, tensors),
@@ -226,22 +229,22 @@ def _one_head(answer):
                 "values come from another text.": attend_head(layers, tensors[:1] * 3),
             }
         passes.forward(
-            lambda *x, turn=turn, layers=layers: attend_head(layers, x, turn), mistakes
+            lambda *x, turns=turns, layers=layers: attend_head(layers, x, turns), mistakes
         )
-        onward = attend_head(layers, tensors, [rotated_again_backward] * 2 + [unchanged])
-        unturned = "backward, the gradient of the {} is not turned back."
-        again = (
+        twice = attend_head(layers, tensors, [rotated_again_backward] * 2 + [unchanged])
+        is_unturned = "backward, the gradient of the {} is not turned back."
+        is_turned_on = (
             "backward, the gradient of the {} is turned on, not back: call `backward` of "
             "the module that turned it."
         )
-        both = passes.gradients(straight), passes.gradients(onward)
+        wrong = passes.gradients(not_back), passes.gradients(twice)
         tables = [
-            {unturned.format(name): one, again.format(name): other}
-            for name, one, other in zip(("query", "key"), *both, strict=False)
+            {is_unturned.format(name): unturned, is_turned_on.format(name): turned_on}
+            for name, unturned, turned_on in zip(("query", "key"), *wrong, strict=False)
         ]
         passes.backward(*tables if rotary else ())
-        for name, tensors in zip(("query", "key", "value"), layers, strict=True):
-            passes.collected(name, getattr(passes.module, name), tensors)
+        for name, own in zip(("query", "key", "value"), layers, strict=True):
+            passes.collected(name, getattr(passes.module, name), own)
 
 
 def _row(arrays):
@@ -300,6 +303,7 @@ def learn(answer):
         got = run(answer, *copies, target.copy(), rate, steps, keep=True)
         *parts, losses = unpack(got, 4, "Q, K, V and the list of losses")
         wanted, wanted_losses = descend(given, target, rate, steps)
+        # What is told of a mistake → the arguments of `descend` that make it.
         ways = {
             "the loss grows: a step goes against the gradient.": {"rate": -rate},
             "the gradients of earlier steps are still in; drop them.": {"momentum": 1.0},
@@ -364,7 +368,7 @@ def heads(answer):
 
 
 def _beside(passes):
-    """Return what computes several heads in PyTorch.
+    """Return copies of the parameters of several heads, and what runs them in PyTorch.
 
     Parameters
     ----------
@@ -381,8 +385,8 @@ def _beside(passes):
     weight, bias : Tensor of shape (d_model, d_model), (d_model,)
         Of the last linear layer.
     joined : callable
-        From queries, keys and values to all heads' outputs side by side, (batch, tokens,
-        d_model).
+        From the inputs of query, key and value, Tensors (batch, tokens, d_model), to all
+        heads' outputs side by side, of the same shape.
     """
     output = passes.module.output
     heads = passes.module.heads.branches
@@ -635,10 +639,10 @@ def norm(answer):
 
     passes.forward(lambda x: F.layer_norm(total, (4,)))
     row = total - total.mean(-1, keepdim=True)
-    through = passes.gradients(of=[total])[0]
-    alone = with_row(row) - through
-    past = passes.delta + alone
-    mistaken = {
+    d_total = passes.gradients(of=[total])[0]  # what the norm hands back
+    through_layer = with_row(row) - d_total
+    # What is told of a mistake → the arguments of `with_row` that make it.
+    wrong_rows = {
         "the input x stands where the normalised sum belongs: what was normalised is "
         "x + f(x), centred and divided.": (x,),
         "the input is centred now, but it is still the input: the norm saw x + f(x).": (
@@ -655,15 +659,17 @@ def norm(answer):
     y = row / deviation
     summed = (d - d.sum(-1, keepdim=True) - y * (d * y).sum(-1, True)) / deviation
     sums = (summed + summed @ weight.T).detach().numpy()
-    undiminished = through + passes.delta @ weight.detach().numpy().T
-    mistakes = {mistake: with_row(*used) for mistake, used in mistaken.items()} | {
+    around_norm = d_total + passes.delta @ weight.detach().numpy().T
+    mistakes = {mistake: with_row(*used) for mistake, used in wrong_rows.items()} | {
         "the two terms are sums over the row; both are means.": sums,
         "the module inside gets delta itself; what reaches it went through the norm.": (
-            undiminished
+            around_norm
         ),
-        "what goes past the module comes from the norm, too; it is not delta.": past,
-        "what goes past the module is missing: add the norm's own gradient.": alone,
-        "what goes through the module is missing: call its backward.": through,
+        "what goes past the module comes from the norm, too; it is not delta.": (
+            passes.delta + through_layer
+        ),
+        "what goes past the module is missing: add the norm's own gradient.": through_layer,
+        "what goes through the module is missing: call its backward.": d_total,
     }
     passes.backward(mistakes)
     passes.collected("the layer inside", inner, (weight, bias))

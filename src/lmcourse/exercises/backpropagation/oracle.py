@@ -357,11 +357,11 @@ def descend(given, target, rate, steps, momentum=0.0, turns=((0, 1, 2),), scale=
     parts = [torch.tensor(part, requires_grad=True) for part in given]
     losses = []
     how = {"lr": abs(rate), "momentum": momentum, "maximize": rate < 0}
-    each = [torch.optim.SGD([parts[i] for i in turn], **how) for turn in turns]
-    for steps_of in each * steps:
-        steps_of.zero_grad()
+    optimizers = [torch.optim.SGD([parts[i] for i in turn], **how) for turn in turns]
+    for optimizer in optimizers * steps:
+        optimizer.zero_grad()
         loss = F.mse_loss(attend(*parts, scale=scale), torch.tensor(target))
         loss.backward()
-        steps_of.step()
+        optimizer.step()
         losses.append(loss.item())
     return [part.detach().numpy() for part in parts], losses[:: len(turns)]
