@@ -89,7 +89,7 @@ def type_name(value: object) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Put an exception into words, "Type: text"; it may be one that cannot be printed.
+    """Put an exception into words, "Type: text"; ``error`` may fail when it is printed.
 
     A text of more than 320 characters (twice `SHOWN`) is cut, and ends in an ellipsis.
     """
@@ -557,7 +557,7 @@ class Called(TorchFunctionMode):
 
 
 def number(value: object) -> float:
-    """Return an answer that should be one finite number, as a float; else raise `Unfit`."""
+    """Return ``value``, one finite number, as a float; raise `Unfit` if it is none."""
     scalar = array(value)
     if scalar.shape != ():
         raise Unfit(f"one number is expected, not {scalar.shape} of them.")
@@ -567,7 +567,7 @@ def number(value: object) -> float:
 
 
 def strings(value: object) -> list[str]:
-    """Return an answer that should be a list of strings, as a list; else raise `Unfit`."""
+    """Return ``value``, a list or tuple of str, as a list; raise `Unfit` if it is none."""
     if not isinstance(value, (list, tuple)):
         raise Unfit(f"a list of strings is expected, not {type_name(value)}.")
     if not all(isinstance(entry, str) for entry in value):
@@ -604,7 +604,7 @@ def unpack(value: object, count: int, what: str) -> Sequence:
 
 
 def _amount(value: object) -> str:
-    """Say how much a wrong answer is: "a list of 3", of other types "of type int"."""
+    """Say what a wrong ``value`` is: "a list of 3", "a tuple of 1", or "of type int"."""
     if isinstance(value, (list, tuple)):
         return f"a {type_name(value)} of {len(value)}"
     return f"of type {type_name(value)}"

@@ -7,7 +7,7 @@ from lmcourse.views.view import View
 
 
 def attention_heads(attention, tokens, *, alt, causal=False) -> View:
-    """One small heat map per head, and the chosen head in full (circuitsvis).
+    """Show a small heat map of each head, and the chosen head in full (circuitsvis).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def attention_heads(attention, tokens, *, alt, causal=False) -> View:
 
 
 def head_view(attentions, tokens, *, alt, layer=0, heads=None) -> View:
-    """Lines from each token to the tokens it attends to, by layer and head (bertviz).
+    """Draw lines from each token to those it attends to, by layer and head (bertviz).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def head_view(attentions, tokens, *, alt, layer=0, heads=None) -> View:
 
 
 def model_view(attentions, tokens, *, alt) -> View:
-    """Every head of every layer at a glance; click one to open it (bertviz).
+    """Show every head of every layer at a glance; a click opens one (bertviz).
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def model_view(attentions, tokens, *, alt) -> View:
 def sentences(
     read, *, alt, head, notes, layer=None, around=None, pair=None, untrained=None
 ) -> View:
-    """Several sentences to choose from: what one token of each attends to, head by head.
+    """Let a reader choose a sentence, and show what a token of it attends to, by head.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _per_cent(attention, words) -> list:
 
 
 def tokens(tokens, values, *, alt) -> View:
-    """A text in coloured tokens (circuitsvis).
+    """Show a text in tokens that are coloured by a number each (circuitsvis).
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ HEAD = "the other heads go on"
 def block(
     measured, first: int = 0, whole_line: str = "", untrained=None, reordered=None
 ) -> View:
-    """A block of a GPT to click: each part switched off, and the loss without it.
+    """Show a block of a GPT; a click on a part tells the loss of the model without it.
 
     The site says nothing about a part before it was clicked.
 

@@ -92,7 +92,7 @@ def _worlds(name: str) -> str:
 
 
 def row_of(name: str, names: Iterable[str]) -> int:
-    """Return the row of a name among others, from 0, to show it first.
+    """Return the place of a ``name`` among ``names``, from 0, to show it first.
 
     Raises
     ------

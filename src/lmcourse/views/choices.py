@@ -26,7 +26,7 @@ TRAINING = {"steps": 40, "pairs": 4, "rate": 3e-4, "beta": 0.1, "lines": 40}
 
 
 def choices(tokenizer, model) -> View:
-    """Twenty pairs of a GPT's lines, for the reader to choose from.
+    """Show twenty pairs of a GPT's lines, from each of which the reader chooses one.
 
     On the site the reader takes the better line of each pair; a reward, a weighted sum of
     what can be counted in a line (`PROPERTIES`: characters, words, echoes, capitals, marks

@@ -18,7 +18,7 @@ PICTURES = ("weight", "weight × length", "moved without it")
 
 
 def bert_explorer(line, tokenizer, model, untrained=None) -> View:
-    """A line and a BERT's heads, for the reader to change both.
+    """Show a line and what a BERT's heads do with it; the reader can change both.
 
     On the site all heads of this line can be looked at at once; after a click the weights
     are loaded and the reader's own lines are read too. The site carries one BERT, that of
@@ -76,7 +76,7 @@ def bert_explorer(line, tokenizer, model, untrained=None) -> View:
 
 
 def _rebuilt(model) -> Bert:
-    """Return a BERT of `transformers` as one of the course, on the CPU."""
+    """Return a BERT of `transformers`, ``model``, as one of the course, on the CPU."""
     weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
     return rebuild(model.config, weights)
 
@@ -121,13 +121,14 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
 def _written(x: torch.Tensor) -> list[str]:
     """Return each row of a matrix as a str of numbers, such as "0.120 0.033".
 
-    As there are thousands, they are shorter so than as lists.
+    ``x`` : Tensor (rows, columns). There are thousands of numbers, and a str of them is
+    shorter in the page than a list.
     """
     return [" ".join(f"{number:.3f}" for number in row) for row in x.tolist()]
 
 
 def _numbers(line: str) -> np.ndarray:
-    """Return a str of numbers with spaces between, such as "0.120 0.033", as an array."""
+    """Return the numbers of a ``line`` such as "0.120 0.033" as an array (numbers,)."""
     return np.array(line.split(), dtype=float)
 
 

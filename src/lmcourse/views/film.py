@@ -13,7 +13,7 @@ SHORT = 40  # characters of a sample in the table
 
 
 def film(text, tokenizer, shots, results, *, count=120) -> View:
-    """A slider over the stops of a training, which drives all that a GPT does with a line.
+    """Show what a GPT does with a line, with a slider over the stops of its training.
 
     On the site the reader moves through the training or lets it play, types a line, and
     sees for each stop what is written after it with the same random numbers, what a head

@@ -26,7 +26,7 @@ LARGEST = 64  # MiB of weights that a page may be asked to load
 def generator(
     text, tokenizer, model, *, count=160, store="gpt", temperature=TEMPERATURE, lines=()
 ) -> View:
-    """A line and how a GPT goes on, for the reader to change.
+    """Show a line and how a GPT goes on with it; the reader can change the line.
 
     On the site the reader types a line, moves temperature, top-k and top-p, switches heads
     off, and sees the next characters' probabilities, what each head attends to, what each
@@ -161,7 +161,8 @@ def _names(tokenizer, vocab_size: int) -> list[str]:
 
     They become "·" and "⏎"; characters that a page may not hold become U+FFFD.
 
-    ``tokenizer`` : with ``decode``, from a list of ids to a text.
+    ``tokenizer`` : with ``decode``, from a list of ids to a text; ``vocab_size`` : int, how
+    many tokens there are. Returns a list of str, by id.
     """
     tokens = (UNSEEN.sub("\ufffd", tokenizer.decode([i])) for i in range(vocab_size))
     return [

@@ -173,7 +173,7 @@ def neighbours_file(tables: list[Space]) -> bytes:
 
 
 def neighbours(word, tables) -> View:
-    """The nearest words to one, in BERT's table and in vectors from counts.
+    """Show the words nearest to one, in BERT's table and in vectors from counts.
 
     On the site the reader types any word, may leave the most frequent words out, and may
     switch to what was not learned; neighbours are buttons that lead on.

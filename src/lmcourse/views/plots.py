@@ -97,7 +97,7 @@ def _literal(value, keys: set[str] = DATA_KEYS, data: bool = False):
 
 
 def plot(fig, *, alt) -> View:
-    """A plotly figure that follows the site's theme and needs no other host.
+    """Make a plotly figure a view that follows the site's theme and needs no other host.
 
     Parameters
     ----------

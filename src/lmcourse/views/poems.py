@@ -25,7 +25,7 @@ def poems(
     untrained=None,
     reordered=None,
 ) -> View:
-    """Each poem's nearest others, level by level, and where a model would put it.
+    """Show each poem's nearest others, level by level, and where a model would put it.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def poems(
 
 
 def _whole(values) -> list:
-    """Return numbers, an array, rounded to whole ones, as nested lists of int."""
+    """Return ``values``, an array, rounded to whole numbers, as nested lists of int."""
     return np.rint(values).astype(int).tolist()
 
 

@@ -88,11 +88,12 @@ def _reading(tokenizer, reader, text: str, order: int, unit: int) -> dict:
         character; ``losses``, nested lists (2, characters), in nats, free and frozen.
     """
     ids, means = tokenizer.encode("\n" + text), unit_means()
+    # The text is read twice: with all units free (NaN), and with one frozen at its mean.
     held = torch.full((2, len(means)), torch.nan, dtype=torch.float64)
     held[1, unit] = means[unit]
     logits, memories, gates = watch(reader, torch.tensor([ids, ids]), held)
-    follow = torch.tensor([ids[1:]] * 2)
-    losses = F.cross_entropy(logits[:, :-1].mT, follow, reduction="none")
+    targets = torch.tensor([ids[1:]] * 2)
+    losses = F.cross_entropy(logits[:, :-1].mT, targets, reduction="none")
     lstm, off = logits[:, -1].softmax(-1).numpy().round(6).tolist()
     training = tokenizer.encode(train_val_test_split(load_texts("sonnets")).training)
     counted = NgramModel(training, order, tokenizer.vocab_size)
@@ -122,14 +123,15 @@ def _summary(data: dict) -> tuple[str, list]:
     rows = [[names[i], *(f"{100 * share:.1f} %" for share in shares[:, i])] for i in likely]
     first = np.argsort(-shares[0], kind="stable")[:3]
     likeliest = ", ".join(f"{names[i]} {100 * shares[0, i]:.1f} %" for i in first)
-    text, memory, (on, off) = data["text"], data["memory"], np.mean(data["losses"], axis=1)
-    least = int(np.argmin(memory))
-    sign = SIGNS.get(text[least], text[least])
+    text, memory = data["text"], data["memory"]
+    free, frozen = np.mean(data["losses"], axis=1)
+    lowest = int(np.argmin(memory))  # where the memory is lowest
+    sign = SIGNS.get(text[lowest], text[lowest])
     return (
         f"After “{text.splitlines()[-1]}” the likeliest characters of the "
         f"{data['order']}-gram model: {likeliest}. The memory of unit {data['unit']} is "
-        f"lowest, {memory[least]:.2f}, at character {least + 1}, “{sign}”. Loss: {on:.2f}; "
-        f"with the unit frozen at its mean {off:.2f}."
+        f"lowest, {memory[lowest]:.2f}, at character {lowest + 1}, “{sign}”. Loss: "
+        f"{free:.2f}; with the unit frozen at its mean {frozen:.2f}."
     ), rows
 
 

@@ -16,7 +16,7 @@ ORDER = 5  # of the n-grams: the best one on the validation part (chapter *seque
 
 
 def shannon(tokenizer, model) -> View:
-    """Shannon's game: guess a line letter by letter, beside models that guess it, too.
+    """Let a reader guess a line letter by letter, beside models (Shannon's game).
 
     On the site the reader guesses lines of the Sonnets that no model was trained on
     (`lmcourse.guessing.held_out_lines`); 5-grams of the training part, a GPT and, once the

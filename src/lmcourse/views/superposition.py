@@ -10,7 +10,7 @@ LONG = 0.8
 
 
 def superposition(sparsity: float = 0.9) -> View:
-    """Five features that a toy keeps in two numbers, as arrows in the plane.
+    """Show five features that a toy keeps in two numbers, as arrows in the plane.
 
     The toy multiplies five numbers by a matrix W (2, 5), whose columns are the arrows, and
     what comes back is relu(Wᵀ W x + b). On the site the toy learns in the page:

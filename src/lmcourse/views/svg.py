@@ -142,7 +142,7 @@ class _Panel:
 def _enlarge_words(figure: Figure) -> float:
     """Give words at least `LEAST` = 9 points; return by how much the smallest grew.
 
-    That is a factor, 1 if all words are large enough.
+    That is a factor, 1 if all words are large enough. ``figure`` is changed.
     """
     words = [text for text in figure.findobj(Text) if text.get_text()]
     growth = max([1, *(LEAST / word.get_fontsize() for word in words)])
@@ -180,9 +180,10 @@ def _stack(figure: Figure) -> float:
 
 
 def _panel_height(axes: Axes) -> float:
-    """Return how high a panel must be, in inches: 2.7, or more for the names of its rows.
+    """Return how high a panel must be, in inches: 2.7, or more if its rows have names.
 
-    Rows have names where the ticks of the y axis were chosen by hand (a `FixedLocator`).
+    ``axes`` : the panel. Rows have names where the ticks of the y axis were chosen by hand
+    (a `FixedLocator`).
     """
     if not isinstance(axes.yaxis.get_major_locator(), FixedLocator):
         return PANEL

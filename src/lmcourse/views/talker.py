@@ -24,7 +24,7 @@ TEMPLATE = "tokenizer.chat_template"
 def talker(
     text, tokenizer, model, *, dialogue=True, other="", layer=None, head=None, count=40
 ) -> View:
-    """A line, what a model that talks answers, and a look inside while it does.
+    """Show what a model that talks answers to a line, and what happens inside it.
 
     On the site the reader loads the model, talks to it, and sees the next tokens'
     probabilities, what each layer would say (the logit lens) and what each head attends to;

@@ -34,7 +34,7 @@ def merge_pairs(merges: Sequence[tuple[str, str]]) -> bytes:
 
 
 def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, untrained=None) -> View:
-    """A line in characters and in the tokens of our BPE, of GPT-2 and of BERT.
+    """Show a line in characters and in the tokens of our BPE, of GPT-2 and of BERT.
 
     On the site the reader types a line, replays our merges one by one, sees IDs, and
     compares what a line costs in other languages. Notebooks and paper show `text`.

@@ -18,7 +18,7 @@ INK = {  # on the site the theme's, elsewhere these
 
 
 def attention_toy(words, keys, query) -> View:
-    """Words as points in the plane, which are their keys, and one query.
+    """Show words as points in the plane, which are their keys, and one query.
 
     On the site the reader drags words and query (or moves them by arrow keys), and sees
     the products, the division by √d_head, the mask, the weights and the output; the

@@ -24,7 +24,7 @@ STORED_NEXT = 5  # next tokens on paper
 
 
 def whole(*, gpt=None, bert=None, talker=None) -> View:
-    """Whole models, each in one picture in which every part opens to its numbers.
+    """Show whole models, each in a picture in which every part opens to its numbers.
 
     On the site the reader follows a text of their own from its tokens through embeddings,
     attention heads, feed-forward networks and the residual stream to the probabilities of
@@ -102,7 +102,7 @@ def _gpt(text: str, tokenizer, model) -> dict:
     in_letters = isinstance(tokenizer, CharTokenizer)
 
     def name(token: int) -> str:
-        """Return a token so that it can be seen."""
+        """Return a token, by its id, so that it can be seen, such as "·" for a space."""
         return "".join(SIGNS.get(c, c) for c in tokenizer.decode([token]))
 
     return {
@@ -205,7 +205,7 @@ def _talker(text: str, tokenizer, model) -> dict:
 
 
 def _check(ids: Sequence[int], room: int) -> None:
-    """Raise a ValueError if a text has no tokens, or more than ``room``."""
+    """Raise a ValueError if a text's ``ids`` are none, or more than ``room``, an int."""
     if not 1 <= len(ids) <= room:
         raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
 
@@ -551,7 +551,7 @@ def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
     """Return the head of a layer that attends most to one token, as the view chooses it.
 
     The first token and the place itself count only if there is no other: most heads rest
-    on the one or the other.
+    on the one or the other. Of equal weights the lower head counts, then the lower token.
 
     Parameters
     ----------
