@@ -77,9 +77,8 @@ def late():
     query, key, value = normal(3, 2, 5, 4).double()
     bias = 2 * normal(2, 5, 5, seed=1).double()
     scores = query @ key.mT / 2
-    whole = F.scaled_dot_product_attention
+    attention = F.scaled_dot_product_attention
     plain = scores.softmax(-1)
-    open_ = (scores + bias).softmax(-1)
     added = plain + bias
     mistakes = {
         "the bias comes after the softmax: the weights are no longer shares.": (
@@ -99,9 +98,11 @@ def late():
         "the softmax runs down the columns; each row should sum to 1.": (
             (scores + bias).softmax(-2) @ value
         ),
-        "these are the weights; return the values mixed by them.": open_,
+        "these are the weights; return the values mixed by them.": (scores + bias).softmax(
+            -1
+        ),
     }
-    yield Case([scores, bias, value], whole(query, key, value, bias), mistakes)
+    yield Case([scores, bias, value], attention(query, key, value, bias), mistakes)
 
 
 @exercise("beyond-text.by_distance", "build")

@@ -38,14 +38,13 @@ def _nucleus(logits, temperature, p, first=True, share=True):
     -------
     Tensor of shape (..., vocab_size)
     """
-    heat = TemperatureLogitsWarper(float(temperature))
-    warm = heat(None, logits) if first else logits
-    in_nucleus = TopPLogitsWarper(p)(None, warm).isfinite()
-    warm = heat(None, logits)
+    by_temperature = TemperatureLogitsWarper(float(temperature))
+    warm = by_temperature(None, logits)
+    in_nucleus = TopPLogitsWarper(p)(None, warm if first else logits).isfinite()
     if share:
         return warm.masked_fill(~in_nucleus, -torch.inf).softmax(-1)
-    whole = warm.softmax(-1) if first else logits.softmax(-1) ** (1 / temperature)
-    return whole.masked_fill(~in_nucleus, 0)
+    probs = warm.softmax(-1) if first else logits.softmax(-1) ** (1 / temperature)
+    return probs.masked_fill(~in_nucleus, 0)
 
 
 def _cut(probs, p, rising=False, crossing=True):
@@ -502,8 +501,9 @@ def _carried(answers, end, others):
     def patch(layer, new, heads):
         """Give each copy of the text one head's output at the last token of the other text.
 
-        A forward hook calls it. The copies are as many as the model has heads: copy ``layer
-        * heads + head`` gets that head.
+        A forward hook of each layer's attention calls it. The copies are as many as the
+        model has heads: copy ``layer * heads + head`` gets that head; copies that belong to
+        heads of other layers stay as they are.
 
         Parameters
         ----------

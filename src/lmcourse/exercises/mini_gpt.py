@@ -285,7 +285,7 @@ def window_loss(model, ids, windows=40, context=64):
 
 
 def _trained(model, training, apart, name="the model"):
-    """Return a reader's model's losses on both parts of a text, and what must be below.
+    """Return the losses of a reader's model on both parts of a text, and what to compare.
 
     Parameters
     ----------
@@ -301,9 +301,10 @@ def _trained(model, training, apart, name="the model"):
     -------
     SimpleNamespace
         ``loss`` on the text kept apart and ``own`` on the training text, floats in nats a
-        token; ``bar``, which the loss is to be below: that of a model that knows how often
-        each character occurs, and nothing else; ``sees_one``, a function without arguments
-        that returns whether it sees the last token alone, bool; ``name``, as given.
+        token; ``bar``, which ``loss`` must stay below: the loss, on the text kept apart, of
+        a model that knows how often each character occurs, and nothing else; ``sees_one``,
+        a function without arguments that returns whether it sees the last token alone,
+        bool; ``name``, as given.
 
     Raises
     ------

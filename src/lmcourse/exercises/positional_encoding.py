@@ -66,7 +66,7 @@ def turn():
 
     angle = torch.arange(5.0)[:, None].double() * speeds
     right = turned(speeds)
-    along = x[:, 1::2] * angle.cos()
+    b_cos = x[:, 1::2] * angle.cos()  # a pair (a, b) becomes a cos - b sin, a sin + b cos
     a, b = right[:, 0::2], right[:, 1::2]
 
     def beside(second):
@@ -98,7 +98,7 @@ def turn():
         "the numbers are right, but in the order of the half-split layout: a and b of a "
         "pair must be neighbours.": right.unflatten(-1, (-1, 2)).mT.flatten(-2),
         "the second number of a pair is a sin + b cos; the minus belongs to the first.": (
-            beside(b - 2 * along)
+            beside(b - 2 * b_cos)
         ),
         "both numbers of a pair are the same: the second is a sin + b cos.": beside(a),
         "x is still in it: return the rotated vectors alone.": x + right,
@@ -106,7 +106,7 @@ def turn():
             speeds * math.pi / 180
         ),
         "a was overwritten before b was computed: both need the old a.": beside(
-            a * angle.sin() + along
+            a * angle.sin() + b_cos
         ),
         "sine and cosine have changed places.": turned(-speeds, more=math.pi / 2),
     }
@@ -250,8 +250,8 @@ def _read(base, length, seed, answer):
         ``speeds`` and ``usual``, Tensors of shape (6,): the answer's and those of training;
         ``new``, a bool Tensor (6,): pairs that turn by less than a whole turn within a
         training text, so that longer texts show them new angles; ``near`` and ``far``, the
-        model's losses with the answer's speeds at trained positions and at the last
-        ``length``, in nats; ``length``, as given.
+        model's mean losses with the answer's speeds at trained positions (from the fourth
+        on) and at the last ``length``, in nats; ``length``, as given.
 
     Raises
     ------
@@ -303,8 +303,8 @@ def _by_length(seen):
     """Return whether an answer slows by the length's root or quarter, not by four.
 
     Texts are four times as long as in training, whatever the length, so four is right for
-    the pairs to be slowed. For a length of 16 root and quarter are four, too: then this is
-    False.
+    the pairs to be slowed. Their mean factor counts, to 0.1. For a length of 16 root and
+    quarter are four, too: then this is False.
 
     ``seen`` : SimpleNamespace with ``speeds`` and ``usual``, Tensors (6,), the speeds of
     the answer and of the training in radians a position; ``new``, a bool Tensor (6,), the

@@ -76,7 +76,7 @@ def _bar():
     weights : dict of str to float
         A line's property, such as "words" → what the reward adds for each.
     bar : float
-        The reward to reach: the mean of the best of sixteen lines that our GPT wrote.
+        The reward to reach: the mean reward of the best of sixteen lines of our GPT.
     """
     reward = stored("preferences")["results"]["gpt"][0]["reward"]
     return reward["fits"]["without echoes"]["each"], reward["best"][-1]["reward"]

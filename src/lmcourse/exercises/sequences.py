@@ -177,8 +177,8 @@ def gru():
 def _line_length(unit, value):
     """Return the mean length of lines that the LSTM writes with one unit frozen.
 
-    The page's LSTM of characters draws 24 texts of 240 characters, one after the other; a
-    line ends in a newline.
+    The page's LSTM of characters writes 24 texts at once, 240 characters each, drawn at
+    random; a line ends in a newline.
 
     Parameters
     ----------

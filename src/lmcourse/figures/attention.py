@@ -474,9 +474,9 @@ def removed(results, layer, head):
     None
         The figure is shown.
     """
-    whole = next(row for row in results["whole"] if row["world"] == "trained")
+    intact = next(row for row in results["whole"] if row["world"] == "trained")
     _, axes = plt.subplots(1, 2, figsize=(7, 3), sharey=True)
-    for ax, (name, before) in zip(axes, whole["auc"].items(), strict=True):
+    for ax, (name, before) in zip(axes, intact["auc"].items(), strict=True):
         rows = [row for row in results["heads"] if row["world"] == "trained"]
         rows = [row for row in rows if name in row["auc"]]
         falls = [np.mean(before) - np.mean(row["auc"][name]) for row in rows]

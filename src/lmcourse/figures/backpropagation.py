@@ -245,6 +245,8 @@ def turning(study):
 def lengths(rows, marks):
     """Draw how far back layers attend, with the long vectors in one layer or the other.
 
+    Two panels, in each a line for every seed and layer.
+
     Parameters
     ----------
     rows : list of dict
@@ -302,7 +304,7 @@ def starts(results):
     rows["counts of triples"] = [counted[3]]
     _, ax = plt.subplots(figsize=(7, 2.8))
     for place, losses in enumerate(rows.values()):
-        kind = 1 if place > 2 else 0
+        kind = 1 if place > 2 else 0  # 1: n-gram models
         marker = ("o", "s")[kind]
         ax.plot(losses, [place] * len(losses), marker, color=views.PALETTE[kind])
     ax.set_yticks(range(len(rows)), list(rows))
@@ -439,7 +441,7 @@ def progress(study, copied):
     DataFrame
         A row for each mark, the steps as its index; means over three decoders: the losses
         on the sonnets of the training and on new ones, in nats a word, and the share
-        copied, formatted in per cent.
+        copied of all their five-word sequences, formatted in per cent.
     """
     rows = []
     for i, step in enumerate(study["settings"]["marks"]):

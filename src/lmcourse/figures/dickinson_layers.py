@@ -293,15 +293,17 @@ def kept_by_layer(steps, runs):
         The figure is shown.
     """
     untrained = [run for run in runs if run["way"] != "trained"]
-    whole = [run["steps"] for run in untrained if run["where"] == "all"]
-    alone = [run["steps"][-1] for run in untrained if run["where"] == "last"]
+    all_untrained = [run["steps"] for run in untrained if run["where"] == "all"]
+    last_untrained = [run["steps"][-1] for run in untrained if run["where"] == "last"]
     _, ax = plt.subplots(figsize=(7, 3.2))
     ax.plot(steps, "o-", color=views.PALETTE[0], label="trained")
-    depth = len(whole[0])  # of the study's model, which need not be the page's
-    x = np.tile(np.arange(depth), len(whole))
-    ax.plot(x, np.ravel(whole), "x", color=views.PALETTE[1], label="all layers untrained")
-    side = depth - 0.9 + np.linspace(0, 0.3, len(alone))
-    ax.plot(side, alone, "D", mfc="none", color=views.PALETTE[2], label="only the last one")
+    depth = len(all_untrained[0])  # of the study's model, which need not be the page's
+    x = np.tile(np.arange(depth), len(all_untrained))
+    y = np.ravel(all_untrained)
+    ax.plot(x, y, "x", color=views.PALETTE[1], label="all layers untrained")
+    x = depth - 0.9 + np.linspace(0, 0.3, len(last_untrained))  # beside the last layer
+    style = {"mfc": "none", "color": views.PALETTE[2], "label": "only the last one"}
+    ax.plot(x, last_untrained, "D", **style)
     ax.set(xlabel="layer", ylabel="neighbours kept", ylim=(0, 1))
     ax.set_xticks(range(max(depth, len(steps))))
     ax.legend(loc="lower left")

@@ -166,6 +166,8 @@ def contest(tokenizer, model, untrained, taught, random_taught):
     def per_level(model, taught):
         """Return where the word leans in both texts, and the directions, by level.
 
+        At the level "the word before" it is the table's vector of “her”, the same in both.
+
         Parameters
         ----------
         model : BertModel
@@ -238,11 +240,11 @@ def verb_or_noun(right, random_right, before):
     _, axis = plt.subplots(figsize=(6.4, 3.2))
     where = np.arange(len(right))
     views.band(axis, where, [crossed_interval(table) for table in right.values()])
-    mean, grey = (
+    trained, untrained = (
         [x.mean() for x in by_level.values()] for by_level in (right, random_right)
     )
-    axis.plot(where, mean, "o-", label="BERT")
-    axis.plot(where, grey, "s--", color=views.PALETTE[6], label="untrained layers")
+    axis.plot(where, trained, "o-", label="BERT")
+    axis.plot(where, untrained, "s--", color=views.PALETTE[6], label="untrained layers")
     label = "words before, added up"
     axis.axhline(before.mean(), color=views.PALETTE[1], linestyle="--", label=label)
     axis.set(xlabel="after layer", ylabel="pairs told apart", ylim=(0.2, 1.02))

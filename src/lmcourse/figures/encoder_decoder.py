@@ -209,9 +209,9 @@ def carried_over(results):
     _, axes = plt.subplots(1, 3, figsize=(7.2, 2.6), sharey=True, layout="constrained")
     for column, (ax, (asked, place)) in enumerate(zip(axes, ASKED.items(), strict=True)):
         for row, shares in enumerate(trained.values()):
-            own = row == column + 1
-            color = views.PALETTE[0 if own else 1]
-            mark = "s" if own else "o"
+            has_asked = row == column + 1  # the training had what this panel asks for
+            color = views.PALETTE[0 if has_asked else 1]
+            mark = "s" if has_asked else "o"
             across = 100 * shares[:, place]
             ax.plot(across, [row] * len(across), mark, color=color, alpha=0.6)
         ax.set(title=asked, xlabel="read, per cent", xlim=(-5, 105), ylim=(3.5, -0.5))

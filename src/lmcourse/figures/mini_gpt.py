@@ -90,7 +90,7 @@ def reach(trained, counted):
         as "line ends" → how many characters are shown (str) → loss in nats. The mean over
         the GPTs is drawn.
     counted : dict
-        The same of n-grams: also with the key ``reach``, of four kinds, a panel each.
+        Of n-grams: ``reach`` as above, of four kinds of character, a panel each.
 
     Returns
     -------
@@ -188,8 +188,8 @@ def parts(table, best):
     None
         The figure is shown.
     """
-    whole, first, *added = table.index
-    names = [whole, first, *(f"+ {name}" for name in added)]
+    pairs, one_head, *added = table.index
+    names = [pairs, one_head, *(f"+ {name}" for name in added)]
     names[4] = "+ paths and norms"
     _, ax = plt.subplots(figsize=(6.4, 3))
     ax.plot(table, range(len(table)), "o", color="C0", alpha=0.7)

@@ -333,7 +333,7 @@ def ideas(runs):
     ----------
     runs : DataFrame
         Of the study *speedrun*, a row each: ``way``, the recipe: an idea alone, such as
-        "muon alone"; it and those above it, such as "up to muon"; all but it, such as
+        "muon alone"; it and those above it, such as "up to norm"; all but it, such as
         "without muon"; no idea, "size"; all of them, "whole"; ``loss``, in nats a
         character.
 
@@ -343,10 +343,16 @@ def ideas(runs):
         The figure is shown.
     """
     by_way = runs.groupby("way").loss
-    last = {"schedule": "schedule alone", "muon": "without before", "before": "whole"}
+    # Sums that the study knows by another name than "up to …".
+    other_names = {
+        "schedule": "schedule alone",
+        "muon": "without before",
+        "before": "whole",
+    }
+    up_to = [other_names.get(idea, f"up to {idea}") for idea in IDEAS]
     rows = [
         ("alone", "o", views.PALETTE[1], [f"{idea} alone" for idea in IDEAS]),
-        ("added up", "D", views.PALETTE[0], [last.get(i, f"up to {i}") for i in IDEAS]),
+        ("added up", "D", views.PALETTE[0], up_to),
         ("left out", "X", views.PALETTE[2], [f"without {idea}" for idea in IDEAS]),
     ]
     _, ax = plt.subplots(figsize=(6.4, 3.4))
@@ -395,11 +401,11 @@ def race(runs, four):
         "record": "the record",
     }
     medians = pd.concat([runs, four[four.way == "four"]]).groupby("way").median(True)
-    here, there = (
+    in_speedrun, in_four_ideas = (
         each[each.seed < 3].groupby("way").seconds.median() for each in (runs, four)
     )
-    slower = there["four"] / there["record"]
-    seconds = here.to_dict() | {"four": here["record"] * slower}
+    slower = in_four_ideas["four"] / in_four_ideas["record"]
+    seconds = in_speedrun.to_dict() | {"four": in_speedrun["record"] * slower}
     times = pd.Series({way: seconds["reference"] / seconds[way] for way in names})
     table = {
         "parameters": medians.parameters[[*names]].map("{:,.0f}".format),

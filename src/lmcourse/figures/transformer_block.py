@@ -56,7 +56,7 @@ def parts(measured, line, untrained, reordered):
 def hull(rounds):
     """Draw points, what attention makes of them round by round, and a line around each.
 
-    The line is the convex hull; it is left out where all points are the same.
+    The line is the convex hull; it is left out if no two points are more than 0.01 apart.
 
     Parameters
     ----------
@@ -133,8 +133,9 @@ def sizes(flows, small_flows):
     ----------
     flows, small_flows : dict of str to list of dict
         Of random stacks with Xavier's first weights and with PyTorch's own: what is missing
-        ("nothing", "norms", "norms, one constant") → a dict for each seed. Its ``size``
-        lists how large the numbers are, before the first block and after each.
+        ("nothing", "norms", "norms, one constant"; of the second only "norms" is drawn) → a
+        dict for each seed. Its ``size`` lists how large the numbers are, before the first
+        block and after each; the median over the seeds is drawn.
 
     Returns
     -------

@@ -27,13 +27,14 @@ def block(
         A row for each part that is switched off: ``layer``, from 0; ``part``, a str
         ("norm_1", "attention", "residual_1", "norm_2", "feed_forward" or "residual_2"; the
         residuals are the paths past attention and past the feed-forward network) or an int,
-        the number of a head; ``loss`` without it and its ``change``, with the ends
-        of the interval of that, ``low`` and ``high``, in nats a character; ``line``, what
-        the model then writes. The same parts for every layer.
+        the number of a head; ``loss`` without it and its ``change``, that loss less the
+        loss of the whole model, with the ends of its interval, ``low`` and ``high``, in
+        nats a character; ``line``, what the model then writes. The same parts for every
+        layer.
     first : int
         The layer that is shown first, from 0.
     whole_line : str
-        What the model writes with all its parts, if it wrote without them, too.
+        What the model writes with all its parts.
     untrained : pair of DataFrame and str, optional
         The same of a model that has learned nothing, and its line: the reader can switch
         to it.
@@ -50,7 +51,7 @@ def block(
     parts = PARTS | {str(head): (f"head {head}", HEAD) for head in heads}
     drawing = _drawing(heads)
     data = _measured(measured, whole_line)
-    layers, whole = data["layers"], data["whole"]
+    layers, whole_loss = data["layers"], data["whole"]
     data |= {"parts": parts, "drawing": drawing, "first": first}
     if untrained is not None:
         data["untrained"] = _measured(*untrained)
@@ -60,7 +61,7 @@ def block(
         f"{parts[part][0]} {change:+.2f}" for part, change, *_ in layers[first]
     )
     alt = (
-        f"A block and its parts. The loss is {whole:.2f}; "
+        f"A block and its parts. The loss is {whole_loss:.2f}; "
         f"in layer {first} without {changes}."
     )
     if untrained is not None:
@@ -72,7 +73,7 @@ def block(
         for cells in zip(*layers, strict=True)
     ]
     losses = table(["without", *(f"layer {i}" for i in range(len(layers)))], rows)
-    sentence = f"The loss of the whole model is {whole:.2f} nats a character."
+    sentence = f"The loss of the whole model is {whole_loss:.2f} nats a character."
     sentence += " How it changes without a part:"
     stored = f"{drawing}<p>{sentence}</p>{losses}"
     return View("block-view", data, stored, alt=alt)
@@ -89,8 +90,8 @@ def _measured(measured, line: str) -> dict:
     shown = ["part", "change", "low", "high", "line"]
     rounded = measured.assign(part=measured.part.astype(str)).round(3)
     layers = [rows[shown].to_numpy().tolist() for _, rows in rounded.groupby("layer")]
-    whole = float((measured.loss - measured.change).iloc[0])
-    return {"layers": layers, "whole": round(whole, 3), "line": line}
+    whole_loss = float((measured.loss - measured.change).iloc[0])
+    return {"layers": layers, "whole": round(whole_loss, 3), "line": line}
 
 
 def _drawing(heads) -> str:

@@ -105,9 +105,11 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
     weights, lengths, moved = [], [], []
     for number, layer in enumerate(model.layers):
         x, heads = out.hidden_states[number], layer.attention.heads
-        value = layer.attention.value(x)[0].unflatten(-1, (heads, -1))  # (t, heads, d_head)
+        value = layer.attention.value(x)[0].unflatten(-1, (heads, -1))
+        # value is (tokens, heads, d_head), matrix (d_model, heads, d_head).
         matrix = layer.attention.output.weight.unflatten(-1, (heads, -1))
-        lengths.append(torch.einsum("thd,mhd->htm", value, matrix).norm(dim=-1))
+        brought = torch.einsum("thd,mhd->htm", value, matrix)  # (heads, tokens, d_model)
+        lengths.append(brought.norm(dim=-1))
         weights.append(out.attentions[number][0].flatten(1))  # (heads, tokens²)
         moved.append([_moved(model, number, head, out) for head in range(heads)])
     return {

@@ -75,11 +75,11 @@ def spaces(tokenizer, bert) -> list[Space]:
     mixed = rng.permutation(table.ravel()).reshape(table.shape)
     split = [words(text) for text in [*load_poems().text, *load_sonnets().text]]
     shuffled = shuffled_texts(split, 0, across=True)
-    whole = len(tokens), [shown]
+    rows = len(tokens), [shown]  # all can be asked for; those shown may be neighbours
     return [
-        Space("BERT's table", tokens, unit(table), None, *whole),
+        Space("BERT's table", tokens, unit(table), None, *rows),
         _counted("Two poets", split),
-        Space("BERT's table, random", tokens, unit(mixed), None, *whole, learned=False),
+        Space("BERT's table, random", tokens, unit(mixed), None, *rows, learned=False),
         _counted("Two poets, shuffled", shuffled, learned=False),
     ]
 

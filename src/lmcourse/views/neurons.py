@@ -23,7 +23,9 @@ def neurons(examples, seed: int = 0) -> View:
     Returns
     -------
     View
-        Stored are both lists of the first neuron, A and B, and the answer, folded.
+        Stored are both lists of the first neuron, A and B, and the answer, folded. Its data
+        have ``pairs``, a dict for each neuron: ``name``; ``lists``, the two as they stand;
+        ``neuron``, 0 if the first of them is the neuron's own, else 1.
 
     Raises
     ------

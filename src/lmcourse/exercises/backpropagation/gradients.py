@@ -330,10 +330,11 @@ def learn(answer):
         compare_named("Q, K and V after the steps, in one row", *in_row)
         changed = "right, but the arrays that were handed in have changed."
         diagnose({changed: not all(map(np.array_equal, copies, given))})
-        late = [*wanted_losses[1:], descend(given, target, rate, steps + 1)[1][-1]]
-        after = "the losses are measured after the steps; each belongs before its step."
-        sums = "the losses are sums; each is the mean over all entries."
-        table = {after: late, sums: [loss * target.size for loss in wanted_losses]}
+        one_later = [*wanted_losses[1:], descend(given, target, rate, steps + 1)[1][-1]]
+        are_late = "the losses are measured after the steps; each belongs before its step."
+        are_sums = "the losses are sums; each is the mean over all entries."
+        sums = [loss * target.size for loss in wanted_losses]
+        table = {are_late: one_later, are_sums: sums}
         compare_named("the losses", losses, wanted_losses, table)
 
 
@@ -504,7 +505,7 @@ def _turned_and_masked(answer):
     inputs = [np.random.default_rng(8).normal(size=(2, 4, 12)) for _ in "qkv"]
     passes = Passes(answer, (12, 3, np.random.default_rng(2), True, True), inputs)
     layers, weight, bias, joined = _beside(passes)
-    turn = [rotated, rotated, unchanged]
+    turns = [rotated, rotated, unchanged]
     mask = torch.ones(4, 4, dtype=bool).tril()
 
     def several(*x, **how):
@@ -526,7 +527,7 @@ def _turned_and_masked(answer):
 
     mistakes = {
         "right without; with several heads causal=True hides nothing.": several(
-            *passes.tensors, turn=turn
+            *passes.tensors, turn=turns
         ),
         "right without; with several heads rotary=True turns nothing.": several(
             *passes.tensors, mask=mask
@@ -535,7 +536,7 @@ def _turned_and_masked(answer):
             *passes.tensors
         ),
     }
-    passes.forward(lambda *x: several(*x, turn=turn, mask=mask), mistakes)
+    passes.forward(lambda *x: several(*x, turn=turns, mask=mask), mistakes)
     passes.backward()
     _collected(passes, layers, (weight, bias))
 
@@ -631,10 +632,10 @@ def norm(answer):
         """
         d = torch.tensor(passes.delta)
         y = row * scale
-        along = y * (d * y).mean(-1, True)
+        by_deviation = y * (d * y).mean(-1, True)
         if centred:
             d = d - d.mean(-1, keepdim=True)
-        d = scale * (d - along)
+        d = scale * (d - by_deviation)
         return (d + d @ weight.T).detach().numpy()
 
     passes.forward(lambda x: F.layer_norm(total, (4,)))
