@@ -141,8 +141,8 @@ def mask_hides_the_future(page: Page):
     # of the future change the weights.
     late = page.S.softmax(-1) * mask
     assert late.sum(-1).min() < 0.99
-    other = page.S + 5.0 * ~mask  # other scores in the future
-    assert (other.softmax(-1) * mask - late)[:-1].abs().max() > 1e-3
+    other_scores = page.S + 5.0 * ~mask  # other scores in the future
+    assert (other_scores.softmax(-1) * mask - late)[:-1].abs().max() > 1e-3
     return {"answer": "c" if count == tokens - at else "?", "moved": count}
 
 
@@ -236,11 +236,11 @@ def pytorch_gives_the_same(page: Page):
     # The lesson's class has a name that PyTorch does not use: its own has a small h.
     assert not hasattr(nn, "MultiHeadAttention")
     module, x = copy.deepcopy(page.theirs), page.vectors
-    other = torch.cat([x[:1], x[1:] + 1])  # another second text
+    changed = torch.cat([x[:1], x[1:] + 1])  # another second text
     far = {}
     for batch_first in (False, True):
         module.batch_first = batch_first
-        moved = module(x, x, x)[0] - module(other, other, other)[0]
+        moved = module(x, x, x)[0] - module(changed, changed, changed)[0]
         far[batch_first] = moved[0].abs().max().item()
     assert far[True] < 1e-3 * far[False]
     return {"masks": 2}

@@ -177,13 +177,13 @@ def head_is_missing(page: Page):
         ``first``, ``second``: the best guesses for [MASK] in "Paris is the [MASK] of
         France." from two seeds, str, in quotation marks.
     """
-    blank = page.tokenizer("Paris is the [MASK] of France.", return_tensors="pt")
-    at = blank["input_ids"][0].tolist().index(page.tokenizer.mask_token_id)
+    prompt = page.tokenizer("Paris is the [MASK] of France.", return_tensors="pt")
+    at = prompt["input_ids"][0].tolist().index(page.tokenizer.mask_token_id)
     guesses = []
     for seed in (0, 1):
         headed, report = page.with_head(seed)
         with torch.no_grad():
-            guesses.append(int(headed.eval()(**blank).logits[0, at].argmax()))
+            guesses.append(int(headed.eval()(**prompt).logits[0, at].argmax()))
     missing = [name for name in report["missing_keys"] if "predictions" in name]
     assert missing
     assert not any("predictions" in name for name in page.weights)
@@ -350,19 +350,19 @@ def _numbers_that_agree(page: Page, example) -> int:
         If any two differ by more than 1e-9.
     """
     with torch.no_grad():
-        mine = page.rebuilt(**example)
+        rebuilt = page.rebuilt(**example)
         theirs = page.exact(**example, **page.everything)
     real = example["attention_mask"].bool()  # (batch, tokens)
     count = 0
-    for a, b in zip(mine.hidden_states, theirs.hidden_states, strict=True):
+    for a, b in zip(rebuilt.hidden_states, theirs.hidden_states, strict=True):
         close(a[real], b[real])
         count += a[real].numel()
-    for a, b in zip(mine.attentions, theirs.attentions, strict=True):
+    for a, b in zip(rebuilt.attentions, theirs.attentions, strict=True):
         ours = a.transpose(1, 2)[real]  # (real tokens, heads, tokens)
         close(ours, b.transpose(1, 2)[real])
         count += ours.numel()
-    if mine.pooler_output is not None:
-        close(mine.pooler_output, theirs.pooler_output)
+    if rebuilt.pooler_output is not None:
+        close(rebuilt.pooler_output, theirs.pooler_output)
     return count
 
 
@@ -480,7 +480,7 @@ def head_follows_the_numbers(page: Page):
     vocabulary = page.model.config.vocab_size
     words = torch.randint(vocabulary, ids.shape, generator=generator)
     of_words = shares(words, printed)[:, best]
-    far = shares(ids, printed + 300)[:, best]
+    from_300 = shares(ids, printed + 300)[:, best]
     lowest = min(reordered, key=lambda each: each.mean())
     values = {
         "head": f"{best // heads}.{best % heads}",
@@ -493,7 +493,7 @@ def head_follows_the_numbers(page: Page):
         "texts": len(ids),
         "orders": len(SEEDS),
     }
-    for each in (in_print[:, best], *reordered, of_words, far):
+    for each in (in_print[:, best], *reordered, of_words, from_300):
         assert bootstrap_interval(each)[0] > 0.9
     assert values["neighbour"] < 0.15
     assert values["next"] < 0.6
@@ -1002,7 +1002,7 @@ def counts_tell_the_poets(page: Page):
     bag = max(bags, key=lambda hits: score(hits, names))
     means = [right(level[:, 1:-1].mean(dim=1), names) for level in page.states]
     cls = right(page.states[-1][:, 0], names)
-    blank = right(page.tried["random weights"]["[CLS], after the last layer"], names)
+    random_cls = right(page.tried["random weights"]["[CLS], after the last layer"], names)
     best = max(means, key=lambda hits: score(hits, names))
     values = {
         "counts": score(bag, names),
@@ -1019,7 +1019,7 @@ def counts_tell_the_poets(page: Page):
     assert max(ahead(hits, bag, names)[0] for hits in means) <= 0
     assert values["behind"][0] > 0
     assert ahead(means[-1], cls, names)[0] > 0
-    assert ahead(cls, blank, names)[0] <= 0
+    assert ahead(cls, random_cls, names)[0] <= 0
     trained, untrained = (
         np.array([*page.right[world].values()]) for world in ("trained", "random weights")
     )

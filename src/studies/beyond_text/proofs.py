@@ -410,17 +410,17 @@ def edges_are_used(page):
     right = [row["right"] for row in plain]
     numbers = [row["right"] for row in alike(rows, counted=True)]
     away = max(row["away"] for row in plain)
-    other = max(row["other graph"] for row in plain)
+    by_other_graph = max(row["other graph"] for row in plain)
     assert accuracy(page.walker, page.joined, page.marked) > 0.99
     assert min(right) > 0.99
-    assert max(away, other) < tables["nothing"] + 0.005
+    assert max(away, by_other_graph) < tables["nothing"] + 0.005
     assert [row["back"] for row in plain] == right
     assert max(*numbers, tables["counts"]) < 0.5
     return {
         "told": (min(right), max(right)),
         "numbers": (min(numbers), max(numbers)),
         "away": away,
-        "other": other,
+        "other": by_other_graph,
         "frequent": tables["nothing"],
         "counts": tables["counts"],
         "two_steps": tables["two steps"],

@@ -201,8 +201,8 @@ def shuffled_sections(page: Page):
     """
     sections = np.array(nulls.shuffled(page.sections))
     guesses = [predict(level, sections) for level in page.levels]
-    nothing = [predict(level, sections) for level in page.random_levels]
-    return page.replaced(sections=sections, guesses=guesses, random_guesses=nothing)
+    random_guesses = [predict(level, sections) for level in page.random_levels]
+    return page.replaced(sections=sections, guesses=guesses, random_guesses=random_guesses)
 
 
 def weighted_static(page: Page) -> dict[str, torch.Tensor]:
@@ -418,7 +418,7 @@ def context_helps(page: Page):
     letters = letters_and_words(texts, sections)
     between = [guess.hits for guess in page.guesses[1:-1]]
     lower = max(between, key=lambda hits: score(hits, sections))
-    nothing = page.random_guesses[-1].hits
+    random_hits = page.random_guesses[-1].hits
     ends = (page.levels[0], page.levels[-1])
     apart = [across_volumes(x, sections, volumes) for x in ends]
     near = [by_neighbours(x, sections) for x in ends]
@@ -429,7 +429,7 @@ def context_helps(page: Page):
         "weighted": score(weighted, sections),
         "bayes": naive_bayes(texts, sections),
         "length": score(predict(length, sections).hits, sections),
-        "nothing": score(nothing, sections),
+        "nothing": score(random_hits, sections),
         "letters": score(letters, sections),
         "letters_gain": paired(last, letters, sections),
         "lower_gain": paired(last, lower, sections),
@@ -442,7 +442,7 @@ def context_helps(page: Page):
         "few": int((sections == "Love").sum()),
     }
     assert values["gain"][0] > 0
-    assert paired(last, nothing, sections)[0] > 0
+    assert paired(last, random_hits, sections)[0] > 0
     assert paired(last, weighted, sections)[0] > 0
     assert values["last"] > max(values[name] for name in ("bayes", "length", "nothing"))
     assert values["nothing"] < values["static"]
@@ -475,10 +475,10 @@ def untrained_last_layer(page: Page):
         level, are computed with it.
     """
     # With seed 9, as on the page; True: the weights are shuffled, not drawn anew.
-    blank = untrained(page.model, 9, True, [page.depth - 1])
-    levels = pool_layers(page.texts, page.tokenizer, blank).levels
+    shuffled = untrained(page.model, 9, True, [page.depth - 1])
+    levels = pool_layers(page.texts, page.tokenizer, shuffled).levels
     guesses = [predict(level, page.sections) for level in levels]
-    return page.replaced(model=blank, levels=levels, guesses=guesses)
+    return page.replaced(model=shuffled, levels=levels, guesses=guesses)
 
 
 def without(page: Page, start: str, word: str):

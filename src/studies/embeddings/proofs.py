@@ -407,8 +407,8 @@ def sums_answer(page: Page):
             name: (fourth_words(page.vectors, asked, weights) == asked[:, 3]).astype(float)
             for name, weights in WAYS.items()
         }
-        other = wrong_partners(asked)
-        partner = (fourth_words(page.vectors, other) == other[:, 3]).mean()
+        changed = wrong_partners(asked)
+        partner = (fourth_words(page.vectors, changed) == changed[:, 3]).mean()
         span = interval_of_pairs(table_of(asked, right["sum"]))
         gains = {
             name: interval_of_pairs(table_of(asked, right["sum"] - right[name]))
@@ -1187,12 +1187,12 @@ def shuffled_poems(page: Page):
     for window in (2, 5):
         how = {} if window == 2 else {"window": window}
         shares = {name: shares_by_word(page, corpora[name], **how)[1] for name in corpora}
-        left = bootstrap_interval(shares["within"] - shares["across"])
-        assert left[0] > 0
+        remains = bootstrap_interval(shares["within"] - shares["across"])
+        assert remains[0] > 0
         assert bootstrap_interval(shares["within"] - shares["by_poet"])[0] > 0
         result |= {f"{name}_{window}": values.mean() for name, values in shares.items()}
         result[f"lost_{window}"] = bootstrap_interval(shares["poems"] - shares["within"])
-        result[f"left_{window}"] = left
+        result[f"left_{window}"] = remains
     return result
 
 

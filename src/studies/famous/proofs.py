@@ -142,8 +142,8 @@ def untrained_cosine(count: int = 100) -> float:
     ]
     words = torch.stack(drawn, 1)  # (layers, words, d)
     neighbours = words.roll(1, dims=1)
-    each = [cosines(*pair).mean() for pair in zip(words, neighbours, strict=True)]
-    return float(min(each))
+    by_layer = [cosines(*pair).mean() for pair in zip(words, neighbours, strict=True)]
+    return float(min(by_layer))
 
 
 def check_words(stored: dict, forms: dict) -> None:

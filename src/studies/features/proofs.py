@@ -190,15 +190,15 @@ def pursued(states, store, active):
     Tensor of shape (places, d_model)
         The sums.
     """
-    left = states
+    residual = states
     chosen = []
     for _ in range(active):
-        chosen.append((left @ store.T).abs().argmax(dim=1))
+        chosen.append((residual @ store.T).abs().argmax(dim=1))
         rows = store[torch.stack(chosen, dim=1)]  # (places, chosen, d_model)
         gram = rows @ rows.mT + 1e-6 * torch.eye(len(chosen))  # a row may be chosen twice
         weights = torch.linalg.solve(gram, rows @ states[..., None])
-        left = states - (weights * rows).sum(dim=1)
-    return states - left
+        residual = states - (weights * rows).sum(dim=1)
+    return states - residual
 
 
 @proof(
@@ -521,31 +521,31 @@ def names_come_without_learning(page: Page):
     """
     rows = page.study["gpt"]
     marks = [*page.MARKS]
-    blank = np.array([names_of(row, "shuffled") for row in rows])
+    shuffled = np.array([names_of(row, "shuffled") for row in rows])
     ours = np.array([names_of(row, "trained") for row in rows])
-    more_blank = [share_of_earlier(row, "shuffled", marks) for row in rows]
+    more_shuffled = [share_of_earlier(row, "shuffled", marks) for row in rows]
     more = [share_of_earlier(row, "trained", marks) for row in rows]
     vowel = marks.index("a vowel")
     vowels = np.array(
         [[right_of(row, model, vowel) for model in ("trained", "shuffled")] for row in rows]
     )
-    assert 1 / 3 < blank[:, 0].min() <= blank[:, 0].max() < ours[:, 0].min()
-    assert max(more_blank) < 0.1
+    assert 1 / 3 < shuffled[:, 0].min() <= shuffled[:, 0].max() < ours[:, 0].min()
+    assert max(more_shuffled) < 0.1
     assert min(more) > 0.5
-    assert blank[:, 1].min() > ours[:, 1].max() - 0.05
+    assert shuffled[:, 1].min() > ours[:, 1].max() - 0.05
     assert (vowels[:, 0] > vowels[:, 1]).all()
-    assert max(blank[:, 2].max(), ours[:, 2].max()) < 0.1
+    assert max(shuffled[:, 2].max(), ours[:, 2].max()) < 0.1
     return {
         "named": ours[:, 0].mean(),
-        "named_blank": blank[:, 0].mean(),
-        "span": (min(more_blank), max(more_blank)),
+        "named_blank": shuffled[:, 0].mean(),
+        "span": (min(more_shuffled), max(more_shuffled)),
         "trained_span": (min(more), max(more)),
         "more": np.mean(more),
-        "more_blank": np.mean(more_blank),
+        "more_blank": np.mean(more_shuffled),
         "vowel": vowels[:, 0].mean(),
         "vowel_blank": vowels[:, 1].mean(),
         "right": ours[:, 1].mean(),
-        "right_blank": blank[:, 1].mean(),
+        "right_blank": shuffled[:, 1].mean(),
         "complete": ours[:, 2].mean(),
         "tried": sum(len(row["shuffled"]["named"]["features"]["names"]) for row in rows),
         "seeds": len(rows),

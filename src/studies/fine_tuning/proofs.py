@@ -204,10 +204,10 @@ def nothing_to_build_on(page: Page):
     hers = {
         name: rows[-1]["Dickinson validation"] for name, rows in page.taught_ways.items()
     }
-    nothing = page.taught_ways["random weights"][0]["Dickinson validation"]
-    knew_him = page.taught_ways["all weights"][0]["Dickinson validation"]
+    untrained = page.taught_ways["random weights"][0]["Dickinson validation"]
+    knew_sonnets = page.taught_ways["all weights"][0]["Dickinson validation"]
     assert hers["random weights"] > hers["all weights"] + 0.3
-    assert nothing - knew_him > (nothing - hers["all weights"]) / 2
+    assert untrained - knew_sonnets > (untrained - hers["all weights"]) / 2
     return {"random": hers["random weights"], "tuned": hers["all weights"]}
 
 
@@ -1010,10 +1010,10 @@ def peft_is_the_same(page: Page):
     }
     for number, block in enumerate(exact.blocks):
         for ours, name in where.items():
-            mine = block.get_submodule(ours)
-            other = by_peft.base_model.model.transformer.h[number].get_submodule(name)
-            other.lora_A["default"].weight.data = mine.down.data.clone()
-            other.lora_B["default"].weight.data = mine.up.data.clone()
+            our_layer = block.get_submodule(ours)
+            their_layer = by_peft.base_model.model.transformer.h[number].get_submodule(name)
+            their_layer.lora_A["default"].weight.data = our_layer.down.data.clone()
+            their_layer.lora_B["default"].weight.data = our_layer.up.data.clone()
     ids = page.poets["Shakespeare"]["test"][0][None, :64]
     with torch.no_grad():
         close(by_peft(ids).logits, exact(ids), rtol=0, atol=1e-9)

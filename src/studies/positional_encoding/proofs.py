@@ -965,9 +965,9 @@ def here_as_in_the_study(page):
     assert few > guess
     assert stopped > 1
     assert with_larger_base < 0.5
-    other = lengths.train_position_model("rotary", steps=400, seed=0, base=100_000)
+    larger_trained = lengths.train_position_model("rotary", steps=400, seed=0, base=100_000)
     large_base = far_ends(
-        other, rotate=lambda x: rotate(x, speeds=frequencies(12, 32 * 100_000))
+        larger_trained, rotate=lambda x: rotate(x, speeds=frequencies(12, 32 * 100_000))
     )["back"]
     assert large_base > guess
     slowed_speeds = torch.where(page.new, page.usual / 4, page.usual)

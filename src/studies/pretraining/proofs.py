@@ -764,12 +764,12 @@ def sizes_are_published(page: Page):
     sizes = page.sizes
     unit = dict.fromkeys(sizes.index, 10) | {"GPT": 1, "GPT-2, smallest": 1}
     unit |= {"GPT-2, largest": 1, "GPT-3": 1000, "T5, 3B": 100, "T5, 11B": 1000}
-    other = {
+    unequal = {
         name
         for name, step in unit.items()
         if step * round(sizes.computed[name] / step) != sizes.published[name]
     }
-    assert other == {"T5, large", "T5, 3B"}
+    assert unequal == {"T5, large", "T5, 3B"}
     assert abs(6 * 175e9 * 300e9 / 3.14e23 - 1) < 0.01
     parameters = page.parameters
     assert [*parameters.round()[1:]] == [125, 66, 12]

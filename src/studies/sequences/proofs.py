@@ -693,12 +693,12 @@ def gradients_vanish_or_explode(page: Page):
         LSTM whose forget gate begins open; ``gate``: how far it is open at first, between 0
         and 1.
     """
-    left = {name: [] for name in page.layers()}
+    lengths = {name: [] for name in page.layers()}
     for seed in SEEDS:
         torch.manual_seed(seed)
         for name, layer in page.layers().items():
-            left[name].append(float(page.gradient_by_distance(layer)[50]))
-    plain, large, fresh, opened = left.values()
+            lengths[name].append(float(page.gradient_by_distance(layer)[50]))
+    plain, large, fresh, opened = lengths.values()
     assert max(plain) < 1e-9
     assert min(large) > 10
     assert max(fresh) < 1e-6
@@ -868,8 +868,8 @@ def order_taken_away(page: Page):
     for unit in ("character", "word"):
         rows = page.contest[unit]
         bags = [row for row in rows if "bag" in row["kind"]]
-        taken = [row | {"shuffled": False} for row in rows if row["shuffled"]]
-        mixed[unit] = [*bags, *taken, *(row for row in rows if row["shuffled"])]
+        relabelled = [row | {"shuffled": False} for row in rows if row["shuffled"]]
+        mixed[unit] = [*bags, *relabelled, *(row for row in rows if row["shuffled"])]
     return page.replaced(contest=mixed)
 
 

@@ -1042,9 +1042,9 @@ def counted_text_decides(page: Page):
     assert max(hindi) < 1
     # What is left with each language's own merges: little, but for scripts that the
     # pattern cuts inside words.
-    left = {run["language"]: run["own"][1] / run["english"][0] for run in runs}
-    assert np.median(list(left.values())) < 1.15
-    assert all(1.5 < left[name] < 2.3 for name in ("Hindi", "Tamil", "Burmese"))
+    ratios = {run["language"]: run["own"][1] / run["english"][0] for run in runs}
+    assert np.median(list(ratios.values())) < 1.15
+    assert all(1.5 < ratios[name] < 2.3 for name in ("Hindi", "Tamil", "Burmese"))
     assert len(GPT2_PATTERN.findall("हिन्दी")) > 1
     return {
         "languages": len(languages),

@@ -283,11 +283,11 @@ def other_norms(page):
     close(rms(x), nn.RMSNorm(16, eps=1e-6).double()(x))
     close(rms(100 * x), rms(x))
     assert not torch.allclose(rms(x + 40), rms(x), atol=0.1)
-    other = x.clone()
-    other[1] = 50.0  # another text changes
-    close(norm(other)[0], norm(x)[0])
+    changed = x.clone()
+    changed[1] = 50.0  # another text changes
+    close(norm(changed)[0], norm(x)[0])
     batch_norm = nn.BatchNorm1d(16).double()
-    normed = [batch_norm(each.flatten(0, 1))[0] for each in (x, other)]
+    normed = [batch_norm(each.flatten(0, 1))[0] for each in (x, changed)]
     assert not torch.allclose(*normed, atol=0.1)
     return {"d_model": x.shape[2]}
 
@@ -633,10 +633,10 @@ def line_in_layer_0(page):
     """
     network = page.networks[0]
     given, returned = (x.double() for x in page.passed[network])
-    left = returned - straight_line(given, returned)(given)
+    residual = returned - straight_line(given, returned)(given)
     scale = given.norm() * returned.norm()
-    assert (given.T @ left).abs().max() < 1e-6 * scale
-    assert left.mean(dim=0).abs().max() < 1e-6 * returned.norm()
+    assert (given.T @ residual).abs().max() < 1e-6 * scale
+    assert residual.mean(dim=0).abs().max() < 1e-6 * returned.norm()
     line = page.rise([network], page.line)
     removed = page.rise([network], page.nothing).mean().item()
     with torch.no_grad(), instead(network, three_tables(page, network)):
@@ -873,10 +873,10 @@ def learned_without_paths(page):
     study = stored("transformer-block")["results"]
     kinds = ("PyTorch's", "Xavier")
     cut = np.concatenate([grid_losses("paths", [4, 8, 12], weights) for weights in kinds])
-    other = [row["loss"] for row in study["other"] if row["off"] == "paths"]
+    other_rates = [row["loss"] for row in study["other"] if row["off"] == "paths"]
     alone = grid_losses("paths, other tokens", 4, "Xavier")
     frequencies = frequency_loss()
-    assert min(*cut, *other, *longer_losses("paths")) > frequencies - 0.1
+    assert min(*cut, *other_rates, *longer_losses("paths")) > frequencies - 0.1
     assert min(longer_losses("paths")) > grid_losses("paths").min() - 0.05
     assert alone.max() < grid_losses("paths", 4, "Xavier").min() - 0.3
     counted = {order: counted_loss(order) for order in (2, 3)}
@@ -946,11 +946,11 @@ def learned_without_norms(page):
     depths = (1, 2, 4, 8, 12)
     gap = grid_losses("norms", depths) - grid_losses("nothing", depths)
     study = stored("transformer-block")["results"]
-    other = [row["loss"] for row in study["other"] if row["off"] == "norms"]
+    other_rates = [row["loss"] for row in study["other"] if row["off"] == "norms"]
     deep = grid_losses("norms", 8, "Xavier")
     constant = grid_losses("norms, one constant", 8, "Xavier")
     assert gap.max() < 0.1
-    assert min(*deep, *other) > frequency_loss()
+    assert min(*deep, *other_rates) > frequency_loss()
     assert (constant - grid_losses("nothing", 8, "Xavier")).max() < 0.1
     return {
         "four": float(grid_losses("norms").mean()),
