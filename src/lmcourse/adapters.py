@@ -56,13 +56,16 @@ class LoRA(nn.Module):
         return self.base(x) + self.scale * (x @ self.down.T) @ self.up.T
 
     def merge(self):
-        """Add the product to the layer's own matrix: no more to compute than before."""
+        """Add the product to the layer's own matrix: no more to compute than before.
+
+        Nothing is done if it was added already.
+        """
         if self.original is None:
             self.original = self.base.weight.detach().clone()
             self.base.weight.data += self.scale * (self.up @ self.down).detach()
 
     def unmerge(self):
-        """Put the layer's own matrix back, bit for bit."""
+        """Put the layer's own matrix back, bit for bit, if the product was added to it."""
         if self.original is not None:
             self.base.weight.data.copy_(self.original)
             self.original = None

@@ -204,7 +204,7 @@ class Parts(NamedTuple):
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """Return texts as one, an empty line between two."""
+    """Return texts as one, an empty line between two, and a newline at the end."""
     return "\n\n".join(texts) + "\n"
 
 

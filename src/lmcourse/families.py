@@ -104,7 +104,8 @@ class Family(nn.Module):
         Returns
         -------
         Tensor of shape (batch, tokens or targets, vocab_size), or (places, vocab_size)
-            On the model's device.
+            On the model's device; with ``places`` a row for each that is True, text by
+            text.
         """
         states = self.read(ids)
         if self.writer is not None:

@@ -348,7 +348,8 @@ def write_behind(model, tokenizer, mark, tokens=120, batch=16, seed=0):
     Returns
     -------
     list of str
-        Each a line break and the characters that were drawn, without the marker.
+        Each a line break and the characters that were drawn, without the marker; the model
+        is left in evaluation mode.
     """
     device = device_of(model)
     front = torch.tensor(mark, device=device).expand(batch, -1)

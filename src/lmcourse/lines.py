@@ -53,7 +53,7 @@ def shuffled(line: str) -> str:
 
 
 def one_letter(line: str) -> str:
-    """Return a line of as many e's."""
+    """Return a line that is as long, and all e's."""
     return "e" * len(line)
 
 
@@ -76,12 +76,12 @@ def words_halved(line: str) -> str:
 
 
 def cut_short(line: str, characters: int = 20) -> str:
-    """Return a line without so many of its first ``characters``."""
+    """Return a line without its first characters; ``characters`` is how many go."""
     return line[characters:]
 
 
 def lengthened(line: str, characters: int = 20) -> str:
-    """Return a line with so many e's, ``characters``, in front."""
+    """Return a line with e's in front; ``characters`` is how many."""
     return "e" * characters + line
 
 

@@ -769,7 +769,7 @@ def load_talker(checkpoint=None, device=None, dtype=torch.float32):
 
 @torch.no_grad()
 def sample_tokens(model, ids, tokens, stop=(), *, generator=None, **settings):
-    """Write on, and hand over each token as soon as it is drawn.
+    """Continue a text, and yield each token as soon as it is drawn.
 
     Parameters
     ----------
@@ -778,7 +778,7 @@ def sample_tokens(model, ids, tokens, stop=(), *, generator=None, **settings):
     tokens : int
         How many to write at most.
     stop : collection of int
-        Tokens that end the text; such a token is not handed over.
+        Tokens that end the text; such a token is not yielded.
     generator : torch.Generator, optional
         For the same text every time. On the CPU.
     **settings

@@ -162,7 +162,8 @@ class MaskedBert(nn.Module):
         Returns
         -------
         Tensor of shape (batch, tokens, vocab_size), or (places, vocab_size)
-            On the model's device.
+            Logits, on the model's device; with ``places`` a row for each that is True, text
+            by text.
         """
         ids = ids.to(self.bias.device)
         states = self.bert(ids, ids != self.pad).last_hidden_state

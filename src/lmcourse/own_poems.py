@@ -519,7 +519,8 @@ def _shuffled_accuracy(vectors, labels) -> dict:
     -------
     dict
         ``right``, the mean share predicted right (by a ridge regression on the other texts,
-        as in `_accuracy`); ``from`` and ``to``, between which 95 % of the shuffles lie.
+        as in `_accuracy`); ``from`` and ``to``, between which 95 % of the shuffles lie; all
+        float.
     """
     hats = smoothers(gram(vectors))
     rng = np.random.default_rng(0)

@@ -161,8 +161,8 @@ def answer_loss(logits, ids, is_answer):
     Tensor of one number
         In nats a token.
     """
-    counts = is_answer[:, 1:]
-    return -(token_log_probs(logits, ids) * counts).sum() / counts.sum()
+    judged = is_answer[:, 1:]  # the first token has nothing before it
+    return -(token_log_probs(logits, ids) * judged).sum() / judged.sum()
 
 
 def write_answers(model, tokenizer, requests, seed=0, temperature=0.7):

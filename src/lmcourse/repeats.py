@@ -101,8 +101,9 @@ class Repeater(nn.Module):
         Returns
         -------
         logits : Tensor of shape (batch, tokens, 32)
+            Of the token after each.
         weights : list of Tensor of shape (batch, heads, tokens, tokens)
-            Each layer's.
+            Each layer's attention weights.
         """
         mask = causal_mask(ids.shape[1])
         x = self.tokens(ids)  # (batch, tokens, d_model)
@@ -110,9 +111,9 @@ class Repeater(nn.Module):
             x = x + self.positions.weight[: ids.shape[1]]
         weights = []
         for norm, attention in zip(self.norms, self.layers, strict=False):
-            update, seen = attention(norm(x), mask=mask, rotate=self.rotate)
+            update, own_weights = attention(norm(x), mask=mask, rotate=self.rotate)
             x = x + update
-            weights.append(seen)
+            weights.append(own_weights)
         return self.output(self.norms[-1](x)), weights
 
 

@@ -34,7 +34,7 @@ class Draws:
         self.state = seed
 
     def __call__(self, *shape):
-        """Return the next numbers from 0 to 1 (exclusive), a float64 Tensor.
+        """Return the next numbers, from 0 to below 1, as a float64 Tensor.
 
         ``*shape`` : int, the length of each of its axes.
         """

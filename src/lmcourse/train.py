@@ -260,7 +260,7 @@ def summary(trainer, target=None):
 
 
 def train(options):
-    """Train as the options say, from the start or from the checkpoint.
+    """Train as the options say, from the start or, if there is one, from the checkpoint.
 
     A checkpoint is written to ``out`` after each estimate; at the end a line of JSON with
     the result is printed (`summary`), and the finished model is written to ``export``, if

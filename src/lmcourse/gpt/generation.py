@@ -281,7 +281,7 @@ def next_logits(model, ids, cache=None):
 def generate(
     model, ids, tokens, temperature=1.0, generator=None, *, cached=True, **settings
 ):
-    """Write on: so many tokens, none of which ends the text.
+    """Continue each text by ``tokens`` tokens, none of which ends it.
 
     Parameters
     ----------
@@ -309,7 +309,8 @@ def generate(
     Raises
     ------
     ValueError
-        If the prompt is empty, or a setting out of its range.
+        If the prompt is empty, ids are not whole numbers in two axes, or a setting is out
+        of its range.
     """
     tokens = whole_number(tokens, "tokens", least=0)
     check_ids(ids)
@@ -349,7 +350,8 @@ def beam_search(model, ids, tokens, beams):
     Raises
     ------
     ValueError
-        If the prompt is empty, or there is not one beam at least.
+        If the prompt is empty, ids are not whole numbers in two axes, or there is not one
+        beam at least.
     """
     beams = whole_number(beams, "beams")
     tokens = whole_number(tokens, "tokens", least=0)

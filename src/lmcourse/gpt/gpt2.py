@@ -176,7 +176,7 @@ def _config(theirs):
 
     ``theirs`` : dict, what the model's ``config.json`` holds: ``vocab_size``,
     ``n_positions``, ``n_layer``, ``n_head`` and ``n_embd`` (a KeyError if one is missing),
-    and perhaps ``resid_pdrop``, the dropout.
+    and perhaps ``resid_pdrop``, the dropout, which is 0.1 where it is missing.
     """
     sizes = {our_name: theirs[their_name] for their_name, our_name in SIZES.items()}
     return GPTConfig(**sizes, dropout=theirs.get("resid_pdrop", 0.1))

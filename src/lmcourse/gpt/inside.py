@@ -76,12 +76,10 @@ def line_states(model, ids, lengths, last=False):
 
 @torch.no_grad()
 def lens(model, ids):
-    """Return the logits that a model would have if it ended earlier.
+    """Return the logits that a model would have if it ended earlier: the logit lens.
 
-    It might end before the first block, and after each of them.
-
-    The last norm and the output matrix read every state: the logit lens (nostalgebraist
-    2020).
+    It might end before the first block, and after each of them: the last norm and the
+    output matrix read the state there (nostalgebraist 2020).
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def parts_table(runs):
 
 
 def sizes_table(runs):
-    """Return the last losses of models of other sizes.
+    """Return a table of GPTs of several sizes: what was varied, and the last loss.
 
     Parameters
     ----------

@@ -209,7 +209,10 @@ class Concat(Module):
     """Put arrays side by side along the last axis."""
 
     def fits(self, *shapes):
-        """Return whether the shapes are the same but for their last axis."""
+        """Return whether the shapes are the same but for their last axis, and all have one.
+
+        ``*shapes`` : a tuple of int for each input.
+        """
         return len({shape[:-1] for shape in shapes}) == 1 and min(map(len, shapes)) > 0
 
     def compute(self, *inputs):
@@ -253,7 +256,10 @@ class Adam:
         self.square = [np.zeros_like(p.value) for p in self.parameters]
 
     def step(self):
-        """Change every parameter by its gradient, in place, and clear the gradient."""
+        """Change every parameter by its gradient, in place, and clear the gradient.
+
+        A parameter that is not trainable keeps its value; its gradient is cleared, too.
+        """
         self.steps += 1
         b1, b2 = self.betas
         # The running means start at 0: these two make up for it.

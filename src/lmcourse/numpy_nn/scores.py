@@ -64,7 +64,7 @@ def watched(heads):
 def heads_of(model, layer):
     """Return the heads of a decoder's layer, a sequence of `ProjectedAttention`.
 
-    ``model`` : `lmcourse.numpy_nn.decoder.Decoder`; ``layer`` : int.
+    ``model`` : `lmcourse.numpy_nn.decoder.Decoder`; ``layer`` : int, from 0.
     """
     return model.blocks.modules[layer].attention.heads.branches
 
@@ -95,7 +95,7 @@ def head_gradients(model, numbers, layer):
         parameter.grad[...] = 0
     return tuple(
         np.stack([getattr(each, name) for each in softmaxes])
-        for name in ("y", "d_weights", "d_scores")
+        for name in ("y", "d_weights", "d_scores")  # y: what the softmax returned
     )
 
 
