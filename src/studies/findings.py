@@ -63,6 +63,7 @@ class Page:
     """
 
     def __init__(self, names: dict):
+        """Keep the namespace itself, not a copy; ``names`` : see the class."""
         object.__setattr__(self, "_names", names)
 
     def __getattr__(self, name: str):

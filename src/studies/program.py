@@ -40,7 +40,10 @@ def program_text(tree: ast.Module) -> str:
 
 
 def _drop_docstrings(tree: ast.Module) -> None:
-    """Take the docstrings out of a module, its functions and its classes."""
+    """Take the docstrings out of a module, its functions and its classes, in place.
+
+    ``tree`` : the module, which is changed.
+    """
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and _is_docstring(body[0]):
@@ -153,11 +156,11 @@ def _named_otherwise(node: ast.AST) -> set[str]:
 
 
 def _parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.AST]]:
-    """Return the parts of a function or comprehension whose names are those outside it,
-    and those whose names are its own.
+    """Return two lists: the parts of a function or comprehension whose names are those of
+    what is around it, and the parts whose names are its own.
 
-    Outside are a function's decorators, defaults and annotations, and what a comprehension
-    first runs over.
+    The first list has a function's decorators, defaults and annotations, or what a
+    comprehension first runs over. ``node`` : the function or comprehension.
     """
     if isinstance(node, COMPREHENSIONS):
         first = node.generators[0].iter

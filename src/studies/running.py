@@ -188,7 +188,10 @@ def outcomes(
 
 
 def _is_finished(path: Path) -> bool:
-    """Return whether a run's file exists, and the data that it read have not changed."""
+    """Return whether a run's file exists, and nothing that the run read has changed since.
+
+    ``path`` : of the run's JSON file.
+    """
     if not path.is_file():
         return False
     data = json.loads(path.read_text(encoding="utf-8"))["data"]

@@ -85,7 +85,10 @@ class Recurrent(nn.Module):
     """
 
     def __init__(self, vocab_size, d_model, looks, pad=0):
-        """Make the layers; their first weights are drawn from torch's global generator."""
+        """Make the layers; their first weights are drawn from torch's global generator.
+
+        The parameters are those of the class.
+        """
         super().__init__()
         self.table = nn.Embedding(vocab_size, d_model)
         both = {"batch_first": True, "bidirectional": True}

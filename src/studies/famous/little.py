@@ -423,7 +423,10 @@ def kept(seed, steps, density, relu):
     optimizer = torch.optim.Adam([matrix, bias], lr=1e-2)
 
     def loss_at(_step):
-        """Return the mean square of what the model misses of 512 new draws."""
+        """Return the mean squared error on 512 new draws of five numbers, a scalar Tensor.
+
+        ``_step`` is not used.
+        """
         x = torch.rand(512, FEATURES, generator=generator)
         x = x * (torch.rand(512, FEATURES, generator=generator) < density)
         returned = x @ matrix.T @ matrix + bias

@@ -276,7 +276,7 @@ def continued(ids, length):
     ids : int64 Tensor of shape (rows, 2 * length)
         Rows of tokens, of two halves.
     length : int
-        How many tokens are repeated.
+        How many tokens a half has.
 
     Returns
     -------

@@ -177,16 +177,18 @@ def held(model, windows, layer, first):
     kept_states, kept_neurons = [], []
 
     def keep_state(module, inputs):
-        """Note the states of the residual stream: a forward pre-hook of a block.
+        """Keep the states that go into a block, from ``first`` on: a pre-hook of it.
 
-        ``inputs`` : tuple, of which the first is a Tensor (windows, tokens, d_model).
+        ``inputs`` : tuple, of which the first is a Tensor (windows, tokens, d_model);
+        ``module``, the block, is not used.
         """
         kept_states.append(inputs[0][:, first:])
 
     def keep_neurons(module, inputs):
-        """Note what goes into the matrix ``down``: a forward pre-hook of it.
+        """Keep what goes into the matrix ``down``, from ``first`` on: a pre-hook of it.
 
-        ``inputs`` : tuple, of which the first is a Tensor (windows, tokens, d_ff).
+        ``inputs`` : tuple, of which the first is a Tensor (windows, tokens, d_ff);
+        ``module``, the matrix, is not used.
         """
         kept_neurons.append(inputs[0][:, first:])
 
@@ -408,7 +410,10 @@ def losses_with(model, windows, targets, layer, first, change=None):
     """
 
     def late(x):
-        """Return states (windows, tokens, d_model), changed from position ``first`` on."""
+        """Return states, changed from position ``first`` on.
+
+        ``x`` : Tensor (windows, tokens, d_model); so is what is returned.
+        """
         return torch.cat([x[:, :first], change(x[:, first:])], 1) if change else x
 
     losses = []
@@ -660,7 +665,10 @@ def steered(model, windows, targets, layer, first, token, push):
     """
 
     def late(x):
-        """Return states (windows, tokens, d_model) with the push from ``first`` on."""
+        """Return states, with the push added from position ``first`` on.
+
+        ``x`` : Tensor (windows, tokens, d_model); so is what is returned.
+        """
         return torch.cat([x[:, :first], x[:, first:] + push], 1)
 
     with changed_states(model, layer, late):
@@ -689,7 +697,8 @@ def talker_states(folder, name, sizes):
     name : {"trained", "shuffled"}
         Whether the model's weights are its own or shuffled.
     sizes : dict
-        ``layer``: the block whose input is read, from 0.
+        ``layer``: the block whose input is read, from 1 on (the first block is 0); other
+        keys are not used.
 
     Returns
     -------

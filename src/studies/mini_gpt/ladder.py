@@ -102,7 +102,10 @@ class Rung(GPT):
     """
 
     def __init__(self, vocab_size, rung, spread):
-        """Draw the first weights; a table of pairs begins with zeros."""
+        """Draw the first weights; a table of pairs begins with zeros.
+
+        The parameters are those of the class.
+        """
         self.rung = RUNGS.index(rung)
         sizes = SIZES | {"heads": 1 if self.rung == 1 else 4}
         layers = 2 if self.rung == 5 else 1

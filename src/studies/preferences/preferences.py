@@ -224,6 +224,10 @@ class Runs:
     """
 
     def __init__(self, seed, share):
+        """Load our GPT and what models are tested on; ``answering`` is not set yet.
+
+        ``seed``, ``share`` : see the class.
+        """
         self.seed, self.share = seed, share
         self.tokenizer, self.base, _ = load_gpt("sonnets", device="cpu")
         held = dialogues_of("test", ASKED)

@@ -320,7 +320,10 @@ class Measurements:
     """
 
     def __init__(self, tokenizer, stops, texts):
-        """Cut the poems into passages of at most 32 tokens, which do not overlap."""
+        """Cut the poems into passages of at most 32 tokens, which do not overlap.
+
+        The parameters are those of the class.
+        """
         self.tokenizer = tokenizer
         self.poems = [cut(text, tokenizer) for text in texts]
         self.stops = {step: {} for step in stops}

@@ -250,6 +250,10 @@ class Poet(nn.Module):
     """
 
     def __init__(self, kind, vocab_size, tokens, d_model=32):
+        """Make the layers of a kind; first weights are of torch's global generator.
+
+        The parameters are those of the class.
+        """
         super().__init__()
         self.kind = kind
         self.table = nn.Embedding(vocab_size, d_model)
@@ -382,7 +386,10 @@ def train_poet(kind, ids, labels, learned, steps, rate, seed):
     chosen = torch.tensor(np.flatnonzero(learned))
 
     def loss_at(_step):
-        """Return the loss of 64 passages drawn at random."""
+        """Return the mean loss of 64 passages drawn at random, in nats.
+
+        ``_step`` is not used.
+        """
         batch = chosen[torch.randint(len(chosen), (64,))].to(device)
         return F.binary_cross_entropy_with_logits(model(ids[batch]), labels[batch])
 
