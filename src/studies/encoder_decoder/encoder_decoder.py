@@ -62,7 +62,7 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether to return one run of each kind, with three steps.
+        Whether to return a few runs of each group, with three steps.
 
     Returns
     -------

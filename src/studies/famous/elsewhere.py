@@ -289,12 +289,14 @@ def read_twice(known, count, length):
     Returns
     -------
     dict
-        The mean (``ours``) of the share of tokens that are predicted in the repetition, its
-        95 % ``interval``, the mean where the second half is another row (``null``), ``n``
-        and the verdict (``holds``: True if the interval is above 0.5 and ``heads`` above 0,
-        else False, or None if it is too close to say); ``length``, how many tokens a row
-        has; ``heads``, how many heads attend to the token after the earlier occurrence, and
-        ``null_heads``, the same where the second half is another row.
+        Of the share of tokens that are predicted in the repetition, a number for each row:
+        ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers;
+        ``null``, the mean where the second half is another row; ``holds``, whether the
+        interval is above 0.5 and ``heads`` above 0, or None if it is too close to say.
+
+        Also ``length``, how many tokens a row has; ``heads``, how many heads attend to the
+        token after the earlier occurrence, and ``null_heads``, the same where the second
+        half is another row.
     """
     generator = torch.Generator().manual_seed(length)
     rows = known[torch.randint(len(known), (2, count, length), generator=generator)]

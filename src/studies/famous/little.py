@@ -118,15 +118,17 @@ def counts(small=False):
     Returns
     -------
     dict
-        Of the share of tokens for which both find the same token likeliest, one number for
-        each of 20 pieces of the test text: the mean (``ours``), its 95 % ``interval``,
-        ``n`` and the verdict (``holds``: True if the interval is above 0.68, else False, or
-        None if it is too close to say); ``null``, the mean if the n-grams' answers are
-        moved by half of the text. Also ``order``, the length of the n-grams, from 3 to 7
-        tokens, whose loss on the validation sonnets is lowest; ``tokens``, how many are
-        asked; ``right`` and ``right_by_count``, the shares of right answers of the GPT and
-        of the n-grams; ``lowest`` and ``highest``, the lowest and the highest of that share
-        over all lengths of n-grams that were tried.
+        Of the share of tokens for which both find the same token likeliest, a number for
+        each of 20 pieces of the test text: ``ours``, the mean; ``interval``, that of the
+        mean at 95 %; ``n``, how many numbers; ``null``, the share if the n-grams' answers
+        are moved by half of the text; ``holds``, whether the interval is above 0.68, or
+        None if it is too close to say.
+
+        Also ``order``, the length of the n-grams, from 3 to 7 tokens, whose loss on the
+        validation sonnets is lowest; ``tokens``, how many are asked; ``right`` and
+        ``right_by_count``, the shares of right answers of the GPT and of the n-grams;
+        ``lowest`` and ``highest``, the lowest and the highest share of agreement over all
+        lengths of n-grams that were tried.
 
     Raises
     ------
@@ -224,13 +226,15 @@ def heads(small=False):
     Returns
     -------
     dict
-        Of the rise in nats a token, a number for each window: the mean (``ours``), its 95 %
-        ``interval``, ``n`` and the verdict (``holds``: True if the interval is below 0.02,
-        else False, or None if it is too close to say); ``null``, the mean rise without as
-        many heads drawn at random, over 20 draws. Also ``able``, whether the model's loss
-        is below that of counting pairs of tokens; ``removed`` and ``all_heads``, how many
-        heads; ``in_first``, how many of the removed are in the first layer; ``in_rounds``,
-        the mean rise if they are chosen in six rounds, each without those chosen before;
+        Of the rise of the loss in nats a token, a number for each window: ``ours``, the
+        mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers; ``null``, the
+        mean rise without as many heads drawn at random, over 20 draws; ``holds``, whether
+        the interval is below 0.02, or None if it is too close to say.
+
+        Also ``able``, whether the model's loss is below that of counting pairs of tokens;
+        ``removed`` and ``all_heads``, how many heads are removed and how many there are;
+        ``in_first``, how many of the removed are in the first layer; ``in_rounds``, the
+        mean rise if they are chosen in six rounds, each without those chosen before;
         ``whole``, the mean loss with all heads, in nats a token.
     """
     chosen_on, tried_on = validation_windows(4 if small else 40)
@@ -370,12 +374,13 @@ def superposition(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the number of features kept, one a seed; a feature differs from 0
-        with a probability of 0.05, in the null always. The verdict is whether in most
-        trainings all five are kept. Also ``straight``, the mean number kept without the
-        ReLU; ``all_kept``, the share of seeds in which all five are kept.
+        Of how many features are kept, a number for each seed, where a feature differs from
+        0 with a probability of 0.05: ``ours``, the mean; ``interval``, that of the mean at
+        95 %; ``n``, how many numbers; ``null``, the mean where it always does; ``holds``,
+        whether all five are kept in most trainings, or None if it is too close to say.
+
+        Also ``straight``, the mean number kept without the ReLU; ``all_kept``, the share of
+        seeds in which all five are kept.
     """
     seeds, steps = (2, 300) if small else (10, 3000)
     sparse, dense, straight = (

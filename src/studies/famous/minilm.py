@@ -74,11 +74,13 @@ def separator(small=False):
     Returns
     -------
     dict
-        Of the share of attention that goes to [SEP], a number for each poem: the mean
-        (``ours``), its 95 % ``interval``, ``n`` and the verdict (``holds``: True if the
-        interval is above 0.5, else False, or None if it is too close to say); ``null``, the
-        share in the first poem with shuffled weights. Also ``first``, the mean share of the
-        first token, and ``even``, what each token would get of an even share.
+        Of the share of attention that goes to [SEP], a number for each poem: ``ours``, the
+        mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers; ``null``, the
+        share in the first poem with shuffled weights; ``holds``, whether the interval is
+        above 0.5, or None if it is too close to say.
+
+        Also ``first``, the mean share of the first token, and ``even``, what each token
+        would get of an even share.
     """
     texts = poems(20 if small else 200)
     model = bert()[1]
@@ -151,12 +153,13 @@ def cone(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.05,
-        else False, or None if it is too close to say) of the cosines of pairs of words; in
-        the null, the signs of one word's numbers are drawn at random. Also ``by_level``,
-        the mean cosine at each level, a list, and ``lowest``, the level with the lowest of
-        these, level 0 left out.
+        Of the cosines of pairs of words at level ``lowest``: ``ours``, the mean;
+        ``interval``, that of the mean at 95 %; ``n``, how many numbers; ``null``, the mean
+        where the signs of one word's numbers are drawn at random; ``holds``, whether the
+        interval is above 0.05, or None if it is too close to say.
+
+        Also ``by_level``, the mean cosine at each level, a list, and ``lowest``, the level
+        with the lowest of these, level 0 left out.
     """
     count, draws = (20, 1) if small else (200, 5)
     pairs = [word_pairs(count, seed) for seed in range(draws)]
@@ -182,21 +185,21 @@ def contextual(small=False):
     Parameters
     ----------
     small : bool
-        Whether to take 20 words in place of 200.
+        Whether to read the first 20 poems in place of 200.
 
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the differences of two cosines after the last layer, one a word.
-        The verdict is whether the mean falls from each level to the next, and in the end to
-        less than half of the first; the null is the mean cosine of two different words
-        after the last layer. Also
-        ``before``, the mean difference before the first layer; ``by_level``, that of each
-        level; ``able``, whether the null is below a half. Where it is not, the model can't
-        be asked: a word that is no more like itself than like others has not changed with
-        its context.
+        Of the differences of two cosines after the last layer, a number for each word:
+        ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers;
+        ``null``, the mean cosine of two different words there; ``holds``, whether the mean
+        falls from each level to the next, and in the end to less than half of the first, or
+        None if it is too close to say.
+
+        Also ``before``, the mean difference before the first layer; ``by_level``, that of
+        each level, a list; ``able``, whether the null is below a half. Where it is not, the
+        model can't be asked: a word that is no more like itself than like others has not
+        changed with its context.
     """
     same, different = same_words(20 if small else 200)
     gaps = np.array(
@@ -283,10 +286,11 @@ def order(small=False):
     -------
     dict
         Of the texts that are classified rightly, 1 where the text with its words shuffled
-        is, too, else 0: the mean (``ours``), its 95 % ``interval``, ``n`` and the verdict
-        (``holds``: True if the interval is above 0.75, else False, or None if it is too
-        close to say); ``null``, the mean with the poets' names shuffled. Also ``right``,
-        the share of texts that are classified rightly in their own order.
+        is, too, else 0: ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``,
+        how many numbers; ``null``, the mean with the poets' names shuffled; ``holds``,
+        whether the interval is above 0.75, or None if it is too close to say.
+
+        Also ``right``, the share of texts that are classified rightly in their own order.
     """
     texts, poets, groups = four_lines(30 if small else 300)
     mixed = [" ".join(shuffled(text.split(), number)) for number, text in enumerate(texts)]
@@ -383,11 +387,12 @@ def queen(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
-        else False, or None if it is too close to say) of the questions "a is to b as c is
-        to d", 1 where d is the nearest row; in the null, the row nearest to c answers. Also
-        ``itself``, the share of questions in which the nearest row is c.
+        Of the questions "a is to b as c is to d", 1 where d is the nearest row, else 0:
+        ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers;
+        ``null``, the mean where the row nearest to c answers; ``holds``, whether the
+        interval is above 0.5, or None if it is too close to say.
+
+        Also ``itself``, the share of questions in which the nearest row is c.
     """
     tokenizer, model = bert()
     table = torch.nn.functional.normalize(model.get_input_embeddings().weight, dim=1)

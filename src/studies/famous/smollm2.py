@@ -175,13 +175,14 @@ def errand(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the gap of the two names' logits, the receiver's less the giver's;
-        in the null, a third person gives. Also ``ahead`` and ``null_ahead``, the shares of
-        sentences with a gap above 0; ``lunch`` and ``lunch_ahead``, the mean gap and that
-        share in "… After lunch Ann showed the ring to". The verdict is whether the interval
-        is above 0 and ``ahead`` 0.95 at least.
+        Of the gap of the two names' logits in each sentence, the receiver's less the
+        giver's: ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how many
+        numbers; ``null``, the mean gap where a third person gives; ``holds``, whether the
+        interval is above 0 and ``ahead`` 0.95 at least, or None if it is too close to say.
+
+        Also ``ahead`` and ``null_ahead``, the shares of sentences with a gap above 0;
+        ``lunch`` and ``lunch_ahead``, the mean gap and that share in "… After lunch Ann
+        showed the ring to".
     """
     sentences = errands(20 if small else 200, seed=3)
     third = [
@@ -241,13 +242,14 @@ def repeats(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5 and
-        ``heads`` above 0, else False, or None if it is too close to say) of the share of
-        tokens that are predicted in the repetition, a number for each row; in the null, the
-        second half is another row. Also ``heads`` and ``null_heads``, how many heads give
-        more than half of their attention to the token after the earlier occurrence;
-        ``all_heads``, how many there are.
+        Of the share of tokens that are predicted in the repetition, a number for each row:
+        ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers;
+        ``null``, the mean where the second half is another row; ``holds``, whether the
+        interval is above 0.5 and ``heads`` above 0, or None if it is too close to say.
+
+        Also ``heads`` and ``null_heads``, how many heads give more than half of their
+        attention to the token after the earlier occurrence, with the repetition and in the
+        null; ``all_heads``, how many there are.
     """
     count, length = (4 if small else 30), 25
     generator = torch.Generator().manual_seed(0)
@@ -314,12 +316,13 @@ def sink(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
-        else False, or None if it is too close to say) of that share, a number for each
-        text; the null is the mean over the poems with shuffled weights. Also ``even``, what
-        an even share would be; ``dickinson`` and ``shakespeare``, the mean shares in the
-        texts of each.
+        Of the share of attention that the first token gets, a number for each text:
+        ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers;
+        ``null``, the mean over the poems with shuffled weights; ``holds``, whether the
+        interval is above 0.5, or None if it is too close to say.
+
+        Also ``even``, what an even share would be; ``dickinson`` and ``shakespeare``, the
+        mean shares in the texts of each.
     """
     count = 4 if small else 30
     poems, sonnets = poem_tokens(count, 64), sonnet_tokens(count, 64)
@@ -380,11 +383,12 @@ def rogue(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
-        else False, or None if it is too close to say) of that share, a number for each
-        poem; in the null, the states are rotated at random. Also ``cosine``, the mean
-        cosine of states of different poems.
+        Of the share of three dimensions in the mean cosine, a number for each poem:
+        ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how many numbers;
+        ``null``, the mean where the states are rotated at random; ``holds``, whether the
+        interval is above 0.5, or None if it is too close to say.
+
+        Also ``cosine``, the mean cosine of states of different poems.
     """
     ids = poem_tokens(6 if small else 30, 64)
     model = talker()[1]
@@ -454,14 +458,15 @@ def loops(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the share of sequences of four tokens that stand earlier in the
-        same text, a number for each text; in the null, each token is drawn by its
-        probability. The verdict is whether the interval is above 0.25 and above the whole
-        interval of the null. Also ``poets``, that share in the poems themselves, and
-        ``able``: whether the model needs fewer bits for the poems than counts of single
-        tokens do. One that doesn't repeats itself at once.
+        Of the share of sequences of four tokens that stand earlier in the same text, a
+        number for each text: ``ours``, the mean; ``interval``, that of the mean at 95 %;
+        ``n``, how many numbers; ``null``, the mean where each token is drawn by its
+        probability; ``holds``, whether the interval is above 0.25 and above the whole
+        interval of the null, or None if it is too close to say.
+
+        Also ``poets``, that share in the poems themselves, and ``able``: whether the model
+        needs fewer bits for the poems than counts of single tokens do. One that doesn't
+        repeats itself at once.
     """
     count, tokens = (4, 20) if small else (20, 60)
     poems = poem_tokens(count, 8 + tokens)
@@ -513,11 +518,10 @@ def letters(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the bits a letter; the null is that of counts of single tokens in
-        other poems. The verdict is whether the interval is below 1.3. ``ours`` and its
-        ``interval`` are over all letters of all poems together. Also ``sonnets``, the bits
+        Of the bits that the model needs, over all letters of all poems together: ``ours``,
+        bits a letter; ``interval``, that of this at 95 %; ``n``, how many poems; ``null``,
+        the bits a letter of counts of single tokens in other poems; ``holds``, whether the
+        interval is below 1.3, or None if it is too close to say. Also ``sonnets``, the bits
         a letter of Shakespeare's.
     """
     count = 4 if small else 30
@@ -615,13 +619,14 @@ def agreement(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.9,
-        else False, or None if it is too close to say) of the share of right choices, a
-        number for each noun; the null is that with shuffled weights. Also ``first``, the
-        mean with the first preposition; ``lowest`` and ``highest``, the means of the two
-        prepositions after which it is right least and most often, and these, ``hardest``
-        and ``easiest``.
+        Of the share of right choices, a number for each noun: ``ours``, the mean;
+        ``interval``, that of the mean at 95 %; ``n``, how many numbers; ``null``, the mean
+        with shuffled weights; ``holds``, whether the interval is above 0.9, or None if it
+        is too close to say.
+
+        Also ``first``, the mean with the first preposition; ``lowest`` and ``highest``, the
+        means with the two prepositions after which the verb is right least and most often,
+        and these, ``hardest`` and ``easiest``, str.
     """
     nouns = NOUNS[:10] if small else NOUNS
     hits = np.array([agrees(nouns, word, talker()[1]) for word in PREPOSITIONS])
@@ -750,15 +755,17 @@ def labels(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is below 0.05,
-        else False, or None if it is too close to say) of the difference of two shares of
-        right answers, after right labels less after random ones, a number for each eight
-        examples; the null is the share without examples. Also ``right`` and ``dealt``, the
-        mean shares after right labels and after random ones; ``able``, whether the first is
-        surely above a half; ``harmed``, in how many tasks random labels are worse than no
-        examples; ``tasks``, how many, and of their mean differences the ``lowest`` and
-        ``highest``, with the labels ``low_task`` and ``high_task``.
+        Of the share of right answers after right labels less that after random ones, a
+        number for each eight examples: ``ours``, the mean; ``interval``, that of the mean
+        at 95 %; ``n``, how many numbers; ``null``, the mean share of right answers without
+        examples; ``holds``, whether the interval is below 0.05, or None if it is too close
+        to say.
+
+        Also ``right`` and ``dealt``, the mean shares after right labels and after random
+        ones; ``able``, whether the first is surely above a half; ``harmed``, in how many
+        tasks random labels are worse than no examples; ``tasks``, how many there are, and
+        of their mean differences the ``lowest`` and ``highest``, with the labels of these
+        two, ``low_task`` and ``high_task``, str.
     """
     rng = np.random.default_rng(1)
     hits = []
@@ -818,14 +825,15 @@ def recency(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True if the interval is above 0.5,
-        else False, or None if it is too close to say) of the share of answers that are the
-        last label read, where the examples of each label stand together, a number for each
-        eight examples; in the null, the labels are mixed. Also ``able``, whether the share
-        of right answers is surely above a half; ``tasks``, how many, and of their mean
-        shares the ``lowest`` and ``highest``, with the labels ``low_task`` and
-        ``high_task``.
+        Of the share of answers that are the last label read, where the examples of each
+        label stand together, a number for each eight examples: ``ours``, the mean;
+        ``interval``, that of the mean at 95 %; ``n``, how many numbers; ``null``, the mean
+        where the labels are mixed; ``holds``, whether the interval is above 0.5, or None if
+        it is too close to say.
+
+        Also ``able``, whether the share of right answers is surely above a half; ``tasks``,
+        how many there are, and of their mean shares the ``lowest`` and ``highest``, with
+        the labels of these two, ``low_task`` and ``high_task``, str.
     """
     together, mixed, right = [], [], []
     for task in TASKS:
@@ -907,15 +915,16 @@ def middle(small=False):
     Returns
     -------
     dict
-        The mean (``ours``), its 95 % ``interval``, the mean where there is nothing to find
-        (``null``), ``n`` and the verdict (``holds``: True, False, or None if it is too
-        close to say) of the share of right answers from the four inner sixths of the list,
-        a number for each list; it holds if the first and the last sixth are each surely
-        better than these; the null is that of lists without the line. Also ``first`` and
-        ``last``, the shares at the ends; ``able``, whether a quarter of all answers are
-        right; ``others``, how many other forms of the list there are (five of `LISTS`, with
-        other words or fewer lines); ``best``, the share of right answers in the form that
-        has most.
+        Of the share of right answers from the four inner sixths of the list, a number for
+        each list: ``ours``, the mean; ``interval``, that of the mean at 95 %; ``n``, how
+        many numbers; ``null``, the mean without the line that says it; ``holds``, whether
+        the first and the last sixth are each surely better than these, or None if it is too
+        close to say.
+
+        Also ``first`` and ``last``, the shares at the ends; ``able``, whether a quarter of
+        all answers are right; ``others``, in how many other forms the list is tried (those
+        of `LISTS` but the first, with other words or fewer lines); ``best``, the share of
+        right answers in the form that has most.
     """
     hits, without = lists(2 if small else 30, *LISTS[0])
     others = [lists(1 if small else 6, *form)[0].mean() for form in LISTS[1:]]

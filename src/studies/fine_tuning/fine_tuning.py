@@ -201,16 +201,19 @@ def run(folder, group, **setting):
         become on the way; train an adapter with a marker or without ("plain"); sample with
         these; classify poems.
     **setting
-        Its other arguments. Of "runs": ``method``, str, what is trained, such as "LoRA";
-        ``rate``, the learning rate; ``fed``, the poet whose poems it reads; ``seed``;
-        ``replayed``, how many windows of a batch are Shakespeare's all the same;
-        ``budget``, int, the work in steps of training all weights. Of "letters":
-        ``method``, ``rate`` and ``budget``. Of "marker" and "plain": ``steps``, how many.
-        Of "samples": ``count``, how many texts are written. Of "labels": ``length``, the
-        characters of each of a poem's lines that are read; ``draws``, how often the
-        labelled poems are drawn; and perhaps ``pairs``, bool, whether only letters and
-        pairs of them are used, ``every``, 2 to take every other poem, and ``untrained``,
-        how many untrained models are tried.
+        Its other arguments:
+
+        - "runs": ``method``, str, what is trained, such as "LoRA"; ``rate``, the learning
+          rate; ``fed``, the poet whose poems it reads; ``seed``; ``replayed``, how many
+          windows of a batch are Shakespeare's all the same; ``budget``, int, the work in
+          steps of training all weights,
+        - "letters": ``method``, ``rate`` and ``budget``,
+        - "marker" and "plain": ``steps``, how many,
+        - "samples": ``count``, how many texts are written,
+        - "labels": ``length``, the characters of each of a poem's lines that are read;
+          ``draws``, how often the labelled poems are drawn; and perhaps ``pairs``, bool,
+          whether only letters and pairs of them are used, ``every``, 2 to take every other
+          poem, and ``untrained``, how many untrained models are tried.
 
     Returns
     -------

@@ -96,7 +96,7 @@ def plan(small):
     Parameters
     ----------
     small : bool
-        Whether it is only one training a corpus.
+        Whether to return only two runs of "ours", one for each corpus.
 
     Returns
     -------
