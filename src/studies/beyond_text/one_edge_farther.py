@@ -144,7 +144,7 @@ def distances_told(layers, seed, steps):
 
 @torch.no_grad()
 def count_told(model, given, joined, marked):
-    """Count how many nodes at each distance are given each distance.
+    """Count for each true distance how many nodes are predicted at each distance.
 
     Parameters
     ----------

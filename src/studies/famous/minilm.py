@@ -311,8 +311,8 @@ def four_lines(count):
     Parameters
     ----------
     count : int
-        Texts of each poet: of Dickinson's poems that have four lines, of Shakespeare's
-        sonnets as many quatrains as are needed.
+        Texts of each poet: the first four lines of Dickinson's poems whose first stanza has
+        four or more; of Shakespeare's sonnets, three quatrains each, as many as are needed.
 
     Returns
     -------

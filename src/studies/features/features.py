@@ -646,15 +646,15 @@ def steered(model, windows, targets, layer, first, token, push):
 
     Parameters
     ----------
-    token : int
-        Whose probability is wanted.
-    push : Tensor of shape (d_model,)
-        Added to every state that goes into the layer from ``first`` on.
     model : GPT
     windows, targets : int64 Tensor of shape (windows, tokens)
         Test text, and the token that follows each.
     layer, first : int
         The layer whose input is pushed, from the position ``first`` on.
+    token : int
+        Whose probability is wanted.
+    push : Tensor of shape (d_model,)
+        Added to every state that goes into the layer from ``first`` on.
 
     Returns
     -------

@@ -175,8 +175,8 @@ def kinds_of(text):
     Returns
     -------
     dict of str to bool array of shape (characters,)
-        Keys "line ends", which are new lines and the marks before them, "first letters" of
-        words, "other letters" and "other". Each character has one kind.
+        Keys "line ends", which are new lines and the punctuation before them, "first
+        letters" of words, "other letters" and "other". Each character has one kind.
     """
     letters = np.array([character.isalpha() or character in "'’" for character in text])
     newlines = np.array([character == "\n" for character in text])
