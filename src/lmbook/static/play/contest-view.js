@@ -64,7 +64,11 @@ const LEAST = 0.005; // a lean that is written as 0.01
  *   of the word before from others
  */
 
-/** @type {(value: number) => "neither" | "verb" | "noun"} */
+/**
+ * The side to which a word leans.
+ *
+ * @type {(value: number) => "neither" | "verb" | "noun"}
+ */
 const sideOf = (value) => (Math.abs(value) < LEAST ? "neither" : value > 0 ? "verb" : "noun");
 
 /**
@@ -80,20 +84,26 @@ function unitAt(states, width, at) {
   return vector.map((x) => x / length);
 }
 
-/** @type {(a: ArrayLike<number>, b: ArrayLike<number>) => number} */
+/**
+ * The dot product of two vectors.
+ *
+ * @type {(a: ArrayLike<number>, b: ArrayLike<number>) => number}
+ */
 const product = (a, b) => Array.from(a).reduce((sum, x, i) => sum + x * b[i], 0);
 
 /**
- * @param {Float32Array[]} vectors
- * @returns {number[]}
+ * The mean of vectors.
+ *
+ * @param {Float32Array[]} vectors one or more, of one length
+ * @returns {number[]} (width,)
  */
 const mean = (vectors) =>
   Array.from(vectors[0], (_, i) => vectors.reduce((sum, v) => sum + v[i], 0) / vectors.length);
 
 /**
- * A bar from the middle: to the right for verbs, to the left for nouns.
+ * Draw a lean as a bar from the middle: to the right for verbs, to the left for nouns.
  *
- * @param {number} value
+ * @param {number} value the lean, above 0 to the verbs
  */
 function leaning(value) {
   const share = Math.min(1, Math.abs(value) / FULL) / 2;
@@ -109,9 +119,12 @@ function leaning(value) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const names = data.levels.map(([name]) => name);
@@ -125,9 +138,9 @@ export function mount(element, data, context) {
   const table = make("table");
   const summary = make("p", { class: "play-hidden", role: "status" });
   /** @type {string | undefined} */
-  let word = data.word;
+  let word = data.word; // the token whose leans are shown
   /** @type {Line[]} */
-  let lines = [];
+  let lines = []; // the reader's, once they are read
   const {
     worlds,
     remains,
@@ -152,7 +165,12 @@ export function mount(element, data, context) {
   );
   element.append(...own.parts, chosen, make("div", { class: "lmw-wide" }, table), summary);
 
-  /** @param {Line[]} read */
+  /**
+   * Take lines that were read, list their words, and choose one: the same as before, or else the
+   * most frequent, of these the longest.
+   *
+   * @param {Line[]} read
+   */
   function take(read) {
     lines = read;
     /** @type {Map<string, number>} */
@@ -168,7 +186,8 @@ export function mount(element, data, context) {
     choose(word);
   }
 
-  /* The lines that it opens with, before the model is here. */
+  /* Draw the lines that it opens with, before the model is here, as far as the state of the switch
+     is stored. */
   function drawStored() {
     const isRandom = worlds.value === WORLDS.random && data.untrained;
     draw(data.texts, isRandom || data.told);
@@ -180,7 +199,12 @@ export function mount(element, data, context) {
           : "The model that reads this has to be loaded first: the button is below.";
   }
 
-  /** @param {string | undefined} piece */
+  /**
+   * Show how far a word leans where it occurs in the lines, up to MOST times, in the state of the
+   * switch; if that cannot be found, as the trained model reads them.
+   *
+   * @param {string | undefined} piece the token; undefined if there is none
+   */
   async function choose(piece) {
     word = piece;
     const question = ++questions;
@@ -226,8 +250,11 @@ export function mount(element, data, context) {
   }
 
   /**
+   * Let the model read a line by random weights or in another order, unless that is known; the
+   * reading is kept in `readings`.
+   *
    * @param {Line} line
-   * @param {string} world
+   * @param {string} world state of the switch
    */
   async function read(line, world) {
     const known = readings.get(line) ?? {};
@@ -250,9 +277,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * From the mean noun to the mean verb, and the middle, at each level of random weights.
+   * Learn the directions of random weights from the lessons: at each level the one from the mean
+   * noun to the mean verb, of length 1, and the middle.
    *
-   * @returns {Promise<Level[] | null>}
+   * @returns {Promise<Level[] | null>} null if the model did not answer
    */
   async function learn() {
     const { words, pairs, before } = data.lessons;
@@ -286,12 +314,13 @@ export function mount(element, data, context) {
   }
 
   /**
-   * How far words lean at each level, and the words around each.
+   * How far a word leans at each level where it occurs, and the words around it there.
    *
    * @param {Place[]} occurrences
    * @param {Level[]} levels
-   * @param {(line: Line) => Reading} reading of each line
-   * @returns {{ heads: string[], rows: Data["told"] }}
+   * @param {(line: Line) => Reading} reading gives what the model made of a line
+   * @returns {{ heads: string[], rows: Data["told"] }} the words around each occurrence; of each
+   *   level the name and the leans
    */
   function leansOf(occurrences, levels, reading) {
     const columns = occurrences.map(({ line, at }) => {
@@ -325,11 +354,15 @@ export function mount(element, data, context) {
   /**
    * Say how many leans are on the same side as in the trained model, the words in their order.
    *
-   * @param {Data["told"]} before
+   * @param {Data["told"]} before of the trained model
    * @param {Data["told"]} now
    */
   function tellLeft(before, now) {
-    /** @type {(rows: Data["told"]) => string[]} */
+    /**
+     * The sides of all leans.
+     *
+     * @type {(rows: Data["told"]) => string[]}
+     */
     const sides = (rows) => rows.flatMap(([, ...leans]) => leans.map(sideOf));
     const others = sides(now);
     const all = sides(before);
@@ -340,6 +373,8 @@ export function mount(element, data, context) {
   }
 
   /**
+   * Draw the table of leans; what is read out are those of the last level.
+   *
    * @param {string[]} heads of the columns
    * @param {Data["told"]} rows
    */
@@ -357,6 +392,7 @@ export function mount(element, data, context) {
     text: own.area,
     word: {
       get: () => word ?? "",
+      /* Choose a word of the lines; one of lines that are not read yet will be chosen then. */
       set(/** @type {string} */ piece) {
         const isThere = lines.some(({ tokens }) => tokens.includes(piece));
         if (isThere) choose(piece);

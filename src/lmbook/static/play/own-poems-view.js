@@ -36,22 +36,25 @@ const READ = {
 const MIXED = "each text’s words"; // what is put in another order
 
 /**
+ * The texts to begin with, and what was found of them. `told` is how often a text's label is
+ * guessed correctly from the other texts; near are the three nearest texts, by their positions.
+ *
  * @typedef {object} Data
  * @property {Poem[]} poems
- * @property {string[]} levels
+ * @property {string[]} levels their names, the lowest first
  * @property {[number, number]} around the ids before and after a text
  * @property {[texts: number, tokens: number]} most that are read
  * @property {number} text the one that is shown first
  * @property {number[][]} words (texts, 3), the nearest by counted words
- * @property {number[][][]} near (levels, texts, 3)
- * @property {number[][][]} random the same of random weights
- * @property {Accuracy[]} told one a level
- * @property {number[]} told_random one a level
- * @property {number[][][]} shuffled the same of words in another order
- * @property {number[]} told_shuffled one a level
- * @property {string[]} shuffled_texts
- * @property {Accuracy} told_words
- * @property {Accuracy} told_dealt
+ * @property {number[][][]} near (levels, texts, 3), by the model as it is
+ * @property {number[][][]} random the same by random weights
+ * @property {Accuracy[]} told one a level, by the model as it is
+ * @property {number[]} told_random one a level, by random weights, from 0 to 1
+ * @property {number[][][]} shuffled as near, by the model with the words in another order
+ * @property {number[]} told_shuffled one a level, with the words in another order, from 0 to 1
+ * @property {string[]} shuffled_texts what it read then
+ * @property {Accuracy} told_words by counted words
+ * @property {Accuracy} told_dealt at the last level, with shuffled labels
  */
 
 /**
@@ -65,12 +68,18 @@ const MIXED = "each text’s words"; // what is put in another order
  */
 
 /**
+ * The texts to begin with, as what is shown.
+ *
  * @param {Data} data
  * @returns {Shown}
  */
 function example(data) {
   const { poems, levels, words } = data;
-  /** @type {(shares: number[]) => Accuracy[]} */
+  /**
+   * Shares without an interval, as accuracies.
+   *
+   * @type {(shares: number[]) => Accuracy[]}
+   */
   const plain = (shares) => shares.map((share) => [share, share, share]);
   return {
     poems,
@@ -88,16 +97,24 @@ function example(data) {
   };
 }
 
-/** @type {(name: string) => string} */
+/**
+ * A title in quotation marks, isolated: Hebrew turns nothing around it.
+ *
+ * @type {(name: string) => string}
+ */
 const quoted = (name) => `“\u2068${name}\u2069”`;
-/** @type {(cell: string) => string} */
+/**
+ * A cell of a CSV file, in quotes.
+ *
+ * @type {(cell: string) => string}
+ */
 const inCsv = (cell) => `"${cell.replaceAll('"', '""')}"`;
 
 /**
- * A box in which a text scrolls, by keys as well.
+ * Make a box in which a text scrolls, by keys as well.
  *
  * @param {string} name read out for it
- * @param {...string} words
+ * @param {...string} words the text
  */
 const textBox = (name, ...words) =>
   make(
@@ -113,15 +130,19 @@ const textBox = (name, ...words) =>
   );
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view. In it, a text is a number, its position among those that are
+ * shown.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const reader = readerOf(data, context);
   const size = `${(reader.bytes / 1e6).toFixed(1)} MB`;
   let shown = example(data);
-  let chosen = data.text;
+  let chosen = data.text; // the text that is shown
   /** @type {Poem[] | null} the reader's texts that came in last, whether they were read or not */
   let own = null;
   /** @type {Poem[] | null} those that the model reads just now */
@@ -129,7 +150,7 @@ export function mount(element, data, context) {
   let message = ""; // of the texts that came in last
   /** @type {string} the state of the switch that is shown */
   let state = WORLDS.asItIs;
-  let isBusy = false;
+  let isBusy = false; // whether texts are being read
 
   /* --- what stands there --- */
 
@@ -164,7 +185,11 @@ export function mount(element, data, context) {
   const { worlds, label: worldLabel, remains } = learnedSwitch(switchWorld);
   /** @type {HTMLSelectElement} */
   const texts = select([], () => show(Number(texts.value)), { "aria-label": "Text" });
-  /** @param {number} by */
+  /**
+   * Make what shows the text some places on; behind the last comes the first.
+   *
+   * @param {number} by 1 or -1
+   */
   const turn = (by) => () => show((chosen + by + shown.poems.length) % shown.poems.length);
   const level = slider("Level", { min: 0, max: 1, step: 1, value: 0, oninput: draw });
   const poem = textBox("the text");
@@ -224,10 +249,11 @@ export function mount(element, data, context) {
   /* --- texts come in --- */
 
   /**
-   * Take texts, or say what is wrong with them: then what stood there before stays.
+   * Take texts, or say what is wrong with them: then what came in before stays, unless these were
+   * typed.
    *
-   * @param {() => Poem[]} ask
-   * @param {string} name
+   * @param {() => Poem[]} ask gives the texts, or throws an Error
+   * @param {string} name of the file; "Your texts" if they were typed
    * @param {() => string} how tells, once they were asked for, how they were cut
    * @returns {boolean} whether they were taken
    */
@@ -250,7 +276,8 @@ export function mount(element, data, context) {
   }
 
   /**
-   * How a text is cut into texts; a table that was pasted is none of its cells' texts.
+   * Say how a text that was typed is cut into texts; if it looks like a table, that tables are
+   * read from files only.
    *
    * @param {string} content
    */
@@ -259,7 +286,8 @@ export function mount(element, data, context) {
       ? " This looks like a table. A table is read from a file only: save it as a .csv or .tsv file and choose that file."
       : ` ${tellCut(content)}`;
 
-  /* Texts that came while others are read are not among those that are counted below. */
+  /* Say what came in last. Texts that came while others are read are not among those that are
+     counted below: that is said, too. */
   function tellNote() {
     const isLater = isBusy && own && own !== reading;
     note.textContent = isLater
@@ -268,8 +296,10 @@ export function mount(element, data, context) {
   }
 
   /**
+   * How many texts and labels came in, and which texts are too many.
+   *
    * @param {Poem[]} poems
-   * @param {string} name
+   * @param {string} name where they come from
    */
   function summaryOf(poems, name) {
     const kinds = new Set(poems.map(({ label }) => label)).size;
@@ -279,24 +309,36 @@ export function mount(element, data, context) {
     return `${name}: ${plural(poems.length, "text")}, ${labelled}.${rest}`;
   }
 
-  /** @param {Poem[]} left */
+  /**
+   * Which texts are left out, by the titles of the first five; "" if there are none.
+   *
+   * @param {Poem[]} left
+   */
   function leftOut(left) {
     const names = left.slice(0, 5).map(({ title }) => quoted(title.slice(0, 60)));
     const more = left.length > 5 ? ` and ${left.length - 5} more` : "";
     return left.length ? `Left out: ${names.join(", ")}${more}.` : "";
   }
 
-  /** @param {Line[]} lines */
+  /**
+   * Say of how many texts the model knows no word; "" if there are none.
+   *
+   * @param {Line[]} lines
+   */
   function tellUnknown(lines) {
-    const some = lines.filter(({ isUnknown }) => isUnknown).length;
-    if (some === 1)
+    const unknown = lines.filter(({ isUnknown }) => isUnknown).length;
+    if (unknown === 1)
       return " The model’s vocabulary has no word of one of the texts: of this text it knows only the length.";
-    return some
-      ? ` Of ${plural(some, "text")} the model’s vocabulary has no word: by their length alone it tells them apart.`
+    return unknown
+      ? ` Of ${plural(unknown, "text")} the model’s vocabulary has no word: by their length alone it tells them apart.`
       : "";
   }
 
-  /** @param {DragEvent} event */
+  /**
+   * Read a file that is dropped; the browser takes anything else.
+   *
+   * @param {DragEvent} event
+   */
   function drop(event) {
     const dropped = event.dataTransfer?.files[0];
     if (!dropped) return;
@@ -304,13 +346,18 @@ export function mount(element, data, context) {
     open(dropped);
   }
 
-  /** @param {File | undefined} file */
+  /**
+   * Take the texts of a file; an error is told.
+   *
+   * @param {File | undefined} file
+   */
   async function open(file) {
     if (!file) return;
     try {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const isTable = /\.[ct]sv$/i.test(file.name);
       let how = "";
+      /* The file's texts; `how` says then how they were cut, unless it is a table. */
       const ask = () => {
         const content = decoded(bytes, file.name);
         if (!isTable) how = ` ${tellCut(content)}`;
@@ -348,6 +395,8 @@ export function mount(element, data, context) {
     worlds.value = state;
   }
 
+  /* Let the model read the texts that came in last, and show what is found; if that is stopped or
+     too few of them can be read, what was shown before stays. */
   function readOwn() {
     const poems = own;
     if (!poems || isBusy) return;
@@ -381,7 +430,9 @@ export function mount(element, data, context) {
   }
 
   /**
-   * @param {Line[]} lines
+   * Make what shows how many texts are read, and how long the others will take.
+   *
+   * @param {Line[]} lines all texts
    * @returns {(done: number) => void}
    */
   const count = (lines) => {
@@ -393,10 +444,12 @@ export function mount(element, data, context) {
     };
   };
 
+  /* Show the book's texts again, unless others are being read. */
   function restore() {
     if (!isBusy) showExample();
   }
 
+  /* Show the book's texts, as the trained model reads them. */
   function showExample() {
     shown = example(data);
     state = worlds.value = WORLDS.asItIs;
@@ -405,6 +458,8 @@ export function mount(element, data, context) {
     list(data.text, data.levels.length - 1);
   }
 
+  /* The switch was moved: show what is known of that state; of a reader's texts it is found first,
+     if it is not known. */
   function switchWorld() {
     const wanted = worlds.value;
     const asked = shown;
@@ -429,15 +484,26 @@ export function mount(element, data, context) {
 
   /* --- drawing --- */
 
+  /* What is known in the state of the switch. */
   const world = () => shown.worlds[state];
-  /** @param {number} text */
+  /**
+   * The title of a text, at most 80 characters of it.
+   *
+   * @param {number} text
+   */
   const titleOf = (text) => shown.poems[text].title.slice(0, 80);
-  /** @param {number} text */
+  /**
+   * A text as it was read, its words perhaps in another order.
+   *
+   * @param {number} text
+   */
   const wordsOf = (text) => world().texts?.[text] ?? shown.poems[text].text;
 
   /**
+   * List the texts to choose from, and show one at the highest level.
+   *
    * @param {number} text
-   * @param {number} top
+   * @param {number} top the highest level
    */
   function list(text, top) {
     texts.replaceChildren(
@@ -450,17 +516,26 @@ export function mount(element, data, context) {
     show(text);
   }
 
-  /** @param {number} text */
+  /**
+   * Show a text.
+   *
+   * @param {number} text
+   */
   function show(text) {
     chosen = text;
     texts.value = String(text);
     draw();
   }
 
-  /** @param {number} text */
+  /**
+   * Make a button with a text's title that shows it.
+   *
+   * @param {number} text
+   */
   const leads = (text) =>
     button(make("bdi", {}, titleOf(text)), () => show(text), { class: "lmy-lead" });
 
+  /* Draw the chosen text, the three nearest at the chosen level, and those at each level. */
   function draw() {
     const { levels, near } = world();
     const at = Number(level.input.value);
@@ -496,9 +571,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * What is left at a level of what the model finds, if it is not as it is.
+   * Say how many of the three nearest texts that the model as it is finds at a level are left, and
+   * how often labels are guessed correctly there; nothing if the switch says "as it is".
    *
-   * @param {number} at
+   * @param {number} at the level
    */
   function tellLeft(at) {
     if (state === WORLDS.asItIs) {
@@ -525,9 +601,11 @@ export function mount(element, data, context) {
   }
 
   /**
-   * @param {string} name
-   * @param {number[]} near
-   * @param {boolean} isHere
+   * Make a row of the table: the three nearest texts at a level, or by counting.
+   *
+   * @param {string} name of the level
+   * @param {number[]} near the three texts
+   * @param {boolean} isHere whether it is the chosen level
    */
   function line(name, near, isHere) {
     const tableRow = row(name, ...near.map(leads));
@@ -535,12 +613,18 @@ export function mount(element, data, context) {
     return tableRow;
   }
 
+  /* Show how often labels are guessed correctly, at each level, by counting words and with shuffled
+     labels; nothing if the texts have no labels. */
   function drawLabels() {
     const { levels, told: accuracies } = world();
     const { told: words, dealt } = shown.rivals;
     labels.replaceChildren();
     if (!accuracies || !words || !dealt) return;
-    /** @param {Accuracy} accuracy */
+    /**
+     * An accuracy with its interval, if it has one, in words.
+     *
+     * @param {Accuracy} accuracy
+     */
     const share = ([right, from, to]) =>
       percent(right) + (from === to ? "" : ` (${percent(from)} to ${percent(to)})`);
     const all = levels.map((name, i) => row(name, share(accuracies[i]))).reverse();
@@ -564,6 +648,7 @@ export function mount(element, data, context) {
     );
   }
 
+  /* Save the three nearest texts of each text, at each level and by counting, as a CSV file. */
   function save() {
     const { levels, near } = world();
     const lines = [["text", "title", "level", "nearest", "second", "third"]];
@@ -598,7 +683,7 @@ export function mount(element, data, context) {
   };
   return { state: { ...stateOf(fields), lacks, leave } };
 
-  /* What a link does not have: the reader's texts stay in the page. */
+  /* What is said of a link if the reader has texts: it does not have them. Else "". */
   function lacks() {
     const theirs = shown.lines || own || area.value;
     return theirs

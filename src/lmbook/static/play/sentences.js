@@ -36,10 +36,11 @@ import { inAnotherOrder, LINES, ONE_ORDER, ownLines, ROOM, SEED } from "./own-li
 /**
  * @typedef {object} Sentence
  * @property {string[]} tokens
- * @property {Record<string, Reading>} readings by the state of the switch
- * @property {number} query the token that is chosen to begin with
- * @property {[first: number, end: number][]} nouns tokens of each
- * @property {string} note
+ * @property {Record<string, Reading>} readings by the state of the switch, as far as they are known
+ * @property {number} query position of the token that is chosen to begin with
+ * @property {[first: number, end: number][]} nouns positions of each one's tokens; end is the first
+ *   behind them
+ * @property {string} note what is said of it
  */
 
 /**
@@ -54,7 +55,7 @@ import { inAnotherOrder, LINES, ONE_ORDER, ownLines, ROOM, SEED } from "./own-li
  */
 
 /**
- * What is shown.
+ * What is shown: the position of the sentence, the head, the position of the token that attends.
  *
  * @typedef {{ sentence: number, head: number, query: number }} State
  */
@@ -67,7 +68,7 @@ const BEFORE = /^(the|an?|my|your|his|her|its|our|their|this|that|these|those)$/
 const PRONOUN = /^(it|he|she|they|him|her|them)$/;
 
 /**
- * Tokens as one would write them: for the list to choose from.
+ * Tokens as one would write them, pieces of a word together, without [CLS] and [SEP].
  *
  * @type {(tokens: string[]) => string}
  */
@@ -78,7 +79,11 @@ const written = (tokens) =>
     .replace(/ ([.,;:!?])/g, "$1")
     .replace(/ (['’]) /g, "$1");
 
-/** @type {(tokens: string[]) => number[]} */
+/**
+ * The positions of tokens, in order.
+ *
+ * @type {(tokens: string[]) => number[]}
+ */
 const inOrder = (tokens) => Array.from(tokens.keys());
 
 /**
@@ -90,7 +95,11 @@ const inOrder = (tokens) => Array.from(tokens.keys());
  */
 function perCents(values, count) {
   const all = Array.from(values, (value) => Math.round(100 * value));
-  /** @type {(row: number) => number[]} */
+  /**
+   * A row of all matrices, which stand one under another.
+   *
+   * @type {(row: number) => number[]}
+   */
   const rowAt = (row) => all.slice(row * count, (row + 1) * count);
   return Array.from({ length: values.length / count ** 2 }, (_, head) =>
     Array.from({ length: count }, (_, query) => rowAt(head * count + query)),
@@ -98,7 +107,8 @@ function perCents(values, count) {
 }
 
 /**
- * A sentence that the model has read.
+ * A sentence of the reader's that the model has read as it is. The first pronoun is chosen, or
+ * else the token behind [CLS].
  *
  * @param {string[]} tokens
  * @param {Float32Array} values (heads · tokens · tokens), weights
@@ -128,10 +138,11 @@ function own(tokens, values) {
 }
 
 /**
- * One of a set of buttons is pressed.
+ * Show which one of a set of buttons is chosen; it alone is reached by the tab key, the others by
+ * arrow keys.
  *
  * @param {HTMLElement[]} buttons
- * @param {number} chosen
+ * @param {number} chosen its position
  */
 function choose(buttons, chosen) {
   buttons.forEach((button, index) => {
@@ -142,7 +153,7 @@ function choose(buttons, chosen) {
 }
 
 /**
- * From the top of one box to the top of another, above the line or across lines.
+ * Make an arc from the top of one box to the top of another, above the line or across lines.
  *
  * @param {Element} frame that it is drawn in
  * @param {Element} from
@@ -164,9 +175,12 @@ function arc(frame, from, to, share) {
 }
 
 /**
- * @param {HTMLElement} canvas
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} canvas empty
  * @param {Data} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(canvas, data, context) {
   /** @type {Sentence[]} */
@@ -177,7 +191,7 @@ export function mount(canvas, data, context) {
     if (random) readings[WORLDS.random] = { weights: random, order };
     return { ...sentence, readings, note: data.notes[i] };
   });
-  let all = stored;
+  let all = stored; // the stored sentences, and behind them the reader's
   /** @type {{ sentence?: number, query?: number }} */
   let later = {}; // what a link has chosen of sentences that were not read yet
   /** @type {HTMLElement[]} in the order of the sentence, not that in which they stand */
@@ -188,7 +202,11 @@ export function mount(canvas, data, context) {
   let waiting = null;
   /** @type {State} */
   const state = { sentence: 0, head: data.head, query: stored[0].query };
-  /** @param {number} by */
+  /**
+   * Make what shows the sentence some places on; behind the last comes the first.
+   *
+   * @param {number} by 1 or -1
+   */
   const turn = (by) => () => show({ sentence: (state.sentence + by + all.length) % all.length });
   /** @type {HTMLSelectElement} */
   const choice = select([], () => show({ sentence: Number(choice.value) }), {
@@ -244,7 +262,8 @@ export function mount(canvas, data, context) {
     );
   if (pair) canvas.append(...pair.parts);
 
-  /* What is shown of the sentence, or is asked for: until it comes, the sentence as it is. */
+  /* What the model made of the sentence in the state of the switch. If that is not known it is asked
+     for; until it comes, the sentence as it is. */
   function reading() {
     const sentence = all[state.sentence];
     const { [worlds.value]: now, [WORLDS.asItIs]: usual } = sentence.readings;
@@ -253,8 +272,11 @@ export function mount(canvas, data, context) {
   }
 
   /**
-   * @param {Sentence} sentence
-   * @param {string} world
+   * Let the model read a sentence by random weights or in another order, and show it; nothing if it
+   * is not loaded, or reads just that already.
+   *
+   * @param {Sentence} sentence the reading is added to it
+   * @param {string} world state of the switch
    */
   async function read(sentence, world) {
     if (!pair || (waiting?.sentence === sentence && waiting.world === world)) return;
@@ -278,9 +300,9 @@ export function mount(canvas, data, context) {
   }
 
   /**
-   * What the chosen token gives each token, in the order of the sentence, by one head.
+   * What the chosen token gives each token, in per cent, in the order of the sentence, by one head.
    *
-   * @param {Reading} reading
+   * @param {Reading} reading of the sentence that is shown
    * @param {number} head
    */
   function sharesOf({ weights, order }, head) {
@@ -291,7 +313,8 @@ export function mount(canvas, data, context) {
     return shares;
   }
 
-  /* In how many heads the chosen token attends most to the same token as in the trained model. */
+  /* Say in how many heads the chosen token attends most to the same token as in the trained model;
+     why it is not known; nothing if the switch says "as it is". */
   function tellLeft() {
     const world = worlds.value;
     const { tokens: words, readings } = all[state.sentence];
@@ -316,7 +339,8 @@ export function mount(canvas, data, context) {
   }
 
   /**
-   * The reader's sentences take the place of those before them, behind the stored ones.
+   * Put the reader's sentences in the place of those before, behind the stored ones, and show the
+   * first, or what a link has chosen.
    *
    * @param {Line[]} lines
    */
@@ -330,6 +354,7 @@ export function mount(canvas, data, context) {
     if (query in all[state.sentence].tokens) show({ query });
   }
 
+  /* List the sentences to choose from. */
   function list() {
     choice.replaceChildren(
       ...all.map((sentence, value) =>
@@ -342,6 +367,7 @@ export function mount(canvas, data, context) {
     );
   }
 
+  /* Draw an arc to each token that gets at least LEAST per cent, but to the chosen one itself. */
   function draw() {
     const drawn = sharesOf(reading(), state.head).map((share, key) =>
       share >= LEAST && key !== state.query
@@ -351,7 +377,11 @@ export function mount(canvas, data, context) {
     arcs.replaceChildren(...drawn);
   }
 
-  /** @param {Partial<State>} change */
+  /**
+   * Show another sentence, head or token; with another sentence, its own token is chosen.
+   *
+   * @param {Partial<State>} change what changes
+   */
   function show(change) {
     const isAnother = change.sentence !== undefined;
     Object.assign(state, change);

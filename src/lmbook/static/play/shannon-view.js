@@ -29,14 +29,14 @@ const SEED = 1; // of random weights, and of the order of shuffled letters
 const FEW = 100; // letters, below which it is said that they are few
 const SYMBOLS = LETTERS.flatMap((letter) => Array.from(new Set([letter, letter.toUpperCase()])));
 
-/** @typedef {{ name: string, before: string, text: string }} Line */
+/** @typedef {{ name: string, before: string, text: string }} Line one to guess; before: the two lines above it */
 
 /**
  * @typedef {object} Settings
  * @property {Line[]} lines
  * @property {number} order of the n-grams
- * @property {string} alphabet of the Sonnets
- * @property {string} gpt_alphabet
+ * @property {string} alphabet of the Sonnets: the character of each ID
+ * @property {string} gpt_alphabet the same of the GPT
  * @property {number} room how many characters the GPT reads
  */
 
@@ -54,30 +54,55 @@ const SYMBOLS = LETTERS.flatMap((letter) => Array.from(new Set([letter, letter.t
  *
  * @typedef {object} Player
  * @property {string} name
- * @property {string} short
- * @property {(line: Line, isRandom: boolean) => Promise<Guessed | null>} read
+ * @property {string} short a shorter name
+ * @property {(line: Line, isRandom: boolean) => Promise<Guessed | null>} read guesses the letters of
+ *   a line, by random weights if `isRandom`; null if that was ended
  */
 
-/** @type {(letter: string) => string} */
+/**
+ * A letter's name in a sentence.
+ *
+ * @type {(letter: string) => string}
+ */
 const named = (letter) => (letter === " " ? "the space" : letter);
-/** @type {(letter: string) => string} */
+/**
+ * A letter as it is shown: the space gets a sign.
+ *
+ * @type {(letter: string) => string}
+ */
 const visible = (letter) => (letter === " " ? "␣" : letter);
-/** @type {(bytes: number) => string} */
+/**
+ * A number of bytes in whole megabytes, in words.
+ *
+ * @type {(bytes: number) => string}
+ */
 const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
-/** @type {(all: number[]) => number} */
+/**
+ * The mean of numbers; NaN of none.
+ *
+ * @type {(all: number[]) => number}
+ */
 const mean = (all) => all.reduce((a, b) => a + b, 0) / all.length;
-/** @type {(guesses: number[]) => number} */
+/**
+ * How many letters took one guess.
+ *
+ * @type {(guesses: number[]) => number}
+ */
 const atOnce = (guesses) => guesses.filter((count) => count === 1).length;
 
 /**
- * Two lines and the one to guess, their characters shuffled; what stands at the end of a line
- * stays there.
+ * A line to guess with the lines before it, the characters of each shuffled within it; the last
+ * character of a line stays there.
  *
  * @param {Line} line
  * @returns {Line}
  */
 function shuffledLine({ name, before, text }) {
-  /** @param {string} part */
+  /**
+   * The characters of a line in another order, the same each time.
+   *
+   * @param {string} part
+   */
   const mix = (part) => reordered(part, SEED, true).join("");
   const above = before.split("\n").map((part) => (part ? mix(part) : part));
   return { name, before: above.join("\n"), text: mix(text) };
@@ -86,12 +111,16 @@ function shuffledLine({ name, before, text }) {
 /**
  * How the games stand, in a few characters: the number of a line, and how many guesses each
  * letter took, in digits of base 36; after "-" what was tried of the next; at the end "." if the
- * rest is shown.
+ * rest is shown. A game that was not begun is left out.
  *
- * @param {Game[]} games
+ * @param {Game[]} games one for each line
  */
 function written(games) {
-  /** @param {Game} game */
+  /**
+   * How one game stands.
+   *
+   * @param {Game} game
+   */
   const one = ({ guesses, tried, isOpen }) =>
     `${guesses.map((count) => count.toString(36)).join("")}-${tried.replace(" ", "_")}${isOpen ? "." : ""}`;
   return games
@@ -101,9 +130,11 @@ function written(games) {
 }
 
 /**
+ * Set games as a text says that they stand.
+ *
  * @param {string} text as `written` makes it; what cannot be is left out
- * @param {Game[]} games are set so
- * @param {Line[]} lines
+ * @param {Game[]} games changed; those that the text does not name stay as they are
+ * @param {Line[]} lines that are guessed in them
  */
 function takeWritten(text, games, lines) {
   for (const [, number, counts, tried, end] of text.matchAll(
@@ -123,20 +154,27 @@ function takeWritten(text, games, lines) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view. In it, a line is a number, its position.
+ *
+ * @param {HTMLElement} element empty
  * @param {Settings} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data, context) {
   const inOrder = data.lines;
   const mixed = inOrder.map(shuffledLine);
   const alphabet = Array.from(data.alphabet);
   const talker = openTalker("talker", context);
-  let chosen = 0;
-  let isHere = false; // the model that talks
+  let chosen = 0; // the line that is guessed
+  let isHere = false; // whether the model that talks is loaded
   /** @type {Ngrams | undefined} */
-  let counts;
-  /** @type {() => Game[]} */
+  let counts; // n-grams of the Sonnets, once they are loaded
+  /**
+   * Games of all lines in which nothing was guessed.
+   *
+   * @type {() => Game[]}
+   */
   const anew = () => inOrder.map(() => ({ guesses: [], tried: "", isOpen: false }));
   /** The reader's games: in order, and with shuffled letters. */
   const games = [anew(), anew()];
@@ -187,7 +225,11 @@ export function mount(element, data, context) {
   const halt = button("Stop loading", () => talker.stop(), { hidden: "" });
   const progress = make("progress", { max: 1, value: 0, hidden: "", "aria-label": "Loading" });
   const loadStatus = make("span", { class: "play-muted" });
-  /** @type {(...parts: (Node | string)[]) => HTMLElement} */
+  /**
+   * A row of controls.
+   *
+   * @type {(...parts: (Node | string)[]) => HTMLElement}
+   */
   const controls = (...parts) => make("p", { class: "play-controls" }, ...parts);
   const board = make(
     "div",
@@ -279,24 +321,35 @@ export function mount(element, data, context) {
     },
   };
 
-  /** @param {string} text */
+  /**
+   * Count the n-grams of the Sonnets.
+   *
+   * @param {string} text
+   */
   function countSonnets(text) {
     const ids = Array.from(text, (character) => alphabet.indexOf(character));
     return new Ngrams(ids, alphabet.length, data.order);
   }
 
+  /* Those who guess beside the reader. */
   const players = () => (isHere ? [counting, gpt, talks] : [counting, gpt]);
+  /* Whether the switch says that letters are shuffled. */
   const isMixed = () => worlds.value === WORLDS.shuffled;
-  /** @param {boolean} [mix] */
+  /**
+   * The lines, with their letters in order or shuffled.
+   *
+   * @param {boolean} [mix] as the switch says by default
+   */
   const linesOf = (mix = isMixed()) => (mix ? mixed : inOrder);
+  /* The reader's games with the lines that are shown. */
   const mine = () => games[Number(isMixed())];
 
   /**
-   * What a player does with a line, as far as it is known.
+   * What a player guessed in a line; undefined if it is not known.
    *
    * @param {Player} player
    * @param {number} line
-   * @param {string} [world]
+   * @param {string} [world] state of the switch, that of now by default
    */
   const of = (player, line, world = worlds.value) =>
     known.get(
@@ -304,11 +357,11 @@ export function mount(element, data, context) {
     );
 
   /**
-   * Ask a player about a line, unless that is known or on its way.
+   * Let a player guess a line, unless that is known or on its way, and draw it; an error is told.
    *
    * @param {Player} player
    * @param {number} line
-   * @param {string} world
+   * @param {string} world state of the switch
    */
   async function ask(player, line, world) {
     const isRandom = world === WORLDS.random && player !== counting; // counts have no weights
@@ -327,7 +380,8 @@ export function mount(element, data, context) {
     draw();
   }
 
-  /* Ask all about the lines that are shown or were played, as they are and as the switch says. */
+  /* Ask all players about the line that is shown and those that were played, as they are and as the
+     switch says. */
   function askAll() {
     for (const world of new Set([worlds.value, WORLDS.asItIs])) {
       const played = games[Number(world === WORLDS.shuffled)];
@@ -340,7 +394,11 @@ export function mount(element, data, context) {
 
   /* --- what the reader does --- */
 
-  /** @param {number} line */
+  /**
+   * Show another line.
+   *
+   * @param {number} line
+   */
   function choose(line) {
     chosen = line;
     which.value = String(line);
@@ -349,19 +407,24 @@ export function mount(element, data, context) {
     draw();
   }
 
+  /* The switch was moved. */
   function changeWorld() {
     verdict.textContent = "";
     askAll();
     draw();
   }
 
-  /* The letter that is asked; nothing if there is none. */
+  /* The letter that is asked; undefined if all are found, or the rest is shown. */
   function wanted() {
     const { guesses, isOpen } = mine()[chosen];
     return isOpen ? undefined : lettersOf(linesOf()[chosen].text)[guesses.length];
   }
 
-  /** @param {string} typed */
+  /**
+   * Take a guess of the letter that is asked, and say whether it is right.
+   *
+   * @param {string} typed a character
+   */
   function guess(typed) {
     const letter = letterOf(typed);
     const right = wanted();
@@ -384,9 +447,9 @@ export function mount(element, data, context) {
   }
 
   /**
-   * What is said of a letter that was found.
+   * What is said of a letter that was found: how many guesses it took, and how many the players.
    *
-   * @param {string} letter
+   * @param {string} letter the last one that was found
    */
   function tellRight(letter) {
     const at = mine()[chosen].guesses.length - 1;
@@ -400,7 +463,11 @@ export function mount(element, data, context) {
     return `Yes, ${named(letter)}: ${count === 1 ? "at once" : `${count} guesses`}.${beside}${end}`;
   }
 
-  /** @param {KeyboardEvent} event */
+  /**
+   * Take a key as a guess, unless it is typed into the field.
+   *
+   * @param {KeyboardEvent} event
+   */
   function press(event) {
     if (event.target === entry || event.ctrlKey || event.metaKey || event.altKey) return;
     if (letterOf(event.key) === null) return;
@@ -417,6 +484,7 @@ export function mount(element, data, context) {
     if (event.key === " " && event.target !== entry) event.preventDefault();
   }
 
+  /* Show the rest of the line; it is not guessed any more. */
   function showRest() {
     mine()[chosen].isOpen = true;
     verdict.textContent = "Here is the line. Only the letters that you guessed count.";
@@ -424,6 +492,7 @@ export function mount(element, data, context) {
     draw();
   }
 
+  /* Forget what was guessed of this line. */
   function beginAnew() {
     mine()[chosen] = anew()[chosen];
     verdict.textContent = "";
@@ -433,6 +502,7 @@ export function mount(element, data, context) {
 
   /* --- what is shown --- */
 
+  /* Draw all that can change. */
   function draw() {
     const line = linesOf()[chosen];
     const game = mine()[chosen];
@@ -462,7 +532,12 @@ export function mount(element, data, context) {
     const who = players();
     /** @type {HTMLElement[]} */
     const words = [];
-    /** @type {(name: string, cells: string[], kind?: string) => void} */
+    /**
+     * Add a column: a letter and below it, for the reader and each player, how many guesses it
+     * took. Columns of a word stay together.
+     *
+     * @type {(name: string, cells: string[], kind?: string) => void}
+     */
     function put(name, cells, kind = "") {
       if (!words.length || words.at(-1)?.dataset.ended)
         words.push(make("span", { class: "lmq-word" }));
@@ -565,7 +640,12 @@ export function mount(element, data, context) {
     );
   }
 
-  /** @param {{ name: string, guesses: number[] }} first */
+  /**
+   * Say how wide the interval of a row is.
+   *
+   * @param {{ name: string, guesses: number[] }} first who guesses, and how many guesses each
+   *   letter took
+   */
   function tellInterval({ name, guesses }) {
     const { low, high } = bitsOf(guesses);
     const width = fixed(high - low, 1);
@@ -578,7 +658,8 @@ export function mount(element, data, context) {
     );
   }
 
-  /* What is left of the line's letters that are guessed at once. */
+  /* How many of the line's letters each changed player guesses at once, and how many it did as it
+     is, in words; "" if the switch says "as it is". */
   function tellLeft() {
     if (worlds.value === WORLDS.asItIs) return "";
     const lost = players().filter(
@@ -603,6 +684,7 @@ export function mount(element, data, context) {
 
   /* --- the model that talks --- */
 
+  /* Load the model that talks, and let it guess; an error is told beside the button. */
   async function load() {
     loader.disabled = true;
     progress.hidden = halt.hidden = false;
@@ -638,7 +720,11 @@ export function mount(element, data, context) {
   }
 
   draw();
-  /** @param {0 | 1} order */
+  /**
+   * The reader's games as a field of links.
+   *
+   * @param {0 | 1} order 0: the lines in order; 1: with shuffled letters
+   */
   const field = (order) => ({
     get: () => written(games[order]),
     set: (/** @type {string} */ text) => takeWritten(text, games[order], order ? mixed : inOrder),
@@ -658,14 +744,18 @@ export function mount(element, data, context) {
 }
 
 /**
- * Where in a line letters stand.
+ * The positions in a line at which letters or spaces stand.
  *
  * @param {string} text
  */
 const letterPositions = (text) =>
   Array.from(text, (_, i) => i).filter((i) => letterOf(text[i]) !== null);
 
-/** @param {ArrayLike<number>} logits */
+/**
+ * The probabilities that logits stand for.
+ *
+ * @param {ArrayLike<number>} logits left as they are
+ */
 function softmaxed(logits) {
   const all = Array.from(logits);
   const most = Math.max(...all);
@@ -675,7 +765,7 @@ function softmaxed(logits) {
 }
 
 /**
- * Two bounds as a bar, and their interval as a line, from 0 to what is possible.
+ * Draw two bounds as a bar, and their interval as a line, from 0 to MOST bits.
  *
  * @param {import("./guessing.js").Bits} bits
  */
