@@ -2,7 +2,7 @@
    their positions, and the score against the offset for as many pairs as are chosen. */
 import { fixed, make, plural, radios, slider, stateOf, svg } from "./dom.js";
 
-/** @typedef {[number, number]} Pair */
+/** @typedef {[number, number]} Pair two numbers of a query or key: a hand, across and up */
 
 /**
  * @typedef {object} Data
@@ -45,20 +45,31 @@ function turned([x, y], angle) {
   return [x * cos - y * sin, x * sin + y * cos];
 }
 
-/** @type {(numbers: number[]) => number} */
+/**
+ * The sum of numbers.
+ *
+ * @type {(numbers: number[]) => number}
+ */
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-const RADIUS = 58;
+const RADIUS = 58; // of a dial, in pixels of the drawing
 const SHORT = 0.72; // the hand of the query: its share of the radius
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 470, 14, 190];
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 470, 14, 190]; // of the curve in its drawing, in pixels
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   const { query, key, speeds, far, counts } = data;
-  let count = counts[counts.length - 1];
-  /** @type {(name: string, value: number) => ReturnType<typeof slider>} */
+  let count = counts[counts.length - 1]; // how many pairs are counted, the first ones
+  /**
+   * Make a slider for tokens, from 0 to `far`.
+   *
+   * @type {(name: string, value: number) => ReturnType<typeof slider>}
+   */
   const range = (name, value) => slider(name, { min: 0, max: far, value, oninput: draw });
   const place = range("position of the query", data.place);
   const behind = range("the key is before it by", data.behind);
@@ -131,17 +142,30 @@ export function mount(element, data) {
     );
   }
 
+  /* Draw the dials, and the score against the offset. */
   function draw() {
     const [m, d] = [Number(place.input.value), Number(behind.input.value)];
     const now = products(query, key, speeds, d);
     place.value.textContent = String(m);
     behind.value.textContent = String(d);
     dials.replaceChildren(...speeds.map((_, i) => dial(i, m, m - d, now[i])));
-    /** @param {number} at */
+    /**
+     * The score at an offset, of the pairs that are counted.
+     *
+     * @param {number} at
+     */
     const score = (at) => sum(products(query, key, speeds, at).slice(0, count));
-    /** @param {number} at */
+    /**
+     * The x of an offset.
+     *
+     * @param {number} at
+     */
     const x = (at) => LEFT + ((RIGHT - LEFT) * at) / far;
-    /** @param {number} value */
+    /**
+     * The y of a score.
+     *
+     * @param {number} value
+     */
     const y = (value) => TOP + ((BOTTOM - TOP) * (1 - value / count)) / 2;
     const points = Array.from(
       { length: 8 * far + 1 },

@@ -5,10 +5,12 @@ import { button, fixed, heading, make, numbersField, row, slider, stateOf, svg }
 /** @typedef {Input | "s" | "a" | "o" | "d" | "L"} Name */
 
 /**
- * Every value of the graph, and the gradient of the loss by it.
+ * Every value of the graph, and the gradient of the loss by it: the score s = q · k, the weight a
+ * (the sigmoid of s), the output o = a · v, its distance d = o - t from the target, the loss
+ * L = d².
  *
  * @param {Record<Input, number>} inputs query, key, value and target
- * @returns {{ values: Record<Name, number>, slopes: Record<Name, number> }}
+ * @returns {{ values: Record<Name, number>, slopes: Record<Name, number> }} slopes: the gradients
  */
 function passes({ q, k, v, t }) {
   const s = q * k;
@@ -35,19 +37,22 @@ function passes({ q, k, v, t }) {
 
 /** @type {Input[]} */
 const INPUTS = ["q", "k", "v", "t"];
-const FAR = 4;
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 330, 16, 190];
+const FAR = 4; // inputs are from -4 to 4
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 330, 16, 190]; // of the curve in its drawing, in pixels
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {object} data
  * @param {Record<Input, number>} data.start
  * @param {number} data.rate the size of a step to begin with
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   const now = { ...data.start };
   /** @type {number[]} */
-  let losses = [];
+  let losses = []; // at the beginning and after each step
   /** @type {[Input, ReturnType<typeof slider>][]} */
   const sliders = INPUTS.map((name) => {
     /** @type {ReturnType<typeof slider>} */
@@ -79,6 +84,7 @@ export function mount(element, data) {
   });
   const status = make("p", { role: "status" });
 
+  /* Take a step: move query, key and value against their gradients. */
   function step() {
     const { slopes } = passes(now);
     for (const name of INPUTS.slice(0, 3)) {
@@ -90,6 +96,7 @@ export function mount(element, data) {
     draw();
   }
 
+  /* Begin again. */
   function again() {
     Object.assign(now, data.start);
     losses = [];
@@ -108,6 +115,7 @@ export function mount(element, data) {
     make("div", { class: "play-both" }, table, make("div", {}, curve, status)),
   );
 
+  /* Draw the values and gradients, and the curve of the losses. */
   function draw() {
     const { values, slopes } = passes(now);
     for (const [name, one] of sliders) {
@@ -127,9 +135,17 @@ export function mount(element, data) {
       ),
     );
     const top = Math.max(...losses, 0.01);
-    /** @param {number} i */
+    /**
+     * The x of a step.
+     *
+     * @param {number} i
+     */
     const x = (i) => LEFT + ((RIGHT - LEFT) * i) / Math.max(10, losses.length - 1);
-    /** @param {number} loss */
+    /**
+     * The y of a loss.
+     *
+     * @param {number} loss
+     */
     const y = (loss) => BOTTOM - ((BOTTOM - TOP) * loss) / top;
     const dots = losses.map((loss, i) => svg("circle", { cx: x(i), cy: y(loss), r: 4.5 }));
     curve.replaceChildren(

@@ -17,8 +17,8 @@ const ORDINARY = 1.96; // standard errors to each side of a 95 % interval
  */
 
 /**
- * Shannon's bounds, the lower end of the lower one's interval, and the upper end of the upper
- * one's.
+ * Shannon's bounds (lower, upper), the lower end of the lower one's 95 % interval (low), and the
+ * upper end of the upper one's (high), in bits a letter.
  *
  * @typedef {{ lower: number, upper: number, low: number, high: number }} Bits
  */
@@ -44,11 +44,12 @@ export const lettersOf = (line) =>
   Array.from(line, letterOf).flatMap((letter) => (letter === null ? [] : [letter]));
 
 /**
- * The probabilities of the 27 letters, given that it is one of them.
+ * The probabilities of the 27 letters, given that it is one of them; capitals count as their small
+ * letters.
  *
- * @param {ArrayLike<number>} probs of the next character
- * @param {string[]} alphabet
- * @returns {number[]}
+ * @param {ArrayLike<number>} probs of the next character, (alphabet,)
+ * @param {string[]} alphabet the character of each ID
+ * @returns {number[]} (27,)
  */
 export function letterProbs(probs, alphabet) {
   const totals = LETTERS.map(() => 0);
@@ -87,9 +88,10 @@ export function guessLine(line, probs) {
 }
 
 /**
- * How many letters took so many guesses: at 1 those that were right at once.
+ * How many letters took each number of guesses: at position 1 those that were right at once.
  *
- * @param {number[]} guesses
+ * @param {number[]} guesses of each letter, 1 to 27
+ * @returns (29,)
  */
 function tally(guesses) {
   const counts = Array(LETTERS.length + 2).fill(0);
@@ -98,15 +100,19 @@ function tally(guesses) {
 }
 
 /**
- * @param {number[]} counts
+ * Counts with one less at a position.
+ *
+ * @param {number[]} counts left as they are
  * @param {number} i
  */
 const less = (counts, i) => counts.map((count, at) => (at === i ? count - 1 : count));
 
 /**
+ * Shannon's bounds on the entropy of a letter.
+ *
  * @param {number[]} counts as `tally` makes them
- * @param {number} total
- * @returns {[lower: number, upper: number]}
+ * @param {number} total their sum
+ * @returns {[lower: number, upper: number]} in bits a letter
  */
 function boundsOf(counts, total) {
   let lower = 0;
@@ -120,7 +126,8 @@ function boundsOf(counts, total) {
 }
 
 /**
- * Shannon's bounds, and how uncertain they are: the jackknife over letters.
+ * Shannon's bounds, and how uncertain they are, by the jackknife over letters; of one letter the
+ * interval is all that is possible.
  *
  * @param {number[]} guesses of each letter, one or more
  * @returns {Bits}
@@ -131,7 +138,11 @@ export function bitsOf(guesses) {
   const [lower, upper] = boundsOf(counts, count);
   if (count < 2) return { lower, upper, low: 0, high: MOST };
   const without = counts.map((some, i) => (some ? boundsOf(less(counts, i), count - 1) : [0, 0]));
-  /** @param {0 | 1} which */
+  /**
+   * The mean of a bound when each letter is left out once, and the bound's standard error.
+   *
+   * @param {0 | 1} which the lower or the upper
+   */
   const spread = (which) => {
     const mean = without.reduce((sum, each, i) => sum + counts[i] * each[which], 0) / count;
     const squares = without.reduce(

@@ -2,6 +2,7 @@
    the curve, what of a longer text it has met in training. The study's numbers. */
 import { fixed, make, radios, stateOf, svg } from "./dom.js";
 
+/* In pixels of the drawing: where the curve begins and ends, and how high a strip and it are. */
 const [LEFT, RIGHT, STRIP, HEIGHT] = [138, 460, 25, 170];
 const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow screen
 
@@ -9,9 +10,9 @@ const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow scr
  * What is shown of one model.
  *
  * @typedef {object} Case
- * @property {number[]} loss of each part of the text
+ * @property {number[]} loss of each part of the text, in nats; the parts have one length
  * @property {number} far the loss at the far end
- * @property {string} told
+ * @property {string} told a sentence on the model
  * @property {{ name: string, met: string }[]} strips a letter for each position: "1" was met in
  *   training
  */
@@ -19,7 +20,8 @@ const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow scr
 /**
  * @typedef {object} Data
  * @property {Case[]} cases one for each way to choose, the last control's values first
- * @property {{ name: string, values: string[], first?: number }[]} controls
+ * @property {{ name: string, values: string[], first?: number }[]} controls what can be chosen;
+ *   first: the position of the value to begin with
  * @property {number} guess the loss of a guess
  * @property {number} most the loss at the top
  * @property {number} tokens of the text
@@ -27,10 +29,11 @@ const BETWEEN = 11; // two strips: their dashed edges stay apart on a narrow scr
  */
 
 /**
- * Runs of equal letters of a text.
+ * Cut a text where its letters change.
  *
  * @param {string} text
- * @returns {[letter: string, from: number, to: number][]}
+ * @returns {[letter: string, from: number, to: number][]} of each part the letter, the position of
+ *   its first, and the first behind it
  */
 function runs(text) {
   /** @type {[string, number, number][]} */
@@ -44,15 +47,22 @@ function runs(text) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   const { cases, controls, guess, most } = data;
   const chosen = controls.map(({ first }) => first || 0);
   const picture = svg("svg", { class: "lml-picture play-drawing", "aria-hidden": "true" });
   const status = make("p", { class: "lml-status", role: "status" });
-  /** @param {number} at */
+  /**
+   * The x of a position in the text.
+   *
+   * @param {number} at
+   */
   const x = (at) => (LEFT + ((RIGHT - LEFT) * at) / data.tokens).toFixed(1);
   const choices = controls.map(({ name, values }, i) =>
     radios(name, values, chosen[i], (value) => {
@@ -75,6 +85,8 @@ export function mount(element, data) {
   );
 
   /**
+   * Draw a strip above the curve: what of the text was met in training.
+   *
    * @param {Case["strips"][number]} strip
    * @param {number} i its place among the others
    */
@@ -96,11 +108,16 @@ export function mount(element, data) {
     );
   }
 
+  /* Draw what is chosen: the strips, the curve of the loss, and a sentence. */
   function draw() {
     const shown = cases[chosen.reduce((at, value, i) => at * controls[i].values.length + value, 0)];
     const top = 14 + STRIP * shown.strips.length;
     const bottom = top + HEIGHT;
-    /** @param {number} loss */
+    /**
+     * The y of a loss; one above the top is drawn there.
+     *
+     * @param {number} loss
+     */
     const y = (loss) => (bottom - (HEIGHT * Math.min(loss, most)) / most).toFixed(1);
     const step = data.tokens / shown.loss.length;
     const points = shown.loss.map((loss, i) => [x((i + 0.5) * step), y(loss)]);

@@ -59,31 +59,42 @@ function parse(text, first) {
   throw new RangeError();
 }
 
-/** @type {(text: string) => string} */
+/**
+ * A text, at most 30 characters of it.
+ *
+ * @type {(text: string) => string}
+ */
 const short = (text) => (text.length > 30 ? `${text.slice(0, 29)}…` : text);
 
 /**
- * Give a view its button *Copy link*, and the state that the address has for it.
+ * Give a view its button *Copy link*, and the state that the address has for it, now and whenever
+ * the address changes.
  *
- * @param {HTMLElement} root
+ * @param {HTMLElement} root the whole view
  * @param {string} name of its figure
- * @param {View["state"]} [state]
+ * @param {View["state"]} [state] what says and takes its state; without it, it has none
  */
 export function attach(root, name, state = STATELESS) {
   follow(root, state);
   const beginning = state.say();
+  /* What says and takes the view's state now. */
   const current = () => states.get(root) ?? state;
   const place = make("p", { class: "lmc-link" }, button("Copy link", copy));
   /** @type {HTMLElement | undefined} */
   let status; // made when there is something to tell
 
-  /** @param {...(Node | string)} words */
+  /**
+   * Tell something beside the button; without words, nothing stands there.
+   *
+   * @param {...(Node | string)} words
+   */
   function tell(...words) {
     status ??= place.appendChild(make("span", { role: "status" }));
     status.replaceChildren();
     setTimeout(() => status?.replaceChildren(...words)); // into what is there: so it is read out
   }
 
+  /* The address of the view as it stands now. */
   function link() {
     const now = Object.entries(current().say()).filter(
       ([field, value]) => value !== beginning[field],
@@ -93,6 +104,7 @@ export function attach(root, name, state = STATELESS) {
     return `${address}#${name}${now.length ? `&${fields}` : ""}`;
   }
 
+  /* Copy the link, and say so; show it where the browser does not allow that. */
   async function copy() {
     const address = link();
     if (address.length > LONGEST + location.href.length)
@@ -112,7 +124,8 @@ export function attach(root, name, state = STATELESS) {
     }
   }
 
-  /* A link that says what the view cannot show leaves it as it is at first. */
+  /* Bring the view into the state that the address has for it, if it has one. A link that says what
+     the view cannot show leaves it as it is at first. */
   function take() {
     const asked = readLink(location.hash);
     if (asked?.name !== name) return;
@@ -138,9 +151,11 @@ export function attach(root, name, state = STATELESS) {
   }
 
   /**
+   * Bring the view into a state.
+   *
    * @param {State} wanted
    * @param {string[]} fields those that must be as they are wanted
-   * @returns {string} what was not taken
+   * @returns {string} the first of these that was not taken, in words; "" if all were
    */
   function put(wanted, fields) {
     current().take(wanted);

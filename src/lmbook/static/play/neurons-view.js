@@ -2,7 +2,11 @@
    neuron's is told after a guess. `lmcourse.views.neurons` ranked them. */
 import { button, make, numbersField, plural, select, stateOf } from "./dom.js";
 
-/** @type {(text: string) => string} */
+/**
+ * A text whose spaces and ends of lines can be seen.
+ *
+ * @type {(text: string) => string}
+ */
 const seen = (text) => text.replaceAll("\n", "⏎").replaceAll(" ", "\u00a0");
 
 /**
@@ -18,10 +22,13 @@ function alike(texts) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {object} data
  * @param {{ name: string, lists: string[][], neuron: number }[]} data.pairs two lists of texts,
- *   and which of the two is the neuron's
+ *   and which of the two is the neuron's, 0 or 1
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, { pairs }) {
   /** @type {Map<number, number>} */
@@ -50,6 +57,7 @@ export function mount(element, { pairs }) {
     status,
   );
 
+  /* Show the two lists of the pair that is open, and, after a guess, which is the neuron's. */
   function draw() {
     const { lists, neuron } = pairs[+chosen.value];
     const guess = guesses.get(+chosen.value);

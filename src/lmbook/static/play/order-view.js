@@ -55,11 +55,11 @@ function score(scheme, a, b, m, n) {
 }
 
 /**
- * All scores of the words in an order.
+ * All scores of the words in an order, [place that attends][place that is attended to].
  *
  * @param {Scheme} scheme
- * @param {number[]} order the words
- * @param {number} start the place of the first
+ * @param {number[]} order the words, by their numbers
+ * @param {number} start the position of the first in the text
  */
 function scores(scheme, order, start) {
   return order.map((a, m) => order.map((b, n) => score(scheme, a, b, m + start, n + start)));
@@ -68,15 +68,19 @@ function scores(scheme, order, start) {
 const ENOUGH = 0.005; // what is less is not seen in two digits
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view. In it, a word is its number in the poem's line, and a place its
+ * position in the line as it stands now.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   const { words, schemes } = data;
   const first = words.map((_, i) => i);
   let { order, scheme: chosen } = { order: [...first], scheme: 0, ...data.opens };
   /** @type {number | null} */
-  let waiting = null; // the word that waits for another to change places with
+  let waiting = null; // the place whose word waits for another to change places with
   const most = schemes.map((scheme) => Math.max(...scores(scheme, first, 0).flat().map(Math.abs)));
 
   const kinds = radios(
@@ -121,6 +125,7 @@ export function mount(element, data) {
     make("div", { class: "play-both" }, table, make("div", { class: "lmo-words" }, status, note)),
   );
 
+  /* Begin again with the poem's line. */
   function reset() {
     order = [...first];
     waiting = null;
@@ -129,6 +134,8 @@ export function mount(element, data) {
   }
 
   /**
+   * Let the words of two places change places.
+   *
    * @param {number} one place
    * @param {number} other place
    */
@@ -138,7 +145,12 @@ export function mount(element, data) {
     draw();
   }
 
-  /** @param {number} place */
+  /**
+   * Choose the word at a place: the second one that is chosen changes places with the first; the
+   * same one again is let go.
+   *
+   * @param {number} place
+   */
   function choose(place) {
     if (waiting !== null && waiting !== place) return exchange(waiting, place);
     waiting = waiting === place ? null : place;
@@ -163,6 +175,7 @@ export function mount(element, data) {
     buttons[place + by].focus();
   }
 
+  /* Draw the line and its scores, and mark the pairs of words whose score has changed. */
   function draw() {
     const scheme = schemes[chosen];
     const at = Number(start.input.value);

@@ -17,11 +17,15 @@ import { mount as surprise } from "./surprise.js";
  * @property {Omit<Config, "vocab_size">} config
  */
 
-/** @param {string} text */
+/**
+ * Make the title of a part.
+ *
+ * @param {string} text
+ */
 const title = (text) => make("p", { class: "lmo-title" }, text);
 
 /**
- * Say who won; nobody did where the interval of the difference includes 0.
+ * Say whose loss is lower; neither's is where the interval of the difference includes 0.
  *
  * @param {Result} result
  * @returns {string}
@@ -41,8 +45,8 @@ function verdict({ losses, interval }) {
 }
 
 /**
- * Who predicts the test text better: in a sentence, in a table of losses, and how either was
- * chosen.
+ * Make the part on who predicts the test text better: in a sentence, in a table of losses, and how
+ * either was chosen.
  *
  * @param {Rested} rested
  * @returns {HTMLElement[]}
@@ -50,7 +54,11 @@ function verdict({ losses, interval }) {
 function contest({ result, counted }) {
   const { losses, characters, step } = result;
   const { alphabet, order } = counted;
-  /** @type {(name: string, loss: number) => HTMLElement} */
+  /**
+   * A row of the table: a loss, and among how many characters one would choose as well.
+   *
+   * @type {(name: string, loss: number) => HTMLElement}
+   */
   const line = (name, loss) => row(name, fixed(loss), fixed(Math.exp(loss), 1));
   return [
     title("Who predicts the rest of your text?"),
@@ -81,7 +89,7 @@ function contest({ result, counted }) {
 }
 
 /**
- * Two texts side by side; the reader guesses which is the counter's.
+ * Make the part with two texts side by side; the reader guesses which is the n-gram model's.
  *
  * @param {Rested} rested
  */
@@ -95,7 +103,11 @@ function guess({ result, counted }) {
   if (swapped) both.reverse();
   const reply = make("p", { role: "status" });
   const names = both.map(() => make("span", { class: "lmo-whose" }));
-  /** @param {number} at */
+  /**
+   * Say whether the reader has guessed right, and whose texts they are.
+   *
+   * @param {number} at the position of the text that was chosen
+   */
   function answer(at) {
     const right = both[at].whose === "counting";
     names.forEach((name, i) => (name.textContent = `: ${both[i].whose}`));
@@ -123,7 +135,11 @@ function guess({ result, counted }) {
   ];
 }
 
-/** @param {Rested} rested */
+/**
+ * Make the part on where each is surprised.
+ *
+ * @param {Rested} rested
+ */
 function surprises({ result }) {
   const { passage, letters } = result;
   const place = make("div", { class: "lmo-surprise" });
@@ -139,6 +155,8 @@ function surprises({ result }) {
 }
 
 /**
+ * Make the part in which the model is saved as a file, or used in the book's views.
+ *
  * @param {Rested} rested
  * @param {ViewContext} context
  */

@@ -5,11 +5,11 @@ import { plural } from "./dom.js";
 import { wellFormed } from "./text.js";
 
 const LEAST = 1000; // characters of a text
-export const MOST = 1_000_000;
+export const MOST = 1_000_000; // characters of a text that are learned
 const DIFFERENT = 6000; // characters of an alphabet, at the most
-const HELD_OUT = 20_000; // characters, at the most
-const PIECE = 1000;
-const PIECES = 10;
+const HELD_OUT = 20_000; // characters of each held-out part, at the most
+const PIECE = 1000; // characters of a held-out piece, at the least
+const PIECES = 10; // pieces of a held-out part, at the most
 
 /**
  * Whether a character is none of a text: text has tabs, and ends of lines and pages, but no
@@ -42,14 +42,16 @@ export function decodeText(bytes) {
 }
 
 /**
+ * Read bytes as text; a TypeError if they are none in this encoding.
+ *
  * @param {string} encoding
  * @param {Uint8Array} bytes
  */
 const decoded = (encoding, bytes) => new TextDecoder(encoding, { fatal: true }).decode(bytes);
 
 /**
- * The characters that are learned of a text: every line ends in a newline, and the mark that
- * some programs put before a text is not of it.
+ * The characters that are learned of a text, the first MOST: every line ends in a newline, and the
+ * mark that some programs put before a text is not of it.
  *
  * @param {string} text
  * @returns {string[]}
@@ -66,7 +68,11 @@ export function charactersOf(text) {
  * @returns {string[]}
  */
 export function alphabetOf(characters) {
-  /** @param {string} character */
+  /**
+   * The number of a character in Unicode.
+   *
+   * @param {string} character
+   */
   const number = (character) => character.codePointAt(0) ?? 0;
   return Array.from(new Set(characters)).sort((a, b) => number(a) - number(b));
 }
@@ -94,6 +100,8 @@ export function faultOf(characters) {
 }
 
 /**
+ * A whole number with commas.
+ *
  * @param {number} number
  * @returns {string} "12,000"
  */

@@ -56,7 +56,11 @@ function strip(text) {
  */
 export const readPoems = (bytes, name) => poemsOf(decoded(bytes, name), name);
 
-/** @type {(content: string) => string} */
+/**
+ * A text whose lines all end in a newline, whatever they ended in.
+ *
+ * @type {(content: string) => string}
+ */
 const inLines = (content) => content.replace(/\r\n?/g, "\n");
 
 /**
@@ -83,11 +87,12 @@ export function isLikeTable(content) {
 }
 
 /**
- * The texts in what a file holds.
+ * The texts in what a file holds, those that are not empty, one or more.
  *
  * @param {string} content
- * @param {string} name of the file
+ * @param {string} name of the file: a table if it ends in .csv or .tsv
  * @returns {Poem[]}
+ * @throws {Error} which says what is wrong, in which line, and what to do
  */
 export function poemsOf(content, name) {
   const lines = inLines(content);
@@ -107,6 +112,8 @@ export function poemsOf(content, name) {
 }
 
 /**
+ * A text with a title: its own, or else its first line.
+ *
  * @param {{ text: string, title?: string, label?: string }} row
  * @returns {Poem}
  */
@@ -116,16 +123,21 @@ function withTitle(row) {
 }
 
 /**
+ * The number of the line in which a position stands.
+ *
  * @param {string} text
- * @param {number} end
- * @returns {number} of the line, from 1
+ * @param {number} end the position
+ * @returns {number} from 1
  */
 const linesBefore = (text, end) => text.slice(0, end).split("\n").length;
 
 /**
+ * Read the bytes of a file as text, in UTF-8, or in UTF-16 if it begins as such.
+ *
  * @param {Uint8Array} bytes
- * @param {string} name
+ * @param {string} name of the file
  * @returns {string}
+ * @throws {Error} if it is no text: which says what it is, or in which line it goes wrong
  */
 export function decoded(bytes, name) {
   const first = String.fromCharCode(...bytes.subarray(0, 8));
@@ -152,6 +164,8 @@ export function decoded(bytes, name) {
 }
 
 /**
+ * Read bytes as text; a TypeError if they are none in this encoding.
+ *
  * @param {string} encoding
  * @param {Uint8Array} bytes
  */
@@ -187,14 +201,22 @@ function parts(content) {
   return content.split(mark);
 }
 
-/** @type {(content: string) => boolean} whether two empty lines stand in a row in it */
+/**
+ * Whether two empty lines stand in a row in a text.
+ *
+ * @type {(content: string) => boolean}
+ */
 const isCutAtTwo = (content) => new RegExp(`(?:${EMPTY}){2}\\n`).test(strip(content));
 
 /**
+ * The texts of a table, with their labels and titles if it has such columns; other columns and
+ * empty rows are left out.
+ *
  * @param {string} content
- * @param {string} delimiter
- * @param {string} name
+ * @param {string} delimiter between cells
+ * @param {string} name of the file
  * @returns {{ text: string, label?: string, title?: string }[]}
+ * @throws {Error} which says what is wrong, in which line, and what to do
  */
 function tableRows(content, delimiter, name) {
   if (!strip(content)) return [];
@@ -218,12 +240,13 @@ function tableRows(content, delimiter, name) {
 }
 
 /**
- * Each row of a table: the line it begins in, and its cells.
+ * Each row of a table: the line it begins in, and its cells, none if the line is empty.
  *
  * @param {string} content
- * @param {string} delimiter
- * @param {string} name
+ * @param {string} delimiter between cells
+ * @param {string} name of the file
  * @returns {Generator<{ line: number, cells: string[] }, undefined, void>}
+ * @throws {Error} if a cell in quotes is not closed, or something follows its quotes
  */
 function* cellsOf(content, delimiter, name) {
   let line = 1;
@@ -248,7 +271,11 @@ function* cellsOf(content, delimiter, name) {
   }
 }
 
-/** @type {(name: string, line: number) => string} */
+/**
+ * What is said of a cell in quotes that does not end as it should.
+ *
+ * @type {(name: string, line: number) => string}
+ */
 const openQuote = (name, line) =>
   `${name}, line ${line}: a quote opens a cell here and does not close it. A quote inside of a cell in quotes is written twice`;
 
@@ -259,9 +286,11 @@ const openQuote = (name, line) =>
  */
 
 /**
+ * A cell without quotes: it ends at the delimiter or at the end of the line.
+ *
  * @param {string} content
- * @param {number} start
- * @param {string} delimiter
+ * @param {number} start of the cell
+ * @param {string} delimiter between cells
  * @returns {Cell}
  */
 function plain(content, start, delimiter) {
@@ -285,13 +314,19 @@ function quoted(content, start) {
 }
 
 /**
+ * Throw an Error if the first line names a column `text` with other delimiters alone.
+ *
  * @param {string} content
- * @param {string} delimiter
- * @param {string} name
+ * @param {string} delimiter that the file should have
+ * @param {string} name of the file
  */
 function checkDelimiter(content, delimiter, name) {
   const first = content.split("\n")[0];
-  /** @param {string} mark */
+  /**
+   * Whether the line, cut at a delimiter, has a cell `text`.
+   *
+   * @param {string} mark
+   */
   const hasText = (mark) =>
     first.split(mark).some((cell) => cell.replace(/^[ "]+|[ "]+$/g, "").toLowerCase() === "text");
   const other = Object.keys(DELIMITERS).find((mark) => first.includes(mark) && hasText(mark));
@@ -302,8 +337,10 @@ function checkDelimiter(content, delimiter, name) {
 }
 
 /**
- * @param {string[]} header in lower case
- * @param {string} name
+ * Throw an Error unless a table names a column `text`, and each of COLUMNS at most once.
+ *
+ * @param {string[]} header the names of its columns, in lower case
+ * @param {string} name of the file
  */
 function checkHeader(header, name) {
   for (const column of COLUMNS) {
@@ -348,7 +385,9 @@ export function faultOf(poems) {
 }
 
 /**
+ * The label of each text, without the space around it.
+ *
  * @param {Poem[]} poems that have labels
- * @returns {string[]}
+ * @returns {string[]} "" for one without a label
  */
 export const labelsOf = (poems) => poems.map(({ label }) => strip(label ?? ""));

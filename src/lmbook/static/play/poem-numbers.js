@@ -4,14 +4,14 @@
 import { bitsAt } from "./random.js";
 
 const PENALTIES = Array.from({ length: 9 }, (_, half) => 10 ** (half / 2 - 2)); // 0.01 to 100
-const DEALS = 20; // of the labels
-const DRAWS = 1000; // for an interval
-const NEAREST = 3;
+const DEALS = 20; // how often labels are shuffled
+const DRAWS = 1000; // samples for an interval
+const NEAREST = 3; // texts that are named
 
 /** @typedef {ArrayLike<number>} Vector */
 
 /**
- * A share that is told right, and its 95 % interval.
+ * A share that is predicted correctly, from 0 to 1, and its 95 % interval.
  *
  * @typedef {[right: number, from: number, to: number]} Accuracy
  */
@@ -66,7 +66,11 @@ export function nearest(vectors) {
   const all = products(vectors);
   const length = vectors.map((_, i) => Math.sqrt(all[i * count + i]) || 1e-12);
   return vectors.map((_, a) => {
-    /** @param {number} b */
+    /**
+     * The cosine of text a and another.
+     *
+     * @param {number} b
+     */
     const cosine = (b) => all[a * count + b] / length[a] / length[b];
     const others = Array.from(vectors.keys()).filter((b) => b !== a);
     return others.sort((b, c) => cosine(c) - cosine(b)).slice(0, NEAREST);
@@ -106,9 +110,10 @@ export function wordVectors(texts) {
 }
 
 /**
- * What a ridge regression leaves of each text, for each penalty: 1 minus its smoother.
+ * What turns targets into the residuals of a ridge regression on the vectors, for each of
+ * PENALTIES: the identity minus the regression's hat matrix.
  *
- * @param {Vector[]} vectors
+ * @param {Vector[]} vectors one for each text, of one length
  * @returns {Float64Array[]} (texts · texts) for each penalty
  */
 export function remainders(vectors) {
@@ -128,6 +133,7 @@ export function remainders(vectors) {
  *
  * @param {Float64Array} matrix (count · count); it is overwritten
  * @param {number} count
+ * @returns the same array
  */
 function inverse(matrix, count) {
   for (let pivot = 0; pivot < count; pivot++) {
@@ -152,7 +158,7 @@ function inverse(matrix, count) {
  *
  * @param {Float64Array[]} rests as `remainders` returns them
  * @param {string[]} labels
- * @returns {boolean[]} whether each is told right
+ * @returns {boolean[]} for each text whether its label is predicted correctly
  */
 export function hits(rests, labels) {
   const count = labels.length;
@@ -208,12 +214,13 @@ function guess(rest, own, width) {
 }
 
 /**
- * The mean over the labels of the share that is told right.
+ * The share of texts whose label is predicted correctly, of each label by itself, and the mean of
+ * these shares.
  *
- * @param {ArrayLike<boolean>} right of each text
+ * @param {ArrayLike<boolean>} right for each text whether it is
  * @param {string[]} labels
- * @param {(place: number, all: number[]) => number} [pick] which text of a label is taken in
- *   the place of each
+ * @param {(place: number, all: number[]) => number} [pick] which text is taken in the place of
+ *   each: given its place among all texts of its label, and these; itself by default
  */
 export function score(right, labels, pick = (place, all) => all[place]) {
   const names = Array.from(new Set(labels));
@@ -225,14 +232,18 @@ export function score(right, labels, pick = (place, all) => all[place]) {
 }
 
 /**
- * The middle 95 % of numbers.
+ * The ends of the middle 95 % of numbers.
  *
- * @param {number[]} numbers
- * @returns {[number, number]}
+ * @param {number[]} numbers sorted in their place
+ * @returns {[from: number, to: number]}
  */
 function middle(numbers) {
   const sorted = numbers.sort((a, b) => a - b);
-  /** @param {number} share */
+  /**
+   * The number below which a share of all lies, between two of them if need be.
+   *
+   * @param {number} share from 0 to 1
+   */
   const at = (share) => {
     const place = share * (sorted.length - 1);
     const below = Math.floor(place);
@@ -243,11 +254,11 @@ function middle(numbers) {
 }
 
 /**
- * How well labels are told from the other texts, with an interval: the texts of each label are
- * drawn again.
+ * How often labels are predicted correctly from the other texts (`score`), with an interval: the
+ * texts of each label are drawn again, with repetition (bootstrap).
  *
- * @param {Float64Array[]} rests
- * @param {string[]} labels
+ * @param {Float64Array[]} rests as `remainders` returns them
+ * @param {string[]} labels one for each text
  * @returns {Accuracy}
  */
 export function labelAccuracy(rests, labels) {
@@ -260,10 +271,11 @@ export function labelAccuracy(rests, labels) {
 }
 
 /**
- * How well labels are told that were dealt out anew: the mean, and the middle of the deals.
+ * How often labels are predicted correctly that were shuffled among the texts: the mean of DEALS
+ * shuffles, and the middle 95 % of them.
  *
- * @param {Float64Array[]} rests
- * @param {string[]} labels
+ * @param {Float64Array[]} rests as `remainders` returns them
+ * @param {string[]} labels one for each text
  * @returns {Accuracy}
  */
 export function dealt(rests, labels) {

@@ -27,7 +27,9 @@ let views = 0;
  */
 
 /**
- * What is found of texts without a model, or at the last level with shuffled labels.
+ * What is found of texts by counting words, `words` (texts, 3) the nearest and `told` how often
+ * labels are guessed correctly; and, `dealt`, how often they are at the model's last level if they
+ * are shuffled.
  *
  * @typedef {{ words: number[][], told?: Accuracy, dealt?: Accuracy }} Rivals
  */
@@ -42,20 +44,22 @@ let views = 0;
 const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 /**
- * Make what reads texts with the site's BERT.
+ * Make what reads texts with the site's BERT: `bytes`, how much has to be loaded; `prepare`, which
+ * loads the model and cuts texts; `read`; `rivals`; and `stop`, which ends reading.
  *
- * @param {{ around: [number, number], most: [number, number] }} data
+ * @param {{ around: [number, number], most: [texts: number, tokens: number] }} data the IDs before
+ *   and after a text; how much is read at the most
  * @param {ViewContext} context
  */
 export function readerOf({ around, most }, context) {
   const bert = openModel("bert", context);
-  const lane = `own poems ${++views}`;
+  const lane = `own poems ${++views}`; // of this view's requests
   let isStopped = false;
   /** @type {WordPiece | undefined} */
   let tokenizer;
   let room = 0; // tokens of a text, those around it aside
   /** @type {import("./client.js").Client | null} */
-  let reading = null;
+  let reading = null; // the model that reads just now
   /**
    * The vectors of each text at all levels, by its tokens: whoever stops loses nothing.
    *
@@ -67,8 +71,9 @@ export function readerOf({ around, most }, context) {
    * Load the model, and cut texts into tokens: as many as there is room for.
    *
    * @param {Poem[]} poems
-   * @param {(share: number) => void} progress
-   * @returns {Promise<{ lines: Line[], left: Poem[] }>} those that are read, and those that are not
+   * @param {(share: number) => void} progress called with the share of the model that has come
+   * @returns {Promise<{ lines: Line[], left: Poem[] }>} those that are read, and those that are not:
+   *   too many, or without a token
    */
   async function prepare(poems, progress) {
     isStopped = false;
@@ -93,29 +98,37 @@ export function readerOf({ around, most }, context) {
     return { lines, left };
   }
 
-  /** @param {{ id: number }[]} encoded */
+  /**
+   * The IDs that the model reads of a text's tokens, with those around it.
+   *
+   * @param {{ id: number }[]} encoded
+   */
   const idsOf = (encoded) => [around[0], ...encoded.slice(0, room).map(({ id }) => id), around[1]];
 
   /**
-   * The words of a line that is read in another order.
+   * A text whose words, those that are read, are in another order, and its IDs.
    *
    * @param {WordPiece} tokenizer
    * @param {Line} line
    * @returns {{ text: string, ids: number[] }}
    */
   function inAnotherOrder(tokenizer, { poem }) {
-    /** @param {string} word */
+    /**
+     * How many tokens a word has.
+     *
+     * @param {string} word
+     */
     const sizeOf = (word) => tokenizer.encode(word).length;
     const read = reorderedWords(poem.text.slice(0, CUT), sizeOf, room);
     return { text: read + poem.text.slice(CUT), ids: idsOf(tokenizer.encode(read)) };
   }
 
   /**
-   * Read texts, each in its turn.
+   * Read texts, one after the other, and find what their vectors say.
    *
    * @param {Line[]} lines
    * @param {string} state of the switch: as they are, by random weights, or in another order
-   * @param {(done: number) => void} progress how many texts are read
+   * @param {(done: number) => void} progress called with how many texts are read
    * @returns {Promise<World | null>} null if it was stopped
    */
   async function read(lines, state, progress) {
@@ -160,9 +173,11 @@ export function readerOf({ around, most }, context) {
   }
 
   /**
-   * @param {Float64Array[][]} levels
-   * @param {Line[]} lines
-   * @returns {Promise<World | null>}
+   * What vectors say at each level; those of the last level are kept for `rivals`.
+   *
+   * @param {Float64Array[][]} levels [level][text], (d_model,)
+   * @param {Line[]} lines the texts
+   * @returns {Promise<World | null>} null if it was stopped
    */
   async function worldOf(levels, lines) {
     /** @type {World} */
@@ -201,6 +216,7 @@ export function readerOf({ around, most }, context) {
       const counted = labelAccuracy(remainders(words), labels);
       return { words: near, told: counted, dealt: dealt(remainders(last), labels) };
     },
+    /* End reading; what was read is not read again. */
     stop() {
       isStopped = true;
       reading?.cancel(lane);
@@ -208,6 +224,10 @@ export function readerOf({ around, most }, context) {
   };
 }
 
-/** @param {number} level */
+/**
+ * What a level is called.
+ *
+ * @param {number} level from 0 on
+ */
 const nameOf = (level) =>
   level < 2 ? ["static", "before layer 0"][level] : `after layer ${level - 2}`;

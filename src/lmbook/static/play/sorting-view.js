@@ -4,13 +4,16 @@
 import { button, heading, make, numbersField, row, stateOf } from "./dom.js";
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view. In it, a section is a number, its position among the names.
+ *
+ * @param {HTMLElement} element empty
  * @param {object} data
- * @param {string[]} data.texts
+ * @param {string[]} data.texts of the poems
  * @param {number[]} data.editors a section for each text
  * @param {number[][]} data.models [level], a section for each text
  * @param {string[]} data.names of the sections
  * @param {string[]} data.levels their names
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, { texts, editors, models, names, levels }) {
   /** @type {number[]} */
@@ -22,18 +25,24 @@ export function mount(element, { texts, editors, models, names, levels }) {
   const back = button("Take back", takeBack);
   element.append(count, text, make("p", { class: "play-controls" }, ...answers, back), end);
 
-  /** @param {number} section */
+  /**
+   * Put the poem that is shown into a section, and show the next.
+   *
+   * @param {number} section
+   */
   function sort(section) {
     sorted.push(section);
     show();
     (text.hidden ? end : text).focus();
   }
 
+  /* Take the last choice back. */
   function takeBack() {
     sorted.pop();
     show();
   }
 
+  /* Show the next poem, or the results once all are sorted. */
   function show() {
     const next = sorted.length;
     const isDone = next === texts.length;
@@ -48,10 +57,10 @@ export function mount(element, { texts, editors, models, names, levels }) {
   }
 
   /**
-   * How often two agree on the texts that are sorted.
+   * On how many of the texts that are sorted two agree, in words.
    *
-   * @param {number[]} one
-   * @param {number[]} other
+   * @param {number[]} one a section for each text
+   * @param {number[]} other a section for each text
    */
   function agreeing(one, other) {
     const count = sorted.filter((_, i) => one[i] === other[i]).length;
@@ -67,6 +76,7 @@ export function mount(element, { texts, editors, models, names, levels }) {
     );
   }
 
+  /* A table: how often each level agrees with the editors and with the reader. */
   function agreement() {
     const rows = models.map((model, level) =>
       row(levels[level], agreeing(model, editors), agreeing(model, sorted)),

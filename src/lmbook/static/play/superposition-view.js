@@ -18,24 +18,27 @@ import {
  * @typedef {object} Data
  * @property {number} features
  * @property {number} examples of each step
- * @property {number} steps
+ * @property {number} steps of a training
  * @property {number} rate of Adam, to begin with; it falls to 0
  * @property {number[]} seeds of the examples, and of the first weights
- * @property {number} sparsity to begin with
+ * @property {number} sparsity to begin with: the probability that a feature is 0
  */
 
 /**
+ * The toy model: two numbers are the sum of each feature times its arrow; a feature comes back as
+ * the dot product of these with its arrow, plus its bias, through a ReLU.
+ *
  * @typedef {object} Toy
  * @property {number[][]} arrows of each feature, two numbers
  * @property {number[]} bias of each feature
- * @property {number} loss before the last step
+ * @property {number} loss before the last step: the mean squared error of a feature
  */
 
 /**
- * Numbers from 0 to 1, the same as in Python.
+ * Make what draws random numbers, the same as in Python.
  *
  * @param {number} seed
- * @returns {() => number}
+ * @returns {() => number} gives the next one, 0 or more and below 1
  */
 function draws(seed) {
   let state = seed;
@@ -46,17 +49,19 @@ function draws(seed) {
 }
 
 /**
- * @param {number} count
- * @param {() => number} next
+ * A list of several numbers.
+ *
+ * @param {number} count how many
+ * @param {() => number} next gives each of them
  */
 const several = (count, next) => Array.from({ length: count }, next);
 
 /**
- * Examples, each a number for every feature, most of them 0.
+ * Draw examples, each a number for every feature: 0, or else between 0 and 1.
  *
  * @param {Data} data
  * @param {number} sparsity the probability of 0
- * @returns {number[][]}
+ * @returns {number[][]} (examples, features)
  */
 function sample(data, sparsity) {
   const random = draws(data.seeds[0]);
@@ -82,11 +87,12 @@ function start(data) {
 }
 
 /**
- * What comes back before the ReLU.
+ * Send an example through the toy.
  *
  * @param {Toy} toy
- * @param {number[]} example
- * @returns {{ hidden: number[], back: number[] }}
+ * @param {number[]} example (features,)
+ * @returns {{ hidden: number[], back: number[] }} the two numbers; what comes back, before the
+ *   ReLU, (features,)
  */
 function through({ arrows, bias }, example) {
   const hidden = [0, 1].map((axis) =>
@@ -97,17 +103,19 @@ function through({ arrows, bias }, example) {
 }
 
 /**
- * Learn, a step for each call.
+ * Make a toy that learns, a step of Adam for each call.
  *
  * @param {Data} data
- * @param {number} sparsity
- * @returns {{ toy: Toy, step: () => boolean }} the toy, and what makes a step; false at the end
+ * @param {number} sparsity the probability that a feature of an example is 0
+ * @returns {{ toy: Toy, step: () => boolean }} the toy, which each step changes; what takes a step,
+ *   and returns false if all were taken before
  */
 export function learner(data, sparsity) {
   const toy = start(data);
   const examples = sample(data, sparsity);
-  const moments = several(3 * data.features, () => 0).map(() => [0, 0]);
-  let done = 0;
+  const moments = several(3 * data.features, () => 0).map(() => [0, 0]); // Adam's running means
+  let done = 0; // steps
+  /* Take a step, if one is left. */
   const step = () => {
     if (done === data.steps) return false;
     const gradients = slopes(toy, examples);
@@ -129,11 +137,12 @@ export function learner(data, sparsity) {
 }
 
 /**
- * The gradient of the loss: of each feature across, up and its bias. The loss is kept.
+ * The gradient of the loss by all weights of the toy.
  *
- * @param {Toy} toy
- * @param {number[][]} examples
- * @returns {number[]}
+ * @param {Toy} toy its loss is set
+ * @param {number[][]} examples (examples, features)
+ * @returns {number[]} (3 · features,), of each feature by the two numbers of its arrow and by its
+ *   bias
  */
 function slopes(toy, examples) {
   const gradient = several(3 * toy.bias.length, () => 0);
@@ -157,14 +166,14 @@ function slopes(toy, examples) {
   return gradient;
 }
 
-const UNIT = 150; // of the drawing
+const UNIT = 150; // an arrow of length 1, in pixels of the drawing
 const AT_ONCE = 30; // steps between two pictures
 
 /**
- * An arrow with the number of its feature.
+ * Draw an arrow with the number of its feature, from 1 on.
  *
- * @param {number[]} arrow
- * @param {number} i
+ * @param {number[]} arrow two numbers, across and up
+ * @param {number} i the feature, from 0 on
  */
 function drawn(arrow, i) {
   const [x, y] = [240 + UNIT * arrow[0], 240 - UNIT * arrow[1]];
@@ -180,8 +189,11 @@ function drawn(arrow, i) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   /** @type {Toy} */
@@ -226,6 +238,7 @@ export function mount(element, data) {
     live,
   );
 
+  /* Draw the arrows, and for each feature what comes back if it alone is 1. */
   function draw() {
     lines.replaceChildren(...toy.arrows.map(drawn));
     body.replaceChildren(
@@ -239,14 +252,16 @@ export function mount(element, data) {
     result.textContent = tell();
   }
 
+  /* How many arrows are longer than 0.8. */
   const long = () => toy.arrows.filter((arrow) => Math.hypot(...arrow) > 0.8).length;
+  /* How many features have an arrow, and the loss, in a sentence. */
   function tell() {
     if (worlds.selectedIndex)
       return "Random weights: the arrows point anywhere. How often a feature is 0 makes no difference.";
     return `Arrows longer than 0.8: ${long()} of ${data.features}. Loss ${fixed(toy.loss, 4)}.`;
   }
 
-  /** Begin anew, and show the arrows while they move. */
+  /** Begin anew, and show the arrows while they learn; random weights stay as they are. */
   function train() {
     const sparsity = Number(zeros.input.value);
     zeros.value.textContent = percent(sparsity);
@@ -256,6 +271,8 @@ export function mount(element, data) {
     toy = learning.toy;
     const atRest = worlds.selectedIndex === 1;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    /* Take some steps and draw, again and again until the end; all at once for readers who asked
+       for less motion. */
     const more = () => {
       if (mine !== running) return;
       let goesOn = !atRest;

@@ -28,15 +28,25 @@ import { make, plural, radios, slider, stateOf } from "./dom.js";
 /** @type {Record<string, string | undefined>} */
 const NAMES = { " ": "space", "\n": "new line" };
 const BEFORE = 18; // letters of the line that are repeated
-/** @type {(letter: string) => string} */
+/**
+ * A letter's name.
+ *
+ * @type {(letter: string) => string}
+ */
 const named = (letter) => NAMES[letter] || letter;
-/** @type {(share: number) => string} */
+/**
+ * A share that is given in per cent, in words.
+ *
+ * @type {(share: number) => string}
+ */
 const percent = (share) => (share < 1 ? "under 1 %" : `${Math.round(share)} %`);
 
 /**
+ * Draw the probability of a letter as a bar.
+ *
  * @param {string} letter
- * @param {number} share
- * @param {boolean} isWritten whether it stands in the text
+ * @param {number} share its probability, in per cent
+ * @param {boolean} isWritten whether it is the one that stands in the text
  */
 function bar(letter, share, isWritten) {
   return make(
@@ -49,10 +59,11 @@ function bar(letter, share, isWritten) {
 }
 
 /**
- * What chooses between pieces, ways and moments; a way with fewer moments stays at its last.
+ * Make what chooses between pieces, ways and moments; a way with fewer moments stays at its last.
  *
  * @param {Runs} runs
  * @param {(text: string, letters: Letter[]) => void} read is called with what was chosen
+ * @returns its `element`; its `fields`, for links; `draw`, which shows what is chosen
  */
 function choices({ pieces, ways, moments }, read) {
   let piece = 0;
@@ -64,6 +75,7 @@ function choices({ pieces, ways, moments }, read) {
     value: 0,
     oninput: draw,
   });
+  /* Show what is chosen. */
   function draw() {
     const at = Number(steps.input.value);
     const { letters, losses } = ways[way];
@@ -99,8 +111,11 @@ function choices({ pieces, ways, moments }, read) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {Data} data
+ * @returns `read`, which shows another text; its `state`, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   /** @type {string[]} its letters */
@@ -109,7 +124,7 @@ export function mount(element, data) {
   let letters;
   /** @type {HTMLElement[]} */
   let shown;
-  let here = 5; // the first word that could have gone on otherwise
+  let here = 5; // position of the letter that is chosen: at first in a word that could go on otherwise
   const whole = make("p", { class: "visually-hidden" });
   const verse = make("p", {
     class: "lm-verse",
@@ -136,8 +151,11 @@ export function mount(element, data) {
   );
 
   /**
+   * Show a text and what was expected of its letters; with the same text the same letter stays
+   * chosen.
+   *
    * @param {string} piece
-   * @param {Letter[]} newLetters
+   * @param {Letter[]} newLetters one for each letter of the text
    */
   function read(piece, newLetters) {
     if (piece !== text.join("")) here = 5;
@@ -153,14 +171,22 @@ export function mount(element, data) {
     choose(here);
   }
 
-  /** @param {number} at */
+  /**
+   * What stands before a letter, at most BEFORE letters, from the beginning of a word on.
+   *
+   * @param {number} at
+   */
   function before(at) {
     const letters = text.slice(Math.max(0, at - BEFORE), at);
     const line = letters.join("").replace(/\n/g, " / ");
     return at > BEFORE ? `…${line.replace(/^\S*\s/, "")}` : line;
   }
 
-  /** @param {number} at */
+  /**
+   * Choose a letter, and show what was expected there.
+   *
+   * @param {number} at its position
+   */
   function choose(at) {
     here = at;
     const [share, , guesses] = letters[at];
@@ -181,7 +207,11 @@ export function mount(element, data) {
     );
   }
 
-  /** @param {PointerEvent} event */
+  /**
+   * Choose the letter under the pointer.
+   *
+   * @param {PointerEvent} event
+   */
   function point(event) {
     const under = document.elementFromPoint(event.clientX, event.clientY);
     const at = shown.indexOf(/** @type {HTMLElement} */ (under));

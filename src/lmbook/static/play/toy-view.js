@@ -27,11 +27,17 @@ import { softmax } from "./engine.js";
  * @param {Point[]} keys
  * @param {Point[]} values one for each key
  * @param {number} divisor of the products
- * @param {boolean[]} hidden keys that must not be looked at
- * @returns {{ products: number[], scaled: number[], weights: number[], output: Point }}
+ * @param {boolean[]} hidden for each key whether it must not be attended to; not all
+ * @returns {{ products: number[], scaled: number[], weights: number[], output: Point }} for each
+ *   key its dot product with the query, the same divided, and its weight, 0 if it is hidden; the
+ *   mean of the values by these weights
  */
 export function attend(query, keys, values, divisor, hidden) {
-  /** @type {(a: number[], b: number[]) => number} */
+  /**
+   * The dot product of two lists of numbers.
+   *
+   * @type {(a: number[], b: number[]) => number}
+   */
   const dot = (a, b) => a.reduce((sum, number, i) => sum + number * b[i], 0);
   const products = keys.map((key) => dot(query, key));
   const scaled = products.map((product) => product / divisor);
@@ -47,17 +53,25 @@ export function attend(query, keys, values, divisor, hidden) {
 }
 
 const LIMIT = 3; // the plane reaches from -3 to 3
-const UNIT = 75; // of the drawing
-/** @type {(point: Point) => Point} its place in the drawing */
+const UNIT = 75; // of the plane, in pixels of the drawing
+/**
+ * Where a point of the plane stands in the drawing.
+ *
+ * @type {(point: Point) => Point}
+ */
 const at = ([x, y]) => [240 + UNIT * x, 240 - UNIT * y];
-/** @type {(point: Point) => string} */
+/**
+ * A point in words: "1.0, −0.5".
+ *
+ * @type {(point: Point) => string}
+ */
 const place = (point) => point.map((number) => fixed(number, 1)).join(", ");
 
 /**
- * A line with a head from the middle to a point.
+ * Draw an arrow from the middle of the plane to a point.
  *
  * @param {Point} point
- * @param {string} name
+ * @param {string} name of what it is, for the style sheet
  */
 function vector(point, name) {
   const [x, y] = at(point);
@@ -72,11 +86,11 @@ function vector(point, name) {
 }
 
 /**
- * Text above a point, inside the drawing.
+ * Write a text above a point, but inside the drawing.
  *
  * @param {Point} point
  * @param {string} text
- * @param {number} distance negative: below the point
+ * @param {number} distance in pixels of the drawing; negative: below the point
  */
 function label(point, text, distance) {
   const [x, y] = at(point);
@@ -86,12 +100,15 @@ function label(point, text, distance) {
 }
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view. In it, a handle is a number: 0 is the query, n the word n - 1.
+ *
+ * @param {HTMLElement} element empty
  * @param {object} data
  * @param {string[]} data.words
  * @param {Point[]} data.keys one for each word
  * @param {Point} data.query
  * @param {number} data.position of the query among the words
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, data) {
   const { words } = data;
@@ -101,7 +118,11 @@ export function mount(element, data) {
   let keys;
   /** @type {ReturnType<typeof attend>} */
   let attended;
-  /** @type {(attributes: import("./dom.js").Attributes) => HTMLInputElement} */
+  /**
+   * Make an input after whose change all is drawn anew.
+   *
+   * @type {(attributes: import("./dom.js").Attributes) => HTMLInputElement}
+   */
   const change = (attributes) => make("input", { ...attributes, oninput: draw });
   const root = change({ type: "checkbox" });
   const causal = change({ type: "checkbox" });
@@ -157,6 +178,7 @@ export function mount(element, data) {
     live,
   );
 
+  /* Begin again: with all points and controls as they were at first. */
   function reset() {
     query = [...data.query];
     keys = data.keys.map((key) => [...key]);
@@ -169,29 +191,43 @@ export function mount(element, data) {
 
   /* --- moving a point --- */
 
-  /** @type {(handle: number) => Point} 0 is the query */
+  /**
+   * The point of a handle; to change it moves the handle.
+   *
+   * @type {(handle: number) => Point}
+   */
   const point = (handle) => (handle ? keys[handle - 1] : query);
 
   /**
+   * Move a handle, inside the plane and to twentieths.
+   *
    * @param {number} handle
    * @param {number} x
    * @param {number} y
    */
   function put(handle, x, y) {
-    /** @param {number} number */
+    /**
+     * The nearest number that a point can have.
+     *
+     * @param {number} number
+     */
     const inside = (number) => Math.min(LIMIT, Math.max(-LIMIT, Math.round(20 * number) / 20));
     point(handle).splice(0, 2, inside(x), inside(y));
     draw();
   }
 
-  /** @param {Event} event */
+  /**
+   * The handle that an event is about; -1 if it is about none.
+   *
+   * @param {Event} event
+   */
   const held = ({ target }) => {
     const handle = /** @type {Element} */ (target).closest("[role=slider]");
     return handles.indexOf(/** @type {SVGGElement} */ (handle));
   };
 
   /**
-   * A finger on a point does not scroll the page.
+   * Keep a finger on a point from scrolling the page.
    *
    * @param {Event} event
    */
@@ -199,7 +235,11 @@ export function mount(element, data) {
     if (held(event) >= 0) event.preventDefault();
   }
 
-  /** @param {PointerEvent} event */
+  /**
+   * Let a point follow the pointer that is pressed on it, until it is released.
+   *
+   * @param {PointerEvent} event
+   */
   function drag(event) {
     const handle = held(event);
     if (handle < 0 || event.button) return;
@@ -214,7 +254,11 @@ export function mount(element, data) {
     plane.onlostpointercapture = () => (plane.onpointermove = null);
   }
 
-  /** @param {KeyboardEvent} event */
+  /**
+   * Move a point by the arrow keys, with the shift key farther.
+   *
+   * @param {KeyboardEvent} event
+   */
   function press(event) {
     const step = arrow(event);
     if (!step) return;
@@ -227,6 +271,7 @@ export function mount(element, data) {
 
   /* --- drawing --- */
 
+  /* Compute the attention of the query, and draw the plane and the table. */
   function draw() {
     const temperature = 2 ** Number(warmth.input.value);
     const divisor = (root.checked ? Math.SQRT2 : 1) * temperature;
@@ -264,17 +309,17 @@ export function mount(element, data) {
   }
 
   /**
-   * An invisible circle around a handle, large enough for a finger.
+   * Make an invisible circle around a handle, large enough for a finger.
    *
    * @type {(x: number, y: number) => SVGElement}
    */
   const touch = (x, y) => svg("circle", { cx: x, cy: y, r: 26, class: "lmt-touch" });
 
   /**
-   * A word at the end of its key. The area of its circle grows with its weight.
+   * Draw a word at the end of its key. The area of its circle grows with its weight.
    *
-   * @param {number} i the word
-   * @param {boolean} hidden
+   * @param {number} i the word's position
+   * @param {boolean} hidden whether the mask hides it
    * @param {number} weight from 0 to 1
    */
   function drawWord(i, hidden, weight) {
@@ -287,6 +332,7 @@ export function mount(element, data) {
     ];
   }
 
+  /* Draw the end of the query. */
   function drawQuery() {
     const [x, y] = at(query);
     return [
@@ -296,6 +342,7 @@ export function mount(element, data) {
     ];
   }
 
+  /* What is read out: the weight of each word, and where the output is. */
   function tell() {
     const weights = words.map((name, i) => `${name} ${percent(attended.weights[i])}`).join(", ");
     return `Weights: ${weights}. Output at ${place(attended.output)}.`;

@@ -11,21 +11,28 @@ const FULL = 60; // hundredths of support at which a colour is full
  * @typedef {object} Poem
  * @property {string} text
  * @property {number} own the editors' section
- * @property {string[]} words
+ * @property {string[]} words in order, as they stand in the text
  * @property {number[][]} printed support of the whole text, [level][section], in hundredths
- * @property {number[][][]} said support without each word, [level][word][section]
+ * @property {number[][][]} said support without each word, [level][word][section], in hundredths
  */
 
-/** @type {(values: number[]) => number} */
+/**
+ * The position of the largest number, the first of equals.
+ *
+ * @type {(values: number[]) => number}
+ */
 const argmax = (values) => values.indexOf(Math.max(...values));
 
 /**
- * @param {HTMLElement} element
+ * Fill an element with the view.
+ *
+ * @param {HTMLElement} element empty
  * @param {object} data
  * @param {Poem[]} data.poems
  * @param {string[]} data.names of the sections
  * @param {string[]} data.levels their names
  * @param {number} data.first the poem to begin with
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function mount(element, { poems, names, levels, first }) {
   let poem = first;
@@ -62,6 +69,7 @@ export function mount(element, { poems, names, levels, first }) {
     status,
   );
 
+  /* Show the poem that is selected, with no word struck out. */
   function choosePoem() {
     poem = Number(poemChoice.value);
     section = null;
@@ -70,17 +78,23 @@ export function mount(element, { poems, names, levels, first }) {
     draw();
   }
 
+  /* Colour the words by the section that is selected. */
   function chooseSection() {
     section = Number(sectionChoice.value);
     draw();
   }
 
+  /* Show the level at which the slider stands. */
   function chooseLevel() {
     level = Number(levelChoice.input.value);
     draw();
   }
 
-  /** @param {number} word */
+  /**
+   * Strike a word out, or put it back.
+   *
+   * @param {number} word its position
+   */
   function strike(word) {
     struck = struck === word ? null : word;
     draw();
@@ -92,7 +106,7 @@ export function mount(element, { poems, names, levels, first }) {
    *
    * @param {string} word
    * @param {number} i its position
-   * @param {number} lost in hundredths
+   * @param {number} lost support, in hundredths; below 0 if there is more without it
    */
   function makeWord(word, i, lost) {
     const span = make(
@@ -115,9 +129,9 @@ export function mount(element, { poems, names, levels, first }) {
   }
 
   /**
-   * The words as buttons, with the text between them as it is; the focus stays.
+   * Draw the words as buttons, with the text between them as it is; the focus stays.
    *
-   * @param {number} shownSection
+   * @param {number} shownSection by whose support they are coloured
    */
   function drawText(shownSection) {
     const { text: whole, words, printed, said: supportWithout } = poems[poem];
@@ -138,9 +152,15 @@ export function mount(element, { poems, names, levels, first }) {
     spans[focused]?.focus();
   }
 
+  /* Where editors and model put the poem, and its support for each section, without the word that
+     is struck out if there is one. */
   function describe() {
     const { own, words, printed, said: supportWithout } = poems[poem];
-    /** @param {number[]} values */
+    /**
+     * The support for each section, in words.
+     *
+     * @param {number[]} values in hundredths
+     */
     const support = (values) =>
       names.map((name, i) => `${name} ${fixed(values[i] / 100)}`).join(", ");
     const now = printed[level];
@@ -151,6 +171,7 @@ export function mount(element, { poems, names, levels, first }) {
     return `${beginning} Without “${words[struck]}”: ${names[argmax(without)]}. ${support(without)}.`;
   }
 
+  /* Draw the poem, and say what the model makes of it. */
   function draw() {
     const shownSection = section ?? argmax(poems[poem].printed[levels.length - 1]);
     sectionChoice.value = String(shownSection);
@@ -160,13 +181,17 @@ export function mount(element, { poems, names, levels, first }) {
   }
 
   draw();
-  /** @type {(get: () => number | null, set: (number: number | null) => void, count: () => number) => import("./dom.js").Field} */
+  /**
+   * A field that holds a whole number below `count`, or none: in a link from 1 on, and 0 for none.
+   *
+   * @type {(get: () => number | null, set: (number: number | null) => void, count: () => number) => import("./dom.js").Field}
+   */
   const orNone = (get, set, count) =>
     countField(
       () => (get() ?? -1) + 1,
       (number) => set(number ? number - 1 : null),
       () => count() + 1,
-    ); // from 1 on; 0 is none
+    );
   const state = {
     poem: poemChoice,
     section: orNone(
