@@ -1,14 +1,21 @@
 /* The claims stand in groups, one a chapter. A press on "by verdict" groups them by whether
    they hold, what does not hold first; "by chapter" puts them back. Without scripts they
    stay by chapter. */
-/** @param {Element} list */
+
+/**
+ * Put the buttons before the list of claims, and arrange it when they are pressed.
+ *
+ * @param {Element} list of groups, one a chapter
+ */
 function arrangeFindings(list) {
   const chapters = [...list.children];
   const members = chapters.map((group) => [...group.querySelectorAll(":scope > details")]);
 
   /**
+   * Make a group of claims; its title says how many they are.
+   *
    * @param {string} title
-   * @param {Element[]} items
+   * @param {Element[]} items moved there
    */
   function group(title, items) {
     const section = document.createElement("section");
@@ -19,7 +26,11 @@ function arrangeFindings(list) {
     return section;
   }
 
-  /** @type {Record<string, () => Element[]>} */
+  /**
+   * What puts the claims into groups, and returns these, by what its button says.
+   *
+   * @type {Record<string, () => Element[]>}
+   */
   const ways = {
     "by chapter": () => {
       chapters.forEach((each, number) => each.append(...members[number]));

@@ -20,7 +20,7 @@ const MOST = 40; // results shown
 
 /**
  * @typedef {object} Answer
- * @property {Result[]} results
+ * @property {Result[]} results the best first
  * @property {string[]} changed words that the book does not have
  * @property {string} meant what was looked for in the end
  * @property {boolean} all whether each section found has all words
@@ -30,17 +30,33 @@ const sections = window.lmbookSections.map((values, id) => ({
   id,
   .../** @type {Section} */ (Object.fromEntries(NAMES.map((name, n) => [name, values[n]]))),
 }));
-/** @param {string} word */
+/**
+ * A word without accents, in small letters.
+ *
+ * @param {string} word
+ */
 const plain = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 const index = new MiniSearch({ fields: FIELDS, processTerm: plain });
 index.addAll(sections);
 
-/** @param {string} text */
+/**
+ * The words of a text.
+ *
+ * @param {string} text
+ */
 const words = (text) => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
 const boost = { heading: 4, title: 2, text: 1, work: 0.8, code: 0.3 };
-/** @type {(word: string) => Result[]} */
+/**
+ * Sections that have a word, or, if it is longer than two letters, one that begins with it.
+ *
+ * @type {(word: string) => Result[]}
+ */
 const exact = (word) => index.search(word, { prefix: word.length > 2 });
-/** @param {string} word */
+/**
+ * A word without the s at its end, if it looks like a plural.
+ *
+ * @param {string} word
+ */
 const singular = (word) => word.replace(/^(.*\p{L}{3}[^s])s$/u, "$1");
 
 /**
@@ -48,7 +64,7 @@ const singular = (word) => word.replace(/^(.*\p{L}{3}[^s])s$/u, "$1");
  * among several the one that stands in most sections.
  *
  * @param {string} word
- * @returns {string | null}
+ * @returns {string | null} null if there is none so near
  */
 function nearest(word) {
   for (const slips of word.length > 5 ? [1, 2] : [1]) {
@@ -65,6 +81,9 @@ function nearest(word) {
 }
 
 /**
+ * Find the sections that have all words of a query, or, if there are none, some of them. A word
+ * that the book does not have is taken for the nearest that it has.
+ *
  * @param {string} query
  * @returns {Answer}
  */
@@ -89,14 +108,18 @@ function look(query) {
 }
 
 /**
- * Some words around the first that was found, those found marked.
+ * Make a paragraph of some words around the first that was found, those found marked.
  *
- * @param {string} text
- * @param {Set<string>} terms
+ * @param {string} text of the section
+ * @param {Set<string>} terms words that were found, as `plain` makes them
  */
 function quote(text, terms) {
   const parts = text.split(/([\p{L}\p{N}]+)/u);
-  /** @param {string} part */
+  /**
+   * Whether a part of the text is a word that was found.
+   *
+   * @param {string} part
+   */
   const hit = (part) => terms.has(plain(part));
   const first = parts.findIndex(hit);
   const start = Math.max(0, first - 24);
@@ -107,7 +130,11 @@ function quote(text, terms) {
   return make("p", { class: "context" }, ...nodes);
 }
 
-/** @param {Result} result */
+/**
+ * Make the entry of a result: a link to the section, its page, and a quotation.
+ *
+ * @param {Result} result
+ */
 function row(result) {
   const section = sections[result.id];
   const terms = new Set(result.terms);
@@ -120,7 +147,11 @@ function row(result) {
   return make("li", {}, link, where, quote(work ? section.work : section.text, terms));
 }
 
-/** @param {Answer} answer */
+/**
+ * How much was found, and for which words, in sentences: parts of a paragraph.
+ *
+ * @param {Answer} answer
+ */
 function summary({ results, changed, meant, all }) {
   const pages = new Set(results.map((result) => sections[result.id].page)).size;
   /** @type {(string | Node)[]} */
@@ -139,6 +170,7 @@ place.append(status, list);
 const field = /** @type {HTMLInputElement} */ (
   document.querySelector(".bd-search-container input[name=q]")
 );
+/* Show what is found for the words in the field; nothing if there are none. */
 function show() {
   status.replaceChildren();
   list.replaceChildren();

@@ -2,6 +2,8 @@
    the page is loaded or resized; what is folded then has no width. Look again when it is
    unfolded. A notebook is kept, not opened: some servers call it text. A fold opens for a
    link to something in it, and what *Read* leaves out is shown (`ways.js`). */
+
+/* Let all that listens to a change of the window's size look again. */
 const again = () => window.dispatchEvent(new Event("resize"));
 
 /* The element that the address leads to, or null. Readers write addresses, too: one that

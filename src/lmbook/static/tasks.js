@@ -53,11 +53,14 @@ function readKept(text) {
   }
 }
 
+/* Read what is done of what the browser keeps. */
 function load() {
   attempt(() => (done = readKept(localStorage.getItem(key) ?? "null")));
 }
 
 /**
+ * Keep how a task was done, and show it.
+ *
  * @param {string} label of a task
  * @param {"right" | "done" | false} how it was done; false if it was not
  */
@@ -70,7 +73,8 @@ function mark(label, how) {
 }
 
 /**
- * FNV-1a of an answer and the task's key: which option is right is not to be read.
+ * The hash of a text (FNV-1a), in eight hexadecimal digits. A page has it of the right answer
+ * with the task's key, so that which option is right is not to be read there.
  *
  * @param {string} text
  */
@@ -97,7 +101,11 @@ function choices(root) {
   const forClass = task.classList.contains("predict") ? inClass(task.id, words) : null;
   if (forClass) root.append(forClass.element);
 
-  /** @param {Option} option */
+  /**
+   * Whether an option is the right one.
+   *
+   * @param {Option} option
+   */
   function isRight(option) {
     return hashAnswer(`${root.dataset.key}:${option.button.textContent}`) === root.dataset.hash;
   }
@@ -127,7 +135,11 @@ function choices(root) {
     return explanation.textContent;
   }
 
-  /** @param {Option} option */
+  /**
+   * Answer with an option: show whether it is right, and keep that it is.
+   *
+   * @param {Option} option
+   */
   function answer(option) {
     status.textContent = judge(option);
     forClass?.answer(options.indexOf(option));
@@ -160,7 +172,11 @@ function choices(root) {
   });
 }
 
-/** @param {HTMLElement} task gets a box for *done* */
+/**
+ * Give a task a box for *done*.
+ *
+ * @param {HTMLElement} task
+ */
 function box(task) {
   const name = task.querySelector(".lm-asked") || task.querySelector(".admonition-title");
   /** @type {HTMLInputElement} */
@@ -172,7 +188,11 @@ function box(task) {
   task.append(make("label", { class: "lm-done" }, input, " Done"));
 }
 
-/** @param {HTMLAnchorElement} link to a page; gets a ring that says how many tasks are done */
+/**
+ * Give a link to a page a ring that says how many of its tasks are done; none if it has no tasks.
+ *
+ * @param {HTMLAnchorElement} link
+ */
 function ring(link) {
   const page = new URL(link.href).pathname.slice(home.length).replace(/\.html$/, "");
   const labels = pages[decodeURIComponent(page)];
@@ -205,6 +225,7 @@ function show() {
   foot.hidden = !count && !lastLine() && !hasWeights; // then there is nothing to forget
 }
 
+/* Ask whether to forget all that the browser keeps for the book, and do so. */
 function forget() {
   const question =
     "Forget which tasks of this book you have done, the line you typed, and the models that " +

@@ -27,9 +27,10 @@ const loading = {};
 const drawn = [];
 
 /**
- * Run a script; several asked for together run in the order of asking.
+ * Run a script; several asked for together run in the order of asking. An Error if it does not
+ * come.
  *
- * @param {string} address
+ * @param {string} address below `folder`
  * @returns {Promise<void>}
  */
 function run(address) {
@@ -50,9 +51,9 @@ function run(address) {
 }
 
 /**
- * Run a script once for all views; one that did not come is asked for again.
+ * Run a script once for all views; one that did not come is asked for again the next time.
  *
- * @param {string} address
+ * @param {string} address below `folder`
  */
 function load(address) {
   loading[address] ??= run(address).catch((error) => {
@@ -95,7 +96,7 @@ function nameOf(root, index) {
 }
 
 /**
- * Draw a view, unless it is drawn or being drawn.
+ * Draw a view, unless it is drawn or being drawn; if that fails, show what stood there before.
  *
  * @param {HTMLElement} root
  * @param {number} index its position among the views of the page
@@ -132,9 +133,9 @@ async function draw(root, index) {
  * Show what stood there before, why no more does, and a button that tries again.
  *
  * @param {HTMLElement} root
- * @param {ChildNode[]} stored
- * @param {number} index
- * @param {string} message
+ * @param {ChildNode[]} stored what stood there before
+ * @param {number} index its position among the views of the page
+ * @param {string} message why it was not drawn
  */
 function showStored(root, stored, index, message) {
   const canvas = canvasOf(root);
@@ -184,6 +185,7 @@ async function openLink() {
   views[index].scrollIntoView(); // what stands above it may have grown
 }
 
+/* Say below the page's title that it has no such view. */
 function tellMissing() {
   const note = document.createElement("p");
   note.className = "lmc-link";

@@ -23,12 +23,17 @@ function storedWay() {
   }
 }
 
+/* Show at the switch which way is chosen. */
 function show() {
   for (const [way, button] of Object.entries(buttons))
     button.setAttribute("aria-pressed", String(way === ROOT.dataset.way));
 }
 
-/** @param {string} way */
+/**
+ * Show the page in a way.
+ *
+ * @param {string} way a key of WAYS
+ */
 function set(way) {
   ROOT.dataset.way = way;
   show();
@@ -44,11 +49,17 @@ function underEye() {
   return seen.findLast((block) => block.getBoundingClientRect().top <= eye) || seen[0];
 }
 
-/** @param {string} way */
+/**
+ * Show the page in a way, keep that, and hold the block under the reader's eye where it is.
+ *
+ * @param {string} way a key of WAYS
+ */
 function choose(way) {
   const block = way !== ROOT.dataset.way && scrollY > 0 ? underEye() : undefined;
+  /* How far the block is below the top of the window. */
   const top = () => (block ? block.getBoundingClientRect().top : 0);
   const before = top();
+  /* Scroll to where it was before. */
   const hold = () => block && scrollBy({ top: top() - before, behavior: "instant" });
   ROOT.style.overflowAnchor = "none"; // the browser's own way to hold it
   try {
@@ -65,10 +76,10 @@ function choose(way) {
 }
 
 /**
- * Show a place that a link leads to; say whether it was hidden.
+ * Show a place that a link leads to: choose *Work* if *Read* leaves it out.
  *
  * @param {Element} place
- * @returns {boolean}
+ * @returns {boolean} whether it was left out
  */
 function reveal(place) {
   const hidden = ROOT.dataset.way === "read" && place.closest(LEFT_OUT);
@@ -76,6 +87,7 @@ function reveal(place) {
   return Boolean(hidden);
 }
 
+/* Put the switch at the top of the page. */
 function add() {
   const group = document.createElement("div");
   group.className = "lm-ways";

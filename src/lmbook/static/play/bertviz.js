@@ -22,20 +22,28 @@ import { COLOURS } from "./palette.js";
  */
 function run(name, params) {
   const library = Object.create(d3, { schemeCategory10: { value: COLOURS } });
-  /** @type {(names: string[], body: (jquery: any, d3: any) => void) => void} */
+  /**
+   * What stands in for require.js: it gives the script jQuery and d3.
+   *
+   * @type {(names: string[], body: (jquery: any, d3: any) => void) => void}
+   */
   const requirejs = (_names, body) => body(jQuery, library);
   lmcourse[name](params, { config() {} }, requirejs, { log() {} });
 }
 
-/** @type {(token: string) => string} */
+/**
+ * A token without the signs that tokenizers write for spaces and ends of words.
+ *
+ * @type {(token: string) => string}
+ */
 const pretty = (token) => token.replace(/[\u0120\u2581]/g, " ").replace("</w>", "");
 
 /**
- * The parameters that both take: one text, looking at itself.
+ * The parameters that both scripts take, for one text that attends to itself.
  *
- * @param {HTMLElement} canvas
+ * @param {HTMLElement} canvas that they draw in
  * @param {Data} data
- * @param {number[]} layers
+ * @param {number[]} layers that are shown
  */
 function given(canvas, data, layers) {
   const tokens = data.tokens.map(pretty);
@@ -43,7 +51,11 @@ function given(canvas, data, layers) {
   return { attention: [all], default_filter: "0", root_div_id: canvas.id, include_layers: layers };
 }
 
-/** @type {(element: Element, kind: string) => void} */
+/**
+ * Send an element an event of the mouse, such as "click".
+ *
+ * @type {(element: Element, kind: string) => void}
+ */
 const press = (element, kind) => element.dispatchEvent(new MouseEvent(kind, { bubbles: true }));
 
 /**
@@ -59,13 +71,15 @@ function isOn(square, head) {
 }
 
 /**
- * Squares switch heads; tokens, when focused, show their lines.
+ * Give what the head view draws names and keys: its squares switch heads; tokens, when focused,
+ * show their lines.
  *
  * @param {SVGElement} svg
  */
 function nameLines(svg) {
   /** @type {NodeListOf<SVGElement>} */
   const squares = svg.querySelectorAll(":scope > g:last-of-type > rect");
+  /* Tell a screen reader which heads are shown. */
   const state = () =>
     squares.forEach((square, head) =>
       square.setAttribute("aria-checked", String(isOn(square, head))),
@@ -114,6 +128,7 @@ export function head_view(canvas, data) {
     if (svg && svg !== named) nameLines(svg);
     named = svg;
   });
+  /* The squares of the heads; bertviz may have drawn them anew. */
   const squares = () => Array.from(vis.querySelectorAll("svg > g:last-of-type > rect"));
   const shown = numbersField(
     () => squares().flatMap((square, head) => (isOn(square, head) ? [head] : [])),

@@ -9,7 +9,7 @@ const SKY = "#56B4E9"; // light enough for the black letters of a token
 const ORANGE = "#E69F00";
 
 /**
- * React draws after it was called: wait for the first mark.
+ * Wait for the first mark: React draws after it was called.
  *
  * @param {HTMLElement} canvas
  * @param {string} selector of a mark
@@ -17,6 +17,7 @@ const ORANGE = "#E69F00";
  */
 function shown(canvas, selector) {
   return new Promise((/** @type {() => void} */ resolve) => {
+    /* Look now, and in each frame until it is there. */
     const look = () => (canvas.querySelector(selector) ? resolve() : requestAnimationFrame(look));
     look();
   });
@@ -33,6 +34,7 @@ function settled(canvas) {
   let before = "";
   let frames = 0; // in which the size stayed
   return new Promise((/** @type {() => void} */ resolve) => {
+    /* Look at the size now, and in each frame until it has stayed. */
     const look = () => {
       const { width, height } = drawn.getBoundingClientRect();
       const size = `${width} ${height}`;
@@ -50,7 +52,7 @@ function settled(canvas) {
  * page does not jump.
  *
  * @param {HTMLElement} canvas
- * @param {() => Promise<unknown>} draw
+ * @param {() => Promise<unknown>} draw draws into it
  */
 async function withinItsRoom(canvas, draw) {
   const { style } = canvas;
@@ -64,7 +66,8 @@ async function withinItsRoom(canvas, draw) {
 }
 
 /**
- * The rows that are drawn, and the small pictures: the pattern's frame, in what is clicked.
+ * Of what is drawn of attention heads: `rows`, its parts from top to bottom; `cells`, for each head
+ * the element around its small picture, which is clicked.
  *
  * @param {HTMLElement} canvas
  */
@@ -77,7 +80,12 @@ function partsOf(canvas) {
   return { rows, cells };
 }
 
-/** @param {HTMLElement} canvas */
+/**
+ * Give what is drawn of attention heads roles, names and keys. React draws anew after a click, and
+ * this is called again.
+ *
+ * @param {HTMLElement} canvas
+ */
 function nameHeads(canvas) {
   const { rows, cells } = partsOf(canvas);
   rows[1].classList.add("lmc-heads");
@@ -101,11 +109,14 @@ function nameHeads(canvas) {
 }
 
 /**
- * @param {HTMLElement} canvas
+ * Draw the attention of several heads: a small picture of each, and the chosen one large.
+ *
+ * @param {HTMLElement} canvas empty
  * @param {object} data
  * @param {number[][][]} data.attention weights, [head][query][key]
  * @param {string[]} data.tokens
- * @param {boolean} data.causal
+ * @param {boolean} data.causal whether keys behind the query are not shown
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export async function attention_heads(canvas, { attention, tokens, causal }) {
   await withinItsRoom(canvas, async () => {
@@ -136,7 +147,7 @@ export async function attention_heads(canvas, { attention, tokens, causal }) {
 }
 
 /**
- * circuitsvis shows a token's value beside the pointer; here also beside the focus.
+ * Show a token's value, as circuitsvis does when the pointer is on it.
  *
  * @param {HTMLElement} token
  */
@@ -148,7 +159,10 @@ function pointAt(token) {
 }
 
 /**
- * @param {HTMLElement} canvas
+ * Draw tokens, coloured by a value: one colour above 0, another below. The value is shown beside
+ * the token that has the pointer or the focus.
+ *
+ * @param {HTMLElement} canvas empty
  * @param {object} data
  * @param {string[]} data.tokens
  * @param {number[]} data.values one for each token

@@ -3,8 +3,8 @@ import { arrow, stateOf } from "./dom.js";
 import { keep, name, pressable } from "./keys.js";
 import { COLOURS } from "./palette.js";
 
-const NARROW = 520;
-const HEIGHT = 450;
+const NARROW = 520; // pixels: a narrower plot has its legend below it
+const HEIGHT = 450; // of a plot whose figure has none, in pixels
 
 /**
  * A figure, as plotly's Python writes it.
@@ -24,6 +24,9 @@ const HEIGHT = 450;
  */
 
 /**
+ * A slider of a plot: its steps, each with what plotly is to do there; the position of the step
+ * that it is at; the label of its value.
+ *
  * @typedef {object} Slider
  * @property {{ label?: string, method: string, args: unknown[] }[]} steps
  * @property {number} active
@@ -36,10 +39,18 @@ const HEIGHT = 450;
  * @typedef {Element & { __data__?: { trace: { index: number, name?: string, visible: unknown } }[] }} Entry
  */
 
-/** @param {HTMLElement} root */
+/**
+ * Make a template of plotly's, with the fonts and the colours that the page has now.
+ *
+ * @param {HTMLElement} root the whole view
+ */
 function template(root) {
   const style = getComputedStyle(root);
-  /** @param {string} name */
+  /**
+   * A colour of the theme.
+   *
+   * @param {string} name
+   */
   const colour = (name) => style.getPropertyValue(`--pst-color-${name}`);
   const [ink, line] = [colour("text-base"), colour("border")];
   const [paper, faint] = [colour("background"), colour("text-muted")];
@@ -74,10 +85,11 @@ function template(root) {
 }
 
 /**
- * A legend beside the plot leaves a narrow screen no room for the plot.
+ * A layout that is as wide as its element. On a narrow screen the legend is below the plot, since
+ * beside it it would leave no room for the plot.
  *
- * @param {Layout} layout
- * @param {number} available width
+ * @param {Layout} layout its width is left out
+ * @param {number} available width, in pixels
  * @returns {Layout}
  */
 function fitted({ width, ...layout }, available) {
@@ -104,6 +116,7 @@ const words = (text) => new DOMParser().parseFromString(text, "text/html").body.
  * @param {number} number which of the plot's sliders it is
  */
 function sliderKeys(plot, group, number) {
+  /* The slider as it is now. */
   const slider = () => plot._fullLayout.sliders[number];
   const { steps, active, currentvalue } = slider();
   const last = steps.length - 1;
@@ -114,7 +127,8 @@ function sliderKeys(plot, group, number) {
   });
 
   /**
-   * The step that a key leads to; undefined for another key.
+   * The step that a key leads to, perhaps before the first or behind the last; undefined for
+   * another key.
    *
    * @param {KeyboardEvent} event
    */
@@ -158,9 +172,9 @@ function legendKeys(plot, entry) {
     await Plotly.restyle(plot, { visible: isShown ? "legendonly" : true }, [trace.index]);
     /** @type {Entry[]} */
     const entries = Array.from(plot.querySelectorAll(".legend .traces"));
-    const again = entries.find((each) => each.__data__?.[0].trace.index === trace.index);
+    const redrawn = entries.find((each) => each.__data__?.[0].trace.index === trace.index);
     /** @type {SVGElement | null | undefined} */
-    const next = again?.querySelector(".legendtoggle");
+    const next = redrawn?.querySelector(".legendtoggle");
     next?.focus();
   });
 }
@@ -184,7 +198,7 @@ function nameParts(plot) {
 }
 
 /**
- * The plot's sliders, by which step they are at.
+ * The plot's sliders as fields of links, "slider0", "slider1" …: each is the step that it is at.
  *
  * @param {Plot} plot
  */
@@ -196,6 +210,7 @@ function sliderFields(plot) {
       /** @type {any} */ (plot).on("plotly_sliderchange", (/** @type {any} */ change) => {
         if (change.slider._index === number) at = change.slider.active;
       });
+      /* Put it at a step; one that it does not have changes nothing. */
       const set = (/** @type {number} */ step) => {
         if (!(step in steps)) return;
         at = step;
@@ -220,9 +235,13 @@ async function goTo(plot, number, step) {
 }
 
 /**
- * @param {HTMLElement} canvas
+ * Draw a figure.
+ *
+ * @param {HTMLElement} canvas empty; it becomes the plot
  * @param {{ figure: Figure }} data
  * @param {ViewContext} context
+ * @returns its state, for links: see `stateOf` in dom.js; and `theme`, which is called when the
+ *   page's colours change
  */
 export async function plot(canvas, { figure }, { root }) {
   const layout = fitted(figure.layout, canvas.clientWidth);

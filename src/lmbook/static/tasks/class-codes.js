@@ -11,7 +11,7 @@ const TOLD = 5; // problems that are told one by one
 const QUOTED = 20; // characters of a line that are quoted
 
 /**
- * FNV-1a.
+ * The hash of a text (FNV-1a), a whole number of 32 bits.
  *
  * @param {string} text
  */
@@ -22,9 +22,9 @@ function hashOf(text) {
 }
 
 /**
- * The last character of a code, from those before it.
+ * The number of a code's last character, by which mistakes are found.
  *
- * @param {number[]} numbers
+ * @param {number[]} numbers of the characters before it, positions in SYMBOLS
  */
 const checkOf = (numbers) => numbers.reduce((sum, number, i) => sum + (i + 1) * number, 0) % BASE;
 
@@ -35,6 +35,7 @@ const checkOf = (numbers) => numbers.reduce((sum, number, i) => sum + (i + 1) * 
  */
 function taskNumbers(label) {
   const hash = hashOf(label);
+  /* The hash divided by a power of BASE. */
   const at = (/** @type {number} */ place) => Math.floor(hash / BASE ** place);
   return { four: [0, 1, 2, 3].map((place) => at(place) % BASE), moved: at(4) };
 }
@@ -73,7 +74,11 @@ function readCode(line, label, options, others) {
   const numbers = Array.from(code, (character) => SYMBOLS.indexOf(character));
   if (checkOf(numbers.slice(0, -1)) !== numbers[LENGTH - 1])
     return `“${typed}” is mistyped: a character is wrong, or two changed places.`;
-  /** @type {(of: string) => boolean} */
+  /**
+   * Whether the code is one of a task's.
+   *
+   * @type {(of: string) => boolean}
+   */
   const fits = (of) => taskNumbers(of).four.every((number, i) => number === numbers[i]);
   if (!fits(label)) {
     const other = others.find(fits);
@@ -107,7 +112,7 @@ function readCodes(text, label, options, others) {
 }
 
 /**
- * What an element shows, formulas too, without its names.
+ * A copy of an element, formulas too, without ids.
  *
  * @param {Element} element
  */
@@ -122,8 +127,8 @@ function copyOf(element) {
  *
  * @param {string} label of the task
  * @param {Element[]} options their words
- * @returns {{ element: HTMLElement, answer(option: number): void, reset(): void }} answer: is told
- *   each answer
+ * @returns {{ element: HTMLElement, answer(option: number): void, reset(): void }} what is shown;
+ *   what is told each answer, of which the first counts; what forgets all
  */
 export function inClass(label, options) {
   const all = Object.values(window.lmcourse.tasks.pages).flat();
@@ -162,6 +167,8 @@ export function inClass(label, options) {
     ),
   );
 
+  /* Show how often each answer was given, by the codes that were pasted, and which could not be
+     read. */
   function count() {
     const { counts, problems } = readCodes(area.value, label, options.length, others);
     const total = counts.reduce((a, b) => a + b);
