@@ -202,7 +202,10 @@ class Film:
         return {name: x.view_as(weight) for (name, weight), x in shaped}
 
     def model(self, stop):
-        """Return the GPT at a stop (``stop``: its place, an int), in evaluation mode."""
+        """Return the GPT at a stop, in evaluation mode.
+
+        ``stop`` : int, its place among the steps, from 0; an IndexError if there is none.
+        """
         model = GPT(self.config)
         model.load_state_dict(self.state(stop))
         return model.eval()

@@ -152,7 +152,7 @@ def behind(mark, ids, batch=4):
 
 @torch.no_grad()
 def poem_losses(model, poems):
-    """Return the mean loss of each poem, in nats a character.
+    """Return the mean loss over each poem's characters but its first, in nats.
 
     Parameters
     ----------

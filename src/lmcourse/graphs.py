@@ -37,11 +37,11 @@ def sample_graphs(count, generator, nodes=NODES, more_edges=MORE_EDGES):
     """
     joined = torch.zeros(count, nodes, nodes, dtype=torch.bool)
     graph = torch.arange(count)
-    names = torch.rand(count, nodes, generator=generator).argsort(1)
+    order = torch.rand(count, nodes, generator=generator).argsort(1)  # of joining the tree
     share = torch.rand(count, nodes, generator=generator)
-    for node in range(1, nodes):  # it is joined to one that is there already
-        earlier = (share[:, node] * node).long()
-        joined[graph, names[:, node], names[graph, earlier]] = True
+    for place in range(1, nodes):  # each is joined to one that is there already
+        earlier = (share[:, place] * place).long()
+        joined[graph, order[:, place], order[graph, earlier]] = True
     for _ in range(more_edges):
         a, b = torch.randint(nodes, (2, count), generator=generator)
         joined[graph, a, b] = a != b
@@ -62,12 +62,12 @@ def distances(joined, marked):
     Returns
     -------
     int64 Tensor of shape (count, nodes)
-        The number of nodes, where no path leads to the marked one.
+        In edges; where no path leads to the marked node, as many as the graph has nodes.
     """
     nodes = joined.shape[-1]
     reached = F.one_hot(marked, nodes).bool()  # (count, nodes)
     distance = torch.where(reached, 0, nodes)
-    for step in range(1, nodes):
+    for step in range(1, nodes):  # one edge further each time
         reached = reached | (joined & reached[:, None]).any(-1)
         distance = torch.where(reached, distance.clamp(max=step), distance)
     return distance

@@ -259,13 +259,14 @@ def fit_reward(differences, chosen_first, ridge=1.0):
 
 
 def _reward_loss(margins_of, weights, ridge):
-    """Return the losses of all pairs, and a penalty of large weights, as one float.
+    """Return the sum of all pairs' losses and of a penalty of large weights, a float.
 
     Parameters
     ----------
     margins_of : float array of shape (pairs, properties)
         Of each pair the chosen answer's properties less the other one's.
     weights : float array of shape (properties,)
+        Of each property in the reward.
     ridge : float
         By which half the sum of the squared weights is multiplied.
     """
@@ -283,6 +284,7 @@ def _newton_step(margins_of, weights, ridge):
     margins_of : float array of shape (pairs, properties)
         Of each pair the chosen answer's properties less the other one's.
     weights : float array of shape (properties,)
+        Of each property in the reward.
     ridge : float
         By which half the sum of the squared weights is multiplied.
     """

@@ -12,7 +12,7 @@ EXPONENTS = np.arange(0.05, 1.5, 0.025)
 
 
 def training_flops(config, tokens):
-    """Return the floating-point operations of training on so many tokens.
+    """Return how many floating-point operations a training on so many tokens takes.
 
     For each token, a product with a matrix takes two for each of its numbers in the forward
     pass, and twice as many in the backward pass. Attention adds two products of matrices of

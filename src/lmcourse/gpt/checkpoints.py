@@ -251,7 +251,8 @@ def _load_own(path, device):
     Parameters
     ----------
     path : path
-    device : torch.device
+    device : str or torch.device, optional
+        Where to compute. Default: ``LMCOURSE_DEVICE``, else the best of CUDA, MPS and CPU.
 
     Returns
     -------
@@ -264,8 +265,11 @@ def _load_own(path, device):
 
     Raises
     ------
+    OSError
+        If the file cannot be opened.
     ValueError
-        If the file's record or its weights do not fit.
+        If it is damaged, its record or its weights do not fit, or the device cannot be
+        used.
     """
     record = read_record(path)
     config = _make(path, record, "model", GPTConfig)

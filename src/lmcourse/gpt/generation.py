@@ -257,7 +257,9 @@ def cache_bytes(config, tokens, batch=1, bytes_each=4):
 
 
 def next_logits(model, ids, cache=None):
-    """Return the logits (batch, vocab_size) of what follows, on the CPU.
+    """Return the logits (batch, vocab_size) of the next token, on the CPU.
+
+    They are float32 at least, whatever the model computes in.
 
     The model sees the last ``context`` tokens. Once the text is longer, each new token
     moves all of them one position, and no key or value that was kept is right any more:

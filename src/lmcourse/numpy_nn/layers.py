@@ -7,7 +7,7 @@ from lmcourse.numpy_nn.core import Module, Parameter
 
 
 def rows(x):
-    """Return a view of an array x with one leading axis: (..., d) → (rows, d)."""
+    """Return x with one leading axis, (..., d) → (rows, d); a view where that can be."""
     return x.reshape(-1, x.shape[-1])
 
 
