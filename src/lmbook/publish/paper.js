@@ -24,11 +24,23 @@ async function makeReadyForPaper({ name, site, open, patience }) {
   const all = (what, then) => {
     for (const e of article.querySelectorAll(what)) then(/** @type {Kind} */ (e));
   };
-  /** @param {number} time in milliseconds */
+  /**
+   * Wait.
+   *
+   * @param {number} time in milliseconds
+   */
   const sleep = (time) => new Promise((done) => setTimeout(done, time));
-  /** @type {(tag: string, attributes: object) => HTMLElement} */
+  /**
+   * Make an element; attributes are set by their names in JavaScript.
+   *
+   * @type {(tag: string, attributes: object) => HTMLElement}
+   */
   const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
-  /** @param {Element} e */
+  /**
+   * Whether an element is to go, as nothing of it is seen.
+   *
+   * @param {Element} e
+   */
   const unseen = (e) =>
     !e.checkVisibility() && !e.matches("h1, h1 *, script, style, option, optgroup");
 
@@ -89,7 +101,11 @@ async function makeReadyForPaper({ name, site, open, patience }) {
     Object.assign(image.style, { width: `${e.clientWidth}px`, height: `${e.clientHeight}px` });
     e.replaceWith(image);
   });
-  /** @type {(e: Element, textContent: string | undefined) => void} */
+  /**
+   * Put words in the place of a control.
+   *
+   * @type {(e: Element, textContent: string | undefined) => void}
+   */
   const words = (e, textContent) =>
     e.replaceWith(make("span", { className: "lm-typed", textContent }));
   all("textarea, [type=text]", (/** @type {HTMLInputElement} */ e) => words(e, e.value));

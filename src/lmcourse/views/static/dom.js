@@ -57,14 +57,18 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 /**
+ * What an element may hold as what can be appended to it: a number becomes text.
+ *
  * @param {Content} content
  * @returns {Node | string}
  */
 const asNode = (content) => (typeof content === "number" ? String(content) : content);
 
 /**
+ * Make a button.
+ *
  * @param {Content} text what stands on it
- * @param {Listener | null} onclick
+ * @param {Listener | null} onclick called on each click
  * @param {Attributes} [attributes]
  * @returns {HTMLButtonElement}
  */
@@ -111,10 +115,17 @@ export function slider(name, attributes) {
  *   | { get(): string | number | boolean, set(value: any): unknown }} Field
  */
 
-/** @type {(group: HTMLFieldSetElement) => HTMLInputElement[]} */
+/**
+ * The buttons of a group of which one is chosen.
+ *
+ * @type {(group: HTMLFieldSetElement) => HTMLInputElement[]}
+ */
 const radiosOf = (group) => Array.from(group.querySelectorAll("input"));
 
 /**
+ * The value of a field: of radios the position of the one that is chosen, of a checkbox whether it
+ * is checked, of a slider a number, of others a text.
+ *
  * @param {Field} field
  * @returns {string | number | boolean}
  */
@@ -155,6 +166,7 @@ function setValue(field, value) {
  *   they are set
  * @param {() => unknown} [after] called once all are set
  * @returns {{ say(): Record<string, string | number | boolean>, take(state: Record<string, any>): void }}
+ *   `say` gives the value of each field; `take` sets those that a state names and that differ
  */
 export function stateOf(fields, after = () => {}) {
   const all = Object.entries(fields);
@@ -172,7 +184,8 @@ export function stateOf(fields, after = () => {}) {
  * A field that holds several numbers: the state has them in a line.
  *
  * @param {() => Iterable<number>} get
- * @param {(numbers: number[]) => unknown} set is given numbers only
+ * @param {(numbers: number[]) => unknown} set is given finite numbers, perhaps none; a line with
+ *   anything else changes nothing
  * @returns {Field}
  */
 export const numbersField = (get, set) => ({
@@ -217,11 +230,11 @@ export function learnedSwitch(onchange, shuffled = "shuffled words") {
 }
 
 /**
- * How many of the first few of a list are among the first few of another.
+ * How many members of a list are also in another, in words.
  *
  * @param {ArrayLike<unknown>} before
  * @param {ArrayLike<unknown>} now
- * @returns {string} "none", "1 is", "3 are": left is for the sentence to say
+ * @returns {string} "none is", "one is", "3 are": "left" is for the sentence to say
  */
 export function leftOf(before, now) {
   const current = Array.from(now);
@@ -232,7 +245,7 @@ export function leftOf(before, now) {
 /**
  * How a sentence on what is left begins.
  *
- * @param {string} world of the switch, not as it is
+ * @param {string} world the state of the switch, random or shuffled
  * @param {string} shuffled what is put in another order
  * @returns {string}
  */
@@ -355,6 +368,7 @@ export function ownLine(text, oninput, attributes = {}) {
   );
   const most = attributes.maxlength ?? Number.POSITIVE_INFINITY;
   const full = make("p", { class: "play-full", role: "status" });
+  /* Offer the line that was typed last if it is another, and say if the area is full. */
   function look() {
     // The browser cuts what is pasted, and says nothing.
     full.textContent =
@@ -449,6 +463,8 @@ export const bar = (share, other) =>
   make("span", { class: "play-bar", style: `--share: ${share}; --other: ${other}` }, make("i"));
 
 /**
+ * Write a number with so many digits after the point.
+ *
  * @param {number} number
  * @param {number} [digits] after the point
  * @returns {string} with a minus sign, which a number that is written as 0 does not get
@@ -459,13 +475,17 @@ export function fixed(number, digits = 2) {
 }
 
 /**
+ * Write a share in per cent.
+ *
  * @param {number} share 1 is 100 %
  * @param {number} [digits] after the point
- * @returns {string}
+ * @returns {string} "40 %"
  */
 export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
 
 /**
+ * Write a number of things; the plural has an s.
+ *
  * @param {number} count
  * @param {string} noun in the singular
  * @returns {string} "1 token", "2,000 tokens"
@@ -474,6 +494,8 @@ export const plural = (count, noun) =>
   `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
+ * Write a time, in seconds below 100 of them, else in minutes.
+ *
  * @param {number} seconds
  * @returns {string} "40 s", "3 min"
  */

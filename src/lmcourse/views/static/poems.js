@@ -47,18 +47,39 @@ const SHOWN = 3; // neighbours; the others are counted
  *   whose words are in another order, and these
  */
 
-/** @type {(text: string) => string} */
+/**
+ * The first line of a text.
+ *
+ * @type {(text: string) => string}
+ */
 const firstLine = (text) => text.split("\n")[0];
-/** @type {(values: number[]) => number} */
+/**
+ * The position of the largest number, the first of equals.
+ *
+ * @type {(values: number[]) => number}
+ */
 const argmax = (values) => values.indexOf(Math.max(...values));
-/** @type {(name: string, ...children: import("./dom.js").Content[]) => HTMLElement} */
+/**
+ * Make a paragraph with a class of this view.
+ *
+ * @type {(name: string, ...children: import("./dom.js").Content[]) => HTMLElement}
+ */
 const paragraph = (name, ...children) => make("p", { class: `lmp-${name}` }, ...children);
+/* Make the paragraph that says what editors and model think; its changes are read out. */
 const status = () => make("p", { class: "lmp-verdict", "aria-live": "polite" });
 
-/** @type {(levels: string[], level: number) => string} */
+/**
+ * What a level is called in a sentence.
+ *
+ * @type {(levels: string[], level: number) => string}
+ */
 const levelTitle = (levels, level) => (level === 0 ? "static (words alone)" : levels[level]);
 
-/** @type {(last: number, choose: (level: number) => void) => HTMLInputElement} */
+/**
+ * Make a slider of levels, from 0 to the last, where it begins.
+ *
+ * @type {(last: number, choose: (level: number) => void) => HTMLInputElement}
+ */
 const levelSlider = (last, choose) =>
   make("input", {
     type: "range",
@@ -71,8 +92,12 @@ const levelSlider = (last, choose) =>
 /* --- the explorer ------------------------------------------------------------------- */
 
 /**
- * @param {HTMLElement} canvas
+ * Fill an element with the view. In it, poems and sections are numbers, their positions; "own" is
+ * the editors' section of a poem, "other" the model's.
+ *
+ * @param {HTMLElement} canvas empty
  * @param {Data} data
+ * @returns its state, for links: see `stateOf` in dom.js
  */
 export function poems(canvas, data) {
   const { texts, places, shelves, names, levels } = data;
@@ -80,18 +105,33 @@ export function poems(canvas, data) {
   /** @type {[number, number]} the editors' section and the model's, whose poems are listed */
   let cell = [0, 0];
   const state = { level: levels.length - 1, poem: data.first };
-  /** @param {number} poem */
+  /**
+   * The section in which the model would put a poem, at the level that is shown.
+   *
+   * @param {number} poem
+   */
   const model = (poem) => argmax(support[state.level][poem]);
+  /* What the level that is shown is called. */
   const levelName = () => levelTitle(levels, state.level);
-  const ofShelf = names.map((_, shelf) => shelves.filter((own) => own === shelf).length);
-  /** @type {(own: number, other: number) => number[]} */
+  const ofShelf = names.map((_, shelf) => shelves.filter((own) => own === shelf).length); // poems
+  /**
+   * The poems that the editors put into one section and the model into another, the clearest cases
+   * first.
+   *
+   * @type {(own: number, other: number) => number[]}
+   */
   const members = (own, other) =>
     texts
       .map((_, poem) => poem)
       .filter((poem) => shelves[poem] === own && model(poem) === other)
       .sort((a, b) => lead(b) - lead(a));
 
-  /** @param {number} poem */
+  /**
+   * How clear a poem's case is, in hundredths of support: by how much the section of the model's is
+   * ahead of the editors', or, if both are one, of the next.
+   *
+   * @param {number} poem
+   */
   function lead(poem) {
     const own = shelves[poem];
     const scores = support[state.level][poem];
@@ -139,7 +179,11 @@ export function poems(canvas, data) {
     "aria-label": "poem",
     onchange: () => show({ poem: Number(choice.value) }, cell),
   });
-  /** @param {number} by */
+  /**
+   * Make what shows the poem some places on in the list; behind the last comes the first.
+   *
+   * @param {number} by 1 or -1
+   */
   const turn = (by) => () => {
     const list = members(...cell);
     show({ poem: list[(list.indexOf(state.poem) + by + list.length) % list.length] }, cell);
@@ -174,6 +218,7 @@ export function poems(canvas, data) {
     },
     data.reordered ? "shuffled words" : null,
   );
+  /* The numbers of the state of the switch. */
   function worldData() {
     const { untrained = data, reordered = data } = data;
     return { [WORLDS.random]: untrained, [WORLDS.shuffled]: reordered }[worlds.value] ?? data;
@@ -197,6 +242,7 @@ export function poems(canvas, data) {
     ),
   );
 
+  /* Draw how many poems are in each cell of the table of sections. */
   function drawGrid() {
     cells.forEach((line, own) =>
       line.forEach((square, other) => {
@@ -213,9 +259,14 @@ export function poems(canvas, data) {
     );
   }
 
-  /** @param {number} value in hundredths */
+  /**
+   * Support with one digit after the point.
+   *
+   * @param {number} value in hundredths
+   */
   const share = (value) => fixed(value / 100, 1);
 
+  /* Draw the poem that is shown, where editors and model put it, and its nearest at each level. */
   function drawPoem() {
     const { poem, level } = state;
     const own = shelves[poem];
@@ -240,7 +291,8 @@ export function poems(canvas, data) {
     body.replaceChildren(...levels.map((_, index) => pathRow(index)).reverse());
   }
 
-  /* How many of the poem's nearest others are left, and how often the sections agree. */
+  /* Say how many of the poem's nearest others are left, and how often the sections agree; nothing if
+     the switch says "as it is". */
   function tellLeft() {
     const { poem, level } = state;
     if (worlds.value === WORLDS.asItIs) {
@@ -249,7 +301,11 @@ export function poems(canvas, data) {
     }
     const before = data.near[level][poem];
     const same = before.filter((other) => near[level][poem].includes(other)).length;
-    /** @param {Support} support */
+    /**
+     * On how many poems model and editors agree.
+     *
+     * @param {Support} support
+     */
     const agreed = (support) =>
       shelves.filter((own, i) => argmax(support[level][i]) === own).length;
     const where = level ? levelName() : "by the words alone";
@@ -260,10 +316,19 @@ export function poems(canvas, data) {
       `on ${agreed(data.support)}.`;
   }
 
-  /** @param {number} level */
+  /**
+   * Make the row of a level: the model's section, the poem's nearest, and how many of these were
+   * near one level below.
+   *
+   * @param {number} level
+   */
   function pathRow(level) {
     const { poem } = state;
-    /** @param {number} other */
+    /**
+     * Whether another poem was near one level below already.
+     *
+     * @param {number} other
+     */
     const stayed = (other) => level > 0 && near[level - 1][poem].includes(other);
     const beside = near[level][poem].slice(0, SHOWN).map((other) =>
       make(
@@ -287,9 +352,11 @@ export function poems(canvas, data) {
   }
 
   /**
+   * Show another level, poem or list of poems.
+   *
    * @param {{ level?: number, poem?: number }} change of what is shown
-   * @param {[number, number]} [chosen] the list of poems; that of the poem itself, if none is
-   *   chosen
+   * @param {[own: number, other: number]} [chosen] the cell whose poems are listed; that of the
+   *   poem itself, if none is chosen
    */
   function show(change, chosen) {
     Object.assign(state, change);
