@@ -28,7 +28,11 @@ const isShared = /^\.\/(dom|poems)\.js$/;
    for, as a Uint8Array. */
 const assembled = {
   name: "assembled",
-  /** @param {PluginBuild} build */
+  /**
+   * Tell esbuild how such an import is found, and what it holds.
+   *
+   * @param {PluginBuild} build
+   */
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^wasm:/ }, ({ path }) => ({
       path: join(play, path.slice("wasm:".length)),
@@ -52,9 +56,14 @@ const settings = {
   target: ["chrome103", "firefox115", "safari16"],
 };
 
+/* Shared modules are imported as if they lay in `play`. */
 const sharedModules = {
   name: "shared modules",
-  /** @param {PluginBuild} build */
+  /**
+   * Tell esbuild where they lie.
+   *
+   * @param {PluginBuild} build
+   */
   setup({ onResolve }) {
     onResolve({ filter: isShared }, ({ path }) => ({ path: join(shared, path) }));
   },
@@ -65,7 +74,11 @@ const sharedModules = {
    may load none from its folder. */
 const workers = {
   name: "workers",
-  /** @param {PluginBuild} build */
+  /**
+   * Tell esbuild how such an import is found, and what it holds: the worker's script, bundled.
+   *
+   * @param {PluginBuild} build
+   */
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^worker:/ }, ({ path }) => ({
       path: path.slice("worker:".length),
@@ -85,10 +98,10 @@ const workers = {
 };
 
 /**
- * The files of a folder whose names end so.
+ * The paths of the files in a folder whose names have a suffix.
  *
  * @param {string} folder
- * @param {string} suffix
+ * @param {string} suffix such as ".js"
  */
 const named = (folder, suffix) =>
   readdirSync(folder)

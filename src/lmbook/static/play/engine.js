@@ -952,7 +952,11 @@ export class Model {
     }
     this.seeProjected(name, projected, look);
     if (cache) projected = { ...projected, ...remembered(cache, layer, projected, tokens) };
-    /** @type {Sees} */
+    /**
+     * A causal model's query sees no later key; those of the cache stand before all queries.
+     *
+     * @type {Sees}
+     */
     const sees = (i, j) => !causal || j <= before + i;
     return this.bring(name, matrices.output, projected, before + tokens, sees, run);
   }
@@ -972,7 +976,11 @@ export class Model {
     const projected = this.project(x, memory, matrices);
     this.seeProjected(name, projected, look);
     const sources = memory.length / (x.length / tokens); // of each text
-    /** @type {Sees} */
+    /**
+     * Each query sees each position of the memory that is not hidden.
+     *
+     * @type {Sees}
+     */
     const sees = (_, source) => !hidden?.has(source);
     return this.bring(name, matrices.output, projected, sources, sees, run);
   }

@@ -97,7 +97,11 @@ let views = 0;
 
 /** The weights of all stops, in a worker of their own. */
 class FilmClient extends Client {
-  /** @param {ViewContext} context of the view */
+  /**
+   * Make a client of the store *film*; the worker starts when it is first asked.
+   *
+   * @param {ViewContext} context of the view
+   */
   constructor(context) {
     super("film", context, source);
   }

@@ -88,7 +88,11 @@ export function readGguf(bytes) {
 
 /* What stands before the tensors' bytes; it is read from the beginning to the end. */
 class Header {
-  /** @param {Uint8Array} bytes of the file */
+  /**
+   * Begin before the first byte.
+   *
+   * @param {Uint8Array} bytes of the file
+   */
   constructor(bytes) {
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset);

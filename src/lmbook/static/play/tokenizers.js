@@ -19,7 +19,11 @@ import { wellFormed } from "./text.js";
 
 /* One token a character. A character that is not in the alphabet has the ID null. */
 export class Characters {
-  /** @param {string} alphabet the character of each ID */
+  /**
+   * Number the characters of an alphabet.
+   *
+   * @param {string} alphabet the character of each ID
+   */
   constructor(alphabet) {
     this.alphabet = Array.from(alphabet);
     this.ids = new Map(this.alphabet.map((character, id) => [character, id]));
@@ -179,7 +183,11 @@ export class ByteBPE {
    and must not depend on that of the browser: it is read from the library's own tables,
    lists of [first, last, first, last, ...]. */
 export class WordPiece {
-  /** @param {Vocabulary} vocabulary */
+  /**
+   * Make the tokenizer of a vocabulary.
+   *
+   * @param {Vocabulary} vocabulary
+   */
   constructor({ vocab, special, unknown, prefix, longest, lowercase, accents, tables }) {
     this.vocabulary = vocab; // in the order of their IDs
     this.ids = new Map(vocab.map((piece, id) => [piece, id]));

@@ -190,6 +190,7 @@ export function stateOf(fields, after = () => {}) {
  */
 export const numbersField = (get, set) => ({
   get: () => Array.from(get()).join(" "),
+  /* Read the numbers of a line. */
   set(/** @type {string} */ line) {
     const numbers = line.split(" ").filter(Boolean).map(Number);
     if (numbers.every(Number.isFinite)) set(numbers);
@@ -399,7 +400,8 @@ export function ownLine(text, oninput, attributes = {}) {
  */
 export function announcer(tell) {
   const live = make("p", { class: "play-hidden", "aria-live": "polite" });
-  let waiting = 0;
+  let waiting = 0; // the timer
+  /* Say it in 800 milliseconds, unless this is called again before. */
   const later = () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => (live.textContent = tell()), 800);
