@@ -457,7 +457,8 @@ def _trained(model, loss_of, steps, rate):
     ----------
     model : GPT
     loss_of : callable
-        From the copy to a loss to differentiate.
+        From the copy to the loss of one batch, a scalar Tensor to differentiate; each call
+        takes the next batch.
     steps : int
     rate : float
         The learning rate at the beginning.
@@ -467,9 +468,9 @@ def _trained(model, loss_of, steps, rate):
     scheduler = LambdaLR(optimizer, lambda step: 1 - step / steps)
 
     def loss_at(_step):
-        """Return the loss of the next batch, without dropout: what ``loss_of`` returns.
+        """Return the loss of the next batch, without dropout, as a scalar Tensor.
 
-        ``_step`` is not used: batches come one after the other.
+        ``_step`` is not used: ``loss_of`` takes one batch after the other.
         """
         return loss_of(model.eval())
 

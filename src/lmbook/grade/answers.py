@@ -145,7 +145,7 @@ def changeable_state(value: object) -> object:
 
 
 def check(name: str, content: bytes) -> list:
-    """Check an answer here, beside the submission's code.
+    """Check an answer in the sandbox, beside the submission's code.
 
     Parameters
     ----------
@@ -156,9 +156,9 @@ def check(name: str, content: bytes) -> list:
 
     Returns
     -------
-    list of (bool, bool, str)
-        Whether the answer is right, whether it was tried (is more than the starter), and
-        what the check says of it, a sentence.
+    list of bool, bool and str
+        One of each: whether the answer is right, whether it was tried (is more than the
+        starter), and what the check says of it, a sentence.
     """
     verdict = exercises.check(name, pickle.loads(content))
     return [verdict.ok, verdict.tried, verdict.message]

@@ -13,7 +13,7 @@ const BLOCKS = ["p", "li", "h1", "h2", "h3", "dt", "tr", "figure", "pre", ".lmc-
 /** @type {Record<string, HTMLButtonElement>} */
 const buttons = {};
 
-/* The way that this browser keeps; null if it keeps none. */
+/* Returns the way that this browser keeps, "read" or "work"; null if it keeps none. */
 function storedWay() {
   try {
     const way = localStorage.getItem(KEY);

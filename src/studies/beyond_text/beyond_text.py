@@ -102,8 +102,9 @@ def plan(small):
         node has, and ``layers``, how many it has. "rules": ``kept``, how probably a letter
         follows the rule. "counted": ``kind``, what is counted, "edges" or "letters".
         "simple": ``fold``, the test fold, from 0. "digits": ``fold``, too; ``reader``, the
-        network ("Transformer", "no places", "convolution" or "convolution, dealt"); and
-        ``rate``, the learning rate.
+        network ("Transformer"; "no places", a Transformer without positions; "convolution";
+        "convolution, dealt", with the patches shuffled alike in all images); and ``rate``,
+        the learning rate.
     """
     seeds = SETTINGS["seeds"]
     sizes = SETTINGS["rules"]

@@ -623,9 +623,10 @@ def columns_mixed(page: Page):
     Parameters
     ----------
     page : Page
-        ``struck`` lists stored results, a dict for each poem: ``static`` and ``top``, with
-        static vectors and after the last layer, are the lead that the poem's section keeps
-        without each of its words, lists of int, in hundredths.
+        ``struck`` lists stored results, a dict for each poem. ``static`` and ``top``, with
+        static vectors and after the last layer, are leads without one word, for each word,
+        lists of int, in hundredths of support: that of the section which leads as the poem
+        is printed, less the highest of the others; below 0 the lead is lost.
 
     Returns
     -------
@@ -663,8 +664,9 @@ def one_word_decides(page: Page):
     ----------
     page : Page
         ``struck`` lists stored results, dicts with ``poem`` (a row, from 0), ``words`` (how
-        many) and, for ``static`` vectors and the ``top`` layer, the lead that the poem's
-        section keeps without each word, lists of int in hundredths, below 0 if it is lost;
+        many) and, for ``static`` vectors and the ``top`` layer, the lead without each word,
+        lists of int in hundredths of support: that of the section which leads as the poem
+        is printed, less the highest of the others; below 0 the lead is lost;
         ``guesses`` are the `Predictions` from each level, with the ``support`` for each
         section, (poems, sections).
 
@@ -1161,14 +1163,16 @@ def sonnets_are_told(page: Page):
         ``mine`` are the sonnets as `lmcourse.own_poems` reads them: ``names`` of the
         levels, the last layer's last, and ``table``, a DataFrame with a row for each level
         ("static" is one), for "words counted" and for "labels shuffled", and the columns
-        ``right``, the share of sonnets whose group is predicted right, ``from`` and ``to``,
-        the ends of its interval. ``sonnets`` is a DataFrame, one row for each.
+        ``right``, the balanced accuracy (the mean over both groups of the share that is
+        predicted right), ``from`` and ``to``, the ends of its 95 % interval; of "labels
+        shuffled" they bound 95 % of the shufflings. ``sonnets`` is a DataFrame, one row for
+        each.
 
     Returns
     -------
     dict
-        Shares of sonnets recognised: ``right``, by the last layer, with its interval
-        ``span``; ``words``, by counting words. ``sonnets``: how many.
+        Balanced accuracies: ``right``, of the last layer, with its interval ``span``, a
+        pair; ``words``, of counting words. ``sonnets``: how many.
     """
     table = page.mine.table
     last = table.loc[page.mine.names[-1]]

@@ -670,18 +670,20 @@ def new_line_by_ngrams(page, model) -> np.ndarray:
 
 
 def new_line_by_length(page) -> np.ndarray:
-    """Return how often a new line comes after a mark in a line of so many characters.
+    """Return how often a new line follows a punctuation mark, by the length of its line.
 
     Parameters
     ----------
     page : Page
         ``parts``: three texts, ``training``, in which it is counted, ``validation`` and
-        ``test``; ``at``: positions after marks in the test text, list of int.
+        ``test``; ``at``: the positions in the test text, from 0, of the characters that
+        follow a punctuation mark (`lines.MARKS`), list of int.
 
     Returns
     -------
     array of shape (marks,)
-        A share of new lines, among new lines and spaces, with half of one added to each.
+        For each of ``at`` the share of new lines, among new lines and spaces, after marks
+        with as many characters of their line before them; half of one is added to each.
     """
 
     def length(text, position):

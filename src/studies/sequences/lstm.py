@@ -153,7 +153,7 @@ def train_on_windows(model, training, steps, learning_rate):
     optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=0.01)
 
     def loss_at(_step):
-        """Return the mean loss of a batch of random windows, in nats.
+        """Return the mean loss of a batch of random windows, nats a character, a Tensor ().
 
         ``_step`` is not used: every batch is new.
         """

@@ -128,7 +128,8 @@ export function mount(element, data) {
 
   /**
    * Switch the part that was clicked off, or on again; the part that was off before is on then. A
-   * click beside all parts changes nothing.
+   * click beside all parts changes nothing. From then on the part's row is shown in the table of
+   * this layer.
    *
    * @param {Element} target what was clicked
    */
