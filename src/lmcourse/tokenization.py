@@ -237,8 +237,7 @@ def merge_in_word(symbols, frequency, pair, counts):
     Returns
     -------
     list of (str, str)
-        The pairs with the joined symbol that were counted, each as often as it was: up to
-        two for each place of ``pair``.
+        The pairs that the merge made, one for each place.
     """
     left, right = pair
     joined, new, i = sys.intern(left + right), [], 0
