@@ -387,6 +387,17 @@ def test_a_text_that_is_too_long_is_told(browser, address):
         visit.page.get_by_text("too long for a link").wait_for()
 
 
+def test_a_page_that_a_long_link_opened_allows_no_longer_one(browser, address):
+    module = importlib.import_module("test_play_generator")
+    opened = f"{address(module)}#view-0&text={'love+' * 1500}"
+    with opening(browser, opened) as visit:
+        visit.page.get_by_label("Your line").fill("love " * 2000)
+        visit.page.get_by_role("button", name="Copy link").click()
+        word = visit.page.locator(".lmc-link [role=status]")
+        expect(word).not_to_be_empty()
+        assert "too long for a link" in word.inner_text()
+
+
 def test_a_line_that_came_with_a_link_is_not_kept_and_forget_takes_it_out(browser, address):
     module = importlib.import_module("test_play_generator")
     address = f"{address(module)}#view-0&text=Rough+winds"

@@ -11,7 +11,10 @@
    `lacks`; `leave` goes back to what a link can open. */
 import { button, LINE, lastLine, make } from "./dom.js";
 
-const LONGEST = 8000; // characters behind the address: longer ones are cut by mail and chat
+const LONGEST = 8000; // characters of "#" and fragment: mail and chat cut longer links
+
+/** The page's address without a fragment. */
+const pageAddress = () => location.href.replace(/#.*/s, "");
 
 /** @typedef {Record<string, string | number | boolean>} State */
 
@@ -100,14 +103,13 @@ export function attach(root, name, state = STATELESS) {
       ([field, value]) => value !== beginning[field],
     );
     const fields = new URLSearchParams(now.map(([field, value]) => [field, String(value)]));
-    const address = location.href.replace(/#.*/s, "");
-    return `${address}#${name}${now.length ? `&${fields}` : ""}`;
+    return `${pageAddress()}#${name}${now.length ? `&${fields}` : ""}`;
   }
 
   /* Copy the link, and say so; show it where the browser does not allow that. */
   async function copy() {
     const address = link();
-    if (address.length > LONGEST + location.href.length)
+    if (address.length > pageAddress().length + LONGEST)
       return tell("The text is too long for a link: take a part of it.");
     const where = address.startsWith("file:") ? ", on this computer" : "";
     const lacking = current().lacks?.();
@@ -172,5 +174,5 @@ export function attach(root, name, state = STATELESS) {
 /* *Forget* forgets the text in the address, too. */
 addEventListener(LINE, () => {
   if (lastLine() || !readLink(location.hash)) return;
-  history.replaceState(history.state, "", location.href.replace(/#.*/s, ""));
+  history.replaceState(history.state, "", pageAddress());
 });
