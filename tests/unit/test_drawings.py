@@ -2,12 +2,23 @@
 
 import base64
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from docutils import nodes
+from docutils.parsers.rst import DirectiveError
+from docutils.statemachine import StringList
 
 from lmbook.execute.keys import ROOT
-from lmbook.pages.drawings import STYLE, fill_values, image_html, inline_svg, parse_drawing
+from lmbook.pages.drawings import (
+    STYLE,
+    Drawing,
+    fill_values,
+    image_html,
+    inline_svg,
+    parse_drawing,
+)
 
 FIGURES = [
     *ROOT.glob("chapters/_figures/*.svg"),
@@ -128,6 +139,22 @@ def test_glued_values_are_filled_in():
     assert fill_values("{{n:.0f}} × {{ word }}", value) == "7 × &lt;b&gt;"
     with pytest.raises(KeyError):
         fill_values("{{m}}", value)
+
+
+@pytest.mark.parametrize("parts", [[], [nodes.enumerated_list()]])
+def test_what_stands_first_must_be_a_caption(monkeypatch, parts):
+    monkeypatch.setattr(Drawing, "parse_content_to_nodes", lambda self: parts)
+    env = SimpleNamespace(
+        note_dependency=lambda path: None, temp_data={}, srcdir=ROOT / "chapters"
+    )
+    state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
+    given = ["publish-path"], {"name": "fig-path"}, StringList(["1. One step."])
+    machine = SimpleNamespace(reporter=None)
+    directive = Drawing("drawing", *given, 1, 0, "", state, machine)
+    with pytest.raises(DirectiveError) as caught:
+        directive.run()
+    wanted = "the drawing publish-path must begin with a caption, a paragraph"
+    assert caught.value.msg == wanted
 
 
 def test_the_authors_guide_shows_every_class():

@@ -193,9 +193,9 @@ def step_buttons(label: str, count: int) -> str:
     """Return buttons and rules, as HTML, for a drawing that is filled in step by step.
 
     There is a radio button for each step. The rules are CSS: what has ``data-step="3"`` in
-    the drawing is there from the third step on, and stands out at the third; of the list
-    below the drawing the item of the chosen step is shown. It needs no script, and on paper
-    everything is there.
+    the drawing is there from the third step on, and stands out at the third; of the
+    figure's numbered list the item of the chosen step is shown. It needs no script, and on
+    paper everything is there.
 
     Parameters
     ----------
@@ -260,13 +260,16 @@ class Drawing(SphinxDirective):
     option_spec = {"name": str}  # noqa: RUF012 as docutils has it
 
     def run(self) -> list[nodes.Node]:
-        """Return the figure: buttons for its steps, if any, the drawing, a caption.
+        """Return the figure: its steps if there are any, the drawing, a caption, a legend.
 
-        The first paragraph in the directive is the caption. A numbered list below it has
-        the words for each step of a drawing that is filled in step by step; what else
-        stands there is a legend. It is an error if the label does not begin with "fig-", if
-        there is no caption or no such drawing, if a step has no words, or if there are
-        several lists.
+        In the directive the caption, a paragraph, stands first. A numbered list after it
+        has the words for each step of a drawing that is filled in step by step, and is put
+        above the drawing, below the buttons; what else follows is a legend.
+
+        It is an error if the label does not begin with "fig-"; if there is no caption, or
+        something else stands before it; if there is no such drawing, it is no SVG as
+        `parse_drawing` wants it, or a value that it shows was not glued; if there are
+        several numbered lists, or fewer items than steps.
         """
         name = self.arguments[0]
         label = self.options.get("name", "")
@@ -282,7 +285,10 @@ class Drawing(SphinxDirective):
         units = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
         # One that is wider than a phone scrolls there: the focus lets arrow keys do it.
         focus = 'tabindex="0"' if units > PHONE_WIDTH else ""
-        caption, *rest = self.parse_content_to_nodes()
+        parts = self.parse_content_to_nodes()
+        if not parts or not isinstance(parts[0], nodes.paragraph):
+            raise self.error(f"the drawing {name} must begin with a caption, a paragraph")
+        caption, *rest = parts
         step_lists = [node for node in rest if isinstance(node, nodes.enumerated_list)]
         if len(step_lists) > 1:
             raise self.error(f"below the drawing {name} stand several lists of steps")
