@@ -232,7 +232,8 @@ def add_lora(model, rank, scale=1.0):
 
     A LoRA adds to a linear layer the product of two thin matrices, which are trained. It is
     put beside each nn.Linear whose name ends in ".qkv", ".query", ".key", ".value",
-    ".output", ".up", ".gate" or ".down".
+    ".output", ".up", ".gate" or ".down". The names of the parameters that were trainable
+    before are kept on the model, as ``trainable_before``, for `remove`.
 
     Parameters
     ----------
@@ -261,6 +262,9 @@ def add_lora(model, rank, scale=1.0):
 def add_prefix(model, length):
     """Put a `Prefix` around every attention of a GPT, and freeze everything else.
 
+    The names of the parameters that were trainable before are kept on the model, as
+    ``trainable_before``, for `remove`.
+
     Parameters
     ----------
     model : GPT
@@ -287,7 +291,7 @@ def add_prefix(model, length):
 def remove(model):
     """Take all adapters away: the model is again what it was, bit for bit.
 
-    What was trainable before there were adapters is trainable again.
+    What was trainable before there were adapters (``trainable_before``) is trainable again.
 
     Parameters
     ----------

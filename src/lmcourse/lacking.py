@@ -61,7 +61,7 @@ class Lacking(nn.Module):
 
         ``path`` and ``scale`` are the block's: what passes of the residual stream, and by
         what an update is multiplied. If the block lacks the part, ``x`` comes back; if it
-        lacks the residual paths (``path`` is 0), the update alone.
+        lacks the residual paths (``path`` is 0), the update times ``scale``, alone.
 
         Parameters
         ----------

@@ -22,7 +22,11 @@ LUNCH = "Then {} and {} met at the {}. After lunch {} showed the {} to"
 
 
 class Errands(NamedTuple):
-    """Sentences about two people; whom the last word names, and who is named twice."""
+    """Sentences about two people, for indirect object identification (IOI).
+
+    Each ends before a name, which is to be predicted: that of the person who gets a thing,
+    and not that of the giver, who is named twice.
+    """
 
     texts: list[str]
     other: list[str]  # who gets it
@@ -31,6 +35,9 @@ class Errands(NamedTuple):
 
 def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
     """Return sentences about two people, which end before the name of one of them.
+
+    The task is known as indirect object identification (IOI): the right next word is the
+    person who is given something.
 
     With the default form, one is "When Mary and John went to the store, John gave a drink
     to".

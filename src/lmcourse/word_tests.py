@@ -75,6 +75,9 @@ def questions(pairs, words) -> np.ndarray:
 def fourth_words(vectors, asked, weights=(-1, 1, 1)) -> np.ndarray:
     """Return the nearest word to −a + b + c, the question's own three left out.
 
+    Nearest is the word with the largest cosine similarity; a, b and c are brought to length
+    1 before they are added.
+
     Parameters
     ----------
     vectors : array of shape (words, d_model)

@@ -109,9 +109,10 @@ def run_entries(entries, corpus, seeds, threads):
     Returns
     -------
     dict of str to list of dict
-        Name of an entry → its outcomes, one a seed: ``parameters``; ``loss`` on the test
-        text and ``tuning`` on the tuning text, in nats a character; ``seconds`` of the
-        processor and of the clock (``wall``); ``tokens``, or None.
+        Name of an entry → its outcomes, one a seed: ``parameters``, how many, buffers
+        counted; ``loss`` on the test text and ``tuning``, that on the tuning text, in nats
+        a character; ``wall``, seconds by the clock, and ``seconds``, seconds of the
+        processor, that the training took; ``tokens`` that it read, or None.
     """
     outcomes = {name: [] for name in entries}
     for seed in range(seeds):
@@ -132,17 +133,19 @@ def medians(by_entry):
     Parameters
     ----------
     by_entry : dict of str to list of dict
-        Name of an entry, "reference" among them → an outcome for each seed: ``wall`` and
-        ``seconds``, that the training took by the clock and of the processor; ``tokens``
-        that it read, perhaps None; ``parameters``, how many; ``loss``, in nats a character.
+        Name of an entry, "reference" among them → an outcome for each seed: ``wall``,
+        seconds by the clock, and ``seconds``, seconds of the processor, that the training
+        took; ``tokens`` that it read, perhaps None; ``parameters``, how many, buffers
+        counted; ``loss`` on the test text, in nats a character.
 
     Returns
     -------
     list of dict
         Of each entry ``way``, its name; ``wall``, ``seconds``, ``tokens``, ``parameters``
-        and ``loss``, the medians over seeds, None where one is not known; ``times sooner,
-        wall`` and ``times sooner, seconds``; ``reached``, whether the loss is the target or
-        below.
+        and ``loss``, the medians over seeds, of which ``tokens`` is None if it is not known
+        for every seed; ``times sooner, wall`` and ``times sooner, seconds``, the medians of
+        how many times as long "reference" took; ``reached``, whether the median loss is the
+        target or below.
     """
     rows = []
     for name, outcomes in by_entry.items():

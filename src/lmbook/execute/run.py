@@ -493,8 +493,9 @@ def _remove_other_files(names: list[str], root: Path) -> None:
 def _find_problem(name: str, root: Path) -> dict | None:
     """Return why a chapter's stored outputs cannot be used as they are; None if they can.
 
-    Reasons are that it was not executed, that it changed since (its code, the software, or
-    what it read), or that a cell, or its kernel, failed.
+    Reasons are that it was not executed, that something changed since (its code, the
+    software, a file that it read, or an environment variable that it asked for), or that a
+    cell, or its kernel, failed.
 
     Parameters
     ----------

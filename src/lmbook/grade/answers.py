@@ -83,7 +83,7 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
     Parameters
     ----------
     number : int
-        What `hold` returned for the function: its place in the list ``FUNCTIONS``.
+        What `hold` returned for the function: its position in the list `FUNCTIONS`.
     inputs : tuple
         What it is called with, in order.
     named : dict
@@ -123,16 +123,19 @@ def call(number: int, inputs: tuple, named: dict, random: torch.Tensor) -> dict:
 
 
 def changeable_state(value: object) -> object:
-    """Return what a function may change of an input, as plain data.
+    """Return the part of an input that a function could change.
 
     Of a generator that is its state, a uint8 Tensor; of a module whether each of its parts
-    is in training mode, a list of bool; a list, dict, Tensor or array is returned as it is;
-    of another object a dict of its attributes. None if it has none, as a number or a text.
+    is in training mode, a list of bool; a list, dict, Tensor or array is returned itself,
+    not a copy; of another object a dict of its attributes, their values not copied. None if
+    it has none, as a number or a text.
     What changes inside of a tuple or a set is not seen: of these, too, None is returned.
 
     A module's weights are not among it: answers that may change these are checked beside
-    the submission's code (`lmbook.grade.judge.NEED_ANSWER`). What this returns before a
-    call and after it is compared. If the two differ, the judge is sent the latter, and does
+    the submission's code (`lmbook.grade.judge.NEED_ANSWER`).
+
+    The caller writes what this returns as JSON before a call and again after it, and
+    compares the two texts (`call`). If they differ, the judge is sent the latter, and does
     the same to its own input (`lmbook.grade.judge.apply_changes`).
     """
     if isinstance(value, torch.Generator):

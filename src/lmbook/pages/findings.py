@@ -104,10 +104,12 @@ def _all_claims(app: Sphinx) -> list[dict]:
     -------
     list of dict
         Of each claim ``claim``, its sentence; ``kind``, "finding" or "study"; ``verdict``,
-        "checked" or "holds" if it holds; ``at``, pairs of a page's name and an anchor,
-        which show it; ``note``, its models or the command that runs the study; and, as text
-        and perhaps missing, ``rival``, ``null``, ``n`` (what was examined), ``interval``,
-        ``about``, ``source`` and ``failed``.
+        "checked" or "holds" if it holds, else "not so" or another word; ``at``, pairs of a
+        page's name and an anchor, which show it; ``note``, its models or the command that
+        runs the study. All text and perhaps missing: ``rival``, the other explanation that
+        it was held against; ``null``, the world in which there is nothing to find; ``n``,
+        what was examined; ``interval``; ``about``, what is asserted; ``failed``, the
+        assertion that failed; ``source``, the function's code.
     """
     metadata = app.env.metadata
     env = app.env
@@ -195,8 +197,9 @@ def _claim_html(app: Sphinx, link: Callable[[str], str], row: dict) -> str:
         ``claim``, its sentence; ``kind``, "finding" or "study"; ``verdict``, "checked" or
         "holds" if it holds, else "not so" or another word; ``at``, pairs of a page's name
         and an anchor, which show it; ``note``, its models or the command that runs the
-        study, perhaps "". All text and perhaps missing: ``rival``, ``null``, ``n`` (what
-        was examined) and ``interval``; ``about``, what is asserted; ``failed``, the
+        study, perhaps "". All text and perhaps missing: ``rival``, the other explanation
+        that it was held against; ``null``, the world in which there is nothing to find;
+        ``n``, what was examined; ``interval``; ``about``, what is asserted; ``failed``, the
         assertion that failed; ``source``, the function's code.
     """
     mark = VERDICT_MARKS.get(row["verdict"], row["verdict"])

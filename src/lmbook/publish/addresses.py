@@ -74,6 +74,6 @@ def wheel_address(wheel: str) -> str:
     It lies on the branch `BRANCH`, which has the notebooks, too. ``wheel`` : the file's
     name, which is returned if no repository is known.
     """
-    owner = repository()
-    held = f"https://raw.githubusercontent.com/{owner}/{BRANCH}/{FOLDER}/"
-    return f"{held}{wheel}" if owner else wheel
+    repo = repository()
+    held = f"https://raw.githubusercontent.com/{repo}/{BRANCH}/{FOLDER}/"
+    return f"{held}{wheel}" if repo else wheel

@@ -198,12 +198,16 @@ def page_assets(
 ) -> None:
     """Add scripts, styles and data to a page that has views. Sphinx calls it for each page.
 
-    A view is a raw node with ``lmcourse_kind``, ``lmcourse_traces`` and ``lmcourse_stores``
-    (`lmbook.pages.renderer.view_node`). Libraries that draw the page's views, and stores
-    (weights and vocabularies) that these load, are put into the site first. The page gets
-    the views' style sheets and the script ``views.js``, whose attributes hold JSON:
-    ``data-libraries``, kind of view → addresses of its scripts, and ``data-stores``, name
-    of a store → what `lmbook.play.stores.stage` returns of it.
+    A view is a raw node with ``lmcourse_kind``, a str; ``lmcourse_traces``, a list of str,
+    the types of traces of a plotly figure, such as "scatter", by which plotly's bundle is
+    chosen; and ``lmcourse_stores``, a list of str, the weights and vocabularies that it
+    loads (`lmbook.pages.renderer.view_node`).
+
+    Libraries that draw the page's views, and stores that these load, are put into the site
+    first. The page gets the views' style sheets and the script ``views.js``, whose
+    attributes hold JSON: ``data-libraries``, kind of view → addresses of its scripts, and
+    ``data-stores``, name of a store → what `lmbook.play.stores.stage` returns of it; it is
+    missing if there are no stores.
 
     ``app`` : Sphinx's; ``doctree`` : the page, None if it was made of no source. The other
     arguments, which Sphinx hands on, are not used.

@@ -14,8 +14,9 @@ def defined_and_used(source: str) -> tuple[set[str], set[str]]:
     Returns
     -------
     defined, used : set of str
-        Global names: what is assigned or imported, or defined by ``def`` and ``class``, at
-        the top level; and what is read there or in functions and classes.
+        What is assigned or imported, or defined by ``def`` and ``class``, at the top level;
+        and the global and built-in names that are used there or in functions, classes,
+        lambdas and comprehensions.
     """
     top = symtable.symtable(source, "cell", "exec")
     own = top.get_symbols()
@@ -25,9 +26,9 @@ def defined_and_used(source: str) -> tuple[set[str], set[str]]:
 
 
 def used_by_functions(source: str) -> set[str]:
-    """Return the global names that functions and classes of some code use.
+    """Return the names that functions, classes, lambdas and comprehensions use.
 
-    ``source`` : Python.
+    These are the global and built-in ones. ``source`` : the Python code they stand in.
     """
     top = symtable.symtable(source, "cell", "exec")
     inner = list(top.get_children())

@@ -543,7 +543,7 @@ class Called(TorchFunctionMode):
     """
 
     def __init__(self):
-        """Begin with no names: ``names`` is a list of str."""
+        """Begin with an empty list of the names of functions that are called."""
         super().__init__()
         self.names: list[str] = []
 

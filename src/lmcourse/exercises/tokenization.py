@@ -421,8 +421,10 @@ def _cost(train_on: str, size: int, *texts: str) -> int:
     train_on : str
         The text that the merges are learned from.
     size : int
-        Tokens of the vocabulary: 256 bytes, and the first of the merges.
+        Tokens of the vocabulary, from 256 to 4096 (`SIZES[-1]`; more changes nothing): the
+        256 bytes, and what the first ``size - 256`` merges make.
     *texts : str
+        What is cut.
 
     Returns
     -------

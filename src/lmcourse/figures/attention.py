@@ -373,10 +373,11 @@ def _strips(ax, groups, named, spread=0.22, place=float):
         middle of the row; above and below by turns, clear of the dots that are near along
         the axis.
     spread : float
-        How far dots are moved up or down at random, so that they do not cover each other.
+        How far at most dots are moved up or down at random, so that they do not cover each
+        other: in rows, which are 1 apart.
     place : callable
-        From a number to where it stands along the axis: its logarithm, if the axis is
-        logarithmic.
+        From a number to where it stands along the axis. Default: the number itself, for a
+        linear axis; the logarithm, ``math.log``, is for a logarithmic one.
     """
     rng = np.random.default_rng(0)
     everywhere = [place(number) for group in groups.values() for number in group.values()]

@@ -105,20 +105,22 @@ def steering(rows, target):
     plt.show()
 
 
-def places(text, at, chosen, before=24):
-    """Show where a feature is strongest beside places drawn at random, one to choose.
+def places(text, at, question, before=24):
+    """Show the text that leads to given positions of a feature, a set of them at a time.
+
+    The reader chooses which set.
 
     Parameters
     ----------
     text : str
         Where the feature was looked for.
     at : dict of str to list of int
-        Which places, such as "ten at random" → the positions of characters in the text,
-        from 0.
-    chosen : str
-        What the reader is asked.
+        Name of a set of positions, such as "its ten strongest" → the positions of
+        characters in the text, from 0.
+    question : str
+        What stands above the choice, such as "Which places?".
     before : int
-        How many characters are shown before each place.
+        How many characters are shown before that at each position.
 
     Returns
     -------
@@ -129,4 +131,4 @@ def places(text, at, chosen, before=24):
         lines = [text[max(0, end - before) : end + 1] for end in numbers]
         listed = "\n".join("… " + line.replace("\n", " / ") for line in lines)
         shown[name] = ("The last character of each is where the feature is.", listed)
-    return views.samples(chosen, shown)
+    return views.samples(question, shown)

@@ -107,10 +107,10 @@ def ablated(rises, together):
 
     Parameters
     ----------
-    rises : dict of (int, int) to array-like of shape (windows,)
+    rises : dict of (int, int) to Tensor or ndarray of shape (windows,)
         Layer and head, both from 0 → how much the loss of each window rises without the
         head, in nats a character.
-    together : array-like of shape (windows,)
+    together : Tensor or ndarray of shape (windows,)
         The same without all of these heads.
 
     Returns

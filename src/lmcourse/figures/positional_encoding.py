@@ -274,10 +274,13 @@ def biases(alibi, buckets):
     Parameters
     ----------
     alibi : Tensor of shape (heads, distances)
-        What is added to a score, by distance: 0 tokens back, 1, 2, …
-    buckets : dict of int to Tensor of shape (distances,)
-        Reach, in tokens → the number of each distance's bucket, whose distances share one
-        learned number; three reaches.
+        What is added to a head's scores, by distance: 0 tokens back, 1, 2, … The colours
+        are made for eight heads.
+    buckets : dict of int to int Tensor of shape (distances,)
+        The reach of T5's buckets (its ``max_distance``), in tokens: from this distance on
+        all share the last bucket → the number of the bucket of each distance, 0, 1, 2, …
+        (the distances in a bucket share one learned number). There are exactly three
+        reaches, and as many distances as one likes.
 
     Returns
     -------

@@ -80,7 +80,7 @@ def hull(rounds):
     plt.show()
 
 
-def _levels(ax, flows, kind, names):
+def _plot_by_depth(ax, flows, kind, names):
     """Draw one number of random stacks against the blocks passed: medians over seeds.
 
     Parameters
@@ -89,7 +89,8 @@ def _levels(ax, flows, kind, names):
     flows : dict of str to list of dict
         What is removed, such as "paths" → one dict for each random stack.
     kind : str
-        The key of the number that is drawn, such as "spread": a list by block.
+        The key of the list that is drawn, "spread" or "size": one number before the first
+        block and one after each, (blocks + 1).
     names : iterable of str
         Which keys of ``flows`` are drawn, four at most; `NAMES` says how the legend calls
         them, and their colours.
@@ -110,7 +111,7 @@ def spreads(flows):
     flows : dict of str to list of dict
         What is missing ("nothing", "paths", "paths, other tokens", "attention") → a dict
         for each seed. Its ``spread`` lists how far the tokens are from their mean, before
-        the first block and after each.
+        the first block and after each; the median over the seeds is drawn.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def spreads(flows):
     """
     _, ax = plt.subplots(figsize=(6.4, 3.4))
     names = ["nothing", "paths", "paths, other tokens", "attention"]
-    _levels(ax, flows, "spread", names)
+    _plot_by_depth(ax, flows, "spread", names)
     ax.set(ylabel="spread of the tokens", ylim=(-0.05, 1.1), yticks=[0, 0.5, 1])
     above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}  # on a phone it is wider
     ax.legend(title="missing", fontsize=9, ncols=2, **above)
@@ -143,7 +144,7 @@ def sizes(flows, small_flows):
         The figure is shown.
     """
     _, ax = plt.subplots(figsize=(6.4, 3.4))
-    _levels(ax, flows, "size", ["nothing", "norms", "norms, one constant"])
+    _plot_by_depth(ax, flows, "size", ["nothing", "norms", "norms, one constant"])
     middle = np.median([run["size"] for run in small_flows["norms"]], axis=0)
     style = {"ls": "--", "color": views.PALETTE[1], "label": "norms; PyTorch's weights"}
     ax.plot(middle, **style)

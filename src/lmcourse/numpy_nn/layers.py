@@ -91,7 +91,7 @@ class ReLU(Module):
 
 
 class Softmax(Module):
-    """Turn each row into shares that sum to 1."""
+    """Turn each row of logits into shares (probabilities) that sum to 1."""
 
     def compute(self, x):
         """Return shares (..., n) of x (..., n); keep them for the way back."""
@@ -99,7 +99,10 @@ class Softmax(Module):
         return self.y
 
     def gradient(self, delta):
-        """Return the gradient of x (..., n); ``delta`` is that of the shares."""
+        """Return the loss's gradient with respect to the logits x, (..., n).
+
+        ``delta`` : that with respect to the softmax's output, the shares, (..., n).
+        """
         common = (delta * self.y).sum(axis=-1, keepdims=True)  # (..., 1)
         return self.y * (delta - common)
 
@@ -129,9 +132,10 @@ class SoftmaxCrossEntropy(Module):
         return (top - z[right] + np.log(np.exp(z - top[:, None]).sum(axis=-1))).mean()
 
     def gradient(self, delta=1.0):
-        """Return the gradient of the logits (..., vocab_size); targets have none.
+        """Return the gradient with respect to the logits, (..., vocab_size).
 
-        ``delta`` : the gradient of the loss, a number.
+        Targets have none. ``delta`` : the gradient with respect to this loss, a number; it
+        is 1 if the loss itself is differentiated.
         """
         share = delta / len(self.p)  # each row's part of the mean
         d = share * self.p  # (rows, vocab_size)

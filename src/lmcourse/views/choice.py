@@ -113,15 +113,16 @@ def samples(
     Parameters
     ----------
     question : str
-        What is to be chosen.
+        What stands above the choice, such as "Who wrote this?".
     shown : dict
-        Name of the writer → (a note in one line, what it wrote), both str.
+        What the reader can choose, such as the name of a writer → (a note in one line, the
+        text that is shown), both str.
     pictures : list of str, optional
-        One a writer, as HTML, such as a drawing. It stands beside the text.
+        For each text HTML that stands beside it, such as a drawing.
     first : str
-        The name that is shown first, where it is not the first one.
+        The name of the text that is shown first. Default: the first of ``shown``.
     answers : list of str, optional
-        One a writer, as HTML: what is read after the text, so it stands below it.
+        For each text HTML that stands below it, as it is to be read after the text.
 
     Returns
     -------

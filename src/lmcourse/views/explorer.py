@@ -103,15 +103,15 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
     """
     out = model(ids)
     weights, lengths, moved = [], [], []
-    for number, layer in enumerate(model.layers):
-        x, heads = out.hidden_states[number], layer.attention.heads
-        value = layer.attention.value(x)[0].unflatten(-1, (heads, -1))
+    for layer, block in enumerate(model.layers):
+        x, heads = out.hidden_states[layer], block.attention.heads
+        value = block.attention.value(x)[0].unflatten(-1, (heads, -1))
         # value is (tokens, heads, d_head), matrix (d_model, heads, d_head).
-        matrix = layer.attention.output.weight.unflatten(-1, (heads, -1))
+        matrix = block.attention.output.weight.unflatten(-1, (heads, -1))
         brought = torch.einsum("thd,mhd->htm", value, matrix)  # (heads, tokens, d_model)
         lengths.append(brought.norm(dim=-1))
-        weights.append(out.attentions[number][0].flatten(1))  # (heads, tokens²)
-        moved.append([_moved(model, number, head, out) for head in range(heads)])
+        weights.append(out.attentions[layer][0].flatten(1))  # (heads, tokens²)
+        moved.append([_moved(model, layer, head, out) for head in range(heads)])
     return {
         "weights": [_written(x) for x in weights],
         "lengths": [_written(x) for x in lengths],
@@ -134,18 +134,20 @@ def _numbers(line: str) -> np.ndarray:
     return np.array(line.split(), dtype=float)
 
 
-def _moved(model: Bert, number: int, head: int, out) -> torch.Tensor:
-    """Return how far each final state moves without a head, by its own length: (tokens,).
+def _moved(model: Bert, layer: int, head: int, out) -> torch.Tensor:
+    """Return how far each final state moves without a head, a Tensor (tokens,).
 
-    ``number`` is the layer's and ``head`` the head's, both from 0. ``out`` is what the
-    model returns for a text: ``hidden_states``, a Tensor (1, tokens, d_model) before
-    layer 0 and after each, and ``last_hidden_state``, the last of them. The layers from
-    this one on are run again; in the first of them the head returns zeros.
+    It is the length of the difference, divided by the state's length in the whole model.
+
+    ``layer`` and ``head`` are numbers from 0. ``out`` is what the model returns for a text:
+    ``hidden_states``, a Tensor (1, tokens, d_model) before layer 0 and after each, and
+    ``last_hidden_state``, the last of them. The layers from this one on are run again; in
+    the first of them the head returns zeros.
     """
-    x = out.hidden_states[number]
-    with without(model.layers[number], head):
-        for layer in model.layers[number:]:
-            x, _ = layer(x)
+    x = out.hidden_states[layer]
+    with without(model.layers[layer], head):
+        for block in model.layers[layer:]:
+            x, _ = block(x)
     states = out.last_hidden_state[0]
     return (x[0] - states).norm(dim=-1) / states.norm(dim=-1)
 

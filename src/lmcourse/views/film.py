@@ -15,6 +15,8 @@ SHORT = 40  # characters of a sample in the table
 def film(text, tokenizer, shots, results, *, count=120) -> View:
     """Show what a GPT does with a line, with a slider over the stops of its training.
 
+    A stop is a checkpoint: the weights after so many steps.
+
     On the site the reader moves through the training or lets it play, types a line, and
     sees for each stop what is written after it with the same random numbers, what a head
     attends to, what each layer would say, the loss, and with which n-grams the model
@@ -62,8 +64,8 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
     room, ids = shots.config.context, tokenizer.encode(text)
     if not 1 <= len(ids) <= room:
         raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
-    stops = named_stops(rows, counted)
-    begins = [each["stop"] for each in stops if each["name"] == BEGINS]
+    named = named_stops(rows, counted)
+    begins = [each["stop"] for each in named if each["name"] == BEGINS]
     at = begins[0] if begins else len(rows) - 1
     written = []
     for stop in range(len(rows)):
@@ -75,18 +77,18 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
     cost = max(abs(packed[row["step"]] - row["held_out"]) for row in rows)
     alt = (
         f"{len(rows)} stops of a training, from step 0 to step {rows[-1]['step']:,}. "
-        + " ".join(stop["told"] for stop in stops)
+        + " ".join(each["told"] for each in named)
     )
     data = {"text": text, "written": written[at], "stop": at, "seed": SEED}
     data |= {"temperature": TEMPERATURE, "room": room, "alphabet": tokenizer.alphabet}
     data |= {"heads": shots.config.heads, "head": head_of_thou(rows)}
-    data |= {"lens": lens.tolist(), "weights": weights, "named": stops}
+    data |= {"lens": lens.tolist(), "weights": weights, "named": named}
     data |= {"ngrams": counted["losses"], "cost": f"{cost:.3f}"}
     fields = ("step", "train", "held_out", "agrees", "closest")
     data["stops"] = [
         {name: row[name] for name in fields} | {"told": sentence_of(row)} for row in rows
     ]
-    stored = _stored(text, rows, written, stops)
+    stored = _stored(text, rows, written, named)
     return View("film-view", data, stored, alt=alt, stores=["film"])
 
 
@@ -133,7 +135,7 @@ def in_logits(number) -> str:
 
 
 def named_stops(rows, counted) -> list[dict]:
-    """Find where something begins that lasts to the end of the training.
+    """Find the stops from which on something holds to the end of the training.
 
     Parameters
     ----------
@@ -225,12 +227,12 @@ def named_stops(rows, counted) -> list[dict]:
     return sorted(named, key=lambda each: each["stop"])
 
 
-def _stored(text: str, rows: list, written: list, stops: list) -> str:
+def _stored(text: str, rows: list, written: list, named: list) -> str:
     """Return the HTML that readers without scripts get: a table, and a list.
 
-    The table has a row for each stop of the training; the list says at which stop the model
-    begins to do something. Of what a model writes, the table shows at most 40 characters
-    (`SHORT`). Texts are escaped.
+    The table has a row for each stop of the training, a checkpoint; the list says at which
+    of them the model begins to do something. Of what a model writes, the table shows at
+    most 40 characters (`SHORT`). Texts are escaped.
 
     Parameters
     ----------
@@ -241,9 +243,9 @@ def _stored(text: str, rows: list, written: list, stops: list) -> str:
         a character; ``closest``, the length of the n-grams that agree most.
     written : list of str
         The model's continuation of the line at each stop, as many as ``rows``.
-    stops : list of dict
-        The stops that `named_stops` found, such as that of the "first spaces"; ``told`` is
-        a sentence about each, and becomes an entry of the list.
+    named : list of dict
+        What begins, as `named_stops` found it, such as the "first spaces"; ``told`` is a
+        sentence about it, and becomes an entry of the list.
     """
     lines = [
         (
@@ -255,5 +257,5 @@ def _stored(text: str, rows: list, written: list, stops: list) -> str:
         for row, after in zip(rows, written, strict=True)
     ]
     head = ["Steps", "loss", "agrees most with", f"after “{text}” it writes"]
-    items = "".join(f"<li>{html.escape(stop['told'])}</li>" for stop in stops)
+    items = "".join(f"<li>{html.escape(each['told'])}</li>" for each in named)
     return f'<div class="lmf-stored">{table(head, lines)}</div>\n<ul>{items}</ul>'

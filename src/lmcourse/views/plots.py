@@ -23,7 +23,7 @@ LAYOUT = {  # of plotly, in Jupyter and Colab: the book's colours on white
 }
 AT_ONCE = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}}  # of a slider
 DIGITS = 4
-EXACT = 1e15  # floats above this are not exact integers
+EXACT = 1e15  # whole numbers below this, of at most 15 digits, keep all their digits
 # Where a figure has data, which may look like markup. Titles and the text of annotations,
 # templates, prefixes and suffixes are the author's, who may mean it.
 DATA_KEYS = {

@@ -366,9 +366,12 @@ def wrong_partners(asked) -> np.ndarray:
 def sums_answer(page: Page):
     """Check that sums like king − man + woman answer most questions of two kinds.
 
-    The answer is the nearest of all whole words to −a + b + c, with a, b and c left out.
+    The answer is the whole word with the largest cosine similarity to −a + b + c, of
+    vectors that are brought to length 1 first; a, b and c are left out. Intervals are
+    bootstrap intervals over word pairs. In the null world the numbers of BERT's table are
+    shuffled.
 
-    In each of the two kinds the interval over pairs is above a half, and above the share
+    In each of the two kinds the interval of the share is above a half, and above the share
     with the b of another pair; the intervals of the gain over the third word's own
     neighbour and over b + c are above zero. If only the words that are answers may be
     chosen, the third word needs no sum: its own nearest of them is right as often as the

@@ -674,7 +674,8 @@ def agrees(nouns, preposition, model):
 def was_likelier(texts, model):
     """Return whether *was* is likelier than *were* after each text, a bool array (texts,).
 
-    ``texts`` : list of str; ``model`` : Llama.
+    Of both the first token after a space is compared. ``texts`` : list of str; ``model`` :
+    Llama.
     """
     logits = last_logits(texts, model)[:, first_tokens(["was", "were"])]
     return (logits[:, 0] > logits[:, 1]).numpy()

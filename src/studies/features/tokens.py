@@ -6,7 +6,7 @@ from lmcourse.data import load_texts
 
 WINDOW = 64  # tokens
 WINDOWS = (200, 70)  # to learn from, and to judge by
-TOKEN_MARKS = (
+TOKEN_MARKS = (  # keys of stored results; what each marks exactly, `token_marks` says
     "begins a word",
     "a line’s end",
     "begins with a capital",
@@ -26,21 +26,29 @@ PRONOUNS |= {"he", "him", "his", "she", "her", "it", "its", "they", "them", "the
 
 
 def token_marks(pieces, is_sonnet):
-    """Return what is true at each token, as far as the text until there tells.
+    """Return marks of each token, found from that token and those before it in the window.
+
+    "Begins a word" marks only tokens that start with a space, so a line's first word is not
+    marked. A line begins at the start of the window, even if that is in the middle of a
+    line of the poem, and after each token with a newline. "A line's first word" marks the
+    first token of a line and no other, though the word may go on; "far into a line" marks
+    tokens with six or more tokens of their line before them; "the line so far has a comma",
+    those with a comma in one of these. "After a comma", "after the" and "the word before is
+    a pronoun" go by the token before, which must be that and nothing else. Pronouns are
+    those of `PRONOUNS`, such as "thee".
 
     Parameters
     ----------
     pieces : list of str
-        The text of each token, in the order of the text.
+        The text of each token of a window, in order; a leading space and a newline belong
+        to a token's text.
     is_sonnet : bool
         Whether Shakespeare wrote it.
 
     Returns
     -------
     bool Tensor of shape (tokens, properties)
-        In the order of `TOKEN_MARKS`, such as "begins a word" or "after a comma". "Far into
-        a line" are tokens with six or more of the line before them; pronouns are those of
-        `PRONOUNS`, such as "thee".
+        A column for each of `TOKEN_MARKS`, in their order.
     """
     rows, line, has_asked, last = [], [], False, ""
     for piece in pieces:

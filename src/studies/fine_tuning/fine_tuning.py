@@ -534,7 +534,8 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
     Parameters
     ----------
     length : int
-        Characters of each of a poem's four lines.
+        Characters to which each line is cut, at most; of a poem its first four lines of 20
+        characters or more are used.
     draws : int
         How often the labelled poems are drawn.
     pairs : bool
@@ -551,9 +552,10 @@ def classify_poems(length, draws, pairs=False, every=1, untrained=3):
         "bag of words", "ruler": the mean length of its lines, "last state" or "mean state"
         of the model, or one of these two with ", untrained"); ``layer``, after how many
         layers the states are taken (0 without states; with ``length`` 20 each layer, else
-        the last alone); ``size``, how many poems are labelled, 8, 24 or 96; ``hits``, for
-        each held-out poem the share of draws (and of untrained models) in which it is
-        classified correctly.
+        the last alone); ``size``, how many labelled poems a ridge classifier is trained on,
+        8, 24 or 96, half of them of each poet; ``hits``, a list of float, for each held-out
+        poem the share of draws (and of untrained models) in which it is classified
+        correctly.
     """
     tokenizer, model, _ = load_material()
     table = labels.cut_poems(length)[::every]

@@ -256,7 +256,7 @@ def training_again_costs(page: Page):
 
 
 def untrained_on_own_texts(page: Page):
-    """The model as it was, in the place of each that was trained on its own texts.
+    """The model as it was, in the place of each that was trained on texts it had written.
 
     Parameters
     ----------
@@ -289,9 +289,10 @@ def untrained_on_own_texts(page: Page):
     interval="rise of the loss: {span:.3f}",
 )
 def forgetting_needs_no_new_poet(page: Page):
-    """Check that a training on its own texts makes the GPT worse at held-out sonnets.
+    """Check that training on texts it had written makes the GPT worse at held-out sonnets.
 
-    It has a hundred steps at 0.003 on texts drawn from the model's own probabilities.
+    It has a hundred steps at a learning rate of 0.003 on texts drawn from the model's own
+    probabilities.
 
     The loss on held-out sonnets rises with every seed, and by more than half of what the
     same steps on Dickinson cost; it rises more than on the sonnets that the model knows.
@@ -299,10 +300,10 @@ def forgetting_needs_no_new_poet(page: Page):
     Parameters
     ----------
     page : Page
-        ``own_runs`` is a DataFrame of the trainings on own texts, a row a seed, ``runs``
-        that of others: ``method``, ``rate``, ``fed`` (the poet), ``replayed``; both have
-        columns of lists of the loss on each poem, such as "Shakespeare test". ``sonnets``
-        is the model, a GPT; ``poets`` has the poems: poet → part → list of ids (tokens,).
+        ``own_runs`` is a DataFrame of these trainings, a row a seed, ``runs`` that of
+        others: ``method``, ``rate``, ``fed`` (the poet), ``replayed``; both have columns of
+        lists of the loss on each poem, such as "Shakespeare test". ``sonnets`` is the
+        model, a GPT; ``poets`` has the poems: poet → part → list of ids (tokens,).
 
     Returns
     -------

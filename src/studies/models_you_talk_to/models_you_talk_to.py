@@ -678,10 +678,12 @@ def moves(task):
     differ = right[order] != right
 
     def taken(layer):
-        """Return how many predictions are the other prompt's answer, of pairs that differ.
+        """Return in how many pairs the patched model predicts the other prompt's answer.
 
-        ``layer`` : int, from 0: this layer and those after it run anew, with what is
-        copied.
+        Only pairs whose answers differ count; ``order`` has for each prompt the number of
+        the other one. ``layer`` : int, from 0: it is given the clean states before it
+        (``stream``), and it and all later layers run again. Called inside `copied_state` or
+        `copied_heads`, which do the patching.
         """
         predicted = logits_from(stream, layer).argmax(-1)
         return int((predicted == right[order])[differ].sum())

@@ -69,7 +69,10 @@ def plan(small):
 
 
 def sample_cut(count, generator):
-    """Return texts in which each of the 16 questions has an answer of its own.
+    """Return texts like those of `sample_texts`, but with the link between partners cut.
+
+    `lmcourse.in_context.sample_texts` gives questions q and q + 8 the same answer; here
+    their answers in a text are drawn independently, and are the same only by chance.
 
     Parameters
     ----------
@@ -81,7 +84,8 @@ def sample_cut(count, generator):
     -------
     int64 Tensor of shape (count, 48)
         Question, answer, question, answer …, 24 of each: questions are 0 to 15, answers 16
-        to 19, of which one in ten is random.
+        to 19. One answer in ten is drawn at random instead (`NOISE`), and may be right by
+        chance.
     """
     right = torch.randint(ANSWERS, (count, QUESTIONS), generator=generator)
     questions = torch.randint(QUESTIONS, (count, EXAMPLES), generator=generator)
@@ -194,8 +198,8 @@ def make_model(kind, seed, steps):
     Parameters
     ----------
     kind : str
-        "cut", texts in which each question has an answer of its own; "linked", in which
-        partners share one; or "untrained".
+        "cut", texts in which each question's answer is drawn independently; "linked", in
+        which partners share one; or "untrained".
     seed : int
         Of the first weights, and of all that is drawn.
     steps : int
@@ -215,8 +219,8 @@ def make_model(kind, seed, steps):
     def sample(batch):
         """Return new texts of the kind, int64 ids (batch, 48): question, answer, …
 
-        ``batch`` : int, how many. If ``kind`` is "cut", each question has an answer of its
-        own; else both questions of a pair share one.
+        ``batch`` : int, how many. If ``kind`` is "cut", each question's answer is drawn
+        independently (`sample_cut`); else both questions of a pair share one.
         """
         if kind == "cut":
             return sample_cut(batch, generator)

@@ -350,7 +350,8 @@ def text_helps_larger_models(page: Page):
     Their loss falls less by two tenths of a nat; by the law, it would fall alike in every
     size.
 
-    With the most text the two smallest were trained from one seed each.
+    Losses are means over seeds; with the most text the two smallest were trained from one
+    seed each.
 
     Parameters
     ----------

@@ -582,9 +582,10 @@ def three_tables(page, network):
     size = page.tokenizer.vocab_size
 
     def features(ids):
-        """Return which letter, letter before and position it is: float (tokens, features).
+        """Return one-hot vectors of letter, letter before and position, side by side.
 
-        ``ids`` : int64 Tensor (windows, tokens).
+        ``ids`` : int64 Tensor (windows, tokens). Returned is a float Tensor (windows ·
+        tokens, features).
         """
         before = F.pad(ids[:, :-1], (1, 0), value=size)
         positions = torch.arange(ids.shape[1]).expand_as(ids)
