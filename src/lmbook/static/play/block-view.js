@@ -52,7 +52,8 @@ import { name, pressable } from "./keys.js";
 const signed = (number) => (Number(number.toFixed(2)) > 0 ? "+" : "") + fixed(number);
 
 /**
- * Fill an element with the view.
+ * Mount the view *block*: a drawing of a GPT's block, whose parts the reader switches off, and the
+ * loss and the text without them.
  *
  * @param {HTMLElement} element empty
  * @param {Measured & More} data

@@ -102,7 +102,8 @@ function tellTaken(name, gaps) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *choices*: the reader takes the better of two lines, again and again; then a
+ * reward is fitted to the choices, and the GPT learns from them.
  *
  * @param {HTMLElement} element empty
  * @param {Settings} data

@@ -119,7 +119,8 @@ function leaning(value) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *contest*: how far a word of the reader's lines leans to verbs or nouns, after
+ * each layer of a BERT.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data
@@ -277,8 +278,10 @@ export function mount(element, data, context) {
   }
 
   /**
-   * Learn the directions of random weights from the lessons: at each level the one from the mean
-   * noun to the mean verb, of length 1, and the middle.
+   * Learn directions for the model with random weights: at each level the unit vector from the mean
+   * noun to the mean verb, and the midpoint along it. Level 0 is the table's row of the token before
+   * the word, learned from the lessons `before`; all other levels use the word's own state, from the
+   * lessons `pairs`.
    *
    * @returns {Promise<Level[] | null>} null if the model did not answer
    */
@@ -299,7 +302,9 @@ export function mount(element, data, context) {
         if (!values) return null;
         const at = tokens.indexOf(each);
         names.forEach((_, i) => {
-          if (isBefore === !i) vectors[i][side].push(unitAt(values[i], width, i ? at : at - 1));
+          const isWordBefore = i === 0;
+          if (isBefore === isWordBefore)
+            vectors[i][side].push(unitAt(values[i], width, isWordBefore ? at - 1 : at));
         });
       }
     }

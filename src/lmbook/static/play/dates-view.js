@@ -47,7 +47,8 @@ function largest(list, count) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *dates*: an encoder-decoder reads a date and writes it in another form; the reader
+ * hides characters of the source from the decoder.
  *
  * @param {HTMLElement} element empty
  * @param {Data & Parameters<typeof EncoderDecoder.read>[0]} data

@@ -56,7 +56,8 @@ const SHORT = 0.72; // the hand of the query: its share of the radius
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 470, 14, 190]; // of the curve in its drawing, in pixels
 
 /**
- * Fill an element with the view.
+ * Mount the view *dials*: the pairs of numbers of a query and a key as hands of dials, which turn
+ * with their positions, and their score by distance as a curve.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data

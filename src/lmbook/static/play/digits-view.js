@@ -98,7 +98,8 @@ function shuffledPatches(ink) {
 const best = (numbers) => numbers.indexOf(Math.max(...numbers));
 
 /**
- * Fill an element with the view.
+ * Mount the view *digits*: the reader draws a digit, and a vision Transformer names it and shows
+ * where each of its tokens attends.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data

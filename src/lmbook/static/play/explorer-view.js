@@ -134,7 +134,8 @@ const pairs = (line) =>
   Array.from(line.matchAll(/(\S+) (\S+)/g), ([, piece, cosine]) => [piece, +cosine]);
 
 /**
- * Fill an element with the view.
+ * Mount the view *BERT explorer*: the tokens of a line, and for each head of a BERT where a token
+ * attends, and what changes without the head.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data

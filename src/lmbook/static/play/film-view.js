@@ -180,7 +180,8 @@ function curve(stops, ngrams) {
 }
 
 /**
- * Fill an element with the view. In it, a head is a number, counted layer by layer.
+ * Mount the view *film*: what a GPT does with a line at each stop (checkpoint) of its training,
+ * which the reader chooses with a slider. In it, a head is a number, counted layer by layer.
  *
  * @param {HTMLElement} element empty
  * @param {Settings & End} data

@@ -98,7 +98,9 @@ const named = (c) =>
   /[\p{C}\p{Z}\p{M}]/u.test(c) ? `U+${c.codePointAt(0)?.toString(16)}` : `\u2068${c}\u2069`;
 
 /**
- * Fill an element with the view. In it, a head is a number, counted layer by layer.
+ * Mount the view *generator*: a line, what the GPT writes after it, and the next token's
+ * probabilities, by layer and with heads switched off. In it, a head is a number, counted layer by
+ * layer.
  *
  * @param {HTMLElement} element empty
  * @param {Settings & End} data
@@ -459,7 +461,7 @@ export function mount(element, data, context) {
     mount(element, { ...settings, lens, weights }, context);
   }
 
-  /* Begin again with the book's model. */
+  /* Begin again with the book's model (`data` is that of the reader's model). */
   function leaveOwn() {
     gpt.end();
     element.replaceChildren();

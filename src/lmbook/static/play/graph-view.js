@@ -41,7 +41,8 @@ const FAR = 4; // inputs are from -4 to 4
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 330, 16, 190]; // of the curve in its drawing, in pixels
 
 /**
- * Fill an element with the view.
+ * Mount the view *graph*: attention with one key as a computational graph, each value with the
+ * gradient of the loss by it, and steps against the gradients of the inputs.
  *
  * @param {HTMLElement} element empty
  * @param {object} data

@@ -47,7 +47,8 @@ function runs(text) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *lengths*: the loss of a model along a text longer than those of its training, as
+ * a curve, and above it, what of that text it has met in training.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data

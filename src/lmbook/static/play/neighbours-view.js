@@ -43,7 +43,8 @@ const LONGEST = 40; // characters of a word
 /** @typedef {About & Neighbours} Space */
 
 /**
- * Fill an element with the view.
+ * Mount the view *neighbours*: the words nearest to a word, in BERT's table and in vectors made by
+ * counting.
  *
  * @param {HTMLElement} element empty
  * @param {object} data

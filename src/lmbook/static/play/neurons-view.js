@@ -22,7 +22,8 @@ function alike(texts) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *neurons*: two lists of texts, of which the reader guesses which is a neuron's and
+ * which its shuffled copy's.
  *
  * @param {HTMLElement} element empty
  * @param {object} data

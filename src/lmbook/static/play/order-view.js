@@ -68,8 +68,9 @@ function scores(scheme, order, start) {
 const ENOUGH = 0.005; // what is less is not seen in two digits
 
 /**
- * Fill an element with the view. In it, a word is its number in the poem's line, and a place its
- * position in the line as it stands now.
+ * Mount the view *order*: the words of a short line, which the reader moves, and their attention
+ * scores under several schemes of positions. In it, a word is its number in the poem's line, and a
+ * place its position in the line as it stands now.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data

@@ -130,8 +130,9 @@ const textBox = (name, ...words) =>
   );
 
 /**
- * Fill an element with the view. In it, a text is a number, its position among those that are
- * shown.
+ * Mount the view *own poems*: texts that the reader brings; at each level of a BERT the texts
+ * nearest to the chosen one, and how often labels are predicted correctly. In it, a text is a
+ * number, its position among those that are shown.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data

@@ -194,7 +194,8 @@ function lastWhole(bytes) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *own-text*: a small GPT learns a text of the reader's in the page, and its loss
+ * and what it writes are shown beside the best n-gram model.
  *
  * @param {HTMLElement} element empty
  * @param {{ sizes: Size[], seed: number }} data the sizes to choose from; the seed of a training

@@ -175,7 +175,9 @@ function arc(frame, from, to, share) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *sentences*: the tokens of one sentence in a row, and how much of a head's
+ * attention the chosen token gives to each. `data` has the sentences with their weights
+ * [head][query][key], in per cent.
  *
  * @param {HTMLElement} canvas empty
  * @param {Data} data

@@ -59,12 +59,13 @@ const LONGEST = 6; // of the n-grams
  */
 
 /**
- * Count the n-grams of a text.
+ * Make an n-gram model of a text.
  *
  * @param {string} text
  * @param {string[]} alphabet the character of each ID
- * @returns {(context: string, order: number) => number[]} gives the probabilities of the character
- *   after a context, (alphabet,), by n-grams of a length up to LONGEST
+ * @returns {(context: string, order: number) => number[]} takes a context and the length of the
+ *   n-grams, 1 to LONGEST, the predicted character included; gives the smoothed probabilities of
+ *   the next character, (alphabet,)
  */
 export function makeCounts(text, alphabet) {
   /**
@@ -81,9 +82,9 @@ export function makeCounts(text, alphabet) {
  * Make an LSTM that reads texts.
  *
  * @param {Uint8Array} bytes its safetensors file
- * @returns {(ids: number[], unit: number, value?: number) => Reading} reads the characters of IDs
- *   and tells of one unit; if a value is given, that unit's memory is set to it after each
- *   character
+ * @returns {(ids: number[], unit: number, value?: number) => Reading} reads a text, the IDs of its
+ *   characters, and tells of one unit of the LSTM, a number from 0; if a value is given, that
+ *   unit's memory is set to it after each character
  */
 function makeReader(bytes) {
   const { tensors } = readSafetensors(bytes);
@@ -175,7 +176,8 @@ const COLOURS = {
 };
 
 /**
- * Fill an element with the view.
+ * Mount the view *sequence*: what comes after some lines, by an n-gram model and by an LSTM, and
+ * the memory of one of its units along the text.
  *
  * @param {HTMLElement} element empty
  * @param {Settings & Results} data

@@ -154,7 +154,8 @@ function takeWritten(text, games, lines) {
 }
 
 /**
- * Fill an element with the view. In it, a line is a number, its position.
+ * Mount the view *shannon*: the reader guesses a line letter by letter, and models guess the same
+ * letters. In it, a line is a number, its position.
  *
  * @param {HTMLElement} element empty
  * @param {Settings} data

@@ -4,7 +4,9 @@
 import { button, heading, make, numbersField, row, stateOf } from "./dom.js";
 
 /**
- * Fill an element with the view. In it, a section is a number, its position among the names.
+ * Mount the view *sorting*: one poem after the other, which the reader sorts into a section, and
+ * then how often reader, editors and model agree. In it, a section is a number, its position among
+ * the names.
  *
  * @param {HTMLElement} element empty
  * @param {object} data

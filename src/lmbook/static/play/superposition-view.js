@@ -189,7 +189,8 @@ function drawn(arrow, i) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *superposition*: a toy model learns to send five features through two numbers, and
+ * each feature is an arrow that moves meanwhile.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data
@@ -238,7 +239,8 @@ export function mount(element, data) {
     live,
   );
 
-  /* Draw the arrows, and for each feature what comes back if it alone is 1. */
+  /* Draw the arrows, and for each feature what comes back if it alone is 1 (after the ReLU, with its
+     bias). */
   function draw() {
     lines.replaceChildren(...toy.arrows.map(drawn));
     body.replaceChildren(

@@ -111,7 +111,8 @@ function choices({ pieces, ways, moments }, read) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount a view of a poem whose letters are coloured by surprise: at the chosen letter it tells what
+ * the model expected there.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data

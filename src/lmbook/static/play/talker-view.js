@@ -123,7 +123,8 @@ function shuffledWords(line, keepLast) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view *talker*: a conversation with a model, and for the chosen token what the model
+ * computed: next tokens, layer by layer, attention, and what changed heads do.
  *
  * @param {HTMLElement} element empty
  * @param {Given & Tokens & Required<Omit<Outputs, "whole">>} data the line, and what the model
@@ -135,14 +136,14 @@ export function mount(element, data, context) {
   const talker = openTalker(data.store, context);
   const lane = `talker ${++views}`; // how the lanes of this view's requests begin
   const { layers, heads, room } = data;
-  let isDialogue = data.dialogue;
+  let readsAsChat = data.dialogue; // as a turn; else it is plain text to go on with
   /** @type {Turn[]} */
   let turns = [{ role: "user", content: data.text }]; // the reader's and the model's
   let isHere = false; // whether the model is loaded
   /** @type {string} */
   let answered = WORLDS.asItIs; // the world that gave the last answer
   let seed = 0; // of the random numbers with which tokens are drawn
-  let asks = false; // whether a link has a question that was not asked yet
+  let hasLinkQuestion = false; // whether a link has a question that was not asked yet
   /** @type {number | null} */
   let later = null; // the token that a link has chosen of what was not written yet
   let latest = 0; // number of the last answer or continuation that was asked for
@@ -197,7 +198,7 @@ export function mount(element, data, context) {
   };
   const samplingControls = controls(...Object.values(sliders).map((each) => each.label), again);
   let isDrawn = false;
-  const forms = radios("Read it as", FORMS, isDialogue ? 0 : 1, choose);
+  const forms = radios("Read it as", FORMS, readsAsChat ? 0 : 1, choose);
   const ways = radios("Next token:", ["always the likeliest", "drawn"], 0, (way) => {
     isDrawn = way === 1;
     showSampling();
@@ -308,7 +309,7 @@ export function mount(element, data, context) {
     const keeps = notKept ? `It is not kept: ${notKept}` : "Your browser keeps it";
     loadStatus.textContent = `The model is here, in ${megabytes(memory)} of memory. ${keeps}.`;
     draw();
-    if (asks) begin();
+    if (hasLinkQuestion) begin();
   }
 
   /* The model was forgotten, by the button here or with all that the browser keeps. */
@@ -377,7 +378,7 @@ export function mount(element, data, context) {
    * @param {number} which position in FORMS
    */
   function choose(which) {
-    isDialogue = which === 0;
+    readsAsChat = which === 0;
     beginAnew();
   }
 
@@ -386,7 +387,7 @@ export function mount(element, data, context) {
     talker.cancel(`${lane} write`);
     note.textContent = turns.length ? "Below is still the text before, until you write." : "";
     turns = [];
-    ask.textContent = isDialogue ? "Ask" : "Write on";
+    ask.textContent = readsAsChat ? "Ask" : "Write on";
     drawLog();
     area.focus({ preventScroll: true });
   }
@@ -398,19 +399,21 @@ export function mount(element, data, context) {
       : { temperature: 0 };
 
   /* What the model is to read; of a question, without the spaces around it. */
-  const typedLine = () => (isDialogue ? area.value.trim() : area.value);
+  const typedLine = () => (readsAsChat ? area.value.trim() : area.value);
 
-  /* Make the line that is typed the last turn of the reader's, and answer it. A line that was not
-     answered goes, and so do all turns if the line is no dialogue or comes from a link. */
+  /* Make the typed line the reader's last turn, and answer it; an earlier one without an answer is
+     dropped. All turns are dropped if the line is to be continued as plain text and not read as a
+     turn of a chat (`readsAsChat` is false), or if it is a link's question that was not asked yet
+     (`hasLinkQuestion`). */
   function begin() {
     const line = typedLine();
     if (!line) {
       note.textContent = "There is nothing to read yet: type something.";
       return;
     }
-    if (!isDialogue) turns = [];
-    if (asks) turns = []; // a link has no dialogue before its question
-    asks = false;
+    if (!readsAsChat) turns = [];
+    if (hasLinkQuestion) turns = []; // a link has no dialogue before its question
+    hasLinkQuestion = false;
     if (turns.at(-1)?.role === "user") turns.pop(); // it was not answered
     turns.push({ role: "user", content: line });
     answer();
@@ -425,7 +428,7 @@ export function mount(element, data, context) {
    *   longer than what the model reads
    */
   async function read(line) {
-    if (!isDialogue) return asked("tokens", { text: line }, "read");
+    if (!readsAsChat) return asked("tokens", { text: line }, "read");
     const all = [
       ...turns.slice(
         0,
@@ -478,7 +481,7 @@ export function mount(element, data, context) {
    * @param {string} line
    */
   const asRead = (/** @type {string} */ line) =>
-    answered === WORLDS.shuffled ? shuffledWords(line, !isDialogue) : line;
+    answered === WORLDS.shuffled ? shuffledWords(line, !readsAsChat) : line;
 
   /**
    * Ask what the trained model would say first to a line in its own order, unless that is known,
@@ -778,7 +781,7 @@ export function mount(element, data, context) {
         make("span", { dir: "auto" }, (i === last ? asRead(content) : content) || "…"),
       ),
     );
-    if (!isDialogue && turns.length) {
+    if (!readsAsChat && turns.length) {
       const [line, written] = turns;
       log.replaceChildren(
         make(
@@ -919,7 +922,7 @@ export function mount(element, data, context) {
     leave();
   });
   turns.push({ role: "assistant", content: data.answer });
-  ask.textContent = isDialogue ? "Ask" : "Write on";
+  ask.textContent = readsAsChat ? "Ask" : "Write on";
   if (talker.obstacle) {
     loader.disabled = true;
     loadStatus.textContent = talker.obstacle;
@@ -987,17 +990,17 @@ export function mount(element, data, context) {
   /* Whether the answer to what is typed and chosen may be another than the one that Python gave. */
   const isAnother = () =>
     area.value !== turns[0]?.content ||
-    isDialogue !== data.dialogue ||
+    readsAsChat !== data.dialogue ||
     isDrawn ||
     worlds.value !== WORLDS.asItIs;
 
   /* A link has set the fields: ask its question at once if the model is here, or else when it
      comes. If it is the question that Python answered, only draw what the link has chosen. */
   function asking() {
-    asks = isAnother();
-    if (asks && isHere) return begin();
-    outputs = asks || layer !== data.layer || place !== data.place ? {} : outputs;
-    if (asks)
+    hasLinkQuestion = isAnother();
+    if (hasLinkQuestion && isHere) return begin();
+    outputs = hasLinkQuestion || layer !== data.layer || place !== data.place ? {} : outputs;
+    if (hasLinkQuestion)
       note.textContent = typedLine()
         ? "Load the model, and it answers the question of your link."
         : "Your link has no question: load the model, and type one.";

@@ -49,7 +49,8 @@ const whole = (number) => number.toLocaleString("en");
 const size = (text) => Array.from(text).length;
 
 /**
- * Fill an element with the view.
+ * Mount the view *tokenizer*: a line as four tokenizers cut it, a row of tokens for each; a slider
+ * replays the merges of our BPE.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data
@@ -69,7 +70,7 @@ export function mount(element, data, context) {
   /* The merges that join something in this line, by their ranks, in the order of their learning.
      The line is cut by the first n of them as it was before the next one was learned. */
   /** @type {number[]} */
-  let used = [];
+  let usedRanks = [];
 
   /* --- what stands there ----------------------------------------------------------- */
 
@@ -176,10 +177,12 @@ export function mount(element, data, context) {
     later();
   }
 
-  /* Show the line as our BPE cuts it by as many merges as the slider says. */
+  /* Show the line as our BPE cuts it after the first n of the merges that join something in it; n is
+     the slider's value. The rank of the next such merge, `usedRanks[n]`, is where `encode` stops;
+     behind the last it is undefined, and all merges are used. */
   function replay() {
     describeMerge();
-    fill("ours", ours.encode(line, used[Number(merges.input.value)]));
+    fill("ours", ours.encode(line, usedRanks[Number(merges.input.value)]));
   }
 
   /* Say beside the slider what the last of these merges joins. */
@@ -193,10 +196,10 @@ export function mount(element, data, context) {
     const name = (id) => shown(ours.symbols[id], true);
     let text = "no merge: each byte by itself";
     if (done) {
-      const rank = used[done - 1];
+      const rank = usedRanks[done - 1];
       const joined = `${ours.pair(rank).map(name).join(" + ")} → ${name(ours.mergedIds[rank])}`;
       const learned = `number ${whole(rank + 1)} of ${whole(ours.merges)} that were learned`;
-      text = `${done} of ${used.length}: ${joined} (${learned})`;
+      text = `${done} of ${usedRanks.length}: ${joined} (${learned})`;
     }
     merges.value.textContent = text;
     merges.input.setAttribute("aria-valuetext", text);
@@ -210,8 +213,8 @@ export function mount(element, data, context) {
     /** @type {Set<number>} */
     const ranks = new Set(); // of the merges that join something: `encode` adds them
     const tokens = ours.encode(line, ours.merges, ranks);
-    used = Array.from(ranks).sort((a, b) => a - b);
-    merges.input.max = String(used.length); // first: no value can be above it
+    usedRanks = Array.from(ranks).sort((a, b) => a - b);
+    merges.input.max = String(usedRanks.length); // first: no value can be above it
     merges.input.value = merges.input.max;
     describeMerge();
     fill("ours", tokens);

@@ -100,7 +100,8 @@ function label(point, text, distance) {
 }
 
 /**
- * Fill an element with the view. In it, a handle is a number: 0 is the query, n the word n - 1.
+ * Mount the view *attention toy*: words as points of the plane, their keys, and a query that the
+ * reader drags. In it, a handle is a number: 0 is the query, n the word n - 1.
  *
  * @param {HTMLElement} element empty
  * @param {object} data

@@ -78,7 +78,8 @@ export function chart(marks, steps) {
 }
 
 /**
- * Fill an element with the view.
+ * Mount the view of a training: a small GPT learns in the page, and its loss and what it writes on
+ * the way are shown.
  *
  * @param {HTMLElement} element empty
  * @param {Omit<Settings, "text"> & Shown} data

@@ -571,8 +571,8 @@ export function makePicture({ open, choose }) {
 
   /**
    * What is in the open layer, from left to right: its heads, the attention of the open head, a
-   * sum, the feed-forward network, and a sum again. It appears gradually if another layer was
-   * open before (`isNew`).
+   * sum, the feed-forward network, and a sum again. It appears gradually if this layer was not the
+   * open one before (`isNew`), also at first.
    *
    * @type {(reading: Reading, at: Plan, opened: Opened, isNew: boolean) => SVGElement}
    */

@@ -102,7 +102,8 @@ const firstReading = ({ own, reading }) =>
  */
 
 /**
- * Fill an element with the view.
+ * Mount the view *whole*: a model as one picture, from the text to the next token, whose parts open
+ * to their numbers.
  *
  * @param {HTMLElement} element empty
  * @param {Data} data
@@ -282,7 +283,7 @@ export function mount(element, data, context) {
     element.querySelector("textarea")?.focus({ preventScroll: true });
   }
 
-  /* Begin again with the book's models. */
+  /* Begin again with the book's models (`data` is that of the reader's model). */
   function leaveOwn() {
     for (const client of owned.values()) client.end();
     element.replaceChildren();

@@ -24,7 +24,8 @@ const FULL = 60; // hundredths of support at which a colour is full
 const argmax = (values) => values.indexOf(Math.max(...values));
 
 /**
- * Fill an element with the view.
+ * Mount the view *word removal*: a poem whose words the reader strikes out, coloured by how much
+ * that changes the support for a section.
  *
  * @param {HTMLElement} element empty
  * @param {object} data
