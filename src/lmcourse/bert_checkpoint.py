@@ -6,13 +6,12 @@ an error here, so that nothing is ever left at random values in silence.
 
 import math
 import os
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 from lmcourse.devices import pick_device
-from lmcourse.hub import FALLBACK, checkpoint_folder, read_config
+from lmcourse.hub import FALLBACK, checkpoint_folder, read_config, silent_transformers
 from lmcourse.packages import packaged_file
 from lmcourse.tokenizer_files import read_tokenizer
 from lmcourse.weights import name_some, read_all_weights, read_header
@@ -208,7 +207,7 @@ def _load_model(path: Path, config, attn_implementation: str):
 
     _check_size(path, config)
     weights = read_all_weights(path, skip=lambda name: name.endswith("position_ids"))
-    with _silent_transformers():
+    with silent_transformers():
         try:
             model, report = transformers.BertModel.from_pretrained(
                 None,  # neither a folder nor the hub is asked: all that is needed follows
@@ -240,20 +239,3 @@ def _load_model(path: Path, config, attn_implementation: str):
                 f"model that config.json describes. Name another one, or {FALLBACK}."
             )
     return model
-
-
-@contextmanager
-def _silent_transformers():
-    """Keep progress bars and reports off a page, inside a ``with``."""
-    from transformers.utils import logging
-
-    verbosity = logging.get_verbosity()
-    had_bars = logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if had_bars:
-            logging.enable_progress_bar()

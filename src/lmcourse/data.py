@@ -190,9 +190,15 @@ POEMS = ("sonnets", "poems")  # the corpora that are a collection of them
 def load_texts(name: str) -> list[str]:
     """Return the texts of the poems in one of the embedded collections, in their order.
 
-    ``name`` : "sonnets", Shakespeare's, or "poems", Dickinson's.
+    ``name`` : "sonnets", Shakespeare's, or "poems", Dickinson's. ValueError for another.
     """
-    return list((load_sonnets() if name == "sonnets" else load_poems()).text)
+    if name not in POEMS:
+        raise ValueError(
+            f"there is no collection of poems {name!r}; there are 'sonnets' "
+            "(Shakespeare) and 'poems' (Dickinson)"
+        )
+    table = load_sonnets() if name == "sonnets" else load_poems()
+    return list(table.text)
 
 
 class Parts(NamedTuple):

@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import contextmanager
 from pathlib import Path
 
 from lmcourse.weights import read_json
@@ -18,7 +19,10 @@ FILES = [
     "special_tokens_map.json",
     "added_tokens.json",
 ]
-FALLBACK = "unset LMCOURSE_BERT or LMCOURSE_GPT (and pass no checkpoint) to use our own"
+FALLBACK = (
+    "unset LMCOURSE_BERT, LMCOURSE_GPT or LMCOURSE_TALKER (and pass no checkpoint) to use "
+    "our own"
+)
 
 # ./x ../x /x ~/x a\b C:x a/b/c: no name on the hub looks like this.
 _PATH = re.compile(r"[.~/]|.*\\|[A-Za-z]:|.*/.*/")
@@ -130,3 +134,20 @@ def read_config(path, architecture, make):
     except Exception as error:  # of many kinds, for one wrong value each
         kind = architecture["model_type"]
         raise ValueError(f"{path} describes no {kind}: {error!r}") from error
+
+
+@contextmanager
+def silent_transformers():
+    """Keep progress bars and reports off a page, inside a ``with``."""
+    from transformers.utils import logging  # slow to import
+
+    verbosity = logging.get_verbosity()
+    had_bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if had_bars:
+            logging.enable_progress_bar()

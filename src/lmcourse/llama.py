@@ -21,7 +21,7 @@ from lmcourse.devices import pick_device
 from lmcourse.gguf import GgufFile
 from lmcourse.gpt.generation import Cache, next_probs
 from lmcourse.gpt.model import evaluating
-from lmcourse.hub import checkpoint_folder, resolve_checkpoint
+from lmcourse.hub import checkpoint_folder, resolve_checkpoint, silent_transformers
 from lmcourse.packages import packaged_file
 from lmcourse.positions import rotate
 from lmcourse.settings import Rate, Size, settings
@@ -686,15 +686,19 @@ def _load_folder(folder, dtype):
     """
     import transformers
 
-    transformers.utils.logging.disable_progress_bar()
     options = {"use_safetensors": True, "trust_remote_code": False}
     try:
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False)
         if config.model_type != "llama":
             raise ValueError(f"its model is of kind {config.model_type!r}, not a Llama")
-        theirs, report = transformers.LlamaForCausalLM.from_pretrained(
-            folder, config=config, output_loading_info=True, dtype=torch.float32, **options
-        )
+        with silent_transformers():
+            theirs, report = transformers.LlamaForCausalLM.from_pretrained(
+                folder,
+                config=config,
+                output_loading_info=True,
+                dtype=torch.float32,
+                **options,
+            )
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False
         )

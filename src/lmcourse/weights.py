@@ -98,7 +98,12 @@ def read_record(path):
     It says how the model was made, and stands as JSON in the metadata of the safetensors
     file; ValueError if there is none.
     """
-    return parse_json(read_header(path)[1].get("record", ""), f"the record in {path}")
+    _, metadata = read_header(path)
+    if "record" not in metadata:
+        raise ValueError(
+            f"{path} does not say how its model was made; `save_model` writes files that do"
+        )
+    return parse_json(metadata["record"], f"the record in {path}")
 
 
 def _never(*_):

@@ -138,6 +138,12 @@ def test_other_corpora_are_refused(name):
         load_corpus(name)
 
 
+@pytest.mark.parametrize("name", ["dickinson", "Sonnets", "tinyshakespeare", ""])
+def test_other_collections_are_refused(name):
+    with pytest.raises(ValueError, match=f"no collection of poems '{name}'; .*'sonnets'"):
+        data.load_texts(name)
+
+
 def test_too_few_to_split():
     with pytest.raises(ValueError, match="9 texts cannot be split"):
         data.train_val_test_split(["x"] * 9)

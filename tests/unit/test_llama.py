@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import transformers
+from transformers.utils.logging import enable_progress_bar, is_progress_bar_enabled
 
 from lmcourse import llama
 from lmcourse.data import load_corpus, load_poems
@@ -214,7 +215,9 @@ def test_a_folder_of_transformers_loads(tmp_path, ids, monkeypatch, talker):
     theirs.float().save_pretrained(tmp_path)
     talker[0].save_pretrained(tmp_path)
     monkeypatch.setenv("LMCOURSE_TALKER", str(tmp_path))
+    enable_progress_bar()
     tokenizer, model = load_talker(device="cpu")
+    assert is_progress_bar_enabled()  # as before
     with torch.no_grad():
         torch.testing.assert_close(model(ids), theirs(ids).logits, rtol=1e-4, atol=1e-5)
     assert tokenizer("the sea").input_ids == talker[0]("the sea").input_ids
