@@ -94,6 +94,7 @@ mutants: $(STAMP)  ## break the mechanisms in small ways and see the tests notic
 	$(PY) tests/machinery/mutants.py $(ARGS)
 
 steady: html  ## what `make test` leaves out, some hours (ARGS="-k mini-gpt": one page; ARGS="--only fuzz")
+	-@$(PY) -m lmbook.browser  # without one all other tests run
 	$(PY) tests/machinery/steady.py $(ARGS)
 
 colab: html  ## run the published notebooks with Colab's versions (ARGS="--python python3.13")
