@@ -137,8 +137,9 @@ def gpt_probs(model):
 
         ``ids`` : list of int, the text's.
         """
-        last = torch.tensor([ids[-model.config.context :]])
-        return model(last)[0, -1].double().softmax(-1).numpy()
+        device = next(model.parameters()).device
+        last = torch.tensor([ids[-model.config.context :]], device=device)
+        return model(last)[0, -1].cpu().double().softmax(-1).numpy()
 
     return next_probs
 

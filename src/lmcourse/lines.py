@@ -130,4 +130,4 @@ def new_line_probs(model, tokenizer, texts: Sequence[str]) -> torch.Tensor:
     ids = torch.tensor([tokenizer.encode(text) for text in texts], device=device)
     with evaluating(model):
         logits = [model(part)[:, -1, choice] for part in ids.split(500)]
-    return torch.cat(logits).double().softmax(dim=-1)[:, 0].cpu()
+    return torch.cat(logits).cpu().double().softmax(dim=-1)[:, 0]

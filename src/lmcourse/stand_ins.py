@@ -101,9 +101,12 @@ def straight_line(given, returned):
     """
     # In double precision: with single, the direction that a norm leaves empty is told from
     # the narrowest of the others by rounding, and another processor rounds otherwise.
-    start, goal = given.double().mean(dim=0), returned.double().mean(dim=0)
+    given = given.cpu().double()
+    returned = returned.cpu().double()
+    start = given.mean(dim=0)
+    goal = returned.mean(dim=0)
     matrix = torch.linalg.lstsq(
-        given.double() - start, returned.double() - goal, rcond=1e-6, driver="gelsd"
+        given - start, returned - goal, rcond=1e-6, driver="gelsd"
     ).solution  # (d_in, d_out)
     constant = goal - start @ matrix
     return lambda x: x @ matrix.to(x) + constant.to(x)

@@ -110,14 +110,19 @@ def _encoded(tokenizer, words):
     ValueError
         If a word is several tokens, or occurs in a sentence by itself.
     """
-    texts = [text for pair in pairs() for word in words for text in joined(pair, word)]
+    texts = []
+    word_of = []  # of each text
+    for pair in pairs():
+        for word in words:
+            both = joined(pair, word)  # one text for each order of the sentences
+            texts += both
+            word_of += [word] * len(both)
     batch = tokenizer(texts, return_tensors="pt", padding=True)
-    ids = tokenizer.convert_tokens_to_ids([*words])
-    wanted = torch.tensor([number for _ in pairs() for number in ids for _ in range(2)])
+    wanted = torch.tensor(tokenizer.convert_tokens_to_ids(word_of))
     matches = batch["input_ids"] == wanted[:, None]  # (texts, tokens)
     unfit = (matches.sum(dim=1) != 2).nonzero()[:, 0]
     if len(unfit):
-        word = words[int(unfit[0]) // 2 % len(words)]  # two texts a word
+        word = word_of[int(unfit[0])]
         raise ValueError(
             f"{word!r} cannot stand in the sentences: a word must be one token of this "
             f"tokenizer, and this one is {tokenizer.tokenize(word)}, or a sentence has it "
@@ -143,7 +148,7 @@ def _arranged(vectors, count) -> np.ndarray:
         At length 1. First the verbs, then the nouns; the third axis is the order of the
         sentences.
     """
-    units = unit(vectors.double().cpu().numpy())
+    units = unit(vectors.cpu().double().numpy())
     table = units.reshape(
         len(pairs()), count, 2, 2, -1
     )  # pairs, words, orders, occurrences
@@ -293,7 +298,7 @@ def before_direction(tokenizer, model) -> tuple[np.ndarray, float]:
     middle : float
         Where along it the two kinds of words are divided.
     """
-    table = unit(model.get_input_embeddings().weight.detach().double().cpu().numpy())
+    table = unit(model.get_input_embeddings().weight.detach().cpu().double().numpy())
     sides = []
     for gapped in zip(*pairs(LESSONS), strict=True):
         last = [tokenizer.tokenize(text.split("_")[0])[-1] for text in gapped]

@@ -14,12 +14,10 @@ from lmcourse.gpt.inside import (
     lens,
     line_states,
     losses_at,
-    losses_without,
     means,
     outputs,
     states,
 )
-from lmcourse.positions import rotate
 from near import near
 from test_gpt_generation import lively
 from test_gpt_model import CONTEXT, D_MODEL, HEADS, KINDS, LAYERS, VOCAB, gpt, some_ids
@@ -194,29 +192,6 @@ def test_contributions_of_models_that_are_no_gpt2(options):
     model, ids = exact(**options), some_ids(batch=1)
     total = contributions(model, ids, 3).contribution.sum()
     assert total == pytest.approx(model(ids)[0, -1, 3].item(), rel=1e-9)
-
-
-def test_nothing_is_turned_to_float64_where_there_is_none(monkeypatch):
-    """A GPU of Apple has no float64: tensors go to the CPU first."""
-    model, text = gpt(), some_ids(batch=1, tokens=20)[0]
-    moved = set()
-    to_cpu, to_double = torch.Tensor.cpu, torch.Tensor.double
-
-    def cpu(x):
-        copy = to_cpu(x).clone()
-        moved.add(copy.data_ptr())
-        return copy
-
-    def double(x):
-        assert x.data_ptr() in moved, "float64 before the CPU"
-        return to_double(x)
-
-    monkeypatch.setattr(torch.Tensor, "cpu", cpu)
-    monkeypatch.setattr(torch.Tensor, "double", double)
-    losses_at(model, text, torch.tensor([4, 11]), 4)
-    windows = text.unfold(0, 9, 5)
-    losses_without(model, windows[:, :-1], windows[:, 1:])
-    rotate(torch.ones(3, 4), torch.arange(3))
 
 
 def parts_by_hand(model, ids):

@@ -216,7 +216,7 @@ def _row(tokenizer, model, word):
     ``tokenizer``, ``model`` : of BERT; ``word`` : str, a whole token.
     """
     row = model.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids(word)]
-    return unit(row.detach().double().cpu().numpy())
+    return unit(row.detach().cpu().double().numpy())
 
 
 def verb_or_noun(right, random_right, before):
