@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from lmcourse.attention import causal_mask, padding_mask
+from lmcourse.ids import check_ids
 from lmcourse.masking import corrupt_spans, masked_loss
 from lmcourse.positions import rotate
 from lmcourse.transformer import Stack
@@ -77,7 +78,13 @@ class Family(nn.Module):
         Returns
         -------
         Tensor of shape (batch, tokens, d_model)
+
+        Raises
+        ------
+        ValueError
+            If ids are not whole numbers in two axes, or one is not in the vocabulary.
         """
+        check_ids(ids, len(self.bias))
         ids = ids.to(self.bias.device)
         mask = padding_mask(ids != 0)  # (batch, 1, 1, tokens)
         if self.kind == "decoder":
@@ -85,7 +92,7 @@ class Family(nn.Module):
             mask = mask & before  # (batch, 1, tokens, tokens)
         return self.reader(self.embeddings(ids), mask=mask, rotate=_rotate)[0]
 
-    def forward(self, ids, written=None, places=None):
+    def forward(self, ids, written=None, positions=None):
         """Score every piece of the vocabulary at each position: return logits.
 
         A decoder's are of the next token, an encoder's of the token that stands (or is
@@ -98,17 +105,24 @@ class Family(nn.Module):
         written : int Tensor of shape (batch, targets), optional
             What an encoder-decoder has written so far. It needs them; the others ignore
             them.
-        places : bool Tensor of shape (batch, tokens) or (batch, targets), optional
+        positions : bool Tensor of shape (batch, tokens) or (batch, targets), optional
             The positions at which to score. Default: all.
 
         Returns
         -------
-        Tensor of shape (batch, tokens or targets, vocab_size), or (places, vocab_size)
-            On the model's device; with ``places`` a row for each that is True, text by
+        Tensor of shape (batch, tokens or targets, vocab_size), or (positions, vocab_size)
+            On the model's device; with ``positions`` a row for each that is True, text by
             text.
+
+        Raises
+        ------
+        ValueError
+            If ids are not whole numbers in two axes, or one is not in the vocabulary; the
+            same of ``written``, of an encoder-decoder.
         """
         states = self.read(ids)
         if self.writer is not None:
+            check_ids(written, len(self.bias))
             written = written.to(states.device)
             states, _ = self.writer(
                 self.embeddings(written),
@@ -117,8 +131,8 @@ class Family(nn.Module):
                 mask=causal_mask(written.shape[1], written.device),
                 rotate=_rotate,
             )
-        if places is not None:
-            states = states[places.to(states.device)]
+        if positions is not None:
+            states = states[positions.to(states.device)]
         return states @ self.embeddings.weight.T + self.bias
 
 
@@ -164,5 +178,5 @@ def family_loss(model, ids, tokenizer, generator, share):
         inputs = (pad_sequence(sources, batch_first=True), written[:, :-1])
         targets = written[:, 1:]
     scored = targets != 0  # not padding
-    logits = model(*inputs, places=scored)  # (scored, vocab_size)
+    logits = model(*inputs, positions=scored)  # (scored, vocab_size)
     return F.cross_entropy(logits, targets[scored].to(logits.device))

@@ -22,6 +22,7 @@ from lmcourse.gguf import GgufFile
 from lmcourse.gpt.generation import Cache, next_probs
 from lmcourse.gpt.model import evaluating
 from lmcourse.hub import checkpoint_folder, resolve_checkpoint, silent_transformers
+from lmcourse.ids import check_ids
 from lmcourse.packages import packaged_file
 from lmcourse.positions import rotate
 from lmcourse.settings import Rate, Size, settings
@@ -260,8 +261,10 @@ class Llama(nn.Module):
         Raises
         ------
         ValueError
-            If there is no token, or more than the context.
+            If ids are not whole numbers in two axes, one is not in the vocabulary, or
+            there are more tokens than the context, or none.
         """
+        check_ids(ids, self.config.vocab_size)
         if not 1 <= ids.shape[1] <= self.config.context:
             raise ValueError(
                 f"{ids.shape[1]} tokens, but this model sees 1 to {self.config.context}"

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.optim.lr_scheduler import OneCycleLR
 
 from lmcourse.bert import Bert
+from lmcourse.ids import check_ids
 from lmcourse.ngrams import Level, NgramModel
 from lmcourse.optimizers import Muon
 from lmcourse.training_loop import train_model
@@ -150,25 +151,32 @@ class MaskedBert(nn.Module):
             if isinstance(table, nn.Embedding):
                 nn.init.normal_(table.weight, std=config.initializer_range)
 
-    def forward(self, ids, places=None):
+    def forward(self, ids, positions=None):
         """Score every piece of the vocabulary.
 
         Parameters
         ----------
         ids : int Tensor of shape (batch, tokens)
-        places : bool Tensor of shape (batch, tokens), optional
+        positions : bool Tensor of shape (batch, tokens), optional
             Where to score; the head is computed nowhere else. Default: everywhere.
 
         Returns
         -------
-        Tensor of shape (batch, tokens, vocab_size), or (places, vocab_size)
-            Logits, on the model's device; with ``places`` a row for each that is True, text
-            by text.
+        Tensor of shape (batch, tokens, vocab_size), or (positions, vocab_size)
+            Logits, on the model's device; with ``positions`` a row for each that is True,
+            text by text.
+
+        Raises
+        ------
+        ValueError
+            If ids are not whole numbers in two axes, one is not in the vocabulary, or
+            there are more tokens than the model has positions.
         """
+        check_ids(ids, len(self.bias))
         ids = ids.to(self.bias.device)
         states = self.bert(ids, ids != self.pad).last_hidden_state
-        if places is not None:
-            states = states[places.to(ids.device)]  # (places, d_model)
+        if positions is not None:
+            states = states[positions.to(ids.device)]  # (positions, d_model)
         return self.head(states) @ self.bert.embeddings.word.weight.T + self.bias
 
 
@@ -181,8 +189,8 @@ def masked_loss(model, ids, tokenizer, generator, share=0.15):
     Parameters
     ----------
     model : MaskedBert
-        Or another that is called with ids (batch, tokens) and ``places``, a bool Tensor of
-        that shape, and returns logits (places, vocab_size).
+        Or another that is called with ids (batch, tokens) and ``positions``, a bool Tensor
+        of that shape, and returns logits (positions, vocab_size).
     ids : int Tensor of shape (batch, tokens)
     tokenizer : PreTrainedTokenizerFast
         Of a BERT.
@@ -198,7 +206,7 @@ def masked_loss(model, ids, tokenizer, generator, share=0.15):
         positions, in nats.
     """
     inputs, chosen = mask_tokens(ids, tokenizer, generator, share)
-    logits = model(inputs, places=chosen)  # (places, vocab_size)
+    logits = model(inputs, positions=chosen)  # (positions, vocab_size)
     return F.cross_entropy(logits, ids[chosen].to(logits.device))
 
 
@@ -228,7 +236,7 @@ def place_losses(model, ids, tokenizer, rounds=7):
         in_round = torch.arange(ids.shape[1]) % rounds == first  # (tokens,)
         chosen = ordinary & in_round
         shown = ids.masked_fill(chosen, tokenizer.mask_token_id)
-        logits = model(shown, chosen).cpu()  # (places, vocab_size)
+        logits = model(shown, chosen).cpu()  # (positions, vocab_size)
         losses[chosen] = F.cross_entropy(logits, ids[chosen], reduction="none")
     return losses
 
@@ -332,12 +340,16 @@ def train(model, ids, tokenizer, settings, report=None, loss_function=masked_los
         tokenizer, a torch.Generator and the share to the loss, a Tensor without axes.
     """
     generator = torch.Generator().manual_seed(settings["seed"])
-    hidden, rest = [], []
+    hidden = []
+    rest = []
     for name, weight in model.named_parameters():
-        inside = weight.ndim == 2 and "embeddings" not in name
-        (hidden if inside else rest).append(weight)
-    decay, rate = settings["weight_decay"], settings["learning_rate"]
-    adamw = torch.optim.AdamW(rest, rate, weight_decay=decay)
+        if weight.ndim == 2 and "embeddings" not in name:
+            hidden.append(weight)
+        else:
+            rest.append(weight)
+    adamw = torch.optim.AdamW(
+        rest, settings["learning_rate"], weight_decay=settings["weight_decay"]
+    )
     optimizers = [Muon(hidden, settings["muon_learning_rate"]), adamw]
     options = {"total_steps": settings["steps"], "pct_start": 0.1, "cycle_momentum": False}
     schedules = [OneCycleLR(o, o.defaults["lr"], **options) for o in optimizers]

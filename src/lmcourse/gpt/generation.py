@@ -8,7 +8,8 @@ import math
 
 import torch
 
-from lmcourse.gpt.model import check_ids, evaluating
+from lmcourse.gpt.model import evaluating
+from lmcourse.ids import check_ids
 from lmcourse.settings import whole_number
 
 # --- distributions --------------------------------------------------------------------

@@ -15,6 +15,7 @@ from torch import nn
 
 from lmcourse.ablation import PARTS, hooked_heads, without
 from lmcourse.gpt.model import evaluating
+from lmcourse.ids import check_ids
 from lmcourse.numbers import bootstrap_interval
 
 
@@ -185,9 +186,11 @@ def contributions(model, ids, token):
     Raises
     ------
     ValueError
-        If ``ids`` are not one text; or if the parts do not add up to the residual stream,
-        as while `lmcourse.ablation.without` leaves out a block's attention.
+        If ``ids`` are not one text of this model's tokens; or if the parts do not add up to
+        the residual stream, as while `lmcourse.ablation.without` leaves out a block's
+        attention.
     """
+    check_ids(ids, model.config.vocab_size)
     if ids.shape[0] != 1:
         raise ValueError(f"one text, please, not {ids.shape[0]}")
     vectors = added_vectors(model, ids)  # (layer, part) → (d_model,)

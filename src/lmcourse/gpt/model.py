@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import nn
 
 from lmcourse.attention import attention, causal_mask
+from lmcourse.ids import check_ids
 from lmcourse.positions import rotations, turn_pairs
 from lmcourse.settings import LARGEST, Number, Size, Switch, Whole, settings
 from lmcourse.transformer import Block
@@ -349,19 +350,12 @@ class GPT(nn.Module):
             If ids are not whole numbers in two axes, one is not in the vocabulary, or
             there are more tokens than the context, or none.
         """
-        check_ids(ids)
+        check_ids(ids, self.config.vocab_size)
         if not 1 <= ids.shape[1] <= self.config.context:
             raise ValueError(
                 f"{ids.shape[1]} tokens, but this model sees 1 to {self.config.context}: "
                 "cut the text, or train with a longer context"
             )
-        if ids.numel():
-            low, high = torch.stack(ids.aminmax()).tolist()
-            if low < 0 or high >= self.config.vocab_size:
-                raise ValueError(
-                    f"ids from {low} to {high}, but this model's vocabulary has 0 to "
-                    f"{self.config.vocab_size - 1}: is it the tokenizer of this model?"
-                )
         return self.dropout(self.vectors(ids))
 
     def forward(self, ids, cache=None):
@@ -407,20 +401,6 @@ class GPT(nn.Module):
                 weights.append(block.attention.weights(block.norm_1(x)))
                 x, _ = block(x)
         return weights
-
-
-def check_ids(ids):
-    """Raise ValueError unless ids are whole numbers of shape (batch, tokens).
-
-    Parameters
-    ----------
-    ids : Tensor
-    """
-    if ids.ndim != 2 or ids.is_floating_point() or ids.dtype == torch.bool:
-        raise ValueError(
-            f"ids must be whole numbers of shape (batch, tokens), not {ids.dtype} of "
-            f"shape {tuple(ids.shape)}: for one text write ids[None]"
-        )
 
 
 @contextmanager

@@ -355,7 +355,7 @@ class Measurements:
 
             ``ids`` : (batch, tokens); ``positions`` : bool, of the same shape.
             """
-            return model(ids, places=positions)
+            return model(ids, positions=positions)
 
         means = []
         for poem in self.poems:
