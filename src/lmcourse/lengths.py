@@ -39,6 +39,7 @@ def sonnet_ids():
     text = "\n\n".join(load_sonnets().text)
     alphabet = sorted(set(text))
     ids = torch.tensor([alphabet.index(character) for character in text])
+    # Not `lmcourse.gpt.training.split`, which rounds up: the stored runs learned this part.
     training, held_out = ids.tensor_split([len(ids) * 9 // 10])
     return training, held_out, len(alphabet)
 

@@ -166,8 +166,8 @@ def take_step(optimizers, share):
 def split(ids):
     """Divide a corpus: its last tenth is for validation.
 
-    ``ids`` : integer Tensor (tokens,). Returns the training and the validation part, views
-    of it.
+    ``ids`` : integer Tensor or array (tokens,). Returns the training and the validation
+    part, views of it.
     """
     cut = len(ids) - len(ids) // 10
     return ids[:cut], ids[cut:]

@@ -5,8 +5,10 @@ from itertools import islice
 
 import numpy as np
 
+from lmcourse.gpt.training import split
 from lmcourse.live import SETTINGS, SIZES
 from lmcourse.ngrams import NgramModel
+from lmcourse.tokenization import CharTokenizer
 from lmcourse.views.markup import table
 from lmcourse.views.view import View
 
@@ -44,13 +46,14 @@ def training(text, *, alt, others=None, run=()) -> View:
         characters, n-grams) and of that training. Its data say, too, how the GPT is made
         and trained (`lmcourse.live`), and ``passes``, the model that it should overtake.
     """
-    alphabet = sorted(set(text))
-    ids = np.array([alphabet.index(character) for character in text])
-    cut = len(ids) - len(ids) // 10
+    tokenizer = CharTokenizer(text)
+    ids = np.array(tokenizer.encode(text))
+    learned, apart = split(ids)
     lengths = range(1, min(LONGEST, len(ids)) + 1)
-    by_length = [NgramModel(ids[:cut], n, len(alphabet)).loss(ids[cut:]) for n in lengths]
+    models = [NgramModel(learned, length, tokenizer.vocab_size) for length in lengths]
+    by_length = [model.loss(apart) for model in models]
     losses = {
-        "blind guessing": math.log(len(alphabet)),
+        "blind guessing": math.log(tokenizer.vocab_size),
         "single characters": by_length[0],
         "2-grams": by_length[1],
         "best n-grams": min(by_length),
