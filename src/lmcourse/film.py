@@ -135,9 +135,10 @@ def _change(values, before, target):
     -------
     Tensor of shape (rows, columns)
     """
-    exact, fixed = target - before, target - values  # (rows, columns)
-    is_small = fixed.norm(dim=1) > 1.5 * exact.norm(dim=1)  # (rows,)
-    return torch.where(is_small[:, None], exact, fixed)
+    exact = target - before  # (rows, columns)
+    fixed = target - values  # (rows, columns)
+    is_drowned = fixed.norm(dim=1) > 1.5 * exact.norm(dim=1)  # (rows,)
+    return torch.where(is_drowned[:, None], exact, fixed)
 
 
 def _compress(numbers):
@@ -169,8 +170,10 @@ class Film:
 
     def __init__(self, config, steps, shapes, tensors):
         """Keep what is given; nothing is unpacked yet."""
-        self.config, self.steps = config, list(steps)
-        self.shapes, self.tensors = dict(shapes), tensors
+        self.config = config
+        self.steps = list(steps)
+        self.shapes = dict(shapes)
+        self.tensors = tensors
 
     def state(self, stop):
         """Return the weights at a stop by name, a dict of str to float32 Tensor.

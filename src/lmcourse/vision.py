@@ -87,11 +87,14 @@ class VisionTransformer(nn.Module):
 
     def __init__(self, size=2, layers=2, d_model=32, heads=4, positions=True):
         super().__init__()
-        self.size, count = size, (8 // size) ** 2
+        self.size = size
+        count = (8 // size) ** 2
         self.embed = nn.Linear(size * size, d_model)
         self.first = nn.Parameter(0.02 * torch.randn(d_model))
-        self.positions = nn.Parameter(0.02 * torch.randn(count, d_model) * positions)
-        self.positions.requires_grad_(positions)
+        table = 0.02 * torch.randn(count, d_model)
+        if not positions:
+            table.zero_()
+        self.positions = nn.Parameter(table, requires_grad=positions)
         self.stack = Stack(layers, d_model, heads, 4 * d_model)
         self.answer = nn.Linear(d_model, 10, bias=False)
 

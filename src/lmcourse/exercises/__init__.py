@@ -108,6 +108,13 @@ class Verdict:
         """Return whether the answer is right, ``ok``."""
         return self.ok
 
+    @property
+    def _kind(self):
+        """Whether the answer is "right" or "wrong", or "untried" if there is none yet."""
+        if not self.tried:
+            return "untried"
+        return "right" if self.ok else "wrong"
+
     def __repr__(self):
         """Return the line that a reader sees, such as "✓ attention.softmax: right."
 
@@ -115,7 +122,7 @@ class Verdict:
         (``tried`` is False). The exercise's name and the message follow, and the code to
         send to a teacher if there is one.
         """
-        mark = ("✓" if self.ok else "✗") if self.tried else "○"
+        mark = {"right": "✓", "wrong": "✗", "untried": "○"}[self._kind]
         code = f" In class, send this code: {self.code}" if self.code else ""
         return f"{mark} {self.name}: {self.message}{code}"
 
@@ -125,12 +132,11 @@ class Verdict:
         Its class is lm-right, lm-wrong or lm-untried. Code between backticks is shown as
         code, words between single asterisks (`_STRESSED` matches these) are stressed.
         """
-        kind = ("right" if self.ok else "wrong") if self.tried else "untried"
         parts = re.split(r"`([^`]+)`", escape(repr(self)))  # every other one is code
         parts[::2] = [_STRESSED.sub(r"<em>\1</em>", part) for part in parts[::2]]
         parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
         body = "".join(parts)
-        return f'<p class="lm-verdict lm-{kind}">{body}</p>'
+        return f'<p class="lm-verdict lm-{self._kind}">{body}</p>'
 
 
 def exercise(name: str, kind: str = "build", solution: object = None):

@@ -404,7 +404,11 @@ def _steps(whole, x, heads):
     last = whole.output
     soft = partial(torch.softmax, dim=-1)
     named = {"q": own.query, "k": own.key, "v": own.value}
-    norm = {"0": out.LayerNorm, "1": last.LayerNorm, "-": torch.nn.Identity()}
+    norm = {
+        "attention": out.LayerNorm,
+        "last": last.LayerNorm,
+        "none": torch.nn.Identity(),
+    }
 
     def attend(
         x,
@@ -455,19 +459,26 @@ def _steps(whole, x, heads):
         mixed = weigh(q @ k.mT / over**0.5) @ v
         return end((mixed.transpose(1, 2) if turn[1] else mixed).reshape(x.shape))
 
-    def built(first=1, second=1, again=0, norms="01", gelu=F.gelu, fed=None, **attention):
+    def built(
+        first=True,
+        second="normed",
+        norms=("attention", "last"),
+        gelu=F.gelu,
+        fed=None,
+        **attention,
+    ):
         """Return the layer's output for x, with one step left out or done otherwise.
 
         Parameters
         ----------
-        first, second : int
-            Whether (1) or not (0) the residual stream is added after attention, and after
-            the feed-forward network.
-        again : int
-            1 adds the layer's input once more at the end.
-        norms : str
-            Which norm comes first and which second: "0" is attention's, "1" the layer's
-            last, "-" none; "01" is right.
+        first : bool
+            Whether x is added after attention.
+        second : {"normed", "x", "nothing"}
+            What is added after the feed-forward network: what the first norm returned, the
+            layer's input, or nothing.
+        norms : pair of str
+            Which norm comes first and which second: that of "attention", the layer's
+            "last", or "none".
         gelu : callable
             The activation.
         fed : Tensor of shape (2, 5, 8), optional
@@ -480,9 +491,13 @@ def _steps(whole, x, heads):
         -------
         Tensor of shape (2, 5, 8)
         """
-        y = norm[norms[0]](x * first + attend(x, **attention))
-        wide = gelu(whole.intermediate.dense(y if fed is None else fed))
-        return norm[norms[1]](y * second + x * again + last.dense(wide))
+        attended = attend(x, **attention)
+        if first:
+            attended = x + attended
+        normed = norm[norms[0]](attended)
+        wide = gelu(whole.intermediate.dense(normed if fed is None else fed))
+        added = {"normed": normed, "x": x, "nothing": 0.0}[second]
+        return norm[norms[1]](added + last.dense(wide))
 
     return attend, built
 
@@ -528,21 +543,23 @@ def _layer_mistakes(whole, x, heads):
     inside = middle + last.LayerNorm(last.dense(F.gelu(whole.intermediate.dense(middle))))
     return {
         "you always use 2 heads; use as many as `heads` says.": built(heads=2, over=4),
-        "x is not added to what attention returns.": built(first=0),
-        "nothing is added to what the feed-forward network returns.": built(1, 0),
-        "the second sum adds x; add what the first norm returned.": built(1, 0, 1),
+        "x is not added to what attention returns.": built(first=False),
+        "nothing is added to what the feed-forward network returns.": built(
+            second="nothing"
+        ),
+        "the second sum adds x; add what the first norm returned.": built(second="x"),
         "the feed-forward network is given x, not what the first norm returned.": built(
             fed=x
         ),
-        "the two norms are missing.": built(norms="--"),
-        "the first norm is missing.": built(norms="-1"),
-        "the last norm is missing.": built(norms="0-"),
-        "the two norms are swapped.": built(norms="10"),
+        "the two norms are missing.": built(norms=("none", "none")),
+        "the first norm is missing.": built(norms=("none", "last")),
+        "the last norm is missing.": built(norms=("attention", "none")),
+        "the two norms are swapped.": built(norms=("last", "attention")),
         "both norms are attention's; the second one is that of `layer.output`.": built(
-            norms="00"
+            norms=("attention", "attention")
         ),
         "both norms are layer.output's; the first one is that of "
-        "`layer.attention.output`.": built(norms="11"),
+        "`layer.attention.output`.": built(norms=("last", "last")),
         "your layer normalises before attention and before the feed-forward network, "
         "as GPT-2 does; BERT normalises after each sum.": pre,
         "you normalise what is added to the vector; BERT normalises the sum.": inside,

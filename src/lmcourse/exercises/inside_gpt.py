@@ -233,23 +233,30 @@ def _written(model, ids, layer, columns, value, late=False):
     Tensor of shape (batch, vocab_size)
     """
 
-    def hook(module, inputs, output=None):
-        """Put the value in the place of some columns at the last position.
+    attention = model.blocks[layer].attention
 
-        It is a forward hook of attention's linear layer ``output`` if ``late``, and returns
-        the new output; else a forward pre-hook, which returns the new inputs, a tuple of
-        one.
+    def written(x):
+        """Return the numbers with the value in some columns at the last position.
 
-        ``module`` is not used; ``inputs`` : tuple with a Tensor (batch, tokens, d_model),
-        as is ``output``.
+        ``x`` : Tensor (batch, tokens, d_model), which is not changed.
         """
-        x = (output if late else inputs[0]).clone()
+        x = x.clone()
         x[:, -1, columns] = value
-        return x if late else (x,)
+        return x
 
-    part = model.blocks[layer].attention.output
-    at = part.register_forward_hook if late else part.register_forward_pre_hook
-    with at(hook), torch.no_grad():
+    def written_heads(heads):
+        """Do so to all heads' outputs, side by side: (batch, tokens, heads, d_head)."""
+        return written(heads.flatten(-2)).view_as(heads)
+
+    def written_output(module, inputs, output):
+        """Do so to what the matrix ``output`` returns: a forward hook."""
+        return written(output)
+
+    if late:
+        hook = attention.output.register_forward_hook(written_output)
+    else:
+        hook = hooked_heads(attention, written_heads)
+    with hook, torch.no_grad():
         return model(ids)[:, -1]
 
 

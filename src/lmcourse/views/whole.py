@@ -385,34 +385,101 @@ def _layer(block, x: torch.Tensor, place: int, read_out) -> tuple[torch.Tensor, 
         id of the token that it raises most, by how much, id of the one that it lowers most,
         by how much]; ``probs``, (vocab_size,), the probabilities if the model ended here.
     """
+    run = _run(block, x)
+    probs = read_out(run.out[0, place]).softmax(-1)
+    best = probs.sort(descending=True, stable=True).indices[:LENS].tolist()
+    strongest = _strongest(block, run.values[0, place])
+    changes = probs - _probs_without(block, run, place, strongest, read_out)
+    return run.out, {
+        "weights": [_thousandths(head) for head in run.weights[0]],
+        "attention": _round(run.update[0, place].norm(), 3),
+        "feed_forward": _round(run.added[0, place].norm(), 3),
+        "stream": _round(run.out[0, place].norm(), 3),
+        "lens": [[i, _round(probs[i])] for i in best],
+        "neurons": _neurons(strongest, run.values[0, place], changes),
+        "probs": probs,
+    }
+
+
+class Run(NamedTuple):
+    """What a block computed for a text.
+
+    Attributes
+    ----------
+    weights : Tensor of shape (1, heads, tokens, tokens)
+    update : Tensor of shape (1, tokens, d_model)
+        What attention adds.
+    middle : Tensor of shape (1, tokens, d_model)
+        The stream between attention and the feed-forward network.
+    values : Tensor of shape (1, tokens, d_ff)
+        Of the feed-forward network's neurons.
+    added : Tensor of shape (1, tokens, d_model)
+        What the feed-forward network adds.
+    out : Tensor of shape (1, tokens, d_model)
+        What comes out of the block.
+    """
+
+    weights: torch.Tensor
+    update: torch.Tensor
+    middle: torch.Tensor
+    values: torch.Tensor
+    added: torch.Tensor
+    out: torch.Tensor
+
+
+def _run(block, x: torch.Tensor) -> Run:
+    """Run a block, and keep what it computed on the way.
+
+    ``block`` : lmcourse.transformer.Block; ``x`` : Tensor (1, tokens, d_model), what goes
+    in.
+    """
     seen = block.before(x, block.norm_1)
     update, weights = block.attention(seen)
     if weights is None:
         weights = block.attention.weights(seen)
     middle = block.after(x, update, block.norm_1)
-    hidden = []
+    values = []
     down = block.feed_forward.down
-    with down.register_forward_pre_hook(lambda module, inputs: hidden.append(inputs[0])):
+    with down.register_forward_pre_hook(lambda module, inputs: values.append(inputs[0])):
         added = block.feed_forward(block.before(middle, block.norm_2))
     out = block.after(middle, added, block.norm_2)
-    probs = read_out(out[0, place]).softmax(-1)
-    # Each of the strongest neurons: what it adds, and the state without it.
-    values = hidden[0][0, place]  # (d_ff,)
-    strength = values.abs() * down.weight.norm(dim=0)
-    strongest = strength.sort(descending=True, stable=True).indices[:NEURONS]
-    parts = values[strongest, None] * down.weight.T[strongest]  # (neurons, d_model)
-    without = block.after(middle[0, place], added[0, place] - parts, block.norm_2)
-    changes = probs - read_out(without).softmax(-1)  # (neurons, vocab_size)
-    best = probs.sort(descending=True, stable=True).indices[:LENS].tolist()
-    return out, {
-        "weights": [_thousandths(head) for head in weights[0]],
-        "attention": _round(update[0, place].norm(), 3),
-        "feed_forward": _round(added[0, place].norm(), 3),
-        "stream": _round(out[0, place].norm(), 3),
-        "lens": [[i, _round(probs[i])] for i in best],
-        "neurons": _neurons(strongest, values, changes),
-        "probs": probs,
-    }
+    return Run(weights, update, middle, values[0], added, out)
+
+
+def _strongest(block, values: torch.Tensor) -> torch.Tensor:
+    """Return the numbers of the 6 neurons that add the longest vectors (`NEURONS`).
+
+    ``values`` : Tensor (d_ff,), of all neurons. Returns an int64 Tensor (neurons,), the
+    strongest first.
+    """
+    strength = values.abs() * block.feed_forward.down.weight.norm(dim=0)
+    return strength.sort(descending=True, stable=True).indices[:NEURONS]
+
+
+def _probs_without(block, run: Run, place: int, neurons, read_out) -> torch.Tensor:
+    """Return the probabilities if the model ended after a block without one of its neurons.
+
+    Parameters
+    ----------
+    block : lmcourse.transformer.Block
+    run : Run
+        What the block computed with all of them.
+    place : int
+        The position, from 0, at which the model is asked for a token.
+    neurons : int64 Tensor of shape (neurons,)
+        Which are left out, one at a time.
+    read_out : callable
+        From states (..., d_model) to logits (..., vocab_size).
+
+    Returns
+    -------
+    Tensor of shape (neurons, vocab_size)
+    """
+    columns = block.feed_forward.down.weight.T[neurons]  # (neurons, d_model)
+    parts = run.values[0, place][neurons, None] * columns  # (neurons, d_model)
+    left = run.added[0, place] - parts  # (neurons, d_model)
+    without = block.after(run.middle[0, place], left, block.norm_2)
+    return read_out(without).softmax(-1)
 
 
 def _neurons(strongest, values, changes) -> list[list]:
