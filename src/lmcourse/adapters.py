@@ -41,7 +41,9 @@ class LoRA(nn.Module):
         most = min(base.weight.shape)
         if not 1 <= rank <= most:
             raise ValueError(f"a rank from 1 to {most}, please, not {rank}")
-        self.base, self.scale, self.original = base.requires_grad_(False), scale, None
+        self.base = base.requires_grad_(False)
+        self.scale = scale
+        self.original = None
         self.down = nn.Parameter(base.weight.new_empty(rank, base.in_features))
         self.up = nn.Parameter(base.weight.new_zeros(base.out_features, rank))
         nn.init.normal_(self.down, std=1 / math.sqrt(base.in_features))
@@ -139,7 +141,8 @@ class Prefix(nn.Module):
 
         mask = causal_mask(key.shape[2], x.device)[-tokens:]
         mask = F.pad(mask, (length, 0), value=True)  # (tokens, length + keys)
-        key, value = prepend(self.keys, key), prepend(self.values, value)
+        key = prepend(self.keys, key)
+        value = prepend(self.values, value)
         output, _ = attention(query, key, value, mask)
         return base.output(output.transpose(-3, -2).flatten(-2)), None
 
@@ -411,7 +414,8 @@ def load_adapters(path, model):
         If the file cannot be read, is damaged, or holds adapters of another kind, rank,
         length or scale, or for another model; the model is as it was.
     """
-    stored, here = read_record(path), _record(model)
+    stored = read_record(path)
+    here = _record(model)
     if stored != here:
         raise ValueError(f"{path} holds {stored}, but this model has {here}")
     own = _own(model)

@@ -131,7 +131,11 @@ def _poem(where: tuple[str, ...], text: str) -> dict:
     series, section, number = where
     title, blank, rest = text.partition("\n\n")
     printed = blank and title == title.upper() and "\n" not in title
-    title, text = (title.rstrip("."), rest.strip("\n")) if printed else ("", text)
+    if printed:
+        title = title.rstrip(".")
+        text = rest.strip("\n")
+    else:
+        title = ""
     return {
         "title": title,
         "first_line": text.partition("\n")[0],
@@ -254,7 +258,8 @@ def _tiny_shakespeare() -> str:
         If the download fails or is not the expected file.
     """
     folder = os.environ.get("LMCOURSE_CACHE") or pooch.os_cache("lmcourse")
-    name, sha256 = "tinyshakespeare.txt", TINY_SHAKESPEARE_SHA256
+    name = "tinyshakespeare.txt"
+    sha256 = TINY_SHAKESPEARE_SHA256
     try:
         path = pooch.retrieve(TINY_SHAKESPEARE, f"sha256:{sha256}", name, folder)
     except (OSError, ValueError) as error:  # the network; the hash

@@ -205,7 +205,9 @@ def styles(day):
     -------
     list of str
     """
-    number, month, year = day.day, MONTHS[day.month - 1], day.year
+    number = day.day
+    month = MONTHS[day.month - 1]
+    year = day.year
     return [
         f"{number} {month} {year}",
         f"{month} {number}, {year}",
@@ -558,7 +560,8 @@ def exchange_months(pairs):
     list of (str, str)
         In the same order, with the same targets, which are those of the true months.
     """
-    rows, by_length = [source.split() for source, _ in pairs], {}
+    rows = [source.split() for source, _ in pairs]
+    by_length = {}
     for row in rows:
         by_length.setdefault(len(row[1]), []).append(row)
     for same in by_length.values():

@@ -169,7 +169,8 @@ def family_loss(model, ids, tokenizer, generator, share):
         targets = ids[:, 1:]
     else:
         sentinels = range(len(tokenizer), len(tokenizer) + SENTINELS)
-        sources, spans = [], []
+        sources = []
+        spans = []
         for row in ids:
             source, span = corrupt_spans(row[row != 0], sentinels, generator, share)
             sources.append(source)

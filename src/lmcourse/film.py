@@ -105,7 +105,8 @@ def pack(states, rough=ROUGH):
     before = [torch.zeros_like(x) for x in values]
     for place, state in enumerate(states):
         now = rows_of(state)
-        scales, numbers = [], []
+        scales = []
+        numbers = []
         for i, (name, target) in enumerate(zip(state, now, strict=True)):
             change = _change(values[i], before[i], target)
             share = FINE if state[name].ndim == 1 else rough

@@ -166,7 +166,8 @@ def poem_losses(model, poems):
     -------
     float64 array of shape (poems,)
     """
-    cut, owner = [], []
+    cut = []
+    owner = []
     for number, ids in enumerate(poems):
         for start in range(0, len(ids) - 1, CONTEXT):
             cut.append(ids[start : start + CONTEXT + 1])

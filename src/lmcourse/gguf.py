@@ -142,7 +142,8 @@ class GgufFile:
             raise ValueError(
                 f"{self.path} has version {version} of GGUF; versions 2 and 3 can be read"
             )
-        tensor_count, field_count = self._scalar("Q"), self._scalar("Q")
+        tensor_count = self._scalar("Q")
+        field_count = self._scalar("Q")
         self.fields = {}
         for _ in range(self._count(field_count, 13)):  # 13 bytes: the shortest field
             name = self._string()
@@ -167,7 +168,8 @@ class GgufFile:
                 f"{self.path} is damaged: it ends at byte {len(self._bytes)}, before its "
                 "header does"
             )
-        start, self._at = self._at, self._at + length
+        start = self._at
+        self._at = self._at + length
         return self._bytes[start : self._at]
 
     def _scalar(self, letter):
@@ -209,7 +211,8 @@ class GgufFile:
             return self._string()
         if number != _ARRAY:
             raise ValueError(f"{self.path} is damaged: no field has the type {number}")
-        inner, count = self._scalar("I"), self._scalar("Q")
+        inner = self._scalar("I")
+        count = self._scalar("Q")
         if inner in _SCALARS:
             letter = _SCALARS[inner]
             data = self._take(count * struct.calcsize("<" + letter))

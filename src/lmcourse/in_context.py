@@ -187,7 +187,8 @@ def copy_losses(ids, trust):
     Tensor of shape (texts, 24)
         In nats.
     """
-    questions, answers = ids[:, ::2], ids[:, 1::2]
+    questions = ids[:, ::2]
+    answers = ids[:, 1::2]
     same = (questions[:, :, None] == questions[:, None, :]).tril(-1)  # (texts, 24, 24)
     # Which of the examples, counted from 1, asked the same question last; 0: none.
     last = (same * torch.arange(1, EXAMPLES + 1)).max(-1).values  # (texts, 24)

@@ -47,10 +47,12 @@ class Lacking(nn.Module):
     def __init__(self, d_model, off=(), scale=1.0, path=1.0):
         """Draw the first weights."""
         super().__init__()
-        self.off, self.scale = off, scale
+        self.off = off
+        self.scale = scale
         self.path = 0.0 if "paths" in off else path
         norm = nn.Identity if "norms" in off else partial(nn.LayerNorm, d_model)
-        self.norm_1, self.norm_2 = norm(), norm()
+        self.norm_1 = norm()
+        self.norm_2 = norm()
         self.attention = MultiHeadAttention(d_model, heads=4)
         self.feed_forward = FeedForward(d_model, 4 * d_model)
         if "bend" in off:

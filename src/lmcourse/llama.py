@@ -155,7 +155,9 @@ class GroupedAttention(nn.Module):
 
     def __init__(self, d_model, heads, kv_heads, base):
         super().__init__()
-        self.heads, self.kv_heads, self.base = heads, kv_heads, base
+        self.heads = heads
+        self.kv_heads = kv_heads
+        self.base = base
         shared = kv_heads * d_model // heads
         self.query = nn.Linear(d_model, d_model, bias=False)
         self.key = nn.Linear(d_model, shared, bias=False)
@@ -193,7 +195,8 @@ class GroupedAttention(nn.Module):
         """
         query, key, value = self.project(x)
         group = self.heads // self.kv_heads
-        key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
+        key = key.repeat_interleave(group, 1)
+        value = value.repeat_interleave(group, 1)
         return attention(query, key, value, causal_mask(x.shape[1], x.device))[1]
 
     def forward(self, x, cache=None):
@@ -294,9 +297,11 @@ class Llama(nn.Module):
         ValueError
             If there is no token, or more than the context.
         """
-        x, layers = self.embed(ids), [None] * len(self.blocks)
+        x = self.embed(ids)
+        layers = [None] * len(self.blocks)
         if cache is not None:
-            x, layers = x[:, cache.tokens :], cache.layers
+            x = x[:, cache.tokens :]
+            layers = cache.layers
         for block, layer in zip(self.blocks, layers, strict=True):
             x, _ = block(x, cache=layer)
         return x
@@ -535,7 +540,8 @@ def read_gguf_tokenizer(file):
         fields do not fit each other.
     """
     fields = file.fields
-    kind, splitter = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
+    kind = fields.get("tokenizer.ggml.model")
+    splitter = fields.get("tokenizer.ggml.pre")
     if kind != "gpt2" or splitter not in _SPLITTERS:
         raise ValueError(
             f"{file.path} has a tokenizer of kind {kind!r} that splits texts as "
@@ -765,7 +771,8 @@ def load_talker(checkpoint=None, device=None, dtype=torch.float32):
     source = talker_file() if not wanted else resolve_checkpoint(wanted, file=True)
     if Path(source).is_file():
         file = GgufFile(source)
-        model, tokenizer = read_gguf_model(file, dtype), read_gguf_tokenizer(file)
+        model = read_gguf_model(file, dtype)
+        tokenizer = read_gguf_tokenizer(file)
     else:
         tokenizer, model = _load_folder(checkpoint_folder(source), dtype)
     return tokenizer, model.requires_grad_(False).to(device)

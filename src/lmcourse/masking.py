@@ -106,7 +106,9 @@ def corrupt_spans(ids, sentinels, generator, share=0.15, length=3):
     ValueError
         If the text is too short, or there are too few sentinels.
     """
-    first, last, ids = ids[:1], ids[-1:], ids[1:-1]
+    first = ids[:1]
+    last = ids[-1:]
+    ids = ids[1:-1]
     if len(ids) < 2:
         raise ValueError(f"of {len(ids)} tokens between the ends none can be cut out")
     hidden = min(max(round(share * len(ids)), 1), len(ids) - 1)
@@ -119,7 +121,8 @@ def corrupt_spans(ids, sentinels, generator, share=0.15, length=3):
     sizes = torch.stack([gaps[:-1], _split(hidden, spans, generator)], 1).flatten()
     parts = ids.split([*sizes.tolist(), int(gaps[-1])])
     names = ids.new_tensor(sentinels)[:, None]
-    source, target = [first], []
+    source = [first]
+    target = []
     for name, left, cut in zip(names, parts[:-1:2], parts[1::2], strict=False):
         source += [left, name]
         target += [name, cut]
@@ -264,7 +267,8 @@ def count_infill(ids, vocab_size, reach):
         From the ``reach`` pieces on the left and ``reach`` or fewer on the right to the
         log probability of every piece between them, (vocab_size,).
     """
-    counted, middle = NgramModel(ids, reach + 1, vocab_size), np.arange(vocab_size)[:, None]
+    counted = NgramModel(ids, reach + 1, vocab_size)
+    middle = np.arange(vocab_size)[:, None]
 
     def infill(left, right):
         """Return the log probabilities (vocab_size,) of the piece between two lists.
@@ -301,7 +305,8 @@ def between_infill(ids, vocab_size):
         From the piece on the left and the piece on the right, a list each, to the log
         probability of every piece between them, (vocab_size,).
     """
-    pairs, middle = count_infill(ids, vocab_size, 1), np.arange(vocab_size)
+    pairs = count_infill(ids, vocab_size, 1)
+    middle = np.arange(vocab_size)
     runs = (ids[:-2] * vocab_size + ids[2:]) * vocab_size + ids[1:-1]  # piece last
     level = Level(*np.unique(runs, return_counts=True), vocab_size)
 

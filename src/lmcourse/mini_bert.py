@@ -23,7 +23,9 @@ def poem_splits() -> tuple[list[str], list[str], list[str]]:
     They are Shakespeare's Sonnets, then Dickinson's poems, each split in the same way: of
     ten poems the fifth is for validation, the tenth for the test.
     """
-    training, validation, test = [], [], []
+    training = []
+    validation = []
+    test = []
     for name in POEMS:
         texts = load_texts(name)
         parts = train_val_test_split(texts)  # each part is one str, of whole poems

@@ -70,7 +70,8 @@ class Level:
     """
 
     def __init__(self, ngrams, counts, vocab_size):
-        self.ngrams, self.vocab_size = ngrams, vocab_size
+        self.ngrams = ngrams
+        self.vocab_size = vocab_size
         taken = discounts(counts)[np.minimum(counts, 3) - 1]
         self.contexts, first, context = np.unique(
             ngrams // vocab_size, return_index=True, return_inverse=True
@@ -128,7 +129,8 @@ class NgramModel:
             raise ValueError(f"the order of n-grams is at least 1, got {order}")
         if vocab_size**order >= 2**63:
             raise ValueError(f"too many {order}-grams of {vocab_size} tokens for 64 bits")
-        self.order, self.vocab_size = order, vocab_size
+        self.order = order
+        self.vocab_size = vocab_size
         ids = self._checked(ids)
         if len(ids) < order:
             raise ValueError(f"{len(ids)} tokens hold no {order}-gram")

@@ -51,9 +51,12 @@ def parts_of(text):
     held_out = min(len(text) // 10, HELD_OUT)
     count = max(1, min(PIECES, held_out // PIECE))
     size = held_out // count
-    training, validation, test = [], [], []
+    training = []
+    validation = []
+    test = []
     for piece in range(count):
-        start, end = len(text) * piece // count, len(text) * (piece + 1) // count
+        start = len(text) * piece // count
+        end = len(text) * (piece + 1) // count
         middle = (start + end) // 2
         training += [text[start : middle - size], text[middle : end - size]]
         validation.append(text[middle - size : middle])

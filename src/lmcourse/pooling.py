@@ -165,7 +165,8 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
     UserWarning
         Once a call, if texts were truncated.
     """
-    texts, model = _check_texts(texts), model.base_model
+    texts = _check_texts(texts)
+    model = model.base_model
     _check_pair(tokenizer, model)
     windows = _windows(texts, tokenizer, model)
     modules = [model.embeddings.word_embeddings, model.embeddings, *model.encoder.layer]
@@ -191,7 +192,8 @@ def pool_layers(texts, tokenizer, model, *, batch_tokens=1024, on_output=None):
             on_output(level, rows, states, mask)
 
     encode_windows(windows, model, modules, keep, batch_tokens)
-    pooled, tokens = pooled.cpu(), torch.tensor([len(window) for window in windows])
+    pooled = pooled.cpu()
+    tokens = torch.tensor([len(window) for window in windows])
     return PooledLayers(static=pooled[0], layers=pooled[1:], tokens=tokens)
 
 

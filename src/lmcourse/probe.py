@@ -153,7 +153,8 @@ def predict(vectors, labels, penalties=PENALTIES):
         raise ValueError("each label needs three texts: two may be left out at once")
     hats = vectors if vectors.ndim == 3 else smoothers(gram(vectors), penalties)
     truth = torch.nn.functional.one_hot(torch.tensor(code)).double()  # (texts, labels)
-    predictions, errors = [], []
+    predictions = []
+    errors = []
     for hat in hats:
         without_one, without_two = leave_out(hat, truth)
         predictions.append(without_one)

@@ -63,11 +63,14 @@ def errands(count, seed=0, form=ERRAND, first_gives=None, names=NAMES):
         ``giver``.
     """
     rng = np.random.default_rng(seed)
-    texts, other, giver = [], [], []
+    texts = []
+    other = []
+    giver = []
     for i in range(count):
         pair = [names[at] for at in rng.choice(len(names), 2, replace=False)]
         giving = i % 2 if first_gives is None else int(not first_gives)  # 0: the first
-        place, thing = PLACES[i % 4], THINGS[i // 4 % 4]
+        place = PLACES[i % 4]
+        thing = THINGS[i // 4 % 4]
         texts.append(form.format(*pair, place, pair[giving], thing))
         other.append(pair[1 - giving])
         giver.append(pair[giving])

@@ -86,7 +86,8 @@ def reordered_words(text, tokenizer, room):
     words = WORD.findall(text)
     if not words:
         return text
-    tokens, words_read = 0, 0
+    tokens = 0
+    words_read = 0
     for ids in tokenizer(words, add_special_tokens=False)["input_ids"]:
         tokens += len(ids)
         words_read += tokens <= room

@@ -151,7 +151,8 @@ def ablate_heads(model, count=500, seed=99):
         losses = letter_losses(model, ids)[:, FIRST_JUDGED - 1 :]
         return [round(losses[distance == each].mean().item(), 4) for each in TURNS]
 
-    attention, without = [], []
+    attention = []
+    without = []
     for head in range(block.attention.heads):
         diagonals = [weights[:, head].diagonal(-back, 1, 2) for back in range(REACH)]
         attention.append([round(x[:, REACH:].mean().item(), 4) for x in diagonals])

@@ -28,7 +28,8 @@ def training_flops(config, tokens):
     -------
     int
     """
-    d_model, layers = config.d_model, config.layers
+    d_model = config.d_model
+    layers = config.layers
     weights = 12 * layers * d_model**2 + config.vocab_size * d_model
     attention = 2 * layers * config.context * d_model
     return 6 * tokens * (weights + attention)
@@ -91,7 +92,8 @@ def law(fitted, parameters, tokens):
         In nats; one column if parameters and tokens are numbers.
     """
     e, a_factor, a, b_factor, b = np.asarray(fitted).T[..., None]  # (draws, 1) each
-    parameters, tokens = np.atleast_1d(parameters), np.atleast_1d(tokens)
+    parameters = np.atleast_1d(parameters)
+    tokens = np.atleast_1d(tokens)
     return e + a_factor * parameters ** (-1.0 * a) + b_factor * tokens ** (-1.0 * b)
 
 

@@ -115,13 +115,15 @@ def explain(error, cls):
         For each wrong field its name, what it should be, and what was given, with "; "
         between: "layers must be a whole number, not 'two'".
     """
-    sentences, name = [], cls.__name__
+    sentences = []
+    name = cls.__name__
     for each in error.errors():
         first, *rest = each["loc"] or ("",)
         if isinstance(first, int) and first < len(fields(cls)):  # given by its position
             first = fields(cls)[first].name
         path = ".".join(map(str, (first, *rest)))
-        kind, given = each["type"], each.get("input")
+        kind = each["type"]
+        given = each.get("input")
         if kind == "value_error":  # of a __post_init__, in words of its own
             sentences.append(str(each["ctx"]["error"]))
         elif kind in ("unexpected_keyword_argument", "unexpected_positional_argument"):

@@ -269,12 +269,15 @@ def character_marks(text):
         it (beyond 30 characters), in a word that begins with "th", after a comma, after
         "my", after "thou" or its kin, and in a line after one that ends in a comma.
     """
-    rows, line, last_line = [], "", ""
+    rows = []
+    line = ""
+    last_line = ""
     for character in text:
         line += character
         rows.append(_marks_at(line, last_line))
         if character == "\n":
-            last_line, line = line, ""
+            last_line = line
+            line = ""
     return torch.tensor(rows)
 
 

@@ -192,7 +192,8 @@ def train_bpe(words, merges):
         for pair in pairwise(symbols):
             counts[pair] += frequency
             where[pair].add(n)
-    learned, queue = [], []
+    learned = []
+    queue = []
 
     def enqueue(pairs):
         """Put pairs into the queue, the most frequent first, ties by the symbols' age."""

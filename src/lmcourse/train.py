@@ -113,7 +113,8 @@ def new_run(text, preset="fast", without=(), device=None, parts=None, **changes)
     if parts is None:
         training, validation = split(encode(text))
     else:
-        training, validation = encode(parts.training), encode(parts.validation)
+        training = encode(parts.training)
+        validation = encode(parts.validation)
     torch.manual_seed(training_config.seed)
     return tokenizer, Trainer(
         GPT(model_config), training, validation, training_config, device

@@ -152,7 +152,8 @@ def _arranged(vectors, count) -> np.ndarray:
     table = units.reshape(
         len(pairs()), count, 2, 2, -1
     )  # pairs, words, orders, occurrences
-    verb_first, noun_first = table[:, :, 0], table[:, :, 1]
+    verb_first = table[:, :, 0]
+    noun_first = table[:, :, 1]
     verbs = np.stack([verb_first[:, :, 0], noun_first[:, :, 1]], axis=1)
     nouns = np.stack([verb_first[:, :, 1], noun_first[:, :, 0]], axis=1)
     return np.stack([verbs, nouns])

@@ -388,7 +388,8 @@ def _global_state_restored():
     too), PyTorch's default type and gradient mode, filters of warnings, how NumPy treats
     errors of floats, and how arrays and tensors are printed.
     """
-    python, dtype = random.getstate(), torch.get_default_dtype()
+    python = random.getstate()
+    dtype = torch.get_default_dtype()
     legacy = np.random.get_state()  # noqa: NPY002 the reader's own code may use it
     # Before CUDA is first used no GPU has a state, and to ask for one would start CUDA.
     gpus = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)

@@ -63,7 +63,8 @@ def all_at_once():
         What is measured of the answer, and how known mistakes show in it.
     """
     for lead, width in (((), 4), ((), 9), ((2, 3), 9)):
-        query, key = normal(*lead, 5, width, seed=1), normal(*lead, 7, width, seed=2)
+        query = normal(*lead, 5, width, seed=1)
+        key = normal(*lead, 7, width, seed=2)
         value = normal(*lead, 7, 6, seed=3)
         yield from _attention_cases(*(x.double() for x in (query, key, value)))
     loop = "right, but by a loop over the queries; one matrix product has them all."

@@ -136,7 +136,8 @@ def _embed_mistakes(parts, ids):
     type_0 = parts.token_type_embeddings.weight[0]
     rows = parts.position_embeddings.weight
     # The three vectors of each token that BERT adds up, each (3, 5, 8).
-    word, kind = parts.word_embeddings(ids), parts.token_type_embeddings(TOKEN_TYPES)
+    word = parts.word_embeddings(ids)
+    kind = parts.token_type_embeddings(TOKEN_TYPES)
     position = rows[:5].expand_as(word)
     position_of_ids = word + parts.position_embeddings(ids) + kind
     type_of_ids = parts.token_type_embeddings(ids)

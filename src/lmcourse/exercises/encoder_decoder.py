@@ -247,7 +247,8 @@ def _one_ahead(pad):
         logits = to(model(of, given))[:, : wanted.shape[1]]
         return F.cross_entropy(logits.mT, wanted, ignore_index=how.pop("skip", pad), **how)
 
-    cut, rest = target[:, :-1], target[:, 1:]
+    cut = target[:, :-1]
+    rest = target[:, 1:]
     rows = [loss(cut[[i]], rest[[i]], of=source[[i]]) for i in range(2)]
     losses = loss(cut, rest, reduction="none")
     mistakes = {

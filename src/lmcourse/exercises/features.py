@@ -146,7 +146,8 @@ def _measured(answer):
     marks = character_marks(text)[:, ITSELF.index("a capital letter")]
     is_capital = torch.stack([marks[at + 32 : at + 64] for at in starts]).flatten()
     both = int((is_present & is_capital).sum())
-    present, capitals = int(is_present.sum()), int(is_capital.sum())
+    present = int(is_present.sum())
+    capitals = int(is_capital.sum())
     return SimpleNamespace(
         f1=2 * both / (present + capitals),
         present=present,

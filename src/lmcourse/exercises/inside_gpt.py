@@ -540,7 +540,8 @@ def _carried(answers, end, others):
             first, second = model(ids)[:, -1, answers].T
         return (first - second).double()
 
-    patched, unpatched = [], []
+    patched = []
+    unpatched = []
     for word in _openings(16):
         copied_from, copied_to = (
             torch.tensor([tokenizer.encode(f"{word} {x} {end}")]) for x in others

@@ -67,7 +67,8 @@ def windows():
         """
         return torch.stack([ids[start + shift :][:size] for start in starts.tolist()])
 
-    first, second = cut(0), cut(1)
+    first = cut(0)
+    second = cut(1)
     positions = starts[:, None] + torch.arange(context)
     last = second[:, -1]
     wrong_inputs = {

@@ -50,7 +50,8 @@ def _by_columns(seen):
     ``seen`` : SimpleNamespace with ``first`` and ``ordinary``, bool Tensors (texts,
     tokens): what is chosen, and what may be (ordinary tokens, no special ones).
     """
-    first, ordinary = seen.first, seen.ordinary
+    first = seen.first
+    ordinary = seen.ordinary
     hidden = (first & ordinary).sum(1) / ordinary.sum(1)  # (texts,)
     return hidden[hidden > 0].mean() > 0.6 or (first == first[:1])[ordinary].all()
 
@@ -585,7 +586,9 @@ def _seen(answer):
     except RuntimeError:
         message = f"{allowed.shape} does not broadcast with (batch, 1, 1, tokens)."
         raise Unfit(message) from None
-    whole, second, third = seen[0, 0], seen[1, 0, :2], seen[2, 0, 2:]
+    whole = seen[0, 0]
+    second = seen[1, 0, :2]
+    third = seen[2, 0, 2:]
     return SimpleNamespace(all=seen, whole=whole, second=second, third=third)
 
 

@@ -146,7 +146,8 @@ def gru():
     h = normal(2, 4, seed=1).double()
     given = x @ cell.weight_ih.T + cell.bias_ih, h @ cell.weight_hh.T + cell.bias_hh
     (x_r, x_z, x_n), (h_r, h_z, h_n) = (part.chunk(3, -1) for part in given)
-    r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+    r = torch.sigmoid(x_r + h_r)
+    z = torch.sigmoid(x_z + h_z)
     new = torch.tanh(x_n + r * h_n)
     mistakes = {
         "old and new have changed places: z = 1 keeps the old state. (The paper has it "

@@ -381,23 +381,31 @@ def _strips(ax, groups, named, spread=0.22, place=float):
     """
     rng = np.random.default_rng(0)
     everywhere = [place(number) for group in groups.values() for number in group.values()]
-    low, high = min(everywhere), max(everywhere)
+    low = min(everywhere)
+    high = max(everywhere)
     for row, group in enumerate(groups.values()):
         heights = row + rng.uniform(-spread, spread, len(group))
         numbers = np.array([*group.values()])
         along = (np.array([*map(place, numbers)]) - low) / (high - low)  # from 0 to 1
         ax.plot(numbers, heights, "o", ms=4, alpha=0.6, color=views.PALETTE[row])
         # One above, the next below: on a narrow page they would touch.
-        for n, word in enumerate(word for word in group if word in named):
-            x, up = group[word], n % 2 == 0
+        written = [word for word in group if word in named]
+        for n, word in enumerate(written):
+            x = group[word]
+            up = n % 2 == 0
             ax.plot(x, row, "o", ms=6, color=views.PALETTE[row])
             at = (place(x) - low) / (high - low)
             beside = [row, *heights[abs(along - at) < BESIDE]]
             height = max(beside) + 0.05 if up else min(beside) - 0.05
             # At the ends a word grows inwards, away from the axis and the margin.
-            side, shift = "center", 0
-            if at < END or at > 1 - END:
-                side, shift = ("left", -4) if at < END else ("right", 4)
+            side = "center"
+            shift = 0
+            if at < END:
+                side = "left"
+                shift = -4
+            elif at > 1 - END:
+                side = "right"
+                shift = 4
             how = {"ha": side, "va": "bottom" if up else "top"}
             ax.annotate(word, (x, height), (shift, 0), textcoords="offset points", **how)
     ax.set_yticks(range(len(groups)), groups)

@@ -264,7 +264,8 @@ def lengths(rows, marks):
     titles = {"as it is": "layer 1 is given long vectors", "swapped": "layer 0 is"}
     _, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
     for ax, (way, title) in zip(axes, titles.items(), strict=True):
-        for seed, row in enumerate(row for row in rows if row["way"] == way):
+        own = [row for row in rows if row["way"] == way]
+        for seed, row in enumerate(own):
             back = np.array(row["back"])  # (marks, layers)
             for layer, form in enumerate(("o-", "s--")):
                 label = None if seed else f"layer {layer}"
@@ -350,7 +351,8 @@ def _heat_map(words, weights, title):
             f'height="{CELL - 1}" fill-opacity="{weight:.2f}"/>'
             for column, weight in enumerate(weights[row][: row + 1])
         ]
-    width, height = LEFT + size + 2, TOP + size + 2
+    width = LEFT + size + 2
+    height = TOP + size + 2
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'aria-hidden="true">{"".join(marks)}</svg>'
@@ -401,7 +403,9 @@ def heads(lines, models):
         A panel for each line and model: the probability of the last word, and a heat map
         for each head of each layer.
     """
-    plain, labels, panels = [], [], []
+    plain = []
+    labels = []
+    panels = []
     for what, line in lines.items():
         for kind, model in models.items():
             words = line.split()

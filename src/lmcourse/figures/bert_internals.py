@@ -164,7 +164,8 @@ def sink(received):
         even share, 1 / tokens; and the mean of all layers but the first and the last, with
         its 95 % interval over the texts.
     """
-    shown, sentences = {}, {}
+    shown = {}
+    sentences = {}
     for setting in itertools.product((False, True), repeat=len(SWITCHES)):
         first = received[setting][..., 0]  # (texts, layers)
         by_layer = first.mean(dim=0).tolist()

@@ -98,7 +98,8 @@ def readers(study):
     """
     accuracies = reader_accuracies(study)
     sizes = study["settings"]["digits"]
-    short, long = sizes["steps"], sizes["longer"]
+    short = sizes["steps"]
+    long = sizes["longer"]
     named = {
         "nearest neighbours": ("nearest neighbours", 0),
         "logistic regression": ("logistic regression", 0),

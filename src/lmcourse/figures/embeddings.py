@@ -46,7 +46,8 @@ def word_map(words, groups, points, random_points):
     -------
     View
     """
-    words, groups = np.asarray(words), np.asarray(groups)
+    words = np.asarray(words)
+    groups = np.asarray(groups)
     names = list(dict.fromkeys(groups.tolist()))
 
     def traces(where):

@@ -141,7 +141,8 @@ def attention_and_use(attended, wrong):
     """
     _, axes = plt.subplots(1, 2, figsize=(6.6, 4.4), layout="constrained")
     panels = {"attention, %": attended, "wrong without it, %": wrong}
-    parts, written = [*ANSWER, "spaces"], [*DAY, "end"]
+    parts = [*ANSWER, "spaces"]
+    written = [*DAY, "end"]
     for ax, (title, shares) in zip(axes, panels.items(), strict=True):
         cells = 100 * np.asarray(shares)
         ax.imshow(cells, cmap=views.SEQUENTIAL, vmin=0, vmax=100, aspect="auto")
@@ -237,7 +238,8 @@ def first_scores():
     _, ax = plt.subplots(figsize=(6.4, 3.4))
     for name, (work, bleu) in table.iterrows():
         is_ours = "Transformer" in name
-        mark, color = ("s", 0) if is_ours else ("o", 1)
+        mark = "s" if is_ours else "o"
+        color = 0 if is_ours else 1
         ax.plot(work, bleu, mark, color=views.PALETTE[color], ms=8)
         side = "left" if name == "base Transformer" else "center"
         where = moved.get(name, (0, 8))

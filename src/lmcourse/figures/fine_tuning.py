@@ -39,7 +39,8 @@ def losses_in_words(row):
     ``row`` : dict with "Dickinson validation" and "Shakespeare validation", in nats a
     character.
     """
-    hers, his = row["Dickinson validation"], row["Shakespeare validation"]
+    hers = row["Dickinson validation"]
+    his = row["Shakespeare validation"]
     return (
         "Loss on poems kept apart, nats per character: "
         f"Dickinson {hers:.2f}, Shakespeare {his:.2f}."

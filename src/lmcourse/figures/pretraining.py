@@ -196,7 +196,8 @@ def _guesses_picture(guesses, words):
         SVG markup. A right guess is bold. The first four writers are stops of a training; a
         gap parts them from the others. The alternative text has the right guesses of each.
     """
-    marks, counts = [], []
+    marks = []
+    counts = []
     for y, (writer, row) in enumerate(guesses.items()):
         gap = 8 if y > 3 else 0
         top = 18 + 26 * y + gap

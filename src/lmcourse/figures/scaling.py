@@ -360,7 +360,8 @@ def ideas(runs):
     for at, (label, mark, color, ways) in enumerate(rows):
         losses = [by_way.get_group(way) for way in ways]
         positions = np.arange(len(ways)) + 0.22 * (at - 1)
-        low, high = [x.min() for x in losses], [x.max() for x in losses]
+        low = [x.min() for x in losses]
+        high = [x.max() for x in losses]
         ax.hlines(positions, low, high, color, lw=1.5)
         middle = [x.median() for x in losses]
         ax.plot(middle, positions, mark, color=color, ms=7, label=label)
@@ -452,7 +453,8 @@ def tree():
     for name, model in models.iterrows():
         if model.parent:
             root = models.loc[model.parent]
-            years, sizes = [root.year, model.year], [root.millions, model.millions]
+            years = [root.year, model.year]
+            sizes = [root.millions, model.millions]
             ax.plot(years, sizes, "0.7", lw=1.2, zorder=0)
         form = {"color": colors[model.kind], "ms": 7}
         ax.plot(model.year, model.millions, forms[model.kind], **form)

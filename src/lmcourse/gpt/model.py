@@ -128,7 +128,9 @@ class CausalAttention(nn.Module):
 
     def __init__(self, d_model, heads, dropout=0.0, rotary=False):
         super().__init__()
-        self.heads, self.dropout, self.rotary = heads, dropout, rotary
+        self.heads = heads
+        self.dropout = dropout
+        self.rotary = rotary
         self.qkv = nn.Linear(d_model, 3 * d_model)
         self.output = nn.Linear(d_model, d_model)
 

@@ -124,7 +124,8 @@ def make_optimizers(model, config):
     list of Optimizer
         AdamW; with ``config.optimizer`` "muon" first a Muon for the blocks' matrices.
     """
-    hidden, others = [], []
+    hidden = []
+    others = []
     for name, weight in model.named_parameters():
         in_block = name.startswith("blocks.") and weight.ndim == 2
         if in_block and config.optimizer == "muon":
@@ -433,7 +434,8 @@ class Trainer:
             If a loss is not finite, naming the step.
         """
         hidden = quiet or not self.accelerator.is_main_process
-        first, steps = self.progress.step, self.config.steps
+        first = self.progress.step
+        steps = self.config.steps
         with tqdm(total=steps, initial=first, disable=hidden, unit="step") as bar:
             while True:
                 step = self.progress.step

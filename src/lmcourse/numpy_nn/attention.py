@@ -56,7 +56,8 @@ class DotProduct(Module):
 
     def compute(self, a, b):
         """Return the product (..., m, p) of a and b; keep both for the way back."""
-        self.a, self.b = a, b
+        self.a = a
+        self.b = b
         return a @ b
 
     def gradient(self, delta):

@@ -107,7 +107,8 @@ class Module:
         """
         for name, part in vars(self).items():
             many = isinstance(part, (list, tuple))
-            for i, each in enumerate(part if many else [part]):
+            several = part if many else [part]
+            for i, each in enumerate(several):
                 if isinstance(each, (Parameter, Module)):
                     yield (f"{name}.{i}" if many else name), each
 

@@ -367,7 +367,8 @@ def _decoder(record, arrays):
     ValueError
         If the parameters do not fit the sizes, or are not finite.
     """
-    vectors, sizes = arrays["dictionary.table"], record["sizes"]
+    vectors = arrays["dictionary.table"]
+    sizes = record["sizes"]
     of_a_layer = vectors.shape[1] * (4 * vectors.shape[1] + 2 * sizes["d_ff"])
     if sizes["layers"] * of_a_layer > sum(array.size for array in arrays.values()):
         raise ValueError(f"it has too few parameters for {sizes}")

@@ -126,7 +126,8 @@ class SoftmaxCrossEntropy(Module):
         ``logits`` : (..., vocab_size); ``targets`` : int, (...), the right words.
         """
         z, self.targets = rows(logits), np.ravel(targets)  # (rows, vocab_size), (rows,)
-        self.logits_shape, top = logits.shape, z.max(axis=-1)
+        self.logits_shape = logits.shape
+        top = z.max(axis=-1)
         self.p = softmax(z)
         right = np.arange(len(z)), self.targets
         return (top - z[right] + np.log(np.exp(z - top[:, None]).sum(axis=-1))).mean()
@@ -224,7 +225,8 @@ class OneHotDictionary(Module):
     """
 
     def __init__(self, vocabulary, table):
-        self.vocabulary, self.table = list(vocabulary), table
+        self.vocabulary = list(vocabulary)
+        self.table = table
         self.number = {word: i for i, word in enumerate(self.vocabulary)}
         if not len(self.number) == len(self.vocabulary) == len(table.value):
             raise ValueError(

@@ -68,7 +68,8 @@ def _part(tokens, query, keys, values):
         If keys or values haven't the shape (tokens, d_head).
     """
     query, keys, values = map(as_array, (query, keys, values))
-    wanted, given = (len(tokens), *query.shape), (keys.shape, values.shape)
+    wanted = (len(tokens), *query.shape)
+    given = (keys.shape, values.shape)
     if given != (wanted, wanted):
         raise ValueError(f"keys and values should have the shape {wanted}: {given}")
     products = query * keys  # (tokens, d_head)
@@ -87,7 +88,8 @@ def _panel(part, scales) -> str:
     three floats, the largest magnitudes that the bars of query, values and products show.
     """
     tokens, query, mixed, products, scores, weights = part
-    root, rows = math.sqrt(len(query)), ""
+    root = math.sqrt(len(query))
+    rows = ""
     for token, row, score, weight in zip(tokens, products, scores, weights, strict=True):
         cells = f"{root * score:.1f}", f"{score:.1f}", f"{100 * weight:.0f} %"
         cells = (bars(row, scales[2]), *(cell.replace("-", "−") for cell in cells))

@@ -47,7 +47,9 @@ def choice(
         Without data: all is in its stored HTML. Its alternative text is the question.
     """
     key = "lm" + hashlib.sha256(plain.encode()).hexdigest()[:10]
-    style, buttons, sections = library("choice.css"), [], []
+    style = library("choice.css")
+    buttons = []
+    sections = []
     untrained = list(untrained)
     trained = ':has([value="trained"]:checked)' if untrained else ""
     for i, (label, panel) in enumerate(zip(labels, panels, strict=True)):
@@ -56,7 +58,8 @@ def choice(
         chosen = f':has([value="{i}"]:checked)'
         style += f'.{key}{chosen}{trained} [data-choice="{i}"] {{display:block}}'
         if untrained:
-            name, random = f"random-{i}", ':has([value="random"]:checked)'
+            name = f"random-{i}"
+            random = ':has([value="random"]:checked)'
             sections.append(f'<section data-choice="{name}">{untrained[i]}</section>')
             style += f'.{key}{chosen}{random} [data-choice="{name}"] {{display:block}}'
     switch = _worlds(f"{key}-world") if untrained else ""
@@ -135,12 +138,16 @@ def samples(
     """
     pictures = [""] * len(shown) if pictures is None else pictures
     answers = [""] * len(shown) if answers is None else answers
-    plain, labels, panels = [], [], []
+    plain = []
+    labels = []
+    panels = []
     at = row_of(first, shown) if first else 0
     for (name, (note, body)), picture, answer in zip(
         shown.items(), pictures, answers, strict=True
     ):
-        name, note, body = tidy(name), tidy(note), body.strip("\n")
+        name = tidy(name)
+        note = tidy(note)
+        body = body.strip("\n")
         plain.append(f"[{name}: {note}]\n{body}")
         labels.append(escape(name))
         written = f'{picture}<p class="lm-text">{escape(body)}</p>'
@@ -171,9 +178,12 @@ def looks(shares, names, *, alt: str, top: float = 1.0) -> str:
     """
     shares = as_array(shares)  # (rows, layers, tokens)
     rows, layers, tokens = shares.shape
-    wide, unit, marks = 21 * tokens, 64 / top, []
+    wide = 21 * tokens
+    unit = 64 / top
+    marks = []
     for row, layer in np.ndindex(rows, layers):
-        x, y = 2 + layer * (wide + 22), 118 * row + 96
+        x = 2 + layer * (wide + 22)
+        y = 118 * row + 96
         columns = enumerate(shares[row, layer])
         bars = (f"M{x + 21 * i} {y}v{-unit * w:.1f}h18v{unit * w:.1f}z" for i, w in columns)
         even = f"M{x} {y - unit / tokens:.1f}h{wide}"

@@ -102,9 +102,12 @@ def _measured(model: Bert, ids: torch.Tensor, tokenizer) -> dict:
         of the table and their cosines, such as "cat 0.512 dog 0.401".
     """
     out = model(ids)
-    weights, lengths, moved = [], [], []
+    weights = []
+    lengths = []
+    moved = []
     for layer, block in enumerate(model.layers):
-        x, heads = out.hidden_states[layer], block.attention.heads
+        x = out.hidden_states[layer]
+        heads = block.attention.heads
         value = block.attention.value(x)[0].unflatten(-1, (heads, -1))
         # value is (tokens, heads, d_head), matrix (d_model, heads, d_head).
         matrix = block.attention.output.weight.unflatten(-1, (heads, -1))
@@ -160,7 +163,8 @@ def _neighbours(model: Bert, states, tokenizer) -> list:
     a str with tokens and cosines by turns, the nearest first, such as "cat 0.512 dog
     0.401".
     """
-    table, by_level = normalize(model.embeddings.word.weight), []
+    table = normalize(model.embeddings.word.weight)
+    by_level = []
     for state in states:
         cosines, ids = (normalize(state[0]) @ table.T).topk(NEAREST)  # (tokens, NEAREST)
         lines = []
@@ -180,7 +184,9 @@ def _pictures(data: dict) -> np.ndarray:
     weights; these times the lengths of the vectors that are fetched; and how far each
     token's final state moves without the head, in shares of its length.
     """
-    layer, head, token = data["layer"], data["head"], data["token"]
+    layer = data["layer"]
+    head = data["head"]
+    token = data["token"]
     keys = ("weights", "lengths", "moved")
     weights, lengths, moved = (_numbers(data[key][layer][head]) for key in keys)
     own = weights.reshape(len(moved), -1)[token]
@@ -226,7 +232,8 @@ def _stored(data: dict, names: list[str], pictures: np.ndarray, summary: str) ->
     tokens), has attention weights, weights times lengths, and how far states move without
     the head, the columns of the first table; ``summary`` stands below the line.
     """
-    layer, own = data["layer"], html.escape(names[data["token"]])
+    layer = data["layer"]
+    own = html.escape(names[data["token"]])
     columns = [map("{:.2f}".format, picture) for picture in pictures]
     heads = table(["token", *PICTURES], zip(names, *columns, strict=True))
     near = zip(_near(data, layer), _near(data, layer + 1), strict=True)

@@ -61,7 +61,8 @@ def film(text, tokenizer, shots, results, *, count=120) -> View:
     rows, (counted,) = results["stops"], results["counting"]
     if [row["step"] for row in rows] != shots.steps:
         raise ValueError("the record is of other stops than the film")
-    room, ids = shots.config.context, tokenizer.encode(text)
+    room = shots.config.context
+    ids = tokenizer.encode(text)
     if not 1 <= len(ids) <= room:
         raise ValueError(f"a text of 1 to {room} tokens, please: these are {len(ids)}")
     named = named_stops(rows, counted)
@@ -156,7 +157,8 @@ def named_stops(rows, counted) -> list[dict]:
         the stop from which on it holds; ``name``, such as "first spaces"; ``told``, a
         sentence with the numbers.
     """
-    spaces, best = counted["spaces"], min(counted["losses"])
+    spaces = counted["spaces"]
+    best = min(counted["losses"])
 
     def words(row, length):
         """Return which share of the words of a length exist: float, 0 if it wrote none.

@@ -132,7 +132,8 @@ def _nearest(space: Space, rows, shown) -> tuple[np.ndarray, np.ndarray]:
     cosines : int8 array of shape (rows, NEAREST)
         In hundredths.
     """
-    near, cosines = [], []
+    near = []
+    cosines = []
     for start in range(0, len(rows), ROWS):
         part = np.asarray(rows[start : start + ROWS])
         cosine = space.vectors[part] @ space.vectors[shown].T  # (part, shown)

@@ -95,7 +95,8 @@ def sentences(view) -> str:
     ``notes`` has a str for each sentence, which stands below it; one that is the same for
     all of them is written once, at the end. ``head`` is the head's number, from 0.
     """
-    data, lines = view.data, []
+    data = view.data
+    lines = []
     same = len(set(data["notes"])) == 1
     notes = [""] * len(data["notes"]) if same else data["notes"]
     for sentence, note in zip(data["sentences"], notes, strict=True):
@@ -169,7 +170,8 @@ def head_view(view) -> str:
     as nested lists (layers, heads, tokens, tokens); the ``layer``, an int, and the
     ``heads``, a list of int, that are shown first, from 0.
     """
-    layer, heads = view.data["layer"], view.data["heads"]
+    layer = view.data["layer"]
+    heads = view.data["heads"]
     return _bertviz("head_view", view.data, layer=layer, heads=heads)
 
 
@@ -234,7 +236,8 @@ def word_removal(view) -> str:
     hundredths (100 is no more than by chance): ``printed``, of the whole poem, nested lists
     (levels, sections), and ``said``, without each word, (levels, words, sections).
     """
-    poems, shared = view.data["poems"], (view.data["names"], view.data["levels"])
+    poems = view.data["poems"]
+    shared = (view.data["names"], view.data["levels"])
     first, *others = (_struck_out(poem, *shared) for poem in poems)
     folded = (
         f"<details><summary>{escape(poem['text'].split(chr(10))[0])}</summary>{html}</details>"
@@ -278,9 +281,11 @@ def _struck_out(poem: dict, names: list[str], levels: list[str]) -> str:
     levels : list of str
         The names of the model's levels.
     """
-    printed, struck = poem["printed"][-1], poem["said"][-1]
+    printed = poem["printed"][-1]
+    struck = poem["said"][-1]
     model = printed.index(max(printed))
-    marked, end = "", 0
+    marked = ""
+    end = 0
     for word, without in zip(poem["words"], struck, strict=True):
         start = poem["text"].index(word, end)
         style = _ground(printed[model] - without[model])

@@ -43,7 +43,8 @@ def own_text(text) -> View:
     # It brings Accelerate, which no other view needs.
     from lmcourse.own_text import LONGEST, best_ngrams, parts_of
 
-    tokenizer, parts = CharTokenizer(text), parts_of(text)
+    tokenizer = CharTokenizer(text)
+    parts = parts_of(text)
     training, validation, test = map(tokenizer.encode_array, parts)
     size = tokenizer.vocab_size
     best = best_ngrams(training, validation, size)

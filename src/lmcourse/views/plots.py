@@ -143,7 +143,8 @@ def error_bars(axes, positions, values, intervals, *, horizontal=False, **style)
     **style
         Of `matplotlib.axes.Axes.errorbar`: ``label``, ``color``, ``fmt``.
     """
-    values, intervals = np.asarray(values), np.asarray(intervals)
+    values = np.asarray(values)
+    intervals = np.asarray(intervals)
     reach = np.abs(intervals.T - values)  # (2, points): down and up
     style = {"fmt": "o", "capsize": 2} | style
     if horizontal:

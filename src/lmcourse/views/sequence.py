@@ -87,7 +87,8 @@ def _reading(tokenizer, reader, text: str, order: int, unit: int) -> dict:
         ``gates`` (the forget gate, 0 to 1) and ``memory`` of the unit, one number a
         character; ``losses``, nested lists (2, characters), in nats, free and frozen.
     """
-    ids, means = tokenizer.encode("\n" + text), unit_means()
+    ids = tokenizer.encode("\n" + text)
+    means = unit_means()
     # The text is read twice: with all units free (NaN), and with one frozen at its mean.
     held = torch.full((2, len(means)), torch.nan, dtype=torch.float64)
     held[1, unit] = means[unit]
@@ -123,7 +124,8 @@ def _summary(data: dict) -> tuple[str, list]:
     rows = [[names[i], *(f"{100 * share:.1f} %" for share in shares[:, i])] for i in likely]
     first = np.argsort(-shares[0], kind="stable")[:3]
     likeliest = ", ".join(f"{names[i]} {100 * shares[0, i]:.1f} %" for i in first)
-    text, memory = data["text"], data["memory"]
+    text = data["text"]
+    memory = data["memory"]
     free, frozen = np.mean(data["losses"], axis=1)
     lowest = int(np.argmin(memory))  # where the memory is lowest
     sign = SIGNS.get(text[lowest], text[lowest])

@@ -142,7 +142,8 @@ def _numbered(line: str) -> list[tuple[str, int | None]]:
 
     Letters (and spaces) are counted from 0; None is of characters that nobody guesses.
     """
-    numbered, count = [], 0
+    numbered = []
+    count = 0
     for character in line:
         is_letter = letter_of(character) is not None
         shown = "␣" if character == " " else character

@@ -71,9 +71,11 @@ def _drawing(arrows: list[list[float]]) -> str:
     """
     marks = []
     for number, (across, up) in enumerate(arrows, start=1):
-        x, y = 240 + UNIT * across, 240 - UNIT * up
+        x = 240 + UNIT * across
+        y = 240 - UNIT * up
         beyond = 1 + 22 / (UNIT * (across**2 + up**2) ** 0.5)
-        u, v = 240 + beyond * UNIT * across, 246 - beyond * UNIT * up
+        u = 240 + beyond * UNIT * across
+        v = 246 - beyond * UNIT * up
         marks.append(
             f'<line x1="240" y1="240" x2="{x:.1f}" y2="{y:.1f}" stroke="#0067a3" '
             f'stroke-width="4"/><circle cx="{x:.1f}" cy="{y:.1f}" r="7" fill="#0067a3"/>'

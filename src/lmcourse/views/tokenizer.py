@@ -60,7 +60,8 @@ def tokenizer(text, *, characters, bpe, gpt2, bert, others=None, untrained=None)
     View
         Its alternative text says how many tokens there are.
     """
-    known, tokens = set(characters.alphabet), bert.tokenize(text)
+    known = set(characters.alphabet)
+    tokens = bert.tokenize(text)
     ids = [characters.encode(c)[0] if c in known else None for c in text]
     rows = {
         "characters": [[i, c] for i, c in zip(ids, text, strict=True)],

@@ -43,7 +43,8 @@ def attention_toy(words, keys, query) -> View:
         If a shape does not fit, or a point lies outside the plane.
     """
     words = token_list(words)
-    keys, query = as_array(keys), as_array(query)
+    keys = as_array(keys)
+    query = as_array(query)
     points = np.vstack([keys, query])  # (words + 1, 2)
     if points.shape != (len(words) + 1, 2) or not (np.abs(points) <= LIMIT).all():
         raise ValueError(
@@ -82,8 +83,10 @@ def _drawing(words: list[str], keys, query, weights, output) -> str:
         ``point`` : its two coordinates; ``name`` : "key", "query" or "output", which
         chooses the colour; ``radius`` : of the circle, in pixels; ``text`` : its label.
         """
-        x, y = 240 + UNIT * point[0], 240 - UNIT * point[1]
-        ink, width = INK[name], 4.5 if name == "output" else 1.5
+        x = 240 + UNIT * point[0]
+        y = 240 - UNIT * point[1]
+        ink = INK[name]
+        width = 4.5 if name == "output" else 1.5
         return (
             f'<g style="stroke: {ink}; stroke-width: {width}; fill: {ink}">'
             f'<line x1="240" y1="240" x2="{x:.1f}" y2="{y:.1f}"/>'

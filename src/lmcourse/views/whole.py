@@ -638,7 +638,8 @@ def strongest_look(reading: dict, layer: int) -> tuple[int, int, int]:
     weight : int
         In thousandths.
     """
-    tokens, place = len(reading["ids"]), reading["place"]
+    tokens = len(reading["ids"])
+    place = reading["place"]
     others = [i for i in range(tokens) if i not in (0, place)] or [*range(tokens)]
     rows = [
         weights[place * tokens : (place + 1) * tokens]

@@ -561,7 +561,8 @@ def _a_single_one(answer):
     passes = Passes(answer, (6, 1, np.random.default_rng(2)), [x] * 3)
     output = passes.module.output
     heads = passes.module.heads.branches
-    weight, bias = torch.tensor(output.weight.value), torch.tensor(output.bias.value)
+    weight = torch.tensor(output.weight.value)
+    bias = torch.tensor(output.bias.value)
     passes.forward(lambda *x: attend_head(layer_parameters(heads[0]), x) @ weight + bias)
     with adding(
         "right with several; with heads=1, self.concat.backward returns an array and "
